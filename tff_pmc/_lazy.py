@@ -1,0 +1,23 @@
+"""Modules that are imported when they are first used.
+
+TensorFlow takes seconds to import; the vocabulary (criteria's codes, flags,
+errors) must be there at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+class LazyModule:
+    """Stands for a module until one of its attributes is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)
+
+
+tf = LazyModule("tensorflow")

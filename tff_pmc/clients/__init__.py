@@ -1,0 +1,1 @@
+"""What happens at the clients: packing, local training, local evaluation."""

@@ -1,0 +1,1 @@
+"""What is run: named experiments, the round loop, and the run folder."""

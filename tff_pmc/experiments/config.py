@@ -1,0 +1,192 @@
+"""A run's settings, and the named experiments they start from (no TensorFlow)."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, Optional
+
+from tff_pmc import criteria as criteria_lib
+from tff_pmc import scores
+
+TARGETS = (70, 80, 90, 95)
+"""Target accuracies of PMC's MNIST tables, percent."""
+
+
+class ConfigError(ValueError):
+    """A setting that cannot be run; the message names the flag."""
+
+
+def _require(name: str, holds: bool, what: str, config: RunConfig) -> None:
+    if not holds:
+        raise ConfigError(f"--{name} must be {what}, got {getattr(config, name)}")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides what a run computes.
+
+    Attributes:
+        experiment: the named experiment it started from.
+        dataset: a name `leaf_data.load` knows.
+        partition: `iid` or `noniid`.
+        priority: the ordering, codes of criteria, most important first.
+        criteria: the criteria measured, in the order of the columns.
+        rounds: number of rounds.
+        clients_per_round: cohort size; below 1, the fraction of the clients
+            (rounded up).
+        local_epochs: E.
+        batch_size: B; 0 is full batch.
+        learning_rate: of the clients' SGD.
+        server_learning_rate: PMC eq. 2; 1 takes the weighted mean as it is.
+        conv_activation: `relu` or `none`; see `models.mnist_cnn`.
+        initializer: of the kernels; see `models.mnist_cnn`.
+        partition_seed: of the partition of the data into clients.
+        model_seed: of the initial weights.
+        cohort_seed: of the choice of clients in each round.
+        batch_seed: of the order of the examples in the local batches.
+        num_shards: placements the cohort is packed into; changes results only
+            in the order of float32 sums.
+    """
+
+    experiment: str
+    dataset: str
+    partition: str
+    priority: tuple[str, ...] = ("DS",)
+    criteria: tuple[str, ...] = ("DS", "LD", "MD")
+    rounds: int = 100
+    clients_per_round: float = 0.1
+    local_epochs: int = 5
+    batch_size: int = 0
+    learning_rate: float = 0.1
+    server_learning_rate: float = 1.0
+    conv_activation: str = "relu"
+    initializer: str = "glorot_uniform"
+    partition_seed: int = 0
+    model_seed: int = 0
+    cohort_seed: int = 0
+    batch_seed: int = 0
+    num_shards: int = 2
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "local_epochs", "num_shards"):
+            _require(name, getattr(self, name) >= 1, "at least 1", self)
+        _require("batch_size", self.batch_size >= 0, "0 (full batch) or more", self)
+        for name in ("learning_rate", "server_learning_rate"):
+            value = getattr(self, name)
+            _require(name, math.isfinite(value) and value > 0, "above 0", self)
+        for name in ("partition_seed", "model_seed", "cohort_seed", "batch_seed"):
+            _require(name, 0 <= getattr(self, name) < 2**31, "in [0, 2^31)", self)
+        size = self.clients_per_round
+        whole_or_fraction = 0 < size < 1 or (size >= 1 and size == int(size))
+        _require(
+            "clients_per_round",
+            whole_or_fraction,
+            "a number of clients, or a fraction between 0 and 1",
+            self,
+        )
+        try:
+            scores.prioritized(self.priority, self.criteria)
+        except ValueError as error:
+            raise ConfigError(f"--priority: {error}") from error
+
+    @property
+    def label(self) -> str:
+        """What tables call this run, for example `LD,DS,MD`."""
+        return ",".join(self.priority)
+
+    def cohort_size(self, num_clients: int) -> int:
+        """Clients in a round.
+
+        Raises:
+            ConfigError: more are asked for than there are.
+        """
+        size = self.clients_per_round
+        count = math.ceil(size * num_clients) if size < 1 else int(size)
+        if count > num_clients:
+            raise ConfigError(
+                f"--clients_per_round={count}, but {self.dataset} has {num_clients} "
+                "clients"
+            )
+        return count
+
+
+EXPERIMENTS: dict[str, RunConfig] = {
+    "quickstart": RunConfig(
+        "quickstart", "digits5k", "noniid", rounds=40, learning_rate=0.1
+    ),
+    "mnist_iid": RunConfig("mnist_iid", "mnist", "iid", learning_rate=0.215),
+    "mnist_noniid": RunConfig("mnist_noniid", "mnist", "noniid", learning_rate=0.1),
+}
+"""The named experiments. MNIST: 100 clients, 10 % a round, E = 5, full batch,
+the authors' published rates (`docs/fidelity.md`)."""
+
+
+def nine_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
+    """The rows of PMC's tables: each criterion alone, then every ordering.
+
+    Args:
+        criteria: the codes, in the order of the columns.
+
+    Returns:
+        m singles and, for m > 1, the m! orderings of all of them.
+    """
+    singles: list[tuple[str, ...]] = [(code,) for code in criteria]
+    if len(singles) == 1:
+        return singles
+    return singles + list(itertools.permutations(criteria))
+
+
+def parse_priorities(
+    values: Sequence[str], criteria: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """Orderings from `--priority` flags: `DS`, `LD,DS,MD` or `all`.
+
+    Raises:
+        ConfigError: a code is unknown, or an ordering is named twice.
+    """
+    found: list[tuple[str, ...]] = []
+    for value in values:
+        if value == "all":
+            found += nine_orderings(criteria)
+        else:
+            found.append(parse_codes("priority", value))
+    for order in found:
+        if found.count(order) > 1:
+            raise ConfigError(f"--priority names {','.join(order)} twice")
+    return found
+
+
+def parse_codes(flag: str, value: str) -> tuple[str, ...]:
+    """Criteria's codes from a comma-separated flag; aliases are resolved.
+
+    Raises:
+        ConfigError: a code is unknown.
+    """
+    try:
+        return tuple(
+            criteria_lib.canonical(code.strip()) for code in value.split(",") if code
+        )
+    except ValueError as error:
+        raise ConfigError(f"--{flag}={value}: {error}") from error
+
+
+def settings(name: str, overrides: dict[str, Optional[Any]]) -> RunConfig:
+    """A named experiment's settings with some replaced.
+
+    Args:
+        name: of the experiment.
+        overrides: values by field; None keeps the experiment's own.
+
+    Raises:
+        ConfigError: the experiment is unknown or a value out of range.
+    """
+    if name not in EXPERIMENTS:
+        raise ConfigError(
+            f"--experiment={name} is unknown; there are {', '.join(EXPERIMENTS)}"
+        )
+    given = {key: value for key, value in overrides.items() if value is not None}
+    return dataclasses.replace(EXPERIMENTS[name], **given)
+

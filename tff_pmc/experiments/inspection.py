@@ -1,0 +1,114 @@
+"""`--inspect`: the federation, and what each ordering's weights would be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+import leaf_data
+from tff_pmc import criteria as criteria_lib
+from tff_pmc.clients import packing
+from tff_pmc.experiments import loop, rows
+from tff_pmc.experiments.cohorts import cohort
+from tff_pmc.experiments.config import RunConfig
+from tff_pmc.runtime import Runtime
+
+NUM_COHORTS = 3
+
+
+def inspect(
+    config: RunConfig, data: leaf_data.FederatedDataset, *, private: bool = True
+) -> str:
+    """Describes a federation and the weights of each ordering on first cohorts.
+
+    Nothing is aggregated: the clients of the first cohorts measure their
+    criteria, and only where a criterion looks at the trained model do they
+    train, once, from the initial weights.
+
+    Args:
+        config: the settings.
+        data: the federation.
+        private: see `runtime.Runtime`.
+
+    Returns:
+        Text for the terminal.
+    """
+    num_clients = len(data.client_ids)
+    size = config.cohort_size(num_clients)
+    chosen = [
+        cohort(config.cohort_seed, r, num_clients, size)
+        for r in range(1, min(NUM_COHORTS, config.rounds) + 1)
+    ]
+    measured = _measure(config, data, chosen, private)
+    weights = pd.DataFrame(
+        row
+        for number, raw in enumerate(measured, 1)
+        for row in rows.weight_rows(number, config, raw)
+    )
+    means = weights.groupby("ordering", sort=False).mean(numeric_only=True)
+    lines = [data.describe(), ""]
+    raw = np.concatenate(measured)
+    lines.append(f"Raw criteria over {len(raw)} clients of the first cohorts:")
+    for code, values in zip(config.criteria, raw.T):
+        lines.append(
+            f"  {code:9} {values.min():10.4g} to {values.max():10.4g}, "
+            f"mean {values.mean():.4g}"
+        )
+    lines += [
+        "",
+        f"Weights of {size} clients a round, mean over {len(measured)} cohorts",
+        f"(total variation: share of weight that moves away from {config.label}):",
+        f"  {'ordering':14}{'coefficient of':>16}{'effective':>11}{'total':>11}",
+        f"  {'':14}{'variation':>16}{'clients':>11}{'variation':>11}",
+    ]
+    for ordering, row in means.iterrows():
+        lines.append(
+            f"  {ordering:14}{row['coefficient_of_variation']:16.4f}"
+            f"{row['effective_clients']:11.2f}{row['total_variation']:11.4f}"
+        )
+    return "\n".join(lines)
+
+
+def _measure(
+    config: RunConfig,
+    data: leaf_data.FederatedDataset,
+    cohorts: Sequence[Sequence[int]],
+    private: bool,
+) -> list[np.ndarray]:
+    """Raw criteria [clients, m] of each cohort."""
+    found = criteria_lib.resolve(config.criteria)
+    if not any(criterion.needs_model for criterion in found):
+        return [_from_data(found, data.train_examples, chosen) for chosen in cohorts]
+    process = loop.build_process(config, len(data.client_ids))
+    measured = []
+    with Runtime(private=private):
+        state = process.initialize()
+        for chosen in cohorts:
+            shards = packing.pack(
+                data.train_examples, chosen, num_shards=config.num_shards
+            )
+            _, metrics = process.next(state, shards)
+            table = metrics["client_work"]["criteria_by_client"]
+            measured.append(np.asarray(table, float)[chosen])
+    return measured
+
+
+def _from_data(
+    found: Sequence[criteria_lib.Criterion],
+    examples: leaf_data.Examples,
+    chosen: Sequence[int],
+) -> np.ndarray:
+    clients = [examples.client(k) for k in chosen]
+    return np.array(
+        [
+            [
+                float(
+                    c.value(criteria_lib.LocalClient(part["x"], part["y"], None, None))
+                )
+                for c in found
+            ]
+            for part in clients
+        ]
+    )

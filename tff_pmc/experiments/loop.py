@@ -1,0 +1,141 @@
+"""The round loop of one run."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any, Optional
+
+import numpy as np
+import tensorflow_federated as tff
+from tqdm import tqdm
+
+import leaf_data
+from tff_pmc import models, processes, scores
+from tff_pmc.clients import packing
+from tff_pmc.experiments import rows
+from tff_pmc.experiments.cohorts import cohort
+from tff_pmc.experiments.config import RunConfig
+from tff_pmc.experiments.run_folder import RunFolder, command_line
+from tff_pmc.processes.evaluation import evaluation_shards
+
+
+def build_process(
+    config: RunConfig, num_clients: int, basis: Optional[scores.Basis] = None
+) -> tff.learning.templates.LearningProcess:
+    """The learning process a run's settings describe.
+
+    Args:
+        config: the settings.
+        num_clients: clients in the federation, for the per-client criteria.
+        basis: the sums to make; by default those the ordering needs.
+    """
+    return processes.build_prioritized_fed_avg(
+        build_model(config),
+        priority=config.priority,
+        criteria=config.criteria,
+        basis=basis,
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(config.learning_rate),
+        server_optimizer_fn=tff.learning.optimizers.build_sgdm(
+            config.server_learning_rate
+        ),
+        local_epochs=config.local_epochs,
+        batch_size=config.batch_size,
+        seed=config.batch_seed,
+        report_num_clients=num_clients,
+    )
+
+
+def build_model(config: RunConfig) -> tff.learning.models.FunctionalModel:
+    """The model a run's settings describe."""
+    return models.mnist_cnn(
+        conv_activation=config.conv_activation,
+        initializer=config.initializer,
+        seed=config.model_seed,
+    )
+
+
+def run(
+    config: RunConfig, data: leaf_data.FederatedDataset, folder_path: str
+) -> dict[str, Any]:
+    """Runs one ordering's training from the first round to the last.
+
+    Must be called with a TFF execution context installed (`runtime.Runtime`).
+
+    Args:
+        config: the settings.
+        data: the federation.
+        folder_path: where the record goes; see `run_folder`.
+
+    Returns:
+        The last row of `rounds.csv`.
+
+    Raises:
+        ConfigError: the settings do not fit the data, or the folder is in use.
+    """
+    num_clients = len(data.client_ids)
+    cohort_size = config.cohort_size(num_clients)
+    process = build_process(config, num_clients)
+    evaluate = processes.build_federated_evaluation(build_model(config), num_clients)
+    test = evaluation_shards(data.test_examples, num_shards=config.num_shards)
+    sizes = np.asarray(data.test_examples.sizes, np.int64)
+    folder = RunFolder(folder_path, describe(config, data))
+    status, row = "interrupted", {}
+    try:
+        state = process.initialize()
+        progress = tqdm(
+            range(1, config.rounds + 1), desc=config.label, unit="round", mininterval=1
+        )
+        for round_num in progress:
+            chosen = cohort(config.cohort_seed, round_num, num_clients, cohort_size)
+            start = time.perf_counter()
+            shards = packing.pack(
+                data.train_examples, chosen, num_shards=config.num_shards
+            )
+            state, metrics = process.next(state, shards)
+            trained = time.perf_counter()
+            correct = evaluate(process.get_model_weights(state), test)
+            seconds = {
+                "train": trained - start,
+                "test": time.perf_counter() - trained,
+            }
+            raw = metrics["client_work"]["criteria_by_client"][chosen].astype(float)
+            correct = np.asarray(correct, np.int64)
+            row = rows.round_row(round_num, correct, sizes, metrics, seconds)
+            folder.append("rounds", [row])
+            folder.append(
+                "clients",
+                rows.client_rows(round_num, data.client_ids, correct, sizes),
+            )
+            folder.append(
+                "cohort",
+                rows.cohort_rows(round_num, config, data.client_ids, chosen, raw),
+            )
+            folder.append("weights", rows.weight_rows(round_num, config, raw))
+            progress.set_postfix_str(_postfix(row, sum(seconds.values())))
+        status = "finished"
+    finally:
+        folder.finish(status)
+    return row
+
+
+def describe(config: RunConfig, data: leaf_data.FederatedDataset) -> dict[str, Any]:
+    """What `run.json` says of a run before it starts."""
+    return {
+        "settings": dataclasses.asdict(config),
+        "command": command_line(),
+        "data": {
+            "name": data.name,
+            "clients": len(data.client_ids),
+            "origin": {
+                "source": data.origin.source,
+                "sha256": dict(data.origin.files),
+            },
+            "options": dict(data.options),
+        },
+    }
+
+
+def _postfix(row: dict[str, Any], seconds: float) -> str:
+    percentiles = "/".join(f"{row[f'p{p}']:.2f}" for p in rows.PERCENTILES)
+    return f"accuracy {row['accuracy']:.3f}, p10/50/90 {percentiles}, {seconds:.1f} s"

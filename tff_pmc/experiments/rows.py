@@ -1,0 +1,120 @@
+"""From a round's raw outcome to the rows of its record (no TensorFlow)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tff_pmc import scores
+from tff_pmc.experiments.config import RunConfig, nine_orderings
+
+PERCENTILES = (10, 50, 90)
+
+
+def round_row(
+    round_num: int,
+    correct: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+    metrics: Mapping[str, Any],
+    seconds: Mapping[str, float],
+) -> dict[str, Any]:
+    """The row of `rounds.csv`.
+
+    Args:
+        round_num: from 1.
+        correct: correctly classified test examples of each client, [K].
+        sizes: test examples of each client, [K]; clients without any do not
+            count in the percentiles.
+        metrics: the process's metrics of this round.
+        seconds: named durations.
+
+    Returns:
+        Accuracy weighted by local test size (PMC eq. 10), with its integers,
+        percentiles over the clients' own accuracies, and the training side.
+    """
+    client_work, finalizer = metrics["client_work"], metrics["finalizer"]
+    has_test = sizes > 0
+    local = correct[has_test] / sizes[has_test]
+    percentiles = np.percentile(local, PERCENTILES)
+    examples = max(int(client_work["examples"]), 1)
+    return {
+        "round": round_num,
+        "accuracy": round(int(correct.sum()) / int(sizes.sum()), 6),
+        "correct": int(correct.sum()),
+        "examples": int(sizes.sum()),
+        **{f"p{p}": round(float(v), 4) for p, v in zip(PERCENTILES, percentiles)},
+        "train_loss": round(float(client_work["loss"]) / examples, 6),
+        "clients": int(client_work["clients"]),
+        "excluded": int(client_work["excluded"]),
+        "update_rejected": int(finalizer["update_rejected"]),
+        **{f"{name}_seconds": round(value, 3) for name, value in seconds.items()},
+    }
+
+
+def client_rows(round_num, client_ids, correct, sizes) -> list[dict[str, Any]]:
+    """The rows of `clients.csv`: each client's local test result."""
+    return [
+        {"round": round_num, "client": name, "correct": int(hits), "examples": int(n)}
+        for name, hits, n in zip(client_ids, correct, sizes)
+    ]
+
+
+def cohort_rows(
+    round_num: int,
+    config: RunConfig,
+    client_ids: Sequence[str],
+    cohort: Sequence[int],
+    raw: npt.NDArray[np.float64],
+) -> list[dict[str, Any]]:
+    """The rows of `cohort.csv`: raw criteria and weights, [clients, m]."""
+    order = scores.prioritized(config.priority, config.criteria)
+    weights = scores.participant_weights(raw, order)
+    return [
+        {
+            "round": round_num,
+            "client": client_ids[k],
+            **{code: _digits(value) for code, value in zip(config.criteria, values)},
+            "weight": _digits(weight),
+        }
+        for k, values, weight in zip(cohort, raw, weights)
+    ]
+
+
+def weight_rows(
+    round_num: int, config: RunConfig, raw: npt.NDArray[np.float64]
+) -> list[dict[str, Any]]:
+    """The rows of `weights.csv`: could another ordering have mattered?
+
+    One row for each single criterion and each ordering of the criteria: how
+    unequal its weights are, and the share of weight that it would move away
+    from the ordering in force.
+    """
+    in_force = scores.participant_weights(
+        raw, scores.prioritized(config.priority, config.criteria)
+    )
+    rows = []
+    for order in nine_orderings(config.criteria):
+        weights = scores.participant_weights(
+            raw, scores.prioritized(order, config.criteria)
+        )
+        rows.append(
+            {
+                "round": round_num,
+                "ordering": ",".join(order),
+                "in_force": int(order == config.priority),
+                "coefficient_of_variation": _digits(
+                    scores.coefficient_of_variation(weights)
+                ),
+                "effective_clients": _digits(scores.effective_clients(weights)),
+                "total_variation": _digits(scores.total_variation(weights, in_force)),
+            }
+        )
+    return rows
+
+
+def _digits(value: float) -> float:
+    """Float32 carries seven digits; more in a file would be noise."""
+    return float(f"{float(value):.7g}")

@@ -1,0 +1,98 @@
+"""Every client's local accuracy, as exact integer counts."""
+
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc import models
+
+
+def build_federated_evaluation(
+    model: tff.learning.models.FunctionalModel,
+    num_clients: int,
+    *,
+    batch_size: int = 500,
+) -> tff.Computation:
+    """Builds the evaluation of one model on all clients' local examples.
+
+    The examples of many clients are evaluated in common batches; the type is
+
+        (<W@SERVER, <x=uint8[?, ...], y=int32[?], client=int32[?]>@CLIENTS>
+         -> int32[num_clients]@SERVER)
+
+    Args:
+        model: a classifier whose output is a score per class.
+        num_clients: the number of clients in the federation, K.
+        batch_size: examples in a forward pass.
+
+    Returns:
+        A computation that gives, for each client, how many of its examples the
+        model classifies correctly (PMC eq. 10 divides their sum by the number
+        of examples). Counts, so that comparisons are exact.
+    """
+    weights_type = models.weights_type(model)
+    x_spec, y_spec = model.input_spec
+    examples_type = tff.types.tensorflow_to_type(
+        collections.OrderedDict(
+            x=x_spec, y=y_spec, client=tf.TensorSpec([None], tf.int32)
+        )
+    )
+
+    @tf.function
+    def count(weights, examples):
+        x, y, client = examples["x"], examples["y"], examples["client"]
+        correct = tf.zeros([num_clients], tf.int32)
+        parameters = (weights.trainable, weights.non_trainable)
+        for start in tf.range(0, tf.shape(y)[0], batch_size):
+            rows = slice(start, start + batch_size)
+            output = model.predict_on_batch(parameters, x[rows], False)
+            predicted = tf.argmax(output, axis=-1, output_type=tf.int32)
+            hits = tf.cast(tf.equal(predicted, y[rows]), tf.int32)
+            correct += tf.math.unsorted_segment_sum(hits, client[rows], num_clients)
+        return correct
+
+    @tff.tensorflow.computation(weights_type, examples_type)
+    def count_locally(weights, examples):
+        return count(weights, examples)
+
+    @tff.federated_computation(
+        tff.FederatedType(weights_type, tff.SERVER),
+        tff.FederatedType(examples_type, tff.CLIENTS),
+    )
+    def evaluate(weights, examples):
+        correct = tff.federated_map(
+            count_locally, (tff.federated_broadcast(weights), examples)
+        )
+        return tff.federated_sum(correct)
+
+    return evaluate
+
+
+def evaluation_shards(examples, *, num_shards: int = 2) -> list:
+    """Cuts all clients' examples into shards for `build_federated_evaluation`.
+
+    Args:
+        examples: a `leaf_data.Examples`.
+        num_shards: how many shards of about equal size to make.
+
+    Returns:
+        A list of `OrderedDict(x, y, client)` of arrays; a client may lie in two.
+    """
+    client = np.repeat(
+        np.arange(len(examples.row_splits) - 1, dtype=np.int32),
+        np.diff(examples.row_splits),
+    )
+    shards = np.array_split(np.arange(len(client)), num_shards)
+    return [
+        collections.OrderedDict(
+            x=examples.x[rows[0] : rows[-1] + 1],
+            y=examples.y[rows[0] : rows[-1] + 1],
+            client=client[rows[0] : rows[-1] + 1],
+        )
+        for rows in shards
+        if len(rows)
+    ]

@@ -1,0 +1,1 @@
+"""From run folders to tables and figures; knows nothing of training or TFF."""

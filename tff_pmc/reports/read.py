@@ -1,0 +1,67 @@
+"""Reads run folders back."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run, as its folder has it.
+
+    Attributes:
+        label: its ordering, for example `LD,DS,MD`.
+        info: `run.json`.
+        rounds: `rounds.csv`.
+        weights: `weights.csv`.
+        correct: correctly classified test examples, int [rounds, clients].
+        examples: test examples of each client, int [clients].
+    """
+
+    label: str
+    info: dict[str, Any]
+    rounds: pd.DataFrame
+    weights: pd.DataFrame
+    correct: np.ndarray
+    examples: np.ndarray
+
+
+def read_run(path: str) -> Run:
+    """Reads a run folder.
+
+    Raises:
+        FileNotFoundError: a file of the folder is missing.
+        ValueError: a file does not parse; the message names it.
+    """
+    name = os.path.join(path, "run.json")
+    with open(name) as file:
+        try:
+            info = json.load(file)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{name} is not JSON: {error}") from error
+    clients = _read_csv(path, "clients.csv")
+    # A round's rows follow each other in the federation's order of clients.
+    per_round = int((clients["round"] == clients["round"].iloc[0]).sum())
+    shape = (-1, per_round)
+    return Run(
+        label=",".join(info["settings"]["priority"]),
+        info=info,
+        rounds=_read_csv(path, "rounds.csv"),
+        weights=_read_csv(path, "weights.csv"),
+        correct=clients["correct"].to_numpy().reshape(shape),
+        examples=clients["examples"].to_numpy().reshape(shape)[0],
+    )
+
+
+def _read_csv(path: str, name: str) -> pd.DataFrame:
+    file = os.path.join(path, name)
+    try:
+        return pd.read_csv(file)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise ValueError(f"{file} cannot be read: {error}") from error

@@ -1,0 +1,108 @@
+"""The rounds-to-target table, as text and as tidy rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import pandas as pd
+
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.rounds_to_target import (
+    DEVICES,
+    Rounds,
+    average,
+    gains,
+    rounds_to_target,
+)
+
+AVERAGE = "Avg."
+
+
+def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
+    """Rounds to target of every run, and gains over DS.
+
+    The columns are those of the published tables' CSV: experiment, quantity
+    (`rounds`, or `gain` = rounds of DS minus rounds of this), target_accuracy_pct,
+    devices (`10%` to `90%`, and `Avg.` of the gains) and value (empty: not
+    reached).
+
+    Args:
+        runs: the runs; the gains need one whose ordering is DS alone.
+        targets: target accuracies, percent.
+    """
+    reached = {
+        run.label: rounds_to_target(run.correct, run.examples, targets) for run in runs
+    }
+    rows: list[dict[str, Any]] = []
+    for label, rounds in reached.items():
+        rows += _rows(label, "rounds", rounds, targets)
+    for label, rounds in reached.items():
+        if "DS" in reached and label != "DS":
+            gained = gains(rounds, reached["DS"])
+            rows += _rows(label, "gain", gained, targets, with_average=True)
+    return pd.DataFrame(rows)
+
+
+def text_tables(tidy: pd.DataFrame) -> str:
+    """The tidy rows as a reader's tables: rounds first, then gains over DS."""
+    parts = []
+    for quantity, title in (
+        ("rounds", "Rounds until a share of the devices reaches the target accuracy"),
+        ("gain", "Rounds gained over DS (DS minus this; Avg. = sum / 9, a dash as 0)"),
+    ):
+        part = tidy[tidy["quantity"] == quantity]
+        if not part.empty:
+            parts.append(_table(title, part))
+    return "\n\n".join(parts)
+
+
+def _rows(
+    label: str,
+    quantity: str,
+    values: Rounds,
+    targets: Sequence[int],
+    with_average: bool = False,
+) -> list[dict[str, Any]]:
+    rows = []
+    for target in targets:
+        cells: list[tuple[str, Optional[float]]] = [
+            (f"{share}%", values[target, share]) for share in DEVICES
+        ]
+        if with_average:
+            cells.append((AVERAGE, round(average(values, target), 2)))
+        rows += [
+            {
+                "experiment": label,
+                "quantity": quantity,
+                "target_accuracy_pct": target,
+                "devices": devices,
+                "value": value,
+            }
+            for devices, value in cells
+        ]
+    return rows
+
+
+def _table(title: str, tidy: pd.DataFrame) -> str:
+    columns = list(dict.fromkeys(tidy["devices"]))
+    width = max(len(name) for name in tidy["experiment"])
+    head = " ".join(f"{column:>6}" for column in columns)
+    lines = [title, f"{'target':>6}  {'':{width}} {head}"]
+    for target in dict.fromkeys(tidy["target_accuracy_pct"]):
+        for name in dict.fromkeys(tidy["experiment"]):
+            rows = tidy[
+                (tidy["experiment"] == name) & (tidy["target_accuracy_pct"] == target)
+            ]
+            cells = " ".join(
+                f"{_cell(value, column):>6}"
+                for column, value in zip(rows["devices"], rows["value"])
+            )
+            lines.append(f"{target:>4} %  {name:{width}} {cells}")
+    return "\n".join(lines)
+
+
+def _cell(value: Optional[float], column: str) -> str:
+    if value is None or pd.isna(value):
+        return "-"
+    return f"{value:.2f}" if column == AVERAGE else f"{value:.0f}"

@@ -1,0 +1,247 @@
+"""The TFF worker process and the execution context that talks to it.
+
+TFF's native context starts a `worker_binary` that listens on every interface,
+inherits stdout, is left behind by a crash, and, when it dies, makes the call
+that waits for it hang. `Runtime` owns the worker instead:
+
+- the worker is private: it lives in a network namespace of its own, behind a
+  unix socket in a folder only the user can open (`_worker_host.py`); where the
+  machine forbids namespaces the log says in one line that a port is open;
+- worker, socket and folder are gone when the parent is, however it ended;
+- a worker that dies ends the running call with `WorkerDiedError`.
+
+Example:
+
+    with tff_pmc.runtime.Runtime():
+        state = process.initialize()      # any TFF computation
+
+In a notebook, `tff_pmc.runtime.Runtime().install()` does the same until the
+kernel ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import Any
+
+import grpc
+import tensorflow_federated as tff
+from absl import logging
+
+_MESSAGE_LIMIT = 2 * 1000 * 1000 * 1000  # TFF's own; gRPC cannot send 2 GiB.
+_CHANNEL_OPTIONS = [
+    ("grpc.max_receive_message_length", _MESSAGE_LIMIT),
+    ("grpc.max_send_message_length", _MESSAGE_LIMIT),
+]
+_START_SECONDS = 60
+_POLL_SECONDS = 0.25
+# glibc's per-thread arenas let the worker's memory climb from round to round;
+# two arenas keep it flat and cost no time (docs/performance.md).
+_WORKER_ENVIRONMENT = {"MALLOC_ARENA_MAX": "2", "TF_CPP_MIN_LOG_LEVEL": "1"}
+
+
+class WorkerDiedError(RuntimeError):
+    """The worker process ended while a computation needed it."""
+
+
+class WorkerStartError(RuntimeError):
+    """The worker process could not be started."""
+
+
+class Runtime:
+    """One worker process and the TFF context that runs computations on it.
+
+    Attributes:
+        private: whether the worker is out of reach of everybody else.
+        context: the `tff.framework.SyncContext`; `install` makes it the default.
+    """
+
+    def __init__(self, *, private: bool = True) -> None:
+        """Starts the worker (about a second).
+
+        Args:
+            private: put the worker into a network namespace of its own; where
+                that is forbidden a port is used and a warning logged.
+
+        Raises:
+            WorkerStartError: the worker did not come up; its log is quoted.
+        """
+        self._folder = tempfile.mkdtemp(prefix="tff_pmc-", dir=_short_tempdir())
+        self._died = threading.Event()
+        self._ready = threading.Event()
+        self._exit_code: int | None = None
+        self._closed = False
+        self._previous_context: Any = None
+        self.private = False
+        host = os.path.join(os.path.dirname(__file__), "_worker_host.py")
+        self._host = subprocess.Popen(
+            [sys.executable, "-I", "-S", host, self._folder, str(int(private))]
+            + [_worker_binary()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            # A Ctrl-C at the terminal is for the parent alone.
+            start_new_session=True,
+            env={**os.environ, **_WORKER_ENVIRONMENT},
+        )
+        atexit.register(self.close)
+        threading.Thread(target=self._listen, daemon=True).start()
+        if not self._ready.wait(_START_SECONDS) or self._died.is_set():
+            message = f"the TFF worker did not start: {self._last_words()}"
+            self.close()
+            raise WorkerStartError(message)
+        self.context = _WorkerContext(self)
+
+    def _listen(self) -> None:
+        for line in self._host.stdout:
+            word, _, rest = line.strip().partition(" ")
+            if word == "private":
+                self.private = True
+            elif word == "exposed":
+                logging.warning(
+                    "The TFF worker listens on a port of this machine while it "
+                    "runs: no private network namespace (%s).",
+                    rest,
+                )
+            elif word == "ready":
+                self._ready.set()
+            elif word == "died":
+                self._exit_code = int(rest)
+                break
+        self._died.set()
+        self._ready.set()
+
+    @property
+    def target(self) -> str:
+        """The gRPC target of the worker."""
+        return f"unix:{self._folder}/worker.sock"
+
+    def raise_if_dead(self) -> None:
+        """Raises `WorkerDiedError`, with the worker's last words, if it ended."""
+        if not self._died.is_set():
+            return
+        if self._closed:
+            raise WorkerDiedError("the TFF worker was closed")
+        how = "ended" if self._exit_code is None else _describe(self._exit_code)
+        raise WorkerDiedError(
+            f"the TFF worker {how} (out of memory?); {self._last_words()}"
+        )
+
+    def _last_words(self) -> str:
+        try:
+            with open(os.path.join(self._folder, "worker.log"), errors="replace") as f:
+                lines = [line.strip() for line in f if line.strip()]
+        except OSError:
+            lines = []
+        return "its log is empty" if not lines else f"its log ends: {lines[-1][:500]}"
+
+    def worker_memory(self) -> int:
+        """Resident memory of the worker in bytes (0 when it is gone)."""
+        for process in _children(self._host.pid):
+            try:
+                with open(f"/proc/{process}/statm") as file:
+                    pages = int(file.read().split()[1])
+                return pages * os.sysconf("SC_PAGE_SIZE")
+            except OSError:
+                pass
+        return 0
+
+    def install(self) -> Runtime:
+        """Makes this the context of every TFF computation called from now on."""
+        stack = tff.framework.get_context_stack()
+        self._previous_context = stack.current
+        tff.framework.set_default_context(self.context)
+        return self
+
+    def close(self) -> None:
+        """Ends the worker; safe to call twice. The previous context returns."""
+        if self._closed:
+            return
+        self._closed = True
+        atexit.unregister(self.close)
+        if self._previous_context is not None:
+            tff.framework.set_default_context(self._previous_context)
+        self._host.stdin.close()
+        try:
+            self._host.wait(5)
+        except subprocess.TimeoutExpired:
+            self._host.kill()
+            self._host.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Runtime:
+        return self.install()
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+
+class _WorkerContext(tff.framework.SyncContext):
+    """Runs computations on a `Runtime`'s worker, and notices when it is gone."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        channel = grpc.insecure_channel(runtime.target, _CHANNEL_OPTIONS)
+        stub = tff.framework.RemoteExecutorGrpcStub(channel)
+
+        def executor(cardinalities):
+            executor = tff.framework.RemoteExecutor(stub)
+            # The worker wants an entry for clients even when there is none.
+            executor.set_cardinalities({tff.CLIENTS: 0, **cardinalities})
+            return executor
+
+        self._inner = tff.framework.AsyncExecutionContext(
+            executor_fn=tff.framework.ResourceManagingExecutorFactory(executor),
+            compiler_fn=tff.backends.native.desugar_and_transform_to_native,
+            transform_args=tff.tensorflow.transform_args,
+            transform_result=tff.tensorflow.transform_result,
+        )
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    def invoke(self, comp, arg):
+        """Invokes `comp`; TFF alone would retry for ever on a dead worker."""
+        call = asyncio.run_coroutine_threadsafe(
+            self._inner.invoke(comp, arg), self._loop
+        )
+        try:
+            while True:
+                self._runtime.raise_if_dead()
+                try:
+                    return call.result(_POLL_SECONDS)
+                except concurrent.futures.TimeoutError:
+                    if call.done():  # The computation itself raised it.
+                        raise
+        finally:
+            call.cancel()
+
+
+def _worker_binary() -> str:
+    return os.path.join(os.path.dirname(tff.__file__), "data", "worker_binary")
+
+
+def _short_tempdir() -> str | None:
+    """A unix socket's path has at most 107 characters; $TMPDIR may be long."""
+    return "/tmp" if len(tempfile.gettempdir()) > 70 else None
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []
+
+
+def _describe(exit_code: int) -> str:
+    if exit_code < 0:
+        return f"was ended by signal {-exit_code}"
+    return f"ended with exit code {exit_code}"

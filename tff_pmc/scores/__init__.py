@@ -1,0 +1,38 @@
+"""Scores over criteria: how several criteria become one weight per client.
+
+    raw criteria r[k, i]  ->  c[k, i] = r[k, i] / sum_k r[k, i]
+    score(c)              ->  s[k]
+    participant weights   ->  p[k] = s[k] / sum_k s[k]
+
+Nothing in this package imports TensorFlow. Every score of the papers is a
+polynomial without repeated factors, so that the aggregate of any score is a
+linear combination of a few sums over the clients; `Basis` names those sums.
+
+Example (PMC, Example 4.2):
+
+    >>> from tff_pmc import scores
+    >>> score = scores.prioritized(("DS", "LD", "MD"))
+    >>> round(score((0.5, 0.8, 0.9)), 2)
+    1.26
+"""
+
+from tff_pmc.scores.basis import Basis
+from tff_pmc.scores.inequality import (
+    coefficient_of_variation,
+    effective_clients,
+    total_variation,
+)
+from tff_pmc.scores.polynomial import PolynomialScore, prioritized, single
+from tff_pmc.scores.weights import normalise, participant_weights
+
+__all__ = [
+    "Basis",
+    "PolynomialScore",
+    "coefficient_of_variation",
+    "effective_clients",
+    "normalise",
+    "participant_weights",
+    "prioritized",
+    "single",
+    "total_variation",
+]

@@ -1,0 +1,68 @@
+"""From raw criteria to the weight of each participant."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def normalise(raw: npt.ArrayLike) -> FloatArray:
+    """Divides each criterion by its sum over the cohort (DA section 3, PMC 4.1).
+
+    Args:
+        raw: raw criteria, float array [clients, m], none negative. A client
+            with a value that is not finite contributes nothing: its row is 0.
+
+    Returns:
+        Array [clients, m] whose columns sum to 1, or to 0 where the total is 0.
+
+    Raises:
+        ValueError: a value is negative, or the array is not two-dimensional.
+    """
+    values = np.array(raw, float)
+    if values.ndim != 2:
+        raise ValueError(f"raw criteria must be [clients, m], got {values.shape}")
+    values[~np.isfinite(values).all(axis=1)] = 0.0
+    if (values < 0).any():
+        client, column = np.argwhere(values < 0)[0]
+        raise ValueError(
+            f"criterion {column} of client {client} is negative: "
+            f"{values[client, column]}"
+        )
+    totals = values.sum(axis=0)
+    return values / np.where(totals > 0, totals, 1.0)
+
+
+def participant_weights(
+    raw: npt.ArrayLike, score: Callable[[FloatArray], npt.ArrayLike]
+) -> FloatArray:
+    """The weight of each client, `p_k = s_k / sum_k s_k` (DA and PMC, eq. 5).
+
+    Args:
+        raw: raw criteria, float array [clients, m]; see `normalise`.
+        score: maps normalised criteria [clients, m] to scores [clients], for
+            example `prioritized(("DS", "LD", "MD"))`.
+
+    Returns:
+        Weights [clients], not negative, summing to 1; all 0 when every score is
+        0 (the round then leaves the model as it is).
+
+    Raises:
+        ValueError: `raw` is refused by `normalise`, or the score gives a value
+            that is negative or of the wrong shape.
+    """
+    criteria = normalise(raw)
+    scores = np.asarray(score(criteria), float)
+    if scores.shape != (len(criteria),):
+        raise ValueError(
+            f"the score must give one value per client, [{len(criteria)}], "
+            f"but gave the shape {scores.shape}"
+        )
+    if not np.isfinite(scores).all() or (scores < 0).any():
+        raise ValueError("the score gave a value that is negative or not finite")
+    total = scores.sum()
+    return scores / total if total > 0 else np.zeros_like(scores)
