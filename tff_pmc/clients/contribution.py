@@ -18,7 +18,8 @@ class Contribution(NamedTuple):
     Attributes:
         criteria: raw criteria, float32 [m].
         monomials: `r_S` for each summed monomial, float32 [B].
-        update: trained minus received weights, a `ModelWeights`.
+        update: received minus trained weights, a `ModelWeights`: TFF's sign, in
+            which a server optimizer takes it for a gradient.
         included: bool, False when an update or a criterion is not finite.
     """
 
@@ -45,7 +46,7 @@ def contribution(
     membership = tf.constant(basis.membership())
     monomials = tf.reduce_prod(tf.where(membership, raw[tf.newaxis], 1.0), axis=1)
     update = tf.nest.map_structure(
-        tf.subtract, client.trained_weights, client.initial_weights
+        tf.subtract, client.initial_weights, client.trained_weights
     )
     parts = [raw, monomials, *_floats(update)]
     included = tf.reduce_all([tf.reduce_all(tf.math.is_finite(p)) for p in parts])

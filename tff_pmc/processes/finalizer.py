@@ -11,11 +11,12 @@ import tensorflow_federated as tff
 def build_finalizer(
     optimizer: tff.learning.optimizers.Optimizer, weights_type: tff.Type
 ) -> tff.learning.templates.FinalizerProcess:
-    """Builds the finalizer: `w + server_rate * update` (PMC eq. 2) for SGD.
+    """Builds the finalizer: `w - server_rate * update` (PMC eq. 2) for SGD.
 
-    The optimizer steps the trainable variables. Non-trainable ones (batch-norm
-    statistics) are averages and not directions: the aggregated update, made
-    with the same weights, is added to them whole. An update that is all zero
+    An update is received minus trained weights, as everywhere in TFF: a
+    gradient to the optimizer, which steps the trainable variables. Non-trainable
+    ones (batch-norm statistics) are averages and not directions: they become
+    the clients' mean with the same weights, whatever the optimizer. An update that is all zero
     (no client was included, or every score was 0) or not finite leaves model
     and optimizer as they are, and `update_rejected` says so.
 
@@ -41,12 +42,12 @@ def build_finalizer(
     @tff.tensorflow.computation(
         weights_type, weights_type.non_trainable, _measurements_type(step)
     )
-    def add_non_trainable(weights, update, measured):
+    def average_non_trainable(weights, update, measured):
         accepted = tf.equal(measured["update_rejected"], 0)
         return tff.learning.models.ModelWeights(
             weights.trainable,
             tf.nest.map_structure(
-                lambda w, d: tf.where(accepted, w + d, w), weights.non_trainable, update
+                lambda w, d: tf.where(accepted, w - d, w), weights.non_trainable, update
             ),
         )
 
@@ -58,7 +59,7 @@ def build_finalizer(
     def next_fn(state, weights, update):
         output = step.next(state, weights, update.trainable)
         result = tff.federated_map(
-            add_non_trainable,
+            average_non_trainable,
             (output.result, update.non_trainable, output.measurements),
         )
         return tff.templates.MeasuredProcessOutput(

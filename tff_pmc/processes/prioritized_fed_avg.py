@@ -3,7 +3,7 @@
 One round:
 
     broadcast w -> each client trains w_k and measures its criteria r[k, i]
-    -> sums over clients of r_S[k] * (w_k - w) and of r_S[k], for S in the basis
+    -> sums over clients of r_S[k] * (w - w_k) and of r_S[k], for S in the basis
     -> the score in force combines the sums -> server optimizer -> new w
 
 The server sees sums only, and any score over the basis follows from them.
