@@ -1,0 +1,204 @@
+"""The examples of many clients, laid end to end in a few arrays (numpy only)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Optional, Union
+
+import numpy as np
+
+from leaf_data.errors import DataError
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Examples:
+    """All clients' examples; client k has rows `row_splits[k]:row_splits[k + 1]`.
+
+    The arrays are made read-only views of those given: a client's examples are
+    handed out without a copy, so nobody may change them.
+
+    Attributes:
+        x: uint8 [N, ...], the pixels as stored; computations scale them.
+        y: int32 [N], the labels, from 0.
+        row_splits: int64 [K + 1], from 0 to N. A client may have no examples.
+        client_ids: the K clients' names, each once.
+        attributes: name -> [N, ...], more that is known of each example (a
+            photograph's sharpness, say). Not part of TFF's view.
+
+    Raises:
+        DataError: (constructor) the arrays do not fit together.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    row_splits: np.ndarray
+    client_ids: tuple[str, ...]
+    attributes: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("x", "uint8"), ("y", "int32"), ("row_splits", "int64")):
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype != dtype:
+                found = getattr(array, "dtype", type(array).__name__)
+                raise DataError(f"{name} has to be a {dtype} array, not {found}")
+            object.__setattr__(self, name, _read_only(array))
+        object.__setattr__(self, "client_ids", tuple(self.client_ids))
+        attributes = {k: _read_only(np.asarray(v)) for k, v in self.attributes.items()}
+        object.__setattr__(self, "attributes", attributes)
+        self._check()
+        index = {client: k for k, client in enumerate(self.client_ids)}
+        object.__setattr__(self, "_index", index)
+
+    def _check(self) -> None:
+        if self.x.ndim < 1 or self.y.ndim != 1 or len(self.x) != len(self.y):
+            raise DataError(
+                "x and y have to hold one row an example: x is "
+                f"{self.x.shape}, y is {self.y.shape}"
+            )
+        if len(self.y) and self.y.min() < 0:
+            raise DataError(f"y has a negative label, {self.y.min()}")
+        ids, splits = self.client_ids, self.row_splits
+        if not ids:
+            raise DataError("there has to be at least one client")
+        for client in ids:
+            if not isinstance(client, str) or not client:
+                raise DataError(f"client ids have to be non-empty text, not {client!r}")
+        if len(set(ids)) != len(ids):
+            twice = next(client for client in ids if ids.count(client) > 1)
+            raise DataError(f"client id {twice!r} is there twice")
+        if splits.shape != (len(ids) + 1,):
+            raise DataError(
+                f"row_splits has to be [{len(ids) + 1}] for {len(ids)} clients, "
+                f"not {list(splits.shape)}"
+            )
+        if splits[0] != 0 or splits[-1] != len(self.y) or np.any(np.diff(splits) < 0):
+            raise DataError(
+                f"row_splits has to rise from 0 to the {len(self.y)} examples; it "
+                f"goes from {splits[0]} to {splits[-1]}"
+                + (" and falls between" if np.any(np.diff(splits) < 0) else "")
+            )
+        for name, values in self.attributes.items():
+            if name in ("x", "y"):
+                raise DataError(f"an attribute cannot be named {name!r}")
+            if values.ndim < 1 or len(values) != len(self.y):
+                raise DataError(
+                    f"attribute {name!r} has to hold one value for each of the "
+                    f"{len(self.y)} examples, not {values.shape}"
+                )
+
+    @classmethod
+    def from_parts(
+        cls,
+        x: np.ndarray,
+        y: np.ndarray,
+        parts: Sequence[np.ndarray],
+        client_ids: Iterable[str],
+        attributes: Optional[Mapping[str, np.ndarray]] = None,
+    ) -> Examples:
+        """Gathers each client's examples out of a pool.
+
+        Args:
+            x: uint8 [M, ...], the pool; it is copied.
+            y: [M], integers.
+            parts: one array of indices into the pool per client.
+            client_ids: as many names.
+            attributes: name -> [M, ...].
+        """
+        rows = np.concatenate([np.asarray(part, np.int64) for part in parts])
+        return cls(
+            x=x[rows],
+            y=y[rows].astype(np.int32),
+            row_splits=_splits([len(part) for part in parts]),
+            client_ids=tuple(client_ids),
+            attributes={k: np.asarray(v)[rows] for k, v in (attributes or {}).items()},
+        )
+
+    @property
+    def num_clients(self) -> int:
+        """K."""
+        return len(self.client_ids)
+
+    @property
+    def num_examples(self) -> int:
+        """N, over all clients."""
+        return len(self.y)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """int64 [K], the number of examples of each client."""
+        return np.diff(self.row_splits)
+
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        """The shape of one example's x."""
+        return self.x.shape[1:]
+
+    def position(self, client: Union[int, str]) -> int:
+        """The place, 0 to K - 1, of a client given by its place or its id.
+
+        Raises:
+            DataError: there is no such client.
+        """
+        if isinstance(client, str):
+            if client in self._index:
+                return self._index[client]
+        elif isinstance(client, (int, np.integer)) and not isinstance(client, bool):
+            if 0 <= client < self.num_clients:
+                return int(client)
+        raise DataError(
+            f"no client {client!r}: there are {self.num_clients}, "
+            f"{self.client_ids[0]!r} to {self.client_ids[-1]!r}, or 0 to "
+            f"{self.num_clients - 1} by place"
+        )
+
+    def client(self, client: Union[int, str]) -> dict[str, np.ndarray]:
+        """One client's `x`, `y` and attributes, as views.
+
+        Raises:
+            DataError: there is no such client.
+        """
+        k = self.position(client)
+        rows = slice(self.row_splits[k], self.row_splits[k + 1])
+        extras = {name: values[rows] for name, values in self.attributes.items()}
+        return {"x": self.x[rows], "y": self.y[rows], **extras}
+
+    def subset(self, clients: Iterable[Union[int, str]]) -> Examples:
+        """Only these clients (places or ids), in this order; a copy.
+
+        Raises:
+            DataError: one does not exist, is named twice, or none is named.
+        """
+        chosen = [self.position(client) for client in clients]
+        if not chosen:
+            raise DataError("a subset has to name at least one client")
+        bounds = zip(self.row_splits[:-1], self.row_splits[1:])
+        rows = [np.arange(start, stop) for start, stop in bounds]
+        return self._gather([rows[k] for k in chosen], chosen)
+
+    def take(self, count: int) -> Examples:
+        """At most the first `count` examples of every client; a copy.
+
+        Raises:
+            DataError: `count` is negative.
+        """
+        if count < 0:
+            raise DataError(f"cannot take {count} examples of each client")
+        starts = self.row_splits[:-1]
+        stops = np.minimum(self.row_splits[1:], starts + count)
+        rows = [np.arange(start, stop) for start, stop in zip(starts, stops)]
+        return self._gather(rows, range(self.num_clients))
+
+    def _gather(self, rows: list[np.ndarray], clients: Iterable[int]) -> Examples:
+        ids = [self.client_ids[k] for k in clients]
+        return Examples.from_parts(self.x, self.y, rows, ids, self.attributes)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _splits(sizes: Sequence[int]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -1,0 +1,163 @@
+"""What `load` returns: a data set as a federation of clients."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from leaf_data.errors import DataError
+from leaf_data.examples import Examples
+
+if TYPE_CHECKING:
+    import tensorflow_federated as tff
+
+
+@dataclasses.dataclass(frozen=True)
+class PixelConvention:
+    """Which stored value is paper and which is ink.
+
+    MNIST and LEAF's FEMNIST are each other's negatives (background 0 against
+    255); a model trained on one must not be fed the other unawares.
+
+    Attributes:
+        name: a word for it.
+        background: the uint8 value of empty paper; None in a photograph.
+        ink: the uint8 value of full ink; None in a photograph.
+    """
+
+    name: str
+    background: Optional[int]
+    ink: Optional[int]
+
+    def __str__(self) -> str:
+        if self.background is None:
+            return self.name
+        return f"{self.name} ({self.background} = background, {self.ink} = ink)"
+
+
+WHITE_ON_BLACK = PixelConvention("white_on_black", background=0, ink=255)
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+    """Where the bytes came from.
+
+    Attributes:
+        source: the kind of source in words, e.g. "idx files".
+        files: (file name without folder, sha256 of the file as found) of each.
+        folder: the folder they were in, on this machine.
+    """
+
+    source: str
+    files: tuple[tuple[str, str], ...]
+    folder: str
+
+    def __str__(self) -> str:
+        files = ", ".join(f"{name} (sha256 {digest})" for name, digest in self.files)
+        return f"{self.source}: {files}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FederatedDataset:
+    """Clients with their training and test examples.
+
+    `train_examples` and `test_examples` are numpy and what the package's own
+    training uses; `train` and `test` are the same as TFF's `ClientData`.
+
+    Attributes:
+        name: the name it was loaded by.
+        train_examples: what the clients train on.
+        test_examples: each client's own test set; the same clients, in the same
+            order.
+        num_classes: labels are 0 to num_classes - 1.
+        pixel_convention: what the pixel values mean.
+        origin: where the bytes came from.
+        options: the options it was loaded with, the defaults filled in.
+
+    Raises:
+        DataError: (constructor) train and test do not fit together, or a label is
+            out of range.
+    """
+
+    name: str
+    train_examples: Examples
+    test_examples: Examples
+    num_classes: int
+    pixel_convention: PixelConvention
+    origin: Origin
+    options: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        train, test = self.train_examples, self.test_examples
+        if train.client_ids != test.client_ids:
+            raise DataError(f"{self.name}: train and test have different clients")
+        if train.element_shape != test.element_shape:
+            raise DataError(
+                f"{self.name}: train images are {train.element_shape}, test images "
+                f"{test.element_shape}"
+            )
+        for part, examples in (("train", train), ("test", test)):
+            if examples.num_examples and examples.y.max() >= self.num_classes:
+                raise DataError(
+                    f"{self.name}: {part} has label {examples.y.max()}, but there "
+                    f"are {self.num_classes} classes"
+                )
+
+    @property
+    def client_ids(self) -> tuple[str, ...]:
+        """The clients, in the order of both sets of examples."""
+        return self.train_examples.client_ids
+
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        """The shape of one image, e.g. (28, 28)."""
+        return self.train_examples.element_shape
+
+    @functools.cached_property
+    def train(self) -> tff.simulation.datasets.ClientData:
+        """TFF's view of the training examples (imports TensorFlow and TFF)."""
+        return _client_data(self.train_examples)
+
+    @functools.cached_property
+    def test(self) -> tff.simulation.datasets.ClientData:
+        """TFF's view of the test examples (imports TensorFlow and TFF)."""
+        return _client_data(self.test_examples)
+
+    def describe(self) -> str:
+        """A few lines for people: sizes, labels, pixels, options, origin."""
+        train, test = self.train_examples, self.test_examples
+        labels = [
+            len(np.unique(train.client(k)["y"])) for k in range(train.num_clients)
+        ]
+        options = ", ".join(f"{key}={value}" for key, value in self.options.items())
+        shape = " x ".join(map(str, self.element_shape))
+        return "\n".join(
+            [
+                f"{self.name} ({options}): {train.num_clients} clients, "
+                f"{self.num_classes} classes, {shape} uint8",
+                f"train: {_sizes(train)}, {_range(labels)} labels a client",
+                f"test: {_sizes(test)}",
+                f"pixels: {self.pixel_convention}",
+                f"from {self.origin}",
+            ]
+        )
+
+
+def _client_data(examples: Examples) -> tff.simulation.datasets.ClientData:
+    # Imported here: TensorFlow and TFF take ten seconds, loading takes less than one.
+    from leaf_data.client_data import ExamplesClientData
+
+    return ExamplesClientData(examples)
+
+
+def _sizes(examples: Examples) -> str:
+    return f"{examples.num_examples} examples, {_range(examples.sizes)} a client"
+
+
+def _range(values: Any) -> str:
+    low, high = min(values), max(values)
+    return f"{low}" if low == high else f"{low}-{high}"

