@@ -21,3 +21,4 @@ class LazyModule:
 
 
 tf = LazyModule("tensorflow")
+tff = LazyModule("tensorflow_federated")

@@ -85,8 +85,10 @@ def _raw_value(criterion: Criterion, client: LocalClient) -> tf.Tensor:
             f"gives a tensor of the shape {value.shape}"
         )
     message = f"the criterion {criterion.code} gave a negative value"
-    # `not (value < 0)` lets NaN through: such a client is left out, not refused.
-    check = tf.debugging.Assert(tf.logical_not(value < 0), [message, value])
+    # NaN passes: such a client is left out, not refused. (Spelled out, because
+    # TensorFlow's optimizer rewrites `not (value < 0)` to `value >= 0`.)
+    allowed = tf.logical_or(value >= 0, tf.math.is_nan(value))
+    check = tf.debugging.Assert(allowed, [message, value])
     with tf.control_dependencies([check]):
         return tf.reshape(tf.identity(value), [])
 

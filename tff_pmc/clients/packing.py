@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+import leaf_data
+
 MAX_SHARD_BYTES = 500_000_000
 """Default limit of a shard: a message to the worker cannot exceed 2 GB."""
 
@@ -54,7 +56,7 @@ def split_evenly(sizes: Sequence[int], num_shards: int) -> list[list[int]]:
 
 
 def pack(
-    examples: Any,
+    examples: leaf_data.Examples,
     clients: Sequence[int],
     *,
     num_shards: int = 2,
@@ -63,7 +65,7 @@ def pack(
     """Packs a cohort for `LearningProcess.next`.
 
     Args:
-        examples: a `leaf_data.Examples` (`x`, `y`, `row_splits`).
+        examples: the federation's training examples.
         clients: the cohort, indices into the federation.
         num_shards: shards to spread the cohort over; more are made where one
             would exceed `max_bytes`.
@@ -96,7 +98,7 @@ def pack(
     return [_shard(examples, [clients[i] for i in shard]) for shard in shards]
 
 
-def _shard(examples: Any, clients: list[int]) -> tf.data.Dataset:
+def _shard(examples: leaf_data.Examples, clients: list[int]) -> tf.data.Dataset:
     """A dataset over slices of captured tensors: what travels fastest."""
     splits = np.asarray(examples.row_splits)
     rows = np.concatenate([np.arange(splits[k], splits[k + 1]) for k in clients])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc import scores
+from tff_pmc import models, scores
 
 TARGETS = (70, 80, 90, 95)
 """Target accuracies of PMC's MNIST tables, percent."""
@@ -87,10 +87,22 @@ class RunConfig:
             "a number of clients, or a fraction between 0 and 1",
             self,
         )
-        try:
-            scores.prioritized(self.priority, self.criteria)
-        except ValueError as error:
-            raise ConfigError(f"--priority: {error}") from error
+        for flag, check in (
+            ("criteria", lambda: criteria_lib.resolve(self.criteria)),
+            ("priority", lambda: scores.prioritized(self.priority, self.criteria)),
+        ):
+            try:
+                check()
+            except ValueError as error:
+                raise ConfigError(f"--{flag}: {error}") from error
+        for name, choices in (
+            ("conv_activation", models.CONV_ACTIVATIONS),
+            ("initializer", models.INITIALIZERS),
+        ):
+            try:
+                models.check_choice(f"--{name}", getattr(self, name), choices)
+            except ValueError as error:
+                raise ConfigError(str(error)) from error
 
     @property
     def label(self) -> str:

@@ -48,6 +48,7 @@ def run_all(
     Returns:
         The tables, as text for the terminal.
     """
+    config.cohort_size(len(data.client_ids))  # Refused before a folder is made.
     make_empty_folder(output_dir)
     for order in orders:
         loop.run(

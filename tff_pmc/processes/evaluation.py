@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import collections
+import math
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+import leaf_data
 from tff_pmc import models
+from tff_pmc.clients import packing
 
 
 def build_federated_evaluation(
@@ -72,16 +75,26 @@ def build_federated_evaluation(
     return evaluate
 
 
-def evaluation_shards(examples, *, num_shards: int = 2) -> list:
+def evaluation_shards(
+    examples: leaf_data.Examples,
+    *,
+    num_shards: int = 2,
+    max_bytes: int = packing.MAX_SHARD_BYTES,
+) -> list[collections.OrderedDict]:
     """Cuts all clients' examples into shards for `build_federated_evaluation`.
 
     Args:
-        examples: a `leaf_data.Examples`.
-        num_shards: how many shards of about equal size to make.
+        examples: of all clients.
+        num_shards: how many shards of about equal size to make; more where one
+            would exceed `max_bytes`.
+        max_bytes: the most bytes of inputs in a shard.
 
     Returns:
         A list of `OrderedDict(x, y, client)` of arrays; a client may lie in two.
     """
+    num_rows = len(examples.y)
+    rows_per_shard = max(1, max_bytes // max(1, examples.x.nbytes // max(1, num_rows)))
+    num_shards = max(num_shards, math.ceil(num_rows / rows_per_shard))
     client = np.repeat(
         np.arange(len(examples.row_splits) - 1, dtype=np.int32),
         np.diff(examples.row_splits),

@@ -1,0 +1,204 @@
+"""Seconds per round: packed, with seven sums and with one, against two others.
+
+    python benchmarks/round.py --shape=mnist_full --rounds=12
+
+Four contenders train the same clients from the same weights, interleaved round
+by round in one run, so that a drift of the machine's speed hits all alike:
+
+    seven sums   the packed process over all subsets of DS, LD, MD
+    one sum      the packed process with DS alone
+    bare loop    a `tf.function` loop over the clients in this process, no TFF
+    fed_avg      `tff.learning.algorithms.build_weighted_fed_avg`
+
+Each TFF contender has a worker of its own, whose memory is shown. The first
+rounds (tracing) are left out; ratios are medians of the per-round ratios.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import statistics
+import sys
+import time
+import warnings
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+warnings.filterwarnings("ignore", message=".*pkg_resources.*")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+import leaf_data
+from tff_pmc import models, processes, scores
+from tff_pmc.clients import packing
+from tff_pmc.runtime import Runtime
+
+Shape = collections.namedtuple("Shape", "model clients examples batch_size epochs")
+SHAPES = {
+    "mnist_full": Shape(models.mnist_cnn, 10, 500, 0, 1),
+    "mnist_batch": Shape(models.mnist_cnn, 10, 50, 10, 1),
+    "femnist": Shape(models.femnist_cnn, 10, 140, 10, 1),
+}
+LEFT_OUT = 2
+RATE = 0.05
+
+
+def federation(shape, classes):
+    """Random images: the arithmetic does not look at them."""
+    generator = np.random.default_rng(0)
+    total = shape.clients * shape.examples
+    return leaf_data.Examples(
+        generator.integers(0, 256, (total, 28, 28), dtype=np.uint8),
+        generator.integers(0, classes, total).astype(np.int32),
+        np.arange(shape.clients + 1, dtype=np.int64) * shape.examples,
+        tuple(str(k) for k in range(shape.clients)),
+    )
+
+
+def packed(model, shape, data, basis, num_shards):
+    """A packed process with a worker of its own."""
+    process = processes.build_prioritized_fed_avg(
+        model,
+        priority=("DS",),
+        basis=basis,
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
+        local_epochs=shape.epochs,
+        batch_size=shape.batch_size,
+    )
+
+    def clients():
+        return packing.pack(data, range(shape.clients), num_shards=num_shards)
+
+    return tff_contender(process, clients)
+
+
+def fed_avg(model, shape, data):
+    """TFF's own weighted federated averaging, one dataset per client."""
+    process = tff.learning.algorithms.build_weighted_fed_avg(
+        model,
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
+        server_optimizer_fn=tff.learning.optimizers.build_sgdm(1.0),
+    )
+    size = shape.batch_size or shape.examples
+
+    def clients():
+        parts = [data.client(k) for k in range(shape.clients)]
+        return [
+            tf.data.Dataset.from_tensor_slices((part["x"], part["y"]))
+            .batch(size)
+            .repeat(shape.epochs)
+            for part in parts
+        ]
+
+    return tff_contender(process, clients)
+
+
+def tff_contender(process, clients):
+    """A function that runs one round, and the worker it runs on."""
+    running = Runtime().install()
+    state = process.initialize()
+
+    def one_round():
+        nonlocal state
+        tff.framework.set_default_context(running.context)
+        state, _ = process.next(state, clients())
+
+    return one_round, running
+
+
+def bare_loop(model, shape, data):
+    """The least that can be done: a compiled loop in this process."""
+    variables = [tf.Variable(w) for w in model.initial_weights[0]]
+
+    @tf.function
+    def train(weights, x, y):
+        size = shape.batch_size or shape.examples
+        for _ in tf.range(shape.epochs):
+            for start in tf.range(0, shape.examples, size):
+                batch_x, batch_y = x[start : start + size], y[start : start + size]
+                with tf.GradientTape() as tape:
+                    tape.watch(weights)
+                    output = model.predict_on_batch((weights, ()), batch_x, True)
+                    loss = model.loss(output, batch_y)
+                gradients = tape.gradient(loss, weights)
+                weights = tuple(w - RATE * g for w, g in zip(weights, gradients))
+        return weights
+
+    def one_round():
+        received = tuple(v.read_value() for v in variables)
+        mean = [tf.zeros_like(w) for w in received]
+        for k in range(shape.clients):
+            part = data.client(k)
+            trained = train(received, tf.constant(part["x"]), tf.constant(part["y"]))
+            mean = [m + w / shape.clients for m, w in zip(mean, trained)]
+        for variable, value in zip(variables, mean):
+            variable.assign(value)
+
+    return one_round, None
+
+
+def measure(contenders, rounds):
+    """Seconds of each round and the worker's memory after it, by contender."""
+    seconds = {name: [] for name in contenders}
+    memory = {name: [] for name in contenders}
+    for number in range(rounds + LEFT_OUT):
+        for name, (one_round, worker) in contenders.items():
+            begun = time.perf_counter()
+            one_round()
+            elapsed = time.perf_counter() - begun
+            if number >= LEFT_OUT:
+                seconds[name].append(elapsed)
+                memory[name].append(worker.worker_memory() if worker else 0)
+    return seconds, memory
+
+
+def main():
+    """Measures one shape and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shape", choices=SHAPES, default="mnist_full")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--num_shards", type=int, default=2)
+    options = parser.parse_args()
+    shape = SHAPES[options.shape]
+    model = shape.model()
+    data = federation(shape, model.initial_weights[0][-1].size)
+    everything = scores.Basis.all_subsets(3)
+    contenders = {
+        "seven sums": packed(model, shape, data, everything, options.num_shards),
+        "one sum": packed(model, shape, data, None, options.num_shards),
+        "bare loop": bare_loop(model, shape, data),
+        "fed_avg": fed_avg(model, shape, data),
+    }
+    try:
+        seconds, memory = measure(contenders, options.rounds)
+    finally:
+        for _, worker in contenders.values():
+            if worker:
+                worker.close()
+    print(
+        f"{options.shape}: {shape.clients} clients x {shape.examples} images, batch "
+        f"{shape.batch_size or 'all'}, {shape.epochs} epoch, {options.num_shards} "
+        f"shards; {options.rounds} rounds"
+    )
+    print(
+        f"{'':12}{'seconds':>9}{'/ bare loop':>13}{'/ fed_avg':>11}{'/ one sum':>11}"
+        f"{'worker GB, first to last round':>33}"
+    )
+    for name in contenders:
+        ratios = [
+            statistics.median(a / b for a, b in zip(seconds[name], seconds[other]))
+            for other in ("bare loop", "fed_avg", "one sum")
+        ]
+        first, last = memory[name][0] / 1e9, memory[name][-1] / 1e9
+        print(
+            f"{name:12}{statistics.median(seconds[name]):9.2f}{ratios[0]:13.2f}"
+            f"{ratios[1]:11.2f}{ratios[2]:11.2f}"
+            + (f"{first:24.2f} to {last:.2f}" if last else "")
+        )
+
+
+if __name__ == "__main__":
+    main()

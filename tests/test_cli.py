@@ -1,0 +1,217 @@
+"""The command line as a user runs it."""
+
+import csv
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SMALL = ["--experiment=quickstart", "--rounds=2", "--local_epochs=1"]
+
+
+def command(*arguments):
+    return [sys.executable, str(ROOT / "run_experiments.py"), *map(str, arguments)]
+
+
+def run(*arguments, cwd=ROOT, timeout=180):
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, cwd=cwd, timeout=timeout
+    )
+
+
+def table(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_help_imports_no_tensorflow():
+    """In under two seconds: TensorFlow and TFF alone take longer."""
+    code = (
+        "import sys, runpy; sys.argv = ['run_experiments.py', '--help']\n"
+        "try: runpy.run_path('run_experiments.py', run_name='__main__')\n"
+        "except SystemExit as end: print('exit', end.code)\n"
+        "print('tensorflow' in sys.modules, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.stdout.endswith("exit 0\nFalse False\n"), done.stderr
+    assert "--priority" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--experiment=nothing"], "--experiment=nothing is unknown; there are quick"),
+        (["--priority=DS,XX"], "--priority=DS,XX: unknown criterion 'XX'"),
+        (["--priority=LD,LD"], "LD,LD names a criterion twice"),
+        (["--rounds=0"], "--rounds must be at least 1"),
+        (["--rounds=many"], "--rounds=many"),
+        (["--learning_rate=-1"], "--learning_rate must be above 0"),
+        (["--no_such_flag"], "no_such_flag"),
+        (["stray"], "unexpected argument: stray"),
+        (["--flagfile=missing.flags"], "missing.flags"),
+        (["--criteria=DS,MD", "--priority=LD"], "unknown criterion 'LD'"),
+    ],
+)
+def test_a_bad_flag_is_one_line_and_exit_code_2(arguments, says):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert says in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--experiment=mnist_iid", "--data_dir=/no/such/dir"], "/no/such/dir"),
+        (["--clients_per_round=101"], "--clients_per_round=101"),
+        (["--output_dir=/dev/null/below"], "--output_dir=/dev/null/below"),
+    ],
+)
+def test_a_bad_folder_is_one_line_and_exit_code_2(arguments, says):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert says in done.stderr
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Two orderings on the embedded digits."""
+    folder = tmp_path_factory.mktemp("cli") / "out"
+    done = run(
+        *SMALL,
+        *("--priority=DS", "--priority=LD,MD,DS", f"--output_dir={folder}"),
+    )
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_a_run_leaves_a_record_and_shows_its_table(finished):
+    folder, done = finished
+    assert "Rounds until a share of the devices" in done.stdout
+    assert "LD,MD,DS" in done.stdout
+    assert "round" in done.stderr and "accuracy" in done.stderr  # The progress bar.
+    assert (folder / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+    rows = table(folder / "results.csv")
+    assert {row["experiment"] for row in rows} == {"DS", "LD,MD,DS"}
+    assert {row["quantity"] for row in rows} == {"rounds", "gain"}
+
+
+def test_the_record_is_complete(finished):
+    folder, _ = finished
+    for name in ("DS", "LD-MD-DS"):
+        info = json.loads((folder / name / "run.json").read_text())
+        assert info["status"] == "finished"
+        assert info["settings"]["cohort_seed"] == 0
+        assert info["versions"]["tensorflow-federated"] == "0.87.0"
+        rounds = table(folder / name / "rounds.csv")
+        assert [row["round"] for row in rounds] == ["1", "2"]
+        clients = table(folder / name / "clients.csv")
+        assert len(clients) == 200
+        for row in rounds:
+            hits = sum(
+                int(client["correct"])
+                for client in clients
+                if client["round"] == row["round"]
+            )
+            assert hits == int(row["correct"])
+        cohort = table(folder / name / "cohort.csv")
+        assert len(cohort) == 20
+        assert len(table(folder / name / "weights.csv")) == 18
+
+
+def test_orderings_are_compared_on_paired_seeds(finished):
+    """Round 1 starts from one model: the criteria agree, the weights differ."""
+    folder, _ = finished
+    first = table(folder / "DS" / "cohort.csv")[:10]
+    second = table(folder / "LD-MD-DS" / "cohort.csv")[:10]
+    for column in ("client", "DS", "LD", "MD"):
+        assert [row[column] for row in first] == [row[column] for row in second]
+    assert [row["weight"] for row in first] == ["0.1"] * 10
+    assert [row["weight"] for row in second] != ["0.1"] * 10
+
+
+def test_results_are_never_overwritten(finished):
+    folder, _ = finished
+    before = (folder / "results.csv").read_bytes()
+    done = run(*SMALL, f"--output_dir={folder}")
+    assert done.returncode == 2
+    assert "is not empty" in done.stderr
+    assert (folder / "results.csv").read_bytes() == before
+
+
+def test_inspect_trains_nothing_without_a_model_criterion():
+    done = run("--experiment=quickstart", "--inspect", "--criteria=DS,LD")
+    assert done.returncode == 0, done.stderr
+    assert "100 clients" in done.stdout
+    lines = [line.split() for line in done.stdout.splitlines()]
+    orderings = [line[0] for line in lines if len(line) == 4 and line[0][0] in "DL"]
+    assert orderings == ["DS", "LD", "DS,LD", "LD,DS"]
+
+
+def test_inspect_shows_every_orderings_weights():
+    done = run("--experiment=quickstart", "--inspect", "--rounds=1")
+    assert done.returncode == 0, done.stderr
+    for name in ("DS ", "MD,LD,DS", "40 to", "effective"):
+        assert name in done.stdout
+
+
+def test_a_pipe_that_closes_early_does_not_hang(tmp_path):
+    line = " ".join(command(*SMALL, f"--output_dir={tmp_path / 'out'}"))
+    done = subprocess.run(
+        ["bash", "-c", f"{line} 2>/dev/null | head -n 1"],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        cwd=ROOT,
+    )
+    assert done.stdout.startswith("digits5k")
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_an_interrupt_keeps_what_was_recorded(tmp_path):
+    folder = tmp_path / "out"
+    process = subprocess.Popen(
+        command("--experiment=quickstart", "--rounds=1000", f"--output_dir={folder}"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    rounds = folder / "DS" / "rounds.csv"
+    deadline = time.monotonic() + 120
+    while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.2)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.splitlines()[-1].endswith(str(folder))
+    assert "Traceback" not in err
+    info = json.loads((folder / "DS" / "run.json").read_text())
+    assert info["status"] == "interrupted"
+
+
+def test_every_flagfile_parses():
+    """Each names flags that exist and an experiment that can be built."""
+    for path in sorted((ROOT / "experiments").glob("*.flags")):
+        code = (
+            "import sys, run_experiments as r; "
+            "r.FLAGS(['x', sys.argv[1]]); print(*r.parse()[1])"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, f"--flagfile={path}"],
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        )
+        assert done.returncode == 0, (path, done.stderr)

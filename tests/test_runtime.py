@@ -1,0 +1,236 @@
+"""The runtime's promises, each in a process of its own."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+PRELUDE = """
+import os, signal, sys, time
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import numpy as np, tensorflow as tf, tensorflow_federated as tff
+from tff_pmc.runtime import Runtime, WorkerDiedError, _children
+
+@tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
+def add(x):
+    return tff.federated_sum(x)
+
+@tff.tensorflow.computation(np.int32)
+def slow(n):
+    return tf.while_loop(
+        lambda i, _: i < n,
+        lambda i, a: (i + 1, tf.linalg.matmul(a, a) * 1e-3),
+        (0, tf.eye(500)),
+    )[0]
+
+def report(running):
+    worker = _children(running._host.pid)[0]
+    print("pids", running._host.pid, worker, running._folder, flush=True)
+    return worker
+"""
+
+
+def start(body, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(body)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def read_report(process):
+    """Host pid, worker pid and folder, as the child printed them."""
+    for line in process.stdout:
+        if line.startswith("pids"):
+            _, host, worker, folder = line.split()
+            return int(host), int(worker), folder
+    raise AssertionError("no report: " + process.stderr.read())
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def assert_nothing_left(host, worker, folder):
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if not alive(host) and not alive(worker) and not os.path.exists(folder):
+            return
+        time.sleep(0.05)
+    raise AssertionError(
+        f"left: host {alive(host)}, worker {alive(worker)}, {os.path.exists(folder)}"
+    )
+
+
+def test_nothing_is_left_after_a_normal_end():
+    process = start("""
+        with Runtime() as running:
+            report(running)
+            assert add([1, 2, 3]) == 6
+    """)
+    left = read_report(process)
+    assert process.wait(60) == 0, process.stderr.read()
+    assert_nothing_left(*left)
+
+
+def test_nothing_is_left_without_close_as_in_a_notebook():
+    process = start("""
+        report(Runtime().install())
+        assert add([4]) == 4
+    """)
+    left = read_report(process)
+    assert process.wait(60) == 0, process.stderr.read()
+    assert_nothing_left(*left)
+
+
+def test_nothing_is_left_after_an_exception():
+    process = start("""
+        running = Runtime().install()
+        report(running)
+        raise KeyError("mine")
+    """)
+    left = read_report(process)
+    assert process.wait(60) == 1
+    assert_nothing_left(*left)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_nothing_is_left_after_a_signal_in_mid_call(name):
+    process = start("""
+        with Runtime() as running:
+            report(running)
+            slow(10**9)
+    """)
+    left = read_report(process)
+    time.sleep(1.5)
+    assert process.poll() is None
+    process.send_signal(getattr(signal, name))
+    assert process.wait(20) != 0
+    assert_nothing_left(*left)
+
+
+def test_a_worker_that_dies_in_mid_call_ends_the_call_within_ten_seconds():
+    process = start("""
+        import threading
+        with Runtime() as running:
+            worker = report(running)
+            threading.Timer(1.5, os.kill, (worker, signal.SIGKILL)).start()
+            begun = time.monotonic()
+            try:
+                slow(10**9)
+            except WorkerDiedError as error:
+                print("seconds", time.monotonic() - begun, error, flush=True)
+    """)
+    left = read_report(process)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    seconds = float(re.search(r"seconds (\S+)", out).group(1))
+    assert 1.4 < seconds < 11.5
+    assert "ended by signal 9" in out
+    assert_nothing_left(*left)
+
+
+def test_a_dead_worker_is_named_in_later_calls_too():
+    process = start("""
+        with Runtime() as running:
+            os.kill(report(running), signal.SIGKILL)
+            time.sleep(1)
+            for _ in range(2):
+                try:
+                    add([1])
+                except WorkerDiedError:
+                    print("refused", flush=True)
+    """)
+    out, err = process.communicate(timeout=60)
+    assert out.count("refused") == 2, err
+
+
+def listening_ports():
+    """All TCP ports this machine listens on."""
+    ports = set()
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/net/{name}") as file:
+            for line in list(file)[1:]:
+                fields = line.split()
+                if fields[3] == "0A":
+                    ports.add((name, fields[1].rsplit(":", 1)[1]))
+    return ports
+
+
+def test_a_private_worker_listens_nowhere(runtime):
+    """The test's own worker is up: its namespace is not this machine's."""
+    if not runtime.private:
+        pytest.skip("this machine forbids user namespaces")
+    mine = os.readlink("/proc/self/ns/net")
+    assert os.readlink(f"/proc/{runtime._host.pid}/ns/net") != mine
+    before = listening_ports()
+    process = start("""
+        with Runtime() as running:
+            report(running)
+            add([1])
+            sys.stdin.read()
+    """, stdin=subprocess.PIPE)
+    read_report(process)
+    time.sleep(0.5)
+    during = listening_ports()
+    process.communicate("", timeout=60)
+    assert during <= before
+
+
+def test_the_socket_is_the_users_alone(runtime):
+    folder = runtime._folder
+    assert os.stat(folder).st_mode & 0o777 == 0o700
+    assert os.stat(f"{folder}/worker.sock").st_mode & 0o077 == 0
+
+
+def test_without_namespaces_it_falls_back_to_a_port_and_says_so():
+    process = start("""
+        from absl import logging
+        with Runtime(private=False) as running:
+            assert not running.private
+            left = report(running)
+            assert add([1, 2]) == 3
+    """)
+    left = read_report(process)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert len(re.findall("listens on a port of this machine", err)) == 1
+    assert_nothing_left(*left)
+
+
+def test_a_worker_that_cannot_start_is_reported():
+    process = start("""
+        import tff_pmc.runtime as module
+        module._worker_binary = lambda: "/bin/false"
+        try:
+            Runtime()
+        except module.WorkerStartError as error:
+            print("refused:", error, flush=True)
+    """)
+    out, err = process.communicate(timeout=60)
+    assert "refused: the TFF worker did not start" in out, err
+
+
+def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(runtime):
+    import numpy as np
+    import tensorflow as tf
+    import tensorflow_federated as tff
+
+    @tff.tensorflow.computation(np.int32)
+    def fails(n):
+        with tf.control_dependencies([tf.debugging.Assert(n < 0, ["my message"])]):
+            return tf.identity(n)
+
+    with pytest.raises(Exception, match="my message"):
+        fails(1)
