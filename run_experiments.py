@@ -16,7 +16,7 @@ import warnings
 if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
     sys.exit(
         "run_experiments.py: TensorFlow Federated needs Python 3.9, 3.10 or 3.11, and "
-        "this is %d.%d; run `make quickstart PYTHON=python3.11`" % sys.version_info[:2]
+        f"this is {sys.version.split()[0]}; run `make quickstart PYTHON=python3.11`"
     )
 
 from absl import flags

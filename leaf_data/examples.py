@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Optional, Union
 
 import numpy as np
 
@@ -94,7 +93,7 @@ class Examples:
         y: np.ndarray,
         parts: Sequence[np.ndarray],
         client_ids: Iterable[str],
-        attributes: Optional[Mapping[str, np.ndarray]] = None,
+        attributes: Mapping[str, np.ndarray] | None = None,
     ) -> Examples:
         """Gathers each client's examples out of a pool.
 
@@ -134,7 +133,7 @@ class Examples:
         """The shape of one example's x."""
         return self.x.shape[1:]
 
-    def position(self, client: Union[int, str]) -> int:
+    def position(self, client: int | str) -> int:
         """The place, 0 to K - 1, of a client given by its place or its id.
 
         Raises:
@@ -152,7 +151,7 @@ class Examples:
             f"{self.num_clients - 1} by place"
         )
 
-    def client(self, client: Union[int, str]) -> dict[str, np.ndarray]:
+    def client(self, client: int | str) -> dict[str, np.ndarray]:
         """One client's `x`, `y` and attributes, as views.
 
         Raises:
@@ -163,7 +162,7 @@ class Examples:
         extras = {name: values[rows] for name, values in self.attributes.items()}
         return {"x": self.x[rows], "y": self.y[rows], **extras}
 
-    def subset(self, clients: Iterable[Union[int, str]]) -> Examples:
+    def subset(self, clients: Iterable[int | str]) -> Examples:
         """Only these clients (places or ids), in this order; a copy.
 
         Raises:

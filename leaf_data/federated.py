@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,8 +30,8 @@ class PixelConvention:
     """
 
     name: str
-    background: Optional[int]
-    ink: Optional[int]
+    background: int | None
+    ink: int | None
 
     def __str__(self) -> str:
         if self.background is None:

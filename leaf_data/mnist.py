@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Optional, Union
 
 import numpy as np
 
@@ -39,7 +38,7 @@ _KERAS_SHA256 = "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d
 
 
 def load(
-    data_dir: Optional[Union[str, os.PathLike]] = None,
+    data_dir: str | os.PathLike | None = None,
     *,
     partition: str = "iid",
     seed: int = 0,
@@ -91,7 +90,7 @@ def load(
 
 
 def _find(
-    data_dir: Optional[Union[str, os.PathLike]],
+    data_dir: str | os.PathLike | None,
 ) -> tuple[dict[str, np.ndarray], Origin]:
     folders = places.folders("mnist", data_dir)
     for folder in folders:

@@ -12,17 +12,21 @@ means the same partition under every numpy.
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from leaf_data.errors import DataError
 
 NAMES = ("iid", "noniid")
 
+IntArray = npt.NDArray[Any]  # Of any integer type.
+
 
 def by_name(
-    partition: str, labels: np.ndarray, num_clients: int, seed: int
-) -> list[np.ndarray]:
+    partition: str, labels: IntArray, num_clients: int, seed: int
+) -> list[IntArray]:
     """Returns `iid(...)` or, for "noniid", `sorted_shards(...)`.
 
     Raises:
@@ -35,7 +39,7 @@ def by_name(
     raise DataError(f"no partition {partition!r}: there are {', '.join(NAMES)}")
 
 
-def iid(labels: np.ndarray, num_clients: int = 100, seed: int = 0) -> list[np.ndarray]:
+def iid(labels: IntArray, num_clients: int = 100, seed: int = 0) -> list[IntArray]:
     """Shuffles the examples and gives every client as many.
 
     Args:
@@ -56,11 +60,11 @@ def iid(labels: np.ndarray, num_clients: int = 100, seed: int = 0) -> list[np.nd
 
 
 def sorted_shards(
-    labels: np.ndarray,
+    labels: IntArray,
     num_clients: int = 100,
     shards_per_client: int = 2,
     seed: int = 0,
-) -> list[np.ndarray]:
+) -> list[IntArray]:
     """Sorts by label, cuts into equal shards, deals shuffled shards.
 
     With MNIST's 60,000 labels and the defaults: 200 shards of 300, two a client.
@@ -92,7 +96,7 @@ def sorted_shards(
     return list(dealt.astype(np.int64).reshape(num_clients, -1))
 
 
-def consecutive(num_examples: int, num_clients: int) -> list[np.ndarray]:
+def consecutive(num_examples: int, num_clients: int) -> list[IntArray]:
     """Gives client i the i-th run of examples, in file order: n i .. n i + n - 1.
 
     Raises:
@@ -122,7 +126,7 @@ def client_ids(num_clients: int) -> tuple[str, ...]:
     return tuple(f"client_{index:03d}" for index in range(num_clients))
 
 
-def _check_labels(labels: np.ndarray) -> np.ndarray:
+def _check_labels(labels: IntArray) -> IntArray:
     labels = np.asarray(labels)
     if labels.ndim != 1:
         raise DataError(f"labels have to be one-dimensional, not {labels.shape}")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import Optional, Union
 
 from leaf_data.errors import DataError
 
 ENVIRONMENT_VARIABLE = "TFF_PMC_DATA_DIR"
 
 
-def folders(name: str, data_dir: Optional[Union[str, os.PathLike]]) -> tuple[str, ...]:
+def folders(name: str, data_dir: str | os.PathLike | None) -> tuple[str, ...]:
     """The folders in which to look for a data set's files, in order.
 
     Args:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
-from typing import Any, Optional, Union
+from typing import Any
 
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset
@@ -28,7 +28,7 @@ def names() -> tuple[str, ...]:
 
 def load(
     name: str,
-    data_dir: Optional[Union[str, os.PathLike]] = None,
+    data_dir: str | os.PathLike | None = None,
     **options: Any,
 ) -> FederatedDataset:
     """Loads a data set, cut into clients.

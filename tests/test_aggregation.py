@@ -52,7 +52,7 @@ def run(process, state, raw, updates, basis):
     values, weights = [], []
     for k in range(len(raw)):
         r = np.array([raw[k, c].prod() for c in columns], np.float32)
-        values.append([np.multiply.outer(r, update[k]) for update in updates])
+        values.append(tuple([f * update[k] for update in updates] for f in r))
         weights.append({"criteria": raw[k], "monomials": r})
     return process.next(state, values, weights)
 

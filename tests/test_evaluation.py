@@ -64,9 +64,7 @@ class TestCnn:
         for kernel in kernels[1:3]:
             theirs = tf.keras.initializers.get(initializer)(kernel.shape).numpy()
             assert kernel.std() == pytest.approx(theirs.std(), rel=0.02)
-            assert np.abs(kernel).max() == pytest.approx(
-                np.abs(theirs).max(), rel=0.02
-            )
+            assert np.abs(kernel).max() == pytest.approx(np.abs(theirs).max(), rel=0.02)
 
     def test_linear_convolutions_are_another_model(self):
         import tensorflow as tf

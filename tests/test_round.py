@@ -81,9 +81,7 @@ def keras_round(initial, examples, cohort, order, epochs):
             verbose=0,
         )
         trained.append(model.get_weights())
-        norm = np.sqrt(
-            sum(((a - b) ** 2).sum() for a, b in zip(trained[-1], initial))
-        )
+        norm = np.sqrt(sum(((a - b) ** 2).sum() for a, b in zip(trained[-1], initial)))
         raw.append([len(part["y"]), len(set(part["y"])), 1 / np.sqrt(norm + 1)])
     c = np.array(raw) / np.sum(raw, axis=0)
     s = np.cumprod(c[:, list(order)], axis=1).sum(axis=1)
@@ -202,7 +200,9 @@ def test_three_rounds_equal_numpy(
                 return batches(seed, round_num, k, epoch, n, batch_size)
 
             trained.append(numpy_sgd(model, part["x"], part["y"], epochs, batches_of))
-            norm = np.sqrt(sum(((a - b) ** 2).sum() for a, b in zip(trained[-1], model)))
+            norm = np.sqrt(
+                sum(((a - b) ** 2).sum() for a, b in zip(trained[-1], model))
+            )
             raw.append([n, len(set(part["y"])), 1 / np.sqrt(norm + 1)])
         c = np.array(raw) / np.sum(raw, axis=0)
         s = np.cumprod(c[:, order], axis=1).sum(axis=1)

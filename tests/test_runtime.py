@@ -175,12 +175,15 @@ def test_a_private_worker_listens_nowhere(runtime):
     mine = os.readlink("/proc/self/ns/net")
     assert os.readlink(f"/proc/{runtime._host.pid}/ns/net") != mine
     before = listening_ports()
-    process = start("""
+    process = start(
+        """
         with Runtime() as running:
             report(running)
             add([1])
             sys.stdin.read()
-    """, stdin=subprocess.PIPE)
+    """,
+        stdin=subprocess.PIPE,
+    )
     read_report(process)
     time.sleep(0.5)
     during = listening_ports()

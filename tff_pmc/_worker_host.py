@@ -50,8 +50,8 @@ def enter_private_namespace():
         raise OSError(error, "unshare: " + os.strerror(error))
     for name, text in (
         ("setgroups", "deny"),
-        ("uid_map", "{0} {0} 1".format(uid)),
-        ("gid_map", "{0} {0} 1".format(gid)),
+        ("uid_map", f"{uid} {uid} 1"),
+        ("gid_map", f"{gid} {gid} 1"),
     ):
         with open("/proc/self/" + name, "w") as file:
             file.write(text)
@@ -77,7 +77,7 @@ def start_worker(command, port, log_path):
 
     with open(log_path, "wb") as log:
         return subprocess.Popen(
-            command + ["--port=%d" % port],
+            command + [f"--port={port}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=log,
@@ -139,7 +139,7 @@ def main(folder, private, *command):
             enter_private_namespace()
             say("private")
         except OSError as error:
-            say("exposed %s" % error)
+            say(f"exposed {error}")
     else:
         say("exposed asked for")
     port = free_port()
@@ -155,7 +155,7 @@ def main(folder, private, *command):
     def report_death():
         code = worker.wait()
         listener.close()
-        say("died %d" % code)
+        say(f"died {code}")
 
     threading.Thread(target=report_death, daemon=True).start()
     sys.stdin.buffer.read()

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Callable, Union
+from typing import Any, Callable
 
 from tff_pmc._lazy import tf
 
@@ -150,7 +150,7 @@ def canonical(code: str) -> str:
     return code
 
 
-def resolve(criteria: Sequence[Union[str, Criterion]]) -> tuple[Criterion, ...]:
+def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
     """Criteria from codes, aliases or `Criterion` objects, in the order given.
 
     Raises:

@@ -11,7 +11,6 @@ that waits for it hang. `Runtime` owns the worker instead:
 - a worker that dies ends the running call with `WorkerDiedError`.
 
 Example:
-
     with tff_pmc.runtime.Runtime():
         state = process.initialize()      # any TFF computation
 

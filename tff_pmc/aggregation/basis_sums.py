@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-from typing import Optional
 
 import numpy as np
 import tensorflow_federated as tff
@@ -17,16 +16,16 @@ def build_basis_aggregation(
     basis: Basis,
     score: PolynomialScore,
     *,
-    model_sum_factory: Optional[tff.aggregators.UnweightedAggregationFactory] = None,
-    scalar_sum_factory: Optional[tff.aggregators.UnweightedAggregationFactory] = None,
+    model_sum_factory: tff.aggregators.UnweightedAggregationFactory | None = None,
+    scalar_sum_factory: tff.aggregators.UnweightedAggregationFactory | None = None,
 ) -> tff.templates.AggregationProcess:
     """Builds the aggregation over a basis, with one score's result.
 
-    With `U` the update's type and `U[B]` the same with a leading axis of B, the
-    `next` of the result has the type
+    With `U` the update's type and `U*B` a tuple of B of them, the `next` of the
+    result has the type
 
         (<state=<candidate=float32[B],model_sums=...,scalar_sums=...>@SERVER,
-          U[B]@CLIENTS, <criteria=float32[m], monomials=float32[B]>@CLIENTS>
+          U*B@CLIENTS, <criteria=float32[m], monomials=float32[B]>@CLIENTS>
          -> <state@SERVER, result=U@SERVER,
              measurements=<totals=float32[m], monomials=float32[B],
                            score=float32, sums=...>@SERVER>)
@@ -49,18 +48,14 @@ def build_basis_aggregation(
     """
     size, columns = len(basis), basis.num_criteria
     vector = basis.vector(score)
-    sums_type = tff.types.structure_from_tensor_type_tree(
-        lambda t: (t.dtype, (size, *t.shape)), update_type
-    )
+    sums_type = tff.to_type((update_type,) * size)
     scalars_type = tff.to_type(
         collections.OrderedDict(
             criteria=tff.TensorType(np.float32, [columns]),
             monomials=tff.TensorType(np.float32, [size]),
         )
     )
-    model_sums = (model_sum_factory or tff.aggregators.SumFactory()).create(
-        tff.to_type(sums_type)
-    )
+    model_sums = (model_sum_factory or tff.aggregators.SumFactory()).create(sums_type)
     scalar_sums = (scalar_sum_factory or tff.aggregators.SumFactory()).create(
         scalars_type
     )
@@ -80,7 +75,7 @@ def build_basis_aggregation(
         )
 
     @tff.tensorflow.computation(
-        tff.TensorType(np.float32, [size]), scalars_type, tff.to_type(sums_type)
+        tff.TensorType(np.float32, [size]), scalars_type, sums_type
     )
     def candidate_update(candidate, scalars, sums):
         return combine(
@@ -89,7 +84,7 @@ def build_basis_aggregation(
 
     @tff.federated_computation(
         initialize.type_signature.result,
-        tff.FederatedType(tff.to_type(sums_type), tff.CLIENTS),
+        tff.FederatedType(sums_type, tff.CLIENTS),
         tff.FederatedType(scalars_type, tff.CLIENTS),
     )
     def next_fn(state, updates, weights):

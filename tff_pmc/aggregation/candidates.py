@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -14,7 +15,7 @@ def combine(
     candidate: tf.Tensor,
     totals: tf.Tensor,
     monomials: tf.Tensor,
-    sums: Any,
+    sums: Sequence[Any],
 ) -> tuple[Any, tf.Tensor]:
     """The weighted mean of the clients' updates under a candidate.
 
@@ -26,7 +27,7 @@ def combine(
         candidate: `a_S`, float32 [B]; see `Basis.vector`.
         totals: `T_i`, float32 [m].
         monomials: `sum_k r_S[k]`, float32 [B].
-        sums: `sum_k r_S[k] d_k`, tensors with a leading axis [B].
+        sums: `sum_k r_S[k] d_k`, B structures like one update.
 
     Returns:
         The mean update, and `sum_k s_k` (float32). Where that is 0 (all clients
@@ -43,8 +44,8 @@ def combine(
     score = tf.reduce_sum(coefficients * monomials)
     factors = tf.math.divide_no_nan(coefficients, score)
 
-    def mean(total):
-        return tf.tensordot(tf.cast(factors, total.dtype), total, 1)
+    def mean(*totals):
+        weights = tf.unstack(tf.cast(factors, totals[0].dtype), num=len(totals))
+        return tf.add_n([weight * total for weight, total in zip(weights, totals)])
 
-    return tf.nest.map_structure(mean, sums), tf.cast(score, tf.float32)
-
+    return tf.nest.map_structure(mean, *sums), tf.cast(score, tf.float32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -59,9 +59,7 @@ def train_locally(
             order = tf.range(size)
         else:
             epoch_seed = tf.random.experimental.stateless_fold_in(seed, epoch)
-            order = tf.random.experimental.stateless_shuffle(
-                tf.range(size), epoch_seed
-            )
+            order = tf.random.experimental.stateless_shuffle(tf.range(size), epoch_seed)
         loss_sum = tf.constant(0.0)
         for start in tf.range(0, size, step):
             if batch_size == 0:
@@ -88,17 +86,17 @@ def build_packed_client_work(
     local_epochs: int,
     batch_size: int,
     seed: int,
-    report_num_clients: Optional[int] = None,
+    report_num_clients: int | None = None,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work: local training and the sums over a shard.
 
-    With `W` the type of the model's weights and `W[B]` the same with a leading
-    axis of B, the `next` of the result has the type
+    With `W` the type of the model's weights and `W*B` a tuple of B of them, the
+    `next` of the result has the type
 
         (<state=<seed=int32,round=int32>@SERVER, W@CLIENTS,
           {<x=..., y=..., client=int32>*}@CLIENTS>
          -> <state@SERVER,
-             result=<update=W[B], update_weight=<criteria=float32[m],
+             result=<update=W*B, update_weight=<criteria=float32[m],
                      monomials=float32[B]>>@CLIENTS,
              measurements=<clients=int32, excluded=int32, examples=int32,
                            loss=float32>@SERVER>)
@@ -162,9 +160,7 @@ def build_packed_client_work(
                 )
         result = tff.learning.templates.ClientResult(
             update=sums,
-            update_weight=collections.OrderedDict(
-                criteria=totals, monomials=monomials
-            ),
+            update_weight=collections.OrderedDict(criteria=totals, monomials=monomials),
         )
         measured = collections.OrderedDict(
             clients=clients, excluded=excluded, examples=examples, loss=loss

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import models, scores
@@ -185,7 +185,7 @@ def parse_codes(flag: str, value: str) -> tuple[str, ...]:
         raise ConfigError(f"--{flag}={value}: {error}") from error
 
 
-def settings(name: str, overrides: dict[str, Optional[Any]]) -> RunConfig:
+def settings(name: str, overrides: dict[str, Any | None]) -> RunConfig:
     """A named experiment's settings with some replaced.
 
     Args:
@@ -201,4 +201,3 @@ def settings(name: str, overrides: dict[str, Optional[Any]]) -> RunConfig:
         )
     given = {key: value for key, value in overrides.items() if value is not None}
     return dataclasses.replace(EXPERIMENTS[name], **given)
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import tensorflow_federated as tff
@@ -21,7 +21,7 @@ from tff_pmc.processes.evaluation import evaluation_shards
 
 
 def build_process(
-    config: RunConfig, num_clients: int, basis: Optional[scores.Basis] = None
+    config: RunConfig, num_clients: int, basis: scores.Basis | None = None
 ) -> tff.learning.templates.LearningProcess:
     """The learning process a run's settings describe.
 

@@ -1,10 +1,10 @@
 """A run's folder: settings in `run.json`, tidy CSVs a row at a time.
 
-    run.json      settings, seeds, versions, the data's origin, how it ended
-    rounds.csv    a row a round: accuracy, percentiles, loss, seconds
-    clients.csv   a row a client and round: correct, examples (the test set)
-    cohort.csv    a row a cohort client and round: raw criteria, weight
-    weights.csv   a row an ordering and round: how unequal its weights were
+run.json      settings, seeds, versions, the data's origin, how it ended
+rounds.csv    a row a round: accuracy, percentiles, loss, seconds
+clients.csv   a row a client and round: correct, examples (the test set)
+cohort.csv    a row a cohort client and round: raw criteria, weight
+weights.csv   a row an ordering and round: how unequal its weights were
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
-from typing import Any, Optional
+from typing import Any
 
 import tff_pmc
 from tff_pmc.experiments.config import ConfigError
@@ -98,9 +98,9 @@ def make_empty_folder(path: str) -> None:
         )
 
 
-def versions() -> dict[str, Optional[str]]:
+def versions() -> dict[str, str | None]:
     """Versions of what a run's numbers depend on."""
-    found: dict[str, Optional[str]] = {
+    found: dict[str, str | None] = {
         "tff_pmc": tff_pmc.__version__,
         "commit": _git_commit(),
         "python": platform.python_version(),
@@ -119,7 +119,7 @@ def command_line(arguments: Sequence[str] = ()) -> list[str]:
     return [os.path.basename(program), *rest]
 
 
-def _git_commit() -> Optional[str]:
+def _git_commit() -> str | None:
     here = os.path.dirname(os.path.abspath(__file__))
     try:
         done = subprocess.run(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Sequence
-from typing import Optional
 
 import leaf_data
 from tff_pmc.experiments import loop
@@ -14,7 +13,7 @@ from tff_pmc.experiments.run_folder import make_empty_folder
 from tff_pmc.reports import plots, read, tables
 
 
-def load_data(config: RunConfig, data_dir: Optional[str]) -> leaf_data.FederatedDataset:
+def load_data(config: RunConfig, data_dir: str | None) -> leaf_data.FederatedDataset:
     """The federation a run's settings describe.
 
     Raises:

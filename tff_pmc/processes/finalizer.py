@@ -16,9 +16,9 @@ def build_finalizer(
     An update is received minus trained weights, as everywhere in TFF: a
     gradient to the optimizer, which steps the trainable variables. Non-trainable
     ones (batch-norm statistics) are averages and not directions: they become
-    the clients' mean with the same weights, whatever the optimizer. An update that is all zero
-    (no client was included, or every score was 0) or not finite leaves model
-    and optimizer as they are, and `update_rejected` says so.
+    the clients' mean with the same weights, whatever the optimizer. An update
+    that is all zero (no client was included, or every score was 0) or not
+    finite leaves model and optimizer as they are, and `update_rejected` says so.
 
     Args:
         optimizer: of the server.

@@ -12,7 +12,7 @@ The server sees sums only, and any score over the basis follows from them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Optional, Union
+from typing import Any
 
 import tensorflow as tf
 import tensorflow_federated as tff
@@ -27,16 +27,16 @@ from tff_pmc.scores import Basis, PolynomialScore, prioritized
 def build_prioritized_fed_avg(
     model: tff.learning.models.FunctionalModel,
     *,
-    priority: Optional[Sequence[str]] = None,
-    score: Optional[PolynomialScore] = None,
-    criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
-    basis: Optional[Basis] = None,
+    priority: Sequence[str] | None = None,
+    score: PolynomialScore | None = None,
+    criteria: Sequence[str | criteria_lib.Criterion] = ("DS", "LD", "MD"),
+    basis: Basis | None = None,
     client_optimizer_fn: tff.learning.optimizers.Optimizer,
-    server_optimizer_fn: Optional[tff.learning.optimizers.Optimizer] = None,
+    server_optimizer_fn: tff.learning.optimizers.Optimizer | None = None,
     local_epochs: int = 1,
     batch_size: int = 0,
     seed: int = 0,
-    report_num_clients: Optional[int] = None,
+    report_num_clients: int | None = None,
 ) -> tff.learning.templates.LearningProcess:
     """Builds the learning process of prioritized multi-criteria averaging.
 
@@ -101,9 +101,7 @@ def build_prioritized_fed_avg(
         raise ValueError(f"local_epochs must be at least 1, got {local_epochs}")
     if batch_size < 0:
         raise ValueError(f"batch_size must be 0 (all) or more, got {batch_size}")
-    server_optimizer_fn = (
-        server_optimizer_fn or tff.learning.optimizers.build_sgdm(1.0)
-    )
+    server_optimizer_fn = server_optimizer_fn or tff.learning.optimizers.build_sgdm(1.0)
     for name, optimizer in (
         ("client_optimizer_fn", client_optimizer_fn),
         ("server_optimizer_fn", server_optimizer_fn),
@@ -161,8 +159,8 @@ def with_score(state: Any, basis: Basis, score: PolynomialScore) -> Any:
 
 
 def _score(
-    priority: Optional[Sequence[str]],
-    score: Optional[PolynomialScore],
+    priority: Sequence[str] | None,
+    score: PolynomialScore | None,
     codes: list[str],
 ) -> PolynomialScore:
     if score is not None:

@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 
@@ -28,8 +29,8 @@ class Run:
     info: dict[str, Any]
     rounds: pd.DataFrame
     weights: pd.DataFrame
-    correct: np.ndarray
-    examples: np.ndarray
+    correct: npt.NDArray[np.int64]
+    examples: npt.NDArray[np.int64]
 
 
 def read_run(path: str) -> Run:

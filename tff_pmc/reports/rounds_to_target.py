@@ -60,7 +60,7 @@ def gains(run: Rounds, baseline: Rounds) -> Rounds:
 
 
 def average(
-    values: Mapping[tuple[int, int], Optional[int]],
+    values: Mapping[tuple[int, int], int | None],
     target: int,
     devices: Sequence[int] = DEVICES,
 ) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any
 
 import pandas as pd
 
@@ -17,6 +17,10 @@ from tff_pmc.reports.rounds_to_target import (
 )
 
 AVERAGE = "Avg."
+_TITLES = {
+    "rounds": "Rounds until a share of the devices reaches the target accuracy",
+    "gain": "Rounds gained over DS (DS minus this; Avg. = sum / 9, a dash as 0)",
+}
 
 
 def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
@@ -46,15 +50,8 @@ def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
 
 def text_tables(tidy: pd.DataFrame) -> str:
     """The tidy rows as a reader's tables: rounds first, then gains over DS."""
-    parts = []
-    for quantity, title in (
-        ("rounds", "Rounds until a share of the devices reaches the target accuracy"),
-        ("gain", "Rounds gained over DS (DS minus this; Avg. = sum / 9, a dash as 0)"),
-    ):
-        part = tidy[tidy["quantity"] == quantity]
-        if not part.empty:
-            parts.append(_table(title, part))
-    return "\n\n".join(parts)
+    parts = tidy.groupby("quantity", sort=False)
+    return "\n\n".join(_table(_TITLES[str(name)], part) for name, part in parts)
 
 
 def _rows(
@@ -66,7 +63,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     rows = []
     for target in targets:
-        cells: list[tuple[str, Optional[float]]] = [
+        cells: list[tuple[str, float | None]] = [
             (f"{share}%", values[target, share]) for share in DEVICES
         ]
         if with_average:
@@ -102,7 +99,7 @@ def _table(title: str, tidy: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _cell(value: Optional[float], column: str) -> str:
+def _cell(value: float | None, column: str) -> str:
     if value is None or pd.isna(value):
         return "-"
     return f"{value:.2f}" if column == AVERAGE else f"{value:.0f}"

@@ -80,7 +80,8 @@ class Basis:
     def membership(self) -> npt.NDArray[np.bool_]:
         """Which criteria each summed monomial multiplies, bool [B, m]."""
         rows = [
-            [i in monomial for i in range(self.num_criteria)] for monomial in self.summed
+            [i in monomial for i in range(self.num_criteria)]
+            for monomial in self.summed
         ]
         return np.array(rows)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Union
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +67,7 @@ class PolynomialScore:
             for s, product in products.items()
         }
 
-    def __call__(self, c: npt.ArrayLike) -> Union[float, npt.NDArray[np.float64]]:
+    def __call__(self, c: npt.ArrayLike) -> float | npt.NDArray[np.float64]:
         """Scores criteria as given, without normalising them.
 
         Args:
@@ -94,7 +93,7 @@ class PolynomialScore:
 
 
 def prioritized(
-    order: Sequence[Union[int, str]],
+    order: Sequence[int | str],
     criteria: Sequence[str] = DEFAULT_CRITERIA,
 ) -> PolynomialScore:
     """The prioritized score of DA (eq. 4) and PMC (eq. 6).
@@ -131,13 +130,13 @@ def prioritized(
 
 
 def single(
-    criterion: Union[int, str], criteria: Sequence[str] = DEFAULT_CRITERIA
+    criterion: int | str, criteria: Sequence[str] = DEFAULT_CRITERIA
 ) -> PolynomialScore:
     """The score that is one criterion; `prioritized` of that one alone."""
     return prioritized((criterion,), criteria)
 
 
-def _column(item: Union[int, str], criteria: tuple[str, ...]) -> int:
+def _column(item: int | str, criteria: tuple[str, ...]) -> int:
     if isinstance(item, str):
         if item not in criteria:
             raise ValueError(

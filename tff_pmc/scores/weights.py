@@ -34,7 +34,7 @@ def normalise(raw: npt.ArrayLike) -> FloatArray:
             f"{values[client, column]}"
         )
     totals = values.sum(axis=0)
-    return values / np.where(totals > 0, totals, 1.0)
+    return np.asarray(values / np.where(totals > 0, totals, 1.0))
 
 
 def participant_weights(
@@ -65,4 +65,4 @@ def participant_weights(
     if not np.isfinite(scores).all() or (scores < 0).any():
         raise ValueError("the score gave a value that is negative or not finite")
     total = scores.sum()
-    return scores / total if total > 0 else np.zeros_like(scores)
+    return np.asarray(scores / total) if total > 0 else np.zeros_like(scores)
