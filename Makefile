@@ -1,0 +1,45 @@
+# Every target that needs the environment makes it first, in .venv; when that is up to
+# date, this takes a moment.
+PYTHON ?=
+RUN := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help venv quickstart test lint requirements clean
+
+help:
+	@echo "make quickstart    install into .venv, then run a small federated experiment"
+	@echo "make test          run the tests"
+	@echo "make lint          ruff and mypy"
+	@echo "make venv          only install"
+	@echo "make requirements  write requirements.txt anew (UPGRADE=1: with new releases)"
+	@echo "make clean         remove .venv, caches and build leftovers; runs are kept"
+	@echo
+	@echo "PYTHON=python3.10  the Python to install with: 3.9, 3.10 or 3.11"
+
+# Any Python can run the bootstrap, which looks for one that serves. 127: there is a
+# command of that name, but no Python behind it (a version manager's shim).
+venv:
+	@for python in python3 python3.11 python3.10 python3.9 '$(PYTHON)'; do \
+		command -v "$$python" >/dev/null || continue; \
+		"$$python" tools/bootstrap.py $(if $(PYTHON),--python '$(PYTHON)'); \
+		code=$$?; [ $$code = 127 ] || exit $$code; \
+	done; \
+	echo "No python3 runs here: install Python 3.11."; exit 2
+
+quickstart: venv
+	$(RUN) run_experiments.py --flagfile=experiments/quickstart.flags
+
+test: venv
+	$(RUN) -m pytest -q
+
+lint: venv
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+requirements: venv
+	$(RUN) tools/compile_requirements.py $(if $(UPGRADE),--upgrade)
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

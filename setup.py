@@ -1,0 +1,122 @@
+"""What the project is called, what it needs, and where it can be installed.
+
+Plain syntax throughout: Pythons that are too old or too new must be able to run
+this file and read one clear line, not a traceback.
+"""
+
+import io
+import os
+import platform
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# docs/dependencies.md gives the reason for each.
+INSTALL_REQUIRES = [
+    "tensorflow-federated==0.87.0",
+    "tensorflow-cpu==2.14.1",
+    "absl-py",
+    "grpcio",
+    "matplotlib",
+    "mlxtend",
+    "numpy",
+    "pandas",
+    # TFF imports google.rpc, and that pkg_resources: gone from setuptools 81, and
+    # from 80.9 on every import of it prints a warning.
+    "setuptools<80.9",
+    "tqdm",
+]
+EXTRAS_REQUIRE = {
+    "test": ["hypothesis", "pytest"],
+    "lint": ["mypy", "ruff"],
+}
+
+
+def describe_python():
+    """Returns what decides whether TFF can be installed on the running Python."""
+    try:
+        libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (AttributeError, OSError, ValueError):
+        libc = ""
+    return {
+        "version": list(sys.version_info[:3]),
+        "implementation": platform.python_implementation(),
+        "system": platform.system(),
+        # A 32-bit Python on a 64-bit kernel wants 32-bit wheels.
+        "machine": platform.machine() if sys.maxsize > 2**32 else "32-bit",
+        "libc": libc,
+    }
+
+
+def why_not(python):
+    """Returns one line on why TFF cannot be installed there, or None if it can."""
+    release = "TensorFlow Federated 0.87.0, its last release,"
+    if (python["system"], python["machine"]) != ("Linux", "x86_64"):
+        return (
+            "%s cannot be installed on %s %s: it exists for Linux x86_64 only. Use a "
+            "Linux x86_64 machine or container with Python 3.11."
+            % (release, python["system"] or "an unknown system", python["machine"])
+        )
+    supported = [3, 9] <= list(python["version"][:2]) <= [3, 11]
+    if not supported or python["implementation"] != "CPython":
+        return (
+            "%s cannot be installed on %s %s: it exists for CPython 3.9, 3.10 and 3.11 "
+            "only. Get Python 3.11 from a container, conda or `uv python install 3.11` "
+            "(on Google Colab too: its own Python is too new), then name it: make "
+            "PYTHON=/path/to/python3.11 ..."
+            % (
+                release,
+                python["implementation"].replace("CPython", "Python"),
+                ".".join(str(part) for part in python["version"]),
+            )
+        )
+    libc = re.match(r"glibc (\d+)\.(\d+)", python["libc"])
+    if libc is None or (int(libc.group(1)), int(libc.group(2))) < (2, 31):
+        return (
+            "%s cannot be installed with %s: it needs glibc 2.31 or later. Use a newer "
+            "distribution, or a container of one (Debian 11, Ubuntu 20.04 or later)."
+            % (release, python["libc"] or "a C library other than glibc")
+        )
+    return None
+
+
+def read_value(path, key):
+    """Returns the string that a line `key = "..."` of a file of the checkout sets."""
+    with io.open(os.path.join(HERE, *path.split("/")), encoding="utf-8") as file:
+        found = re.search('^%s = "(.+)"$' % key, file.read(), re.MULTILINE)
+    if found is None:
+        sys.exit('setup.py: %s has no line %s = "..."' % (path, key))
+    return found.group(1)
+
+
+def main():
+    """Runs setuptools, unless TFF cannot be installed here."""
+    reason = why_not(describe_python())
+    if reason:
+        sys.stderr.write(reason + "\n")
+        sys.exit(2)
+
+    from setuptools import find_packages, setup
+
+    setup(
+        name=read_value("pyproject.toml", "name"),
+        # Read, not imported: a package that needs TFF cannot be imported before TFF.
+        version=read_value("tff_pmc/__init__.py", "__version__"),
+        description="Federated learning with criteria, scores and a search over them, "
+        "on TensorFlow Federated",
+        license="Apache-2.0",
+        python_requires=read_value("pyproject.toml", "requires-python"),
+        install_requires=INSTALL_REQUIRES,
+        extras_require=EXTRAS_REQUIRE,
+        # With this line an editable install is one path, and sees a package that is
+        # added later; without it, a fixed list of packages.
+        package_dir={"": "."},
+        packages=find_packages(include=["tff_pmc*", "leaf_data*"]),
+        py_modules=["run_experiments"],
+    )
+
+
+# tools/bootstrap.py loads this file for why_not(), under another name.
+if __name__ == "__main__":
+    main()
