@@ -11,7 +11,10 @@ by round in one run, so that a drift of the machine's speed hits all alike:
     fed_avg      `tff.learning.algorithms.build_weighted_fed_avg`
 
 Each TFF contender has a worker of its own, whose memory is shown. The first
-rounds (tracing) are left out; ratios are medians of the per-round ratios.
+rounds (tracing) are left out; ratios are medians of the per-round ratios. To see
+whether the worker's memory climbs, many short rounds of one contender do:
+
+    python benchmarks/round.py --shape=femnist --epochs=1 --only="seven sums" --rounds=30
 """
 
 import argparse
@@ -36,11 +39,13 @@ from tff_pmc import models, processes, scores
 from tff_pmc.clients import packing
 from tff_pmc.runtime import Runtime
 
-Shape = collections.namedtuple("Shape", "model clients examples batch_size epochs")
+Shape = collections.namedtuple(
+    "Shape", "model clients examples batch_size epochs", defaults=[5]
+)
 SHAPES = {
-    "mnist_full": Shape(models.mnist_cnn, 10, 500, 0, 1),
-    "mnist_batch": Shape(models.mnist_cnn, 10, 50, 10, 1),
-    "femnist": Shape(models.femnist_cnn, 10, 140, 10, 1),
+    "mnist_full": Shape(models.mnist_cnn, 10, 500, 0),
+    "mnist_batch": Shape(models.mnist_cnn, 10, 50, 10),
+    "femnist": Shape(models.femnist_cnn, 10, 140, 10),
 }
 LEFT_OUT = 2
 RATE = 0.05
@@ -161,17 +166,23 @@ def main():
     parser.add_argument("--shape", choices=SHAPES, default="mnist_full")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--num_shards", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--only", help="measure this contender alone")
     options = parser.parse_args()
-    shape = SHAPES[options.shape]
+    shape = SHAPES[options.shape]._replace(epochs=options.epochs)
     model = shape.model()
     data = federation(shape, model.initial_weights[0][-1].size)
     everything = scores.Basis.all_subsets(3)
-    contenders = {
-        "seven sums": packed(model, shape, data, everything, options.num_shards),
-        "one sum": packed(model, shape, data, None, options.num_shards),
-        "bare loop": bare_loop(model, shape, data),
-        "fed_avg": fed_avg(model, shape, data),
+    makers = {
+        "seven sums": lambda: packed(
+            model, shape, data, everything, options.num_shards
+        ),
+        "one sum": lambda: packed(model, shape, data, None, options.num_shards),
+        "bare loop": lambda: bare_loop(model, shape, data),
+        "fed_avg": lambda: fed_avg(model, shape, data),
     }
+    names = [options.only] if options.only else list(makers)
+    contenders = {name: makers[name]() for name in names}
     try:
         seconds, memory = measure(contenders, options.rounds)
     finally:
@@ -180,7 +191,7 @@ def main():
                 worker.close()
     print(
         f"{options.shape}: {shape.clients} clients x {shape.examples} images, batch "
-        f"{shape.batch_size or 'all'}, {shape.epochs} epoch, {options.num_shards} "
+        f"{shape.batch_size or 'all'}, {shape.epochs} epochs, {options.num_shards} "
         f"shards; {options.rounds} rounds"
     )
     print(
@@ -188,16 +199,22 @@ def main():
         f"{'worker GB, first to last round':>33}"
     )
     for name in contenders:
-        ratios = [
-            statistics.median(a / b for a, b in zip(seconds[name], seconds[other]))
-            for other in ("bare loop", "fed_avg", "one sum")
-        ]
+        ratios = "".join(
+            f"{ratio(seconds[name], seconds[other]):{width}.2f}"
+            if other in seconds
+            else f"{'':{width}}"
+            for other, width in (("bare loop", 13), ("fed_avg", 11), ("one sum", 11))
+        )
         first, last = memory[name][0] / 1e9, memory[name][-1] / 1e9
         print(
-            f"{name:12}{statistics.median(seconds[name]):9.2f}{ratios[0]:13.2f}"
-            f"{ratios[1]:11.2f}{ratios[2]:11.2f}"
+            f"{name:12}{statistics.median(seconds[name]):9.2f}{ratios}"
             + (f"{first:24.2f} to {last:.2f}" if last else "")
         )
+
+
+def ratio(ours, theirs):
+    """The median of the round-by-round ratios."""
+    return statistics.median(a / b for a, b in zip(ours, theirs))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ kernel ends.
 from __future__ import annotations
 
 import asyncio
-import atexit
 import concurrent.futures
 import os
 import shutil
@@ -91,7 +90,6 @@ class Runtime:
             start_new_session=True,
             env={**os.environ, **_WORKER_ENVIRONMENT},
         )
-        atexit.register(self.close)
         threading.Thread(target=self._listen, daemon=True).start()
         if not self._ready.wait(_START_SECONDS) or self._died.is_set():
             message = f"the TFF worker did not start: {self._last_words()}"
@@ -165,7 +163,6 @@ class Runtime:
         if self._closed:
             return
         self._closed = True
-        atexit.unregister(self.close)
         if self._previous_context is not None:
             tff.framework.set_default_context(self._previous_context)
         self._host.stdin.close()
