@@ -11,7 +11,6 @@ Each flag left out keeps the value of the named experiment.
 import os
 import sys
 import time
-import warnings
 
 if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
     sys.exit(
@@ -21,6 +20,7 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 
 from absl import flags
 
+import leaf_data
 from tff_pmc.experiments import config as config_lib
 
 FLAGS = flags.FLAGS
@@ -64,6 +64,30 @@ flags.DEFINE_string(
     "output_dir", None, "A new folder for the results; default runs/EXPERIMENT-TIME."
 )
 flags.DEFINE_bool(
+    "resume",
+    False,
+    "Go on with the run that --output_dir holds, given the same flags: to exactly "
+    "what it would have been without the interruption.",
+)
+flags.DEFINE_string(
+    "normalization", None, "Of the criteria: sum (the papers'), max or range."
+)
+flags.DEFINE_string(
+    "criteria_ranges",
+    None,
+    "For --normalization=range: CODE=LOW:HIGH for each criterion, comma-separated.",
+)
+flags.DEFINE_string(
+    "client_table",
+    None,
+    "A CSV of client attributes, a column client and one for each attribute (boolean "
+    "or in [0, 1]): they can be named in --criteria and --priority, and accuracy is "
+    "recorded by group.",
+)
+flags.DEFINE_float(
+    "clip_norm", None, "L2 norm to which clients clip their updates; 0 does not."
+)
+flags.DEFINE_bool(
     "inspect",
     False,
     "Describe the federation and each ordering's weights on the first cohorts; train "
@@ -86,41 +110,53 @@ def main(argv):
         rest = FLAGS(argv)[1:]
         if rest:
             raise config_lib.ConfigError(f"unexpected argument: {rest[0]}")
-        config, orders = parse()
-    except (flags.Error, config_lib.ConfigError) as error:
+        table = read_table()
+        config, orders = parse(tuple(table.values))
+    except (flags.Error, config_lib.ConfigError, leaf_data.DataError) as error:
         return fail(error, EXIT_BAD_INPUT)
-    return execute(config, orders)
+    return execute(config, orders, table)
 
 
-def parse():
+def read_table():
+    """The table of client attributes, empty without the flag."""
+    if FLAGS.client_table is None:
+        return leaf_data.ClientTable()
+    return leaf_data.read_client_table(FLAGS.client_table)
+
+
+def parse(attributes=()):
     """The settings and the orderings that the flags ask for."""
     names = (
         *("rounds", "clients_per_round", "local_epochs", "batch_size"),
         *("learning_rate", "server_learning_rate", "conv_activation", "initializer"),
-        "num_shards",
+        *("num_shards", "normalization", "clip_norm"),
     )
     overrides = {name: FLAGS[name].value for name in names}
     for name in ("partition_seed", "model_seed", "cohort_seed", "batch_seed"):
         own = FLAGS[name].value
         overrides[name] = FLAGS.seed if own is None else own
+    overrides["client_attributes"] = attributes
+    criteria = config_lib.settings(FLAGS.experiment, {}).criteria
     if FLAGS.criteria is not None:
-        overrides["criteria"] = config_lib.parse_codes("criteria", FLAGS.criteria)
-        overrides["priority"] = overrides["criteria"][:1]
+        criteria = config_lib.parse_codes("criteria", FLAGS.criteria, attributes)
+        overrides["criteria"] = criteria
+        overrides["priority"] = criteria[:1]
+    if FLAGS.criteria_ranges is not None:
+        overrides["criteria_ranges"] = config_lib.parse_ranges(
+            FLAGS.criteria_ranges, criteria
+        )
     config = config_lib.settings(FLAGS.experiment, overrides)
     if FLAGS.priority is None:
         return config, [config.priority]
-    orders = config_lib.parse_priorities(FLAGS.priority, config.criteria)
+    orders = config_lib.parse_priorities(FLAGS.priority, criteria, attributes)
     for order in orders:  # Each is checked before the first one runs.
         config = config_lib.settings(FLAGS.experiment, {**overrides, "priority": order})
     return config, orders
 
 
-def execute(config, orders):
+def execute(config, orders, table):
     """Loads the data and runs; imports TensorFlow and TFF only here."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    # Noise of a library that TFF imports; nothing a user could act on.
-    warnings.filterwarnings("ignore", message=".*pkg_resources.*")
-    import leaf_data
     from tff_pmc.experiments import inspection, suite
     from tff_pmc.runtime import Runtime, WorkerDiedError, WorkerStartError
 
@@ -128,13 +164,19 @@ def execute(config, orders):
         "runs", f"{config.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
     )
     try:
+        if FLAGS.resume and FLAGS.output_dir is None:
+            raise config_lib.ConfigError("--resume needs the --output_dir of the run")
         data = suite.load_data(config, FLAGS.data_dir)
+        if table.values:
+            data = data.with_client_table(table)
         if FLAGS.inspect:
             print(inspection.inspect(config, data, private=FLAGS.private_worker))
             return 0
         print(data.describe(), flush=True)
         with Runtime(private=FLAGS.private_worker):
-            tables = suite.run_all(config, orders, data, output_dir)
+            tables = suite.run_all(
+                config, orders, data, output_dir, resume=FLAGS.resume
+            )
         print(f"\n{tables}\n\nResults, records and plot: {output_dir}", flush=True)
         return 0
     except (config_lib.ConfigError, leaf_data.DataError) as error:
@@ -142,7 +184,11 @@ def execute(config, orders):
     except (WorkerDiedError, WorkerStartError) as error:
         return fail(error, 1)
     except KeyboardInterrupt:
-        return fail(f"interrupted; what was recorded is in {output_dir}", 130)
+        return fail(
+            f"interrupted; what was recorded is in {output_dir}; the same command "
+            f"with --output_dir={output_dir} --resume goes on",
+            130,
+        )
 
 
 def fail(error, code):

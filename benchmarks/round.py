@@ -1,20 +1,24 @@
 """Seconds per round: packed, with seven sums and with one, against two others.
 
-    python benchmarks/round.py --shape=mnist_full --rounds=12
+    python benchmarks/round.py --shape=mnist_full --turns=5
 
-Four contenders train the same clients from the same weights, interleaved round
-by round in one run, so that a drift of the machine's speed hits all alike:
+Four contenders train the same clients from the same weights in one run, in turns
+of a few rounds each, so that a drift of the machine's speed hits all alike. The
+first round of a turn is left out: while the others ran, the machine may have taken
+back the memory of a process that waited (on a small virtual machine this alone can
+double the time of a contender with gigabytes).
 
     seven sums   the packed process over all subsets of DS, LD, MD
     one sum      the packed process with DS alone
     bare loop    a `tf.function` loop over the clients in this process, no TFF
     fed_avg      `tff.learning.algorithms.build_weighted_fed_avg`
 
-Each TFF contender has a worker of its own, whose memory is shown. The first
-rounds (tracing) are left out; ratios are medians of the per-round ratios. To see
-whether the worker's memory climbs, many short rounds of one contender do:
+Each TFF contender has a worker of its own, whose memory is shown. The first turn
+(tracing) is left out; ratios are medians of the ratios turn by turn. To see whether
+the worker's memory climbs, many short turns of one contender do:
 
-    python benchmarks/round.py --shape=femnist --epochs=1 --only="seven sums" --rounds=30
+    python benchmarks/round.py --shape=femnist --epochs=1 --turns=15 \\
+        --only="seven sums"
 """
 
 import argparse
@@ -24,10 +28,8 @@ import pathlib
 import statistics
 import sys
 import time
-import warnings
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-warnings.filterwarnings("ignore", message=".*pkg_resources.*")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 import numpy as np
@@ -47,7 +49,7 @@ SHAPES = {
     "mnist_batch": Shape(models.mnist_cnn, 10, 50, 10),
     "femnist": Shape(models.femnist_cnn, 10, 140, 10),
 }
-LEFT_OUT = 2
+ROUNDS_PER_TURN = 3
 RATE = 0.05
 
 
@@ -145,17 +147,19 @@ def bare_loop(model, shape, data):
     return one_round, None
 
 
-def measure(contenders, rounds):
-    """Seconds of each round and the worker's memory after it, by contender."""
+def measure(contenders, turns):
+    """Median seconds of each turn and the worker's memory after it."""
     seconds = {name: [] for name in contenders}
     memory = {name: [] for name in contenders}
-    for number in range(rounds + LEFT_OUT):
+    for turn in range(turns + 1):
         for name, (one_round, worker) in contenders.items():
-            begun = time.perf_counter()
-            one_round()
-            elapsed = time.perf_counter() - begun
-            if number >= LEFT_OUT:
-                seconds[name].append(elapsed)
+            elapsed = []
+            for _ in range(ROUNDS_PER_TURN):
+                begun = time.perf_counter()
+                one_round()
+                elapsed.append(time.perf_counter() - begun)
+            if turn:
+                seconds[name].append(statistics.median(elapsed[1:]))
                 memory[name].append(worker.worker_memory() if worker else 0)
     return seconds, memory
 
@@ -164,7 +168,7 @@ def main():
     """Measures one shape and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shape", choices=SHAPES, default="mnist_full")
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--num_shards", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--only", help="measure this contender alone")
@@ -184,7 +188,7 @@ def main():
     names = [options.only] if options.only else list(makers)
     contenders = {name: makers[name]() for name in names}
     try:
-        seconds, memory = measure(contenders, options.rounds)
+        seconds, memory = measure(contenders, options.turns)
     finally:
         for _, worker in contenders.values():
             if worker:
@@ -192,11 +196,11 @@ def main():
     print(
         f"{options.shape}: {shape.clients} clients x {shape.examples} images, batch "
         f"{shape.batch_size or 'all'}, {shape.epochs} epochs, {options.num_shards} "
-        f"shards; {options.rounds} rounds"
+        f"shards; {options.turns} turns"
     )
     print(
         f"{'':12}{'seconds':>9}{'/ bare loop':>13}{'/ fed_avg':>11}{'/ one sum':>11}"
-        f"{'worker GB, first to last round':>33}"
+        f"{'worker GB, first to last turn':>33}"
     )
     for name in contenders:
         ratios = "".join(
@@ -213,7 +217,7 @@ def main():
 
 
 def ratio(ours, theirs):
-    """The median of the round-by-round ratios."""
+    """The median of the ratios turn by turn."""
     return statistics.median(a / b for a, b in zip(ours, theirs))
 
 

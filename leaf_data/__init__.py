@@ -15,12 +15,14 @@ by the download of MNIST, the one time it happens).
 
 from __future__ import annotations
 
+from leaf_data.client_table import ClientTable, read_client_table
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin, PixelConvention
 from leaf_data.registry import load, names
 
 __all__ = [
+    "ClientTable",
     "DataError",
     "Examples",
     "FederatedDataset",
@@ -28,4 +30,5 @@ __all__ = [
     "PixelConvention",
     "load",
     "names",
+    "read_client_table",
 ]

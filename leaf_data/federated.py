@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leaf_data.client_table import ClientTable
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 
@@ -77,6 +78,7 @@ class FederatedDataset:
         pixel_convention: what the pixel values mean.
         origin: where the bytes came from.
         options: the options it was loaded with, the defaults filled in.
+        client_table: what is known of the clients beside their examples.
 
     Raises:
         DataError: (constructor) train and test do not fit together, or a label is
@@ -90,6 +92,7 @@ class FederatedDataset:
     pixel_convention: PixelConvention
     origin: Origin
     options: Mapping[str, Any]
+    client_table: ClientTable = ClientTable()
 
     def __post_init__(self) -> None:
         train, test = self.train_examples, self.test_examples
@@ -116,6 +119,14 @@ class FederatedDataset:
     def element_shape(self) -> tuple[int, ...]:
         """The shape of one image, e.g. (28, 28)."""
         return self.train_examples.element_shape
+
+    def with_client_table(self, table: ClientTable) -> FederatedDataset:
+        """The same data set with a table of client attributes.
+
+        Raises:
+            DataError: the table is not of these clients.
+        """
+        return dataclasses.replace(self, client_table=table.of(self.client_ids))
 
     @functools.cached_property
     def train(self) -> tff.simulation.datasets.ClientData:

@@ -1,10 +1,8 @@
 """What several tests share: one TFF worker, and a small federation."""
 
 import os
-import warnings
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-warnings.filterwarnings("ignore", message=".*pkg_resources.*")
 
 import numpy as np
 import pytest

@@ -84,12 +84,12 @@ class TestRows:
     def test_accuracy_is_weighted_by_local_test_size(self):
         """5 of 10 and 30 of 30: 35 of 40, and no device counts twice."""
         metrics = {
-            "client_work": {"examples": 8, "loss": 4.0, "clients": 2, "excluded": 1},
+            "client_work": {
+                "train": {"examples": 8, "loss_sum": 4.0, "clients": 2, "excluded": 1}
+            },
             "finalizer": {"update_rejected": 0},
         }
-        row = rows.round_row(
-            3, np.array([5, 30, 0]), np.array([10, 30, 0]), metrics, {"train": 1.5}
-        )
+        row = rows.round_row(3, np.array([5, 30, 0]), np.array([10, 30, 0]), metrics)
         assert row["accuracy"] == 0.875
         assert (row["correct"], row["examples"]) == (35, 40)
         assert (row["p10"], row["p50"], row["p90"]) == (0.55, 0.75, 0.95)

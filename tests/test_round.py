@@ -109,7 +109,7 @@ def test_the_cnn_round_equals_keras_and_numpy(runtime, digits, num_shards):
     assert len(shards) == num_shards
     state, metrics = process.next(state, shards)
     expected, raw = keras_round(initial, digits, cohort, (1, 0, 2), epochs)
-    table = metrics["client_work"]["criteria_by_client"]
+    table = metrics["client_work"]["train"]["criteria_by_client"]
     np.testing.assert_allclose(table[cohort], raw, rtol=1e-4)
     assert_close(weights_of(process, state), expected)
     # The comparison would mean little had the round not moved the model.
@@ -252,8 +252,8 @@ def test_a_client_that_diverges_is_left_out_and_counted(
         process.initialize(), packing.pack(toy_examples, [0, 2, 3])
     )
     healthy, _ = process.next(process.initialize(), packing.pack(toy_examples, [0, 3]))
-    assert metrics["client_work"]["excluded"] == 1
-    assert metrics["client_work"]["clients"] == 3
+    assert metrics["client_work"]["train"]["excluded"] == 1
+    assert metrics["client_work"]["train"]["clients"] == 3
     assert_close(weights_of(process, state), weights_of(process, healthy), 1e-6)
 
 
@@ -268,7 +268,7 @@ def test_an_update_that_is_not_finite_is_left_out(runtime, toy_examples, toy_mod
     )
     before = process.initialize()
     state, metrics = process.next(before, packing.pack(toy_examples, [2, 5]))
-    assert metrics["client_work"]["excluded"] == 2
+    assert metrics["client_work"]["train"]["excluded"] == 2
     assert metrics["finalizer"]["update_rejected"] == 1
     assert_close(weights_of(process, state), weights_of(process, before), 0)
 
@@ -300,7 +300,9 @@ def test_all_scores_zero_leave_model_and_optimizer_as_they_are(
 def test_a_negative_criterion_is_refused_by_name(runtime, toy_examples, toy_model):
     import tensorflow as tf
 
-    bad = criteria.Criterion("NEG", "minus one", "this test", lambda _: tf.constant(-1))
+    bad = criteria.Criterion(
+        "NEG", "4 - size", "this test", lambda client: 4 - tf.shape(client.y)[0]
+    )
     process = build(toy_model, priority=("NEG",), criteria=("DS", bad))
     with pytest.raises(Exception, match="criterion NEG gave a negative value"):
         process.next(process.initialize(), packing.pack(toy_examples, [0]))

@@ -16,7 +16,7 @@ Adding one is one definition (and a test):
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
 from tff_pmc._lazy import tf
@@ -31,12 +31,15 @@ class LocalClient:
         y: its labels, int32 `[n]`.
         initial_weights: the `tff.learning.models.ModelWeights` it received.
         trained_weights: the `ModelWeights` after local training.
+        attributes: what is known of the client beside its data, float32 scalars
+            by name (PMC 4.2: trustworthiness of the device, commercial targets).
     """
 
     x: Any
     y: Any
     initial_weights: Any
     trained_weights: Any
+    attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,6 +97,24 @@ def _difference(client: LocalClient) -> list[Any]:
     before = client.initial_weights.trainable
     after = client.trained_weights.trainable
     return [a - b for a, b in zip(after, before)]
+
+
+def attribute(name: str) -> Criterion:
+    """A criterion that is an attribute of the client, boolean or in [0, 1].
+
+    Args:
+        name: of the attribute, and the criterion's code.
+
+    Example:
+        >>> build_prioritized_fed_avg(..., criteria=("DS", attribute("trusted")),
+        ...     client_attributes=("trusted",), priority=("trusted", "DS"))
+    """
+    return Criterion(
+        code=name,
+        name=f"client attribute {name}",
+        source="PMC section 4.2",
+        value=lambda client: client.attributes[name],
+    )
 
 
 REGISTRY: dict[str, Criterion] = {}

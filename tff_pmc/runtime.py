@@ -60,6 +60,7 @@ class Runtime:
     Attributes:
         private: whether the worker is out of reach of everybody else.
         context: the `tff.framework.SyncContext`; `install` makes it the default.
+        async_context: the same worker for `tff.program.NativeFederatedContext`.
     """
 
     def __init__(self, *, private: bool = True) -> None:
@@ -96,6 +97,7 @@ class Runtime:
             self.close()
             raise WorkerStartError(message)
         self.context = _WorkerContext(self)
+        self.async_context = self.context.inner
 
     def _listen(self) -> None:
         for line in self._host.stdout:
@@ -194,7 +196,7 @@ class _WorkerContext(tff.framework.SyncContext):
             executor.set_cardinalities({tff.CLIENTS: 0, **cardinalities})
             return executor
 
-        self._inner = tff.framework.AsyncExecutionContext(
+        self.inner = tff.framework.AsyncExecutionContext(
             executor_fn=tff.framework.ResourceManagingExecutorFactory(executor),
             compiler_fn=tff.backends.native.desugar_and_transform_to_native,
             transform_args=tff.tensorflow.transform_args,
@@ -206,7 +208,7 @@ class _WorkerContext(tff.framework.SyncContext):
     def invoke(self, comp, arg):
         """Invokes `comp`; TFF alone would retry for ever on a dead worker."""
         call = asyncio.run_coroutine_threadsafe(
-            self._inner.invoke(comp, arg), self._loop
+            self.inner.invoke(comp, arg), self._loop
         )
         try:
             while True:

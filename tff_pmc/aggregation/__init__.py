@@ -2,5 +2,12 @@
 
 from tff_pmc.aggregation.basis_sums import build_basis_aggregation
 from tff_pmc.aggregation.candidates import combine
+from tff_pmc.aggregation.factory import PrioritizedMeanFactory
+from tff_pmc.aggregation.privacy import GaussianSums
 
-__all__ = ["build_basis_aggregation", "combine"]
+__all__ = [
+    "GaussianSums",
+    "PrioritizedMeanFactory",
+    "build_basis_aggregation",
+    "combine",
+]

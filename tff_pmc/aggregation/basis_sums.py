@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import collections
+from typing import Optional
 
 import numpy as np
+import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.candidates import combine
-from tff_pmc.scores import Basis, PolynomialScore
+from tff_pmc.scores import SUM, Basis, Normalization, PolynomialScore
+
+SumFactory = tff.aggregators.UnweightedAggregationFactory
 
 
 def build_basis_aggregation(
@@ -16,8 +20,9 @@ def build_basis_aggregation(
     basis: Basis,
     score: PolynomialScore,
     *,
-    model_sum_factory: tff.aggregators.UnweightedAggregationFactory | None = None,
-    scalar_sum_factory: tff.aggregators.UnweightedAggregationFactory | None = None,
+    normalization: Normalization = SUM,
+    model_sum_factory: Optional[SumFactory] = None,
+    scalar_sum_factory: Optional[SumFactory] = None,
 ) -> tff.templates.AggregationProcess:
     """Builds the aggregation over a basis, with one score's result.
 
@@ -28,8 +33,9 @@ def build_basis_aggregation(
           U*B@CLIENTS, <criteria=float32[m], monomials=float32[B]>@CLIENTS>
          -> <state@SERVER, result=U@SERVER,
              measurements=<totals=float32[m], monomials=float32[B],
-                           score=float32, sums=...>@SERVER>)
+                           score=float32, model_sums=..., scalar_sums=...>@SERVER>)
 
+    where the weights also have `maxima=float32[m]` for the normalization `max`.
     The state carries the candidate, `a_S` for each S: another score over the
     same basis needs no other process (`processes.with_score`).
 
@@ -37,6 +43,7 @@ def build_basis_aggregation(
         update_type: the type of one update, a structure of float tensors.
         basis: the monomials whose weighted updates come in.
         score: the score in force; the basis must cover it.
+        normalization: of the criteria.
         model_sum_factory: sums the weighted updates; plain sums by default.
         scalar_sum_factory: sums criteria and monomials; plain sums by default.
 
@@ -46,19 +53,25 @@ def build_basis_aggregation(
     Raises:
         ValueError: the basis does not cover the score.
     """
-    size, columns = len(basis), basis.num_criteria
     vector = basis.vector(score)
+    size, columns = len(basis), basis.num_criteria
     sums_type = tff.to_type((update_type,) * size)
+    per_criterion = tff.TensorType(np.float32, [columns])
+    per_monomial = tff.TensorType(np.float32, [size])
     scalars_type = tff.to_type(
-        collections.OrderedDict(
-            criteria=tff.TensorType(np.float32, [columns]),
-            monomials=tff.TensorType(np.float32, [size]),
+        collections.OrderedDict(criteria=per_criterion, monomials=per_monomial)
+    )
+    has_maxima = normalization.method == "max"
+    weights_type = scalars_type
+    if has_maxima:
+        weights_type = tff.to_type(
+            collections.OrderedDict(
+                criteria=per_criterion, monomials=per_monomial, maxima=per_criterion
+            )
         )
-    )
-    model_sums = (model_sum_factory or tff.aggregators.SumFactory()).create(sums_type)
-    scalar_sums = (scalar_sum_factory or tff.aggregators.SumFactory()).create(
-        scalars_type
-    )
+    plain = tff.aggregators.SumFactory()
+    model_sums = (model_sum_factory or plain).create(sums_type)
+    scalar_sums = (scalar_sum_factory or plain).create(scalars_type)
 
     @tff.tensorflow.computation
     def initial_candidate():
@@ -74,24 +87,36 @@ def build_basis_aggregation(
             )
         )
 
-    @tff.tensorflow.computation(
-        tff.TensorType(np.float32, [size]), scalars_type, sums_type
-    )
-    def candidate_update(candidate, scalars, sums):
-        return combine(
-            basis, candidate, scalars["criteria"], scalars["monomials"], sums
-        )
+    @tff.tensorflow.computation(per_monomial, per_criterion, per_monomial, sums_type)
+    def mean_update(candidate, scales, monomials, sums):
+        return combine(basis, candidate, scales, monomials, sums)
+
+    @tff.tensorflow.computation
+    def ones():
+        return tf.ones([columns])
+
+    def scales(totals, weights):
+        if normalization.method == "sum":
+            return totals
+        if has_maxima:
+            return tff.federated_max(weights.maxima)
+        return tff.federated_eval(ones, tff.SERVER)  # Applied at the clients.
 
     @tff.federated_computation(
         initialize.type_signature.result,
         tff.FederatedType(sums_type, tff.CLIENTS),
-        tff.FederatedType(scalars_type, tff.CLIENTS),
+        tff.FederatedType(weights_type, tff.CLIENTS),
     )
     def next_fn(state, updates, weights):
         models = model_sums.next(state.model_sums, updates)
-        scalars = scalar_sums.next(state.scalar_sums, weights)
+        to_sum = collections.OrderedDict(
+            criteria=weights.criteria, monomials=weights.monomials
+        )
+        scalars = scalar_sums.next(state.scalar_sums, tff.federated_zip(to_sum))
+        totals, monomials = scalars.result.criteria, scalars.result.monomials
         update, score_sum = tff.federated_map(
-            candidate_update, (state.candidate, scalars.result, models.result)
+            mean_update,
+            (state.candidate, scales(totals, weights), monomials, models.result),
         )
         new_state = tff.federated_zip(
             collections.OrderedDict(
@@ -102,8 +127,8 @@ def build_basis_aggregation(
         )
         measurements = tff.federated_zip(
             collections.OrderedDict(
-                totals=scalars.result.criteria,
-                monomials=scalars.result.monomials,
+                totals=totals,
+                monomials=monomials,
                 score=score_sum,
                 model_sums=models.measurements,
                 scalar_sums=scalars.measurements,

@@ -13,7 +13,7 @@ from tff_pmc.scores import Basis
 def combine(
     basis: Basis,
     candidate: tf.Tensor,
-    totals: tf.Tensor,
+    scales: tf.Tensor,
     monomials: tf.Tensor,
     sums: Sequence[Any],
 ) -> tuple[Any, tf.Tensor]:
@@ -25,23 +25,24 @@ def combine(
     Args:
         basis: the monomials S summed, in the order of the vectors below.
         candidate: `a_S`, float32 [B]; see `Basis.vector`.
-        totals: `T_i`, float32 [m].
+        scales: what each criterion is divided by, float32 [m]: the totals `T_i`
+            in the papers' normalization.
         monomials: `sum_k r_S[k]`, float32 [B].
         sums: `sum_k r_S[k] d_k`, B structures like one update.
 
     Returns:
-        The mean update, and `sum_k s_k` (float32). Where that is 0 (all clients
-        left out, or all scores 0) the update is 0.
+        The mean update, and `sum_k s_k` (float32). Where that is not above 0
+        (all clients left out, all scores 0, or noise) the update is 0.
     """
     # Products of totals leave float32's range long before float64's.
-    candidate, totals, monomials = (
-        tf.cast(value, tf.float64) for value in (candidate, totals, monomials)
+    candidate, scales, monomials = (
+        tf.cast(value, tf.float64) for value in (candidate, scales, monomials)
     )
-    ones = tf.ones_like(totals)
     members = tf.constant(basis.membership())
-    products = tf.reduce_prod(tf.where(members, totals, ones), axis=1)
+    ones = tf.ones_like(scales)
+    products = tf.reduce_prod(tf.where(members, scales, ones), axis=1)
     coefficients = tf.math.divide_no_nan(candidate, products)
-    score = tf.reduce_sum(coefficients * monomials)
+    score = tf.maximum(tf.reduce_sum(coefficients * monomials), 0.0)
     factors = tf.math.divide_no_nan(coefficients, score)
 
     def mean(*totals):

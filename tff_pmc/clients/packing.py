@@ -11,11 +11,12 @@ depends on how clients were packed.
 from __future__ import annotations
 
 import collections
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import tensorflow as tf
+import tensorflow_federated as tff
 
 import leaf_data
 
@@ -23,17 +24,28 @@ MAX_SHARD_BYTES = 500_000_000
 """Default limit of a shard: a message to the worker cannot exceed 2 GB."""
 
 
-def element_spec(input_spec: Any) -> collections.OrderedDict:
+def element_spec(
+    input_spec: Any, client_attributes: Sequence[str] = ()
+) -> collections.OrderedDict:
     """The packed element of a model.
 
     Args:
         input_spec: the model's `input_spec`, `(x, y)` of batched `TensorSpec`s.
+        client_attributes: names of the attributes that travel with a client.
 
     Returns:
         The structure of `TensorSpec`s of one packed client.
     """
     x, y = input_spec
-    return collections.OrderedDict(x=x, y=y, client=tf.TensorSpec([], tf.int32))
+    spec = collections.OrderedDict(x=x, y=y, client=tf.TensorSpec([], tf.int32))
+    if client_attributes:
+        spec["attributes"] = attribute_spec(client_attributes)
+    return spec
+
+
+def attribute_spec(names: Sequence[str]) -> collections.OrderedDict:
+    """The structure of a client's attributes: a float32 scalar for each name."""
+    return collections.OrderedDict((n, tf.TensorSpec([], tf.float32)) for n in names)
 
 
 def split_evenly(sizes: Sequence[int], num_shards: int) -> list[list[int]]:
@@ -61,6 +73,7 @@ def pack(
     *,
     num_shards: int = 2,
     max_bytes: int = MAX_SHARD_BYTES,
+    attributes: Optional[Mapping[str, np.ndarray]] = None,
 ) -> list[tf.data.Dataset]:
     """Packs a cohort for `LearningProcess.next`.
 
@@ -70,6 +83,8 @@ def pack(
         num_shards: shards to spread the cohort over; more are made where one
             would exceed `max_bytes`.
         max_bytes: the most bytes of inputs in a shard.
+        attributes: client attributes that travel along, each [K] over the whole
+            federation, by name (`leaf_data.ClientTable.values`).
 
     Returns:
         One `tf.data.Dataset` of packed clients for each shard.
@@ -77,37 +92,106 @@ def pack(
     Raises:
         ValueError: the cohort is empty, or one client alone exceeds `max_bytes`.
     """
-    clients = [int(k) for k in clients]
+    parts = [
+        _Client(int(k), examples.client(int(k))["x"], examples.client(int(k))["y"])
+        for k in clients
+    ]
+    return _pack(parts, num_shards, max_bytes, attributes or {})
+
+
+def pack_client_data(
+    client_data: tff.simulation.datasets.ClientData,
+    client_ids: Optional[Sequence[str]] = None,
+    *,
+    num_shards: int = 2,
+    max_bytes: int = MAX_SHARD_BYTES,
+    attributes: Optional[Mapping[str, np.ndarray]] = None,
+) -> list[tf.data.Dataset]:
+    """Packs clients of any `tff.simulation.datasets.ClientData`.
+
+    Args:
+        client_data: its elements have two parts, the input first, as a tuple or a
+            mapping (TFF's EMNIST: `pixels` and `label` come in the order of its
+            `element_type_structure`, label first, and need a `preprocess`).
+        client_ids: the cohort; by default all clients.
+        num_shards: see `pack`.
+        max_bytes: see `pack`.
+        attributes: see `pack`; [K] in the order of `client_data.client_ids`.
+
+    Returns:
+        One dataset of packed clients for each shard. A client's number is its
+        place in `client_data.client_ids`.
+
+    Raises:
+        ValueError: as `pack`; an element has not two parts.
+    """
+    numbers = {name: place for place, name in enumerate(client_data.client_ids)}
+    parts = []
+    for name in numbers if client_ids is None else client_ids:
+        dataset = client_data.create_tf_dataset_for_client(name)
+        flat = tf.nest.flatten(dataset.batch(2**31 - 1).element_spec)
+        if len(flat) != 2:
+            raise ValueError(
+                f"an element must be an input and a label, got {len(flat)}"
+            )
+        whole = [tf.nest.flatten(batch) for batch in dataset.batch(2**31 - 1)]
+        empty = [np.zeros([0, *s.shape[1:]], s.dtype.as_numpy_dtype) for s in flat]
+        x, y = [t.numpy() for t in whole[0]] if whole else empty
+        parts.append(_Client(numbers[name], x, y))
+    return _pack(parts, num_shards, max_bytes, attributes or {})
+
+
+class _Client(NamedTuple):
+    number: int
+    x: np.ndarray
+    y: np.ndarray
+
+
+def _pack(
+    clients: Sequence[_Client],
+    num_shards: int,
+    max_bytes: int,
+    attributes: Mapping[str, np.ndarray],
+) -> list[tf.data.Dataset]:
     if not clients:
         raise ValueError("cannot pack an empty cohort")
-    splits = np.asarray(examples.row_splits)
-    sizes = [int(splits[k + 1] - splits[k]) for k in clients]
-    row_bytes = int(np.prod(examples.x.shape[1:])) * examples.x.dtype.itemsize
-    for client, size in zip(clients, sizes):
-        if size * row_bytes > max_bytes:
+    for client in clients:
+        if client.x.nbytes > max_bytes:
             raise ValueError(
-                f"client {client} has {size * row_bytes} bytes of examples; a shard "
-                f"holds at most {max_bytes}"
+                f"client {client.number} has {client.x.nbytes} bytes of examples; a "
+                f"shard holds at most {max_bytes}"
             )
+    sizes = [len(client.y) for client in clients]
     while True:
         shards = split_evenly(sizes, num_shards)
-        loads = [sum(sizes[i] for i in shard) * row_bytes for shard in shards]
-        if max(loads) <= max_bytes:
+        if (
+            max(sum(clients[i].x.nbytes for i in shard) for shard in shards)
+            <= max_bytes
+        ):
             break
         num_shards += 1
-    return [_shard(examples, [clients[i] for i in shard]) for shard in shards]
+    return [_shard([clients[i] for i in shard], attributes) for shard in shards]
 
 
-def _shard(examples: leaf_data.Examples, clients: list[int]) -> tf.data.Dataset:
+def _shard(
+    clients: Sequence[_Client], attributes: Mapping[str, np.ndarray]
+) -> tf.data.Dataset:
     """A dataset over slices of captured tensors: what travels fastest."""
-    splits = np.asarray(examples.row_splits)
-    rows = np.concatenate([np.arange(splits[k], splits[k + 1]) for k in clients])
-    x, y = tf.constant(examples.x[rows]), tf.constant(examples.y[rows])
-    ends = np.cumsum([splits[k + 1] - splits[k] for k in clients])
+    x = tf.constant(np.concatenate([client.x for client in clients]))
+    y = tf.constant(np.concatenate([client.y for client in clients]))
+    ends = np.cumsum([len(client.y) for client in clients])
     starts = np.concatenate([[0], ends[:-1]])
+    numbers = np.array([client.number for client in clients], np.int32)
+    values = collections.OrderedDict(
+        (name, np.asarray(column, np.float32)[numbers])
+        for name, column in attributes.items()
+    )
 
-    def client_at(start, end, client):
-        return collections.OrderedDict(x=x[start:end], y=y[start:end], client=client)
+    def client_at(start, end, client, own_values):
+        element = collections.OrderedDict(x=x[start:end], y=y[start:end], client=client)
+        if own_values:
+            element["attributes"] = own_values
+        return element
 
-    places = (starts, ends, np.array(clients, np.int32))
+    places = (starts, ends, numbers, values)
     return tf.data.Dataset.from_tensor_slices(places).map(client_at)

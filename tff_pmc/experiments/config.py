@@ -47,6 +47,12 @@ class RunConfig:
         model_seed: of the initial weights.
         cohort_seed: of the choice of clients in each round.
         batch_seed: of the order of the examples in the local batches.
+        normalization: of the criteria: `sum` (the papers'), `max` or `range`.
+        criteria_ranges: (low, high) of each criterion in the order of the
+            columns; for the normalization `range`.
+        client_attributes: names of the attributes in the clients' table, each of
+            which may be a criterion.
+        clip_norm: the L2 norm to which clients clip their updates; 0 does not.
         num_shards: placements the cohort is packed into; changes results only
             in the order of float32 sums.
     """
@@ -68,12 +74,18 @@ class RunConfig:
     model_seed: int = 0
     cohort_seed: int = 0
     batch_seed: int = 0
+    normalization: str = "sum"
+    criteria_ranges: tuple[tuple[float, float], ...] = ()
+    client_attributes: tuple[str, ...] = ()
+    clip_norm: float = 0.0
     num_shards: int = 2
 
     def __post_init__(self) -> None:
         for name in ("rounds", "local_epochs", "num_shards"):
             _require(name, getattr(self, name) >= 1, "at least 1", self)
         _require("batch_size", self.batch_size >= 0, "0 (full batch) or more", self)
+        finite = math.isfinite(self.clip_norm) and self.clip_norm >= 0
+        _require("clip_norm", finite, "0 (no clipping) or more", self)
         for name in ("learning_rate", "server_learning_rate"):
             value = getattr(self, name)
             _require(name, math.isfinite(value) and value > 0, "above 0", self)
@@ -88,8 +100,9 @@ class RunConfig:
             self,
         )
         for flag, check in (
-            ("criteria", lambda: criteria_lib.resolve(self.criteria)),
+            ("criteria", self.resolve_criteria),
             ("priority", lambda: scores.prioritized(self.priority, self.criteria)),
+            ("normalization", lambda: self.scores_normalization),
         ):
             try:
                 check()
@@ -103,6 +116,22 @@ class RunConfig:
                 models.check_choice(f"--{name}", getattr(self, name), choices)
             except ValueError as error:
                 raise ConfigError(str(error)) from error
+
+    def resolve_criteria(self) -> tuple[criteria_lib.Criterion, ...]:
+        """The criteria, those that are client attributes among them."""
+        return criteria_lib.resolve(
+            [
+                criteria_lib.attribute(code) if code in self.client_attributes else code
+                for code in self.criteria
+            ]
+        )
+
+    @property
+    def scores_normalization(self) -> scores.Normalization:
+        """The normalization, as the scores take it."""
+        if self.criteria_ranges and len(self.criteria_ranges) != len(self.criteria):
+            raise ValueError("there must be one range for each criterion")
+        return scores.Normalization(self.normalization, self.criteria_ranges)
 
     @property
     def label(self) -> str:
@@ -152,7 +181,7 @@ def nine_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def parse_priorities(
-    values: Sequence[str], criteria: Sequence[str]
+    values: Sequence[str], criteria: Sequence[str], attributes: Sequence[str] = ()
 ) -> list[tuple[str, ...]]:
     """Orderings from `--priority` flags: `DS`, `LD,DS,MD` or `all`.
 
@@ -164,25 +193,57 @@ def parse_priorities(
         if value == "all":
             found += nine_orderings(criteria)
         else:
-            found.append(parse_codes("priority", value))
+            found.append(parse_codes("priority", value, attributes))
     for order in found:
         if found.count(order) > 1:
             raise ConfigError(f"--priority names {','.join(order)} twice")
     return found
 
 
-def parse_codes(flag: str, value: str) -> tuple[str, ...]:
+def parse_codes(
+    flag: str, value: str, attributes: Sequence[str] = ()
+) -> tuple[str, ...]:
     """Criteria's codes from a comma-separated flag; aliases are resolved.
+
+    Args:
+        flag: its name, for the error.
+        value: the codes.
+        attributes: names of client attributes, which are codes too.
 
     Raises:
         ConfigError: a code is unknown.
     """
     try:
+        codes = [code.strip() for code in value.split(",") if code]
         return tuple(
-            criteria_lib.canonical(code.strip()) for code in value.split(",") if code
+            code if code in attributes else criteria_lib.canonical(code)
+            for code in codes
         )
     except ValueError as error:
         raise ConfigError(f"--{flag}={value}: {error}") from error
+
+
+def parse_ranges(
+    value: str, criteria: Sequence[str]
+) -> tuple[tuple[float, float], ...]:
+    """Declared ranges from a flag such as `DS=0:600,LD=0:10,MD=0:1`.
+
+    Raises:
+        ConfigError: it does not parse, or does not name every criterion once.
+    """
+    flag = f"--criteria_ranges={value}"
+    found: dict[str, tuple[float, float]] = {}
+    for item in value.split(","):
+        code, _, numbers = item.partition("=")
+        low, _, high = numbers.partition(":")
+        try:
+            found[code.strip()] = (float(low), float(high))
+        except ValueError as error:
+            raise ConfigError(f"{flag}: {item!r} is not CODE=LOW:HIGH") from error
+    try:
+        return scores.Normalization.declared("range", criteria, found).ranges
+    except ValueError as error:
+        raise ConfigError(f"{flag}: {error}") from error
 
 
 def settings(name: str, overrides: dict[str, Any | None]) -> RunConfig:

@@ -78,37 +78,36 @@ def _measure(
     private: bool,
 ) -> list[np.ndarray]:
     """Raw criteria [clients, m] of each cohort."""
-    found = criteria_lib.resolve(config.criteria)
+    found = config.resolve_criteria()
     if not any(criterion.needs_model for criterion in found):
-        return [_from_data(found, data.train_examples, chosen) for chosen in cohorts]
+        return [_from_data(found, data, chosen) for chosen in cohorts]
     process = loop.build_process(config, len(data.client_ids))
     measured = []
     with Runtime(private=private):
         state = process.initialize()
         for chosen in cohorts:
             shards = packing.pack(
-                data.train_examples, chosen, num_shards=config.num_shards
+                data.train_examples,
+                chosen,
+                num_shards=config.num_shards,
+                attributes=data.client_table.values,
             )
             _, metrics = process.next(state, shards)
-            table = metrics["client_work"]["criteria_by_client"]
+            table = metrics["client_work"]["train"]["criteria_by_client"]
             measured.append(np.asarray(table, float)[chosen])
     return measured
 
 
 def _from_data(
     found: Sequence[criteria_lib.Criterion],
-    examples: leaf_data.Examples,
+    data: leaf_data.FederatedDataset,
     chosen: Sequence[int],
 ) -> np.ndarray:
-    clients = [examples.client(k) for k in chosen]
-    return np.array(
-        [
-            [
-                float(
-                    c.value(criteria_lib.LocalClient(part["x"], part["y"], None, None))
-                )
-                for c in found
-            ]
-            for part in clients
-        ]
-    )
+    table = data.client_table.values
+    values = []
+    for k in chosen:
+        part = data.train_examples.client(k)
+        own = {name: column[k] for name, column in table.items()}
+        client = criteria_lib.LocalClient(part["x"], part["y"], None, None, own)
+        values.append([float(criterion.value(client)) for criterion in found])
+    return np.array(values)

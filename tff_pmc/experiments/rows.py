@@ -19,7 +19,6 @@ def round_row(
     correct: npt.NDArray[np.int64],
     sizes: npt.NDArray[np.int64],
     metrics: Mapping[str, Any],
-    seconds: Mapping[str, float],
 ) -> dict[str, Any]:
     """The row of `rounds.csv`.
 
@@ -29,28 +28,26 @@ def round_row(
         sizes: test examples of each client, [K]; clients without any do not
             count in the percentiles.
         metrics: the process's metrics of this round.
-        seconds: named durations.
 
     Returns:
         Accuracy weighted by local test size (PMC eq. 10), with its integers,
         percentiles over the clients' own accuracies, and the training side.
     """
-    client_work, finalizer = metrics["client_work"], metrics["finalizer"]
+    train, finalizer = metrics["client_work"]["train"], metrics["finalizer"]
     has_test = sizes > 0
     local = correct[has_test] / sizes[has_test]
     percentiles = np.percentile(local, PERCENTILES)
-    examples = max(int(client_work["examples"]), 1)
+    examples = max(int(train["examples"]), 1)
     return {
         "round": round_num,
         "accuracy": round(int(correct.sum()) / int(sizes.sum()), 6),
         "correct": int(correct.sum()),
         "examples": int(sizes.sum()),
         **{f"p{p}": round(float(v), 4) for p, v in zip(PERCENTILES, percentiles)},
-        "train_loss": round(float(client_work["loss"]) / examples, 6),
-        "clients": int(client_work["clients"]),
-        "excluded": int(client_work["excluded"]),
+        "train_loss": round(float(train["loss_sum"]) / examples, 6),
+        "clients": int(train["clients"]),
+        "excluded": int(train["excluded"]),
         "update_rejected": int(finalizer["update_rejected"]),
-        **{f"{name}_seconds": round(value, 3) for name, value in seconds.items()},
     }
 
 
@@ -70,8 +67,7 @@ def cohort_rows(
     raw: npt.NDArray[np.float64],
 ) -> list[dict[str, Any]]:
     """The rows of `cohort.csv`: raw criteria and weights, [clients, m]."""
-    order = scores.prioritized(config.priority, config.criteria)
-    weights = scores.participant_weights(raw, order)
+    weights = _weights(config, config.priority, raw)
     return [
         {
             "round": round_num,
@@ -92,14 +88,10 @@ def weight_rows(
     unequal its weights are, and the share of weight that it would move away
     from the ordering in force.
     """
-    in_force = scores.participant_weights(
-        raw, scores.prioritized(config.priority, config.criteria)
-    )
+    in_force = _weights(config, config.priority, raw)
     rows = []
     for order in nine_orderings(config.criteria):
-        weights = scores.participant_weights(
-            raw, scores.prioritized(order, config.criteria)
-        )
+        weights = _weights(config, order, raw)
         rows.append(
             {
                 "round": round_num,
@@ -113,6 +105,58 @@ def weight_rows(
             }
         )
     return rows
+
+
+def group_rows(
+    round_num: int,
+    attributes: Mapping[str, npt.NDArray[np.float32]],
+    correct: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+) -> list[dict[str, Any]]:
+    """The rows of `groups.csv`: accuracy by group of clients.
+
+    Weights made of attributes can favour one group and harm another (PMC's
+    conclusion); this shows it. A boolean attribute makes the groups 0 and 1, any
+    other the clients below the median of its values and those at or above it.
+
+    Args:
+        round_num: from 1.
+        attributes: values by name, [K].
+        correct: correctly classified test examples of each client, [K].
+        sizes: test examples of each client, [K].
+    """
+    rows = []
+    for name, values in attributes.items():
+        if set(np.unique(values)) <= {0.0, 1.0}:
+            groups = {"0": values == 0, "1": values == 1}
+        else:
+            low = values < np.median(values)
+            groups = {"below median": low, "median or above": ~low}
+        for group, members in groups.items():
+            total = int(sizes[members].sum())
+            hits = int(correct[members].sum())
+            rows.append(
+                {
+                    "round": round_num,
+                    "attribute": name,
+                    "group": group,
+                    "clients": int(members.sum()),
+                    "correct": hits,
+                    "examples": total,
+                    "accuracy": round(hits / total, 6) if total else "",
+                }
+            )
+    return rows
+
+
+def _weights(
+    config: RunConfig, order: Sequence[str], raw: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    return scores.participant_weights(
+        raw,
+        scores.prioritized(order, config.criteria),
+        config.scores_normalization,
+    )
 
 
 def _digits(value: float) -> float:

@@ -1,75 +1,119 @@
-"""A run's folder: settings in `run.json`, tidy CSVs a row at a time.
+"""A run's folder: settings in `run.json`, tidy CSVs a round at a time.
 
-run.json      settings, seeds, versions, the data's origin, how it ended
-rounds.csv    a row a round: accuracy, percentiles, loss, seconds
-clients.csv   a row a client and round: correct, examples (the test set)
-cohort.csv    a row a cohort client and round: raw criteria, weight
-weights.csv   a row an ordering and round: how unequal its weights were
+    run.json      settings, seeds, versions, the data's origin, how it ended
+    rounds.csv    a row a round: accuracy, percentiles, loss
+    clients.csv   a row a client and round: correct, examples (the test set)
+    cohort.csv    a row a cohort client and round: raw criteria, weight
+    weights.csv   a row an ordering and round: how unequal its weights were
+    groups.csv    a row a group and round, where clients have attributes
+    timing.csv    a row a round: seconds (the one file two equal runs differ in)
+    checkpoints/  the process's state after the last rounds
+
+The first column of every CSV is the round, and rounds only grow: so a run that
+was cut off goes on from its last checkpoint after the rows beyond it are cut.
 """
 
 from __future__ import annotations
 
+import asyncio
+import collections
 import csv
 import datetime
+import fcntl
 import json
 import os
 import platform
 import subprocess
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib import metadata
-from typing import Any
+from typing import Any, Optional
 
 import tff_pmc
+from tff_pmc._lazy import tff
 from tff_pmc.experiments.config import ConfigError
 
 _PACKAGES = ("tensorflow-federated", "tensorflow-cpu", "tensorflow", "numpy")
+_LOCK = ".lock"
+IDENTITY = ("settings", "data")
+"""What of `run.json` decides the numbers: a resumed run must have the same."""
 
 
 class RunFolder:
     """Writes one run; every round is on disk when the next one starts."""
 
-    def __init__(self, path: str, description: Mapping[str, Any]) -> None:
-        """Makes the folder and writes `run.json`.
+    def __init__(
+        self, path: str, description: Mapping[str, Any], *, resume: bool = False
+    ) -> None:
+        """Takes the folder for this process alone, and writes `run.json`.
 
         Args:
-            path: a folder that does not exist yet or is empty.
+            path: a folder that is empty or not there yet, or, to resume, one of
+                a run with the same settings.
             description: what goes into `run.json` beside versions and times.
+            resume: go on with the run that is there, if there is one.
 
         Raises:
-            ConfigError: the folder holds something already, or cannot be made.
+            ConfigError: the folder holds something else, another run's settings,
+                or a run that another process writes at this moment.
         """
         self.path = path
-        make_empty_folder(path)
         self._files: dict[str, Any] = {}
         self._writers: dict[str, Any] = {}
+        self._rounds: Any = None
+        before = read_json(path) if resume else None
+        if before is None:
+            make_empty_folder(path)
+        else:
+            _check_same(path, before, description)
+        self._lock = take_lock(path)
+        self.status = None if before is None else before["status"]
         self._json = {
             **description,
             "versions": versions(),
             "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
-            "started": _now(),
+            "started": _now() if before is None else before["started"],
+            "resumed": [] if before is None else [*before["resumed"], _now()],
         }
-        self._write_json("running")
+        if self.status != "finished":
+            self._write_json("running")
+
+    def cut_after(self, round_num: int) -> None:
+        """Removes the rows of later rounds, and a last row that was cut off."""
+        for name in sorted(os.listdir(self.path)):
+            if name.endswith(".csv"):
+                _cut_after(os.path.join(self.path, name), round_num)
 
     def append(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Appends rows to `<name>.csv`; the first row fixes the columns."""
+        """Appends rows to `<name>.csv`; the first row ever fixes the columns."""
         for row in rows:
             if name not in self._writers:
                 path = os.path.join(self.path, f"{name}.csv")
-                file = open(path, "w", newline="")  # noqa: SIM115 - kept open
+                file = open(path, "a", newline="")
                 writer = csv.DictWriter(file, list(row), lineterminator="\n")
-                writer.writeheader()
+                if not file.tell():
+                    writer.writeheader()
                 self._files[name], self._writers[name] = file, writer
             self._writers[name].writerow(row)
         if name in self._files:
             self._files[name].flush()
 
+    def release_round(self, row: Mapping[str, Any]) -> None:
+        """Writes a round's row of `rounds.csv`, in the place of any later one."""
+        if self._rounds is None:
+            self._rounds = tff.program.CSVFileReleaseManager(
+                os.path.join(self.path, "rounds.csv"), key_fieldname="round"
+            )
+        values = collections.OrderedDict(row)
+        asyncio.run(self._rounds.release(values, values.pop("round")))
+
     def finish(self, status: str) -> None:
         """Closes the files and writes how the run ended into `run.json`."""
         for file in self._files.values():
             file.close()
-        self._json["ended"] = _now()
-        self._write_json(status)
+        if self.status != "finished":
+            self._json["ended"] = _now()
+            self._write_json(status)
+        os.close(self._lock)
 
     def _write_json(self, status: str) -> None:
         self._json["status"] = status
@@ -80,27 +124,69 @@ class RunFolder:
         os.replace(path + ".new", path)
 
 
+def read_json(path: str) -> Optional[dict[str, Any]]:
+    """A run folder's `run.json`; None when there is none.
+
+    Raises:
+        ConfigError: the file is broken.
+    """
+    name = os.path.join(path, "run.json")
+    try:
+        with open(name) as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{name} cannot be read: {error}") from error
+
+
 def make_empty_folder(path: str) -> None:
     """Makes a folder to write results into.
 
     Raises:
         ConfigError: it holds something already, or cannot be made.
     """
-    try:
-        os.makedirs(path, exist_ok=True)
-        entries = os.listdir(path)
-    except OSError as error:
-        raise ConfigError(f"--output_dir={path}: {error.strerror}") from error
+    entries = [name for name in list_folder(path) if name != _LOCK]
     if entries:
         raise ConfigError(
             f"--output_dir={path} is not empty (it holds {sorted(entries)[0]}); "
-            "results are never overwritten: name another folder"
+            "results are never overwritten: name another folder, or --resume"
         )
 
 
-def versions() -> dict[str, str | None]:
+def list_folder(path: str) -> list[str]:
+    """A folder's entries; it is made when it is not there.
+
+    Raises:
+        ConfigError: it cannot be made or read.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+        return os.listdir(path)
+    except OSError as error:
+        raise ConfigError(f"--output_dir={path}: {error.strerror}") from error
+
+
+def take_lock(path: str) -> int:
+    """Takes the folder for this process; the lock ends with the process.
+
+    Raises:
+        ConfigError: another process has it.
+    """
+    descriptor = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise ConfigError(
+            f"--output_dir={path} is in use: another run writes into it"
+        ) from error
+    return descriptor
+
+
+def versions() -> dict[str, Optional[str]]:
     """Versions of what a run's numbers depend on."""
-    found: dict[str, str | None] = {
+    found: dict[str, Optional[str]] = {
         "tff_pmc": tff_pmc.__version__,
         "commit": _git_commit(),
         "python": platform.python_version(),
@@ -113,13 +199,46 @@ def versions() -> dict[str, str | None]:
     return found
 
 
-def command_line(arguments: Sequence[str] = ()) -> list[str]:
-    """The command that started this process, without the machine's folders."""
-    program, *rest = list(arguments) or sys.argv
-    return [os.path.basename(program), *rest]
+def _check_same(
+    path: str, before: Mapping[str, Any], description: Mapping[str, Any]
+) -> None:
+    """Refuses to go on with another run, and names what differs."""
+    differing = []
+    now = json.loads(json.dumps(description))  # Tuples as the file has them.
+    for part in IDENTITY:
+        old, new = before.get(part, {}), now[part]
+        differing += [
+            f"{key}: {old.get(key)!r} there, {new.get(key)!r} here"
+            for key in sorted({*old, *new})
+            if old.get(key) != new.get(key)
+        ]
+    if differing:
+        raise ConfigError(
+            f"--resume: {path} is another run ({'; '.join(differing)}); give its "
+            "flags, or name another folder"
+        )
 
 
-def _git_commit() -> str | None:
+def _cut_after(path: str, round_num: int) -> None:
+    with open(path, newline="") as file:
+        lines = file.readlines()
+    if not lines or not lines[0].endswith("\n"):  # Cut off in its header.
+        os.remove(path)
+        return
+    kept = lines[:1]
+    for line in lines[1:]:
+        first = line.split(",", 1)[0]
+        whole = line.endswith("\n") and first.isdigit()
+        if not whole or int(first) > round_num:
+            break
+        kept.append(line)
+    if len(kept) < len(lines):
+        with open(path + ".new", "w", newline="") as file:
+            file.writelines(kept)
+        os.replace(path + ".new", path)
+
+
+def _git_commit() -> Optional[str]:
     here = os.path.dirname(os.path.abspath(__file__))
     try:
         done = subprocess.run(

@@ -32,6 +32,8 @@ def run_all(
     orders: Sequence[tuple[str, ...]],
     data: leaf_data.FederatedDataset,
     output_dir: str,
+    *,
+    resume: bool = False,
 ) -> str:
     """Runs the orderings one after another and reports on all of them.
 
@@ -43,17 +45,20 @@ def run_all(
         orders: the orderings.
         data: the federation.
         output_dir: gets one folder a run, `results.csv` and `accuracy.png`.
+        resume: go on with what the folder holds; finished runs are kept.
 
     Returns:
         The tables, as text for the terminal.
     """
     config.cohort_size(len(data.client_ids))  # Refused before a folder is made.
-    make_empty_folder(output_dir)
+    if not resume:
+        make_empty_folder(output_dir)
     for order in orders:
         loop.run(
             dataclasses.replace(config, priority=order),
             data,
             os.path.join(output_dir, folder_name(order)),
+            resume=resume,
         )
     return report(output_dir, orders, config)
 

@@ -11,32 +11,48 @@ The server sees sums only, and any score over the basis follows from them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, Optional, Union
 
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.aggregation import build_basis_aggregation
-from tff_pmc.clients.training import build_packed_client_work
+from tff_pmc.aggregation import GaussianSums, build_basis_aggregation
+from tff_pmc.clients.contribution import Rule
+from tff_pmc.clients.datasets import build_dataset_client_work
+from tff_pmc.clients.packed import build_packed_client_work
+from tff_pmc.processes import options
 from tff_pmc.processes.finalizer import build_finalizer
-from tff_pmc.scores import Basis, PolynomialScore, prioritized
+from tff_pmc.scores import Basis, Normalization, PolynomialScore
+
+SumFactory = tff.aggregators.UnweightedAggregationFactory
 
 
 def build_prioritized_fed_avg(
-    model: tff.learning.models.FunctionalModel,
+    model_fn: Union[
+        tff.learning.models.FunctionalModel,
+        Callable[[], tff.learning.models.VariableModel],
+    ],
     *,
-    priority: Sequence[str] | None = None,
-    score: PolynomialScore | None = None,
-    criteria: Sequence[str | criteria_lib.Criterion] = ("DS", "LD", "MD"),
-    basis: Basis | None = None,
+    priority: Optional[Sequence[str]] = None,
+    score: Optional[PolynomialScore] = None,
+    criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
+    basis: Optional[Basis] = None,
     client_optimizer_fn: tff.learning.optimizers.Optimizer,
-    server_optimizer_fn: tff.learning.optimizers.Optimizer | None = None,
+    server_optimizer_fn: Optional[tff.learning.optimizers.Optimizer] = None,
+    packed: Optional[bool] = None,
     local_epochs: int = 1,
     batch_size: int = 0,
     seed: int = 0,
-    report_num_clients: int | None = None,
+    normalization: str = "sum",
+    criteria_ranges: Optional[Mapping[str, tuple[float, float]]] = None,
+    client_attributes: Sequence[str] = (),
+    clip_norm: Optional[float] = None,
+    model_sum_factory: Optional[SumFactory] = None,
+    scalar_sum_factory: Optional[SumFactory] = None,
+    privacy: Optional[GaussianSums] = None,
+    report_num_clients: Optional[int] = None,
 ) -> tff.learning.templates.LearningProcess:
     """Builds the learning process of prioritized multi-criteria averaging.
 
@@ -45,15 +61,18 @@ def build_prioritized_fed_avg(
     its four parts, the process has
 
         initialize: ( -> S@SERVER)
-        next: (<S@SERVER, {<x=..., y=..., client=int32>*}@CLIENTS>
-               -> <state=S@SERVER, metrics=M@SERVER>)
+        next: (<S@SERVER, {D*}@CLIENTS> -> <state=S@SERVER, metrics=M@SERVER>)
         get_model_weights: (S -> W)
 
-    Each element is one whole client and each placement holds a sequence of
-    them: one in a deployment, many in a simulation (`clients.packing.pack`).
+    Clients' data has one of two forms. *Packed*, D is one whole client,
+    `<x=..., y=..., client=int32>`, and each placement holds a sequence of them:
+    one in a deployment, many in a simulation (`clients.packing.pack`). As in
+    TFF's tutorials, D is a batch, and each placement is the dataset of one
+    client. Everything but the loop over examples is the same.
 
     Args:
-        model: a functional model; its `input_spec` types the clients' data.
+        model_fn: a functional model, or a function that makes a
+            `tff.learning.models.VariableModel`, as TFF's algorithms take it.
         priority: codes of criteria, most important first: the prioritized score
             (DA eq. 4, PMC eq. 6). `("DS",)` is federated averaging. Default:
             the declared criteria, in their order.
@@ -66,20 +85,35 @@ def build_prioritized_fed_avg(
             `tff.learning.optimizers.build_sgdm(0.1)`.
         server_optimizer_fn: the server's; by default SGD with rate 1, which
             takes the weighted mean as it is (PMC eq. 2 has the rate).
-        local_epochs: passes over a client's examples, E.
-        batch_size: B; 0 trains on all examples of a client in one batch.
-        seed: of the order of the batches.
-        report_num_clients: simulation only: the federation's size; the metrics
-            then show each client's raw criteria. None (the default) keeps
-            everything but sums from the server.
+        packed: the form of the data; by default packed for a functional model
+            and datasets of batches for a `model_fn`.
+        local_epochs: passes over a client's examples, E (beside any repetition
+            a dataset makes by itself).
+        batch_size: packed only: B; 0 trains on all examples in one batch.
+        seed: packed only: of the order of the batches.
+        normalization: of the criteria: `sum` (the papers'), `max` or `range`;
+            see `scores.Normalization`.
+        criteria_ranges: (low, high) by code, for the normalization `range`.
+        client_attributes: names of attributes that travel with each client;
+            `criteria.attribute(name)` makes one a criterion.
+        clip_norm: the L2 norm to which each client clips its update, before it
+            is weighted; None does not clip.
+        model_sum_factory: sums the weighted updates over placements, for
+            example `tff.aggregators.SecureSumFactory`; plain by default.
+        scalar_sum_factory: sums criteria and monomials; plain by default.
+        privacy: noise for differential privacy; needs the normalization `range`
+            and `clip_norm`.
+        report_num_clients: packed simulation only: the federation's size; the
+            metrics then show each client's raw criteria. None (the default)
+            keeps everything but sums from the server.
 
     Returns:
         A `tff.learning.templates.LearningProcess`.
 
     Raises:
-        ValueError: a criterion is unknown or named twice, the basis does not
-            cover the score, both `priority` and `score` are given, or a number
-            is out of range.
+        ValueError: a criterion is unknown, named twice, negative or no scalar,
+            the basis does not cover the score, options exclude each other, or a
+            number is out of range; the message names it.
         TypeError: an optimizer is not a `tff.learning.optimizers.Optimizer`.
 
     Example:
@@ -90,51 +124,75 @@ def build_prioritized_fed_avg(
         ... )
     """
     found = criteria_lib.resolve(criteria)
-    score = _score(priority, score, [criterion.code for criterion in found])
+    codes = [criterion.code for criterion in found]
+    score = options.resolve_score(priority, score, codes)
     basis = basis or Basis.of(len(found), [score])
     if basis.num_criteria != len(found):
         raise ValueError(
             f"the basis is over {basis.num_criteria} criteria, but there are "
             f"{len(found)}"
         )
-    if local_epochs < 1:
-        raise ValueError(f"local_epochs must be at least 1, got {local_epochs}")
-    if batch_size < 0:
-        raise ValueError(f"batch_size must be 0 (all) or more, got {batch_size}")
+    basis.vector(score)  # Refused here, before anything is traced.
+    is_functional = isinstance(model_fn, tff.learning.models.FunctionalModel)
+    packed = is_functional if packed is None else packed
+    options.check_form(is_functional, packed, batch_size, seed, report_num_clients)
+    options.check_range(local_epochs, batch_size, clip_norm)
     server_optimizer_fn = server_optimizer_fn or tff.learning.optimizers.build_sgdm(1.0)
-    for name, optimizer in (
-        ("client_optimizer_fn", client_optimizer_fn),
-        ("server_optimizer_fn", server_optimizer_fn),
-    ):
-        if not isinstance(optimizer, tff.learning.optimizers.Optimizer):
-            raise TypeError(
-                f"{name} must be a tff.learning.optimizers.Optimizer, "
-                f"got {type(optimizer).__name__}"
-            )
+    options.check_optimizer("client_optimizer_fn", client_optimizer_fn)
+    options.check_optimizer("server_optimizer_fn", server_optimizer_fn)
+    factories = (model_sum_factory, scalar_sum_factory)
+    options.check_sums(privacy, factories, report_num_clients)
+    rule = Rule(
+        found,
+        basis,
+        Normalization.declared(normalization, codes, criteria_ranges),
+        clip_norm,
+    )
+    if privacy is not None:
+        bound = privacy.sensitivity(basis, rule.normalization, clip_norm)
+        factories = (privacy.factory(bound, 0), privacy.factory(bound, 1))
+
+    weights, input_spec = options.initial_weights(model_fn)
+    options.probe_criteria(found, weights, input_spec, client_attributes)
+    if packed:
+        client_work = build_packed_client_work(
+            model_fn,
+            rule,
+            client_optimizer_fn,
+            local_epochs=local_epochs,
+            batch_size=batch_size,
+            seed=seed,
+            client_attributes=client_attributes,
+            report_num_clients=report_num_clients,
+            only_counts=privacy is not None,
+        )
+    else:
+        client_work = build_dataset_client_work(
+            options.as_model_fn(model_fn),
+            rule,
+            client_optimizer_fn,
+            local_epochs=local_epochs,
+            client_attributes=client_attributes,
+            only_counts=privacy is not None,
+        )
 
     @tff.tensorflow.computation
     def initial_weights():
-        trainable, non_trainable = model.initial_weights
-        return tff.learning.models.ModelWeights(
-            tuple(tf.constant(w) for w in trainable),
-            tuple(tf.constant(w) for w in non_trainable),
-        )
+        return tf.nest.map_structure(tf.constant, weights)
 
     weights_type = initial_weights.type_signature.result
     return tff.learning.templates.compose_learning_process(
         initial_weights,
         tff.learning.templates.build_broadcast_process(weights_type),
-        build_packed_client_work(
-            model,
-            found,
+        client_work,
+        build_basis_aggregation(
+            weights_type,
             basis,
-            client_optimizer_fn,
-            local_epochs=local_epochs,
-            batch_size=batch_size,
-            seed=seed,
-            report_num_clients=report_num_clients,
+            score,
+            normalization=rule.normalization,
+            model_sum_factory=factories[0],
+            scalar_sum_factory=factories[1],
         ),
-        build_basis_aggregation(weights_type, basis, score),
         build_finalizer(server_optimizer_fn, weights_type),
     )
 
@@ -156,17 +214,3 @@ def with_score(state: Any, basis: Basis, score: PolynomialScore) -> Any:
     aggregator = dict(state.aggregator)
     aggregator["candidate"] = basis.vector(score)
     return state._replace(aggregator=type(state.aggregator)(aggregator))
-
-
-def _score(
-    priority: Sequence[str] | None,
-    score: PolynomialScore | None,
-    codes: list[str],
-) -> PolynomialScore:
-    if score is not None:
-        if priority is not None:
-            raise ValueError("give either priority or score, not both")
-        return score
-    order = codes if priority is None else priority
-    order = [criteria_lib.ALIASES.get(code, code) for code in order]
-    return prioritized(order, codes)

@@ -22,15 +22,18 @@ from tff_pmc.scores.inequality import (
     effective_clients,
     total_variation,
 )
+from tff_pmc.scores.normalization import SUM, Normalization
 from tff_pmc.scores.polynomial import PolynomialScore, prioritized, single
-from tff_pmc.scores.weights import normalise, participant_weights
+from tff_pmc.scores.weights import normalize, participant_weights
 
 __all__ = [
+    "SUM",
     "Basis",
+    "Normalization",
     "PolynomialScore",
     "coefficient_of_variation",
     "effective_clients",
-    "normalise",
+    "normalize",
     "participant_weights",
     "prioritized",
     "single",

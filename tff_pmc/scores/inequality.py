@@ -1,6 +1,6 @@
 """How unequal participant weights are, and how far two sets of them differ.
 
-With m clients a normalised criterion is about 1/m, so the second priority
+With m clients a normalized criterion is about 1/m, so the second priority
 enters at order 1/m of the first: these figures tell whether an ordering can
 matter at all before anyone spends a day of computing on it.
 """

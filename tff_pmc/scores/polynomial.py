@@ -1,4 +1,4 @@
-"""Scores that are polynomials in the normalised criteria."""
+"""Scores that are polynomials in the normalized criteria."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class PolynomialScore:
         }
 
     def __call__(self, c: npt.ArrayLike) -> float | npt.NDArray[np.float64]:
-        """Scores criteria as given, without normalising them.
+        """Scores criteria as given, without normalizing them.
 
         Args:
             c: criteria, a tuple [m] or an array [clients, m].

@@ -7,18 +7,22 @@ from typing import Callable
 import numpy as np
 import numpy.typing as npt
 
+from tff_pmc.scores.normalization import SUM, Normalization
+
 FloatArray = npt.NDArray[np.float64]
 
 
-def normalise(raw: npt.ArrayLike) -> FloatArray:
-    """Divides each criterion by its sum over the cohort (DA section 3, PMC 4.1).
+def normalize(raw: npt.ArrayLike, normalization: Normalization = SUM) -> FloatArray:
+    """Normalizes raw criteria, by default by their sums (DA section 3, PMC 4.1).
 
     Args:
         raw: raw criteria, float array [clients, m], none negative. A client
             with a value that is not finite contributes nothing: its row is 0.
+        normalization: how; the papers divide by the sum over the cohort.
 
     Returns:
-        Array [clients, m] whose columns sum to 1, or to 0 where the total is 0.
+        Array [clients, m]. With the papers' normalization its columns sum to 1,
+        or to 0 where the total is 0.
 
     Raises:
         ValueError: a value is negative, or the array is not two-dimensional.
@@ -26,36 +30,39 @@ def normalise(raw: npt.ArrayLike) -> FloatArray:
     values = np.array(raw, float)
     if values.ndim != 2:
         raise ValueError(f"raw criteria must be [clients, m], got {values.shape}")
-    values[~np.isfinite(values).all(axis=1)] = 0.0
+    finite = np.isfinite(values).all(axis=1)
+    values[~finite] = 0.0
     if (values < 0).any():
         client, column = np.argwhere(values < 0)[0]
         raise ValueError(
             f"criterion {column} of client {client} is negative: "
             f"{values[client, column]}"
         )
-    totals = values.sum(axis=0)
-    return np.asarray(values / np.where(totals > 0, totals, 1.0))
+    return np.asarray(normalization.apply(values) * finite[:, np.newaxis])
 
 
 def participant_weights(
-    raw: npt.ArrayLike, score: Callable[[FloatArray], npt.ArrayLike]
+    raw: npt.ArrayLike,
+    score: Callable[[FloatArray], npt.ArrayLike],
+    normalization: Normalization = SUM,
 ) -> FloatArray:
     """The weight of each client, `p_k = s_k / sum_k s_k` (DA and PMC, eq. 5).
 
     Args:
-        raw: raw criteria, float array [clients, m]; see `normalise`.
-        score: maps normalised criteria [clients, m] to scores [clients], for
+        raw: raw criteria, float array [clients, m]; see `normalize`.
+        score: maps normalized criteria [clients, m] to scores [clients], for
             example `prioritized(("DS", "LD", "MD"))`.
+        normalization: how the criteria are normalized.
 
     Returns:
         Weights [clients], not negative, summing to 1; all 0 when every score is
         0 (the round then leaves the model as it is).
 
     Raises:
-        ValueError: `raw` is refused by `normalise`, or the score gives a value
+        ValueError: `raw` is refused by `normalize`, or the score gives a value
             that is negative or of the wrong shape.
     """
-    criteria = normalise(raw)
+    criteria = normalize(raw, normalization)
     scores = np.asarray(score(criteria), float)
     if scores.shape != (len(criteria),):
         raise ValueError(

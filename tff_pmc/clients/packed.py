@@ -1,25 +1,23 @@
-"""Local training of packed clients, and the TFF client work around it.
+"""Local training of packed clients: many whole clients at one placement.
 
 One TensorFlow loop trains the clients of a shard one after another, from
-explicit weights, and adds each one's contribution to B running sums, so that
-memory does not grow with the cohort and only sums leave the shard.
+explicit weights, and adds each one's part to B running sums, so that memory does
+not grow with the cohort and only sums leave the shard.
 """
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import models
-from tff_pmc.clients import contribution as contribution_lib
+from tff_pmc.clients import contribution
+from tff_pmc.clients.client_work import build_client_work
 from tff_pmc.clients.packing import element_spec
-from tff_pmc.criteria import Criterion, LocalClient
-from tff_pmc.scores import Basis
+from tff_pmc.criteria import LocalClient
 
 
 def train_locally(
@@ -79,59 +77,51 @@ def train_locally(
 
 def build_packed_client_work(
     model: tff.learning.models.FunctionalModel,
-    criteria: Sequence[Criterion],
-    basis: Basis,
+    rule: contribution.Rule,
     optimizer: tff.learning.optimizers.Optimizer,
     *,
     local_epochs: int,
     batch_size: int,
     seed: int,
+    client_attributes: Sequence[str] = (),
     report_num_clients: int | None = None,
+    only_counts: bool = False,
 ) -> tff.learning.templates.ClientWorkProcess:
-    """Builds the client work: local training and the sums over a shard.
+    """Builds the client work for shards of packed clients.
 
-    With `W` the type of the model's weights and `W*B` a tuple of B of them, the
-    `next` of the result has the type
+    Its type is that of `build_client_work`, with the data
 
-        (<state=<seed=int32,round=int32>@SERVER, W@CLIENTS,
-          {<x=..., y=..., client=int32>*}@CLIENTS>
-         -> <state@SERVER,
-             result=<update=W*B, update_weight=<criteria=float32[m],
-                     monomials=float32[B]>>@CLIENTS,
-             measurements=<clients=int32, excluded=int32, examples=int32,
-                           loss=float32>@SERVER>)
+        {<x=..., y=..., client=int32, attributes=<name=float32, ...>>*}@CLIENTS
 
     Args:
         model: the model; its `input_spec` types the packed element.
-        criteria: the m criteria, in the order of the basis's columns.
-        basis: the monomials to sum.
+        rule: how a client enters the sums.
         optimizer: of the client.
         local_epochs: E.
         batch_size: B; 0 is full batch.
         seed: of the batches; with round and client it fixes their order.
+        client_attributes: names of the attributes that travel with a client.
         report_num_clients: for simulation only: the number of clients in the
             federation. The measurements then have `criteria_by_client`, float32
-            [clients, m], which shows the server what it must not see in a
+            [clients, m], raw: it shows the server what it must not see in a
             deployment.
+        only_counts: see `contribution.shard_output`.
 
     Returns:
         A `tff.learning.templates.ClientWorkProcess`.
     """
-    weights_type = models.weights_type(model)
-    spec = element_spec(model.input_spec)
-    state_type = tff.to_type(collections.OrderedDict(seed=_INT32, round=_INT32))
+    spec = element_spec(model.input_spec, client_attributes)
+    num_criteria = rule.basis.num_criteria
 
     @tf.function
-    def run_shard(state, received, shard):
-        sums = contribution_lib.zero_sums(received, len(basis))
-        totals = tf.zeros([basis.num_criteria])
-        monomials = tf.zeros([len(basis)])
-        clients, excluded, examples, loss = 0, 0, 0, 0.0
-        by_client = tf.zeros([report_num_clients or 0, basis.num_criteria])
+    def train_shard(state, received, shard):
+        sums = contribution.no_clients(rule.basis, received)
+        by_client = tf.zeros([report_num_clients or 0, num_criteria])
         round_seed = tf.stack([state["seed"], state["round"]])
+        fold_in = tf.random.experimental.stateless_fold_in
         for element in iter(shard):
             x, y = element["x"], element["y"]
-            trained, client_loss = train_locally(
+            trained, loss = train_locally(
                 model,
                 optimizer,
                 received.trainable,
@@ -139,66 +129,27 @@ def build_packed_client_work(
                 y,
                 local_epochs=local_epochs,
                 batch_size=batch_size,
-                seed=tf.random.experimental.stateless_fold_in(
-                    round_seed, element["client"]
-                ),
+                seed=fold_in(round_seed, element["client"]),
             )
             after = tff.learning.models.ModelWeights(trained, received.non_trainable)
-            part = contribution_lib.contribution(
-                criteria, basis, LocalClient(x, y, received, after)
+            part = contribution.measure(
+                rule, LocalClient(x, y, received, after, element.get("attributes", {}))
             )
-            sums = contribution_lib.add_weighted(sums, part.update, part.monomials)
-            totals += part.criteria
-            monomials += part.monomials
-            clients += 1
-            excluded += tf.cast(tf.logical_not(part.included), tf.int32)
-            examples += tf.shape(y)[0]
-            loss += tf.where(part.included, client_loss, 0.0)
+            sums = contribution.add_client(sums, part, tf.shape(y)[0], loss)
             if report_num_clients is not None:
                 by_client = tf.tensor_scatter_nd_add(
-                    by_client, [[element["client"]]], part.criteria[tf.newaxis]
+                    by_client, [[element["client"]]], part.raw[tf.newaxis]
                 )
-        result = tff.learning.templates.ClientResult(
-            update=sums,
-            update_weight=collections.OrderedDict(criteria=totals, monomials=monomials),
-        )
-        measured = collections.OrderedDict(
-            clients=clients, excluded=excluded, examples=examples, loss=loss
+        result, measured = contribution.shard_output(
+            sums, rule.normalization, only_counts=only_counts
         )
         if report_num_clients is not None:
             measured["criteria_by_client"] = by_client
         return result, measured
 
-    @tff.tensorflow.computation(
-        state_type, weights_type, tff.SequenceType(tff.types.tensorflow_to_type(spec))
+    return build_client_work(
+        models.weights_type(model),
+        tff.SequenceType(tff.types.tensorflow_to_type(spec)),
+        train_shard,
+        seed=seed,
     )
-    def work(state, received, shard):
-        return run_shard(state, received, shard)
-
-    @tff.tensorflow.computation(state_type)
-    def advance(state):
-        return collections.OrderedDict(seed=state["seed"], round=state["round"] + 1)
-
-    @tff.federated_computation
-    def initialize():
-        return tff.federated_value(
-            collections.OrderedDict(seed=seed, round=0), tff.SERVER
-        )
-
-    @tff.federated_computation(
-        tff.FederatedType(state_type, tff.SERVER),
-        tff.FederatedType(weights_type, tff.CLIENTS),
-        tff.FederatedType(work.type_signature.parameter[2], tff.CLIENTS),
-    )
-    def next_fn(state, received, shards):
-        results, measured = tff.federated_map(
-            work, (tff.federated_broadcast(state), received, shards)
-        )
-        return tff.templates.MeasuredProcessOutput(
-            tff.federated_map(advance, state), results, tff.federated_sum(measured)
-        )
-
-    return tff.learning.templates.ClientWorkProcess(initialize, next_fn)
-
-
-_INT32 = tff.TensorType(np.int32)

@@ -1,0 +1,205 @@
+"""A run that is cut off and resumed is the run that was not, bit for bit."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROUNDS = 5
+FLAGS = [
+    "--experiment=quickstart",
+    f"--rounds={ROUNDS}",
+    "--local_epochs=1",
+    "--batch_size=10",
+    "--priority=LD,DS,MD",
+]
+RECORDS = ("rounds.csv", "clients.csv", "cohort.csv", "weights.csv")
+
+
+def command(folder, *more):
+    script = str(ROOT / "run_experiments.py")
+    return [sys.executable, script, *FLAGS, f"--output_dir={folder}", *more]
+
+
+def run(folder, *more):
+    return subprocess.run(
+        command(folder, *more), capture_output=True, text=True, cwd=ROOT, timeout=300
+    )
+
+
+def run_of(folder):
+    return pathlib.Path(folder) / "LD-DS-MD"
+
+
+def last_model(folder):
+    """The last checkpoint's values, read without the package."""
+    import tensorflow as tf
+
+    path = run_of(folder) / "checkpoints" / f"round_{ROUNDS}"
+    values = tf.nest.flatten(tf.saved_model.load(str(path))())
+    return [np.asarray(v) for v in values]
+
+
+def assert_same_run(a, b):
+    for name in RECORDS:
+        assert (run_of(a) / name).read_bytes() == (run_of(b) / name).read_bytes(), name
+    assert (pathlib.Path(a) / "results.csv").read_bytes() == (
+        pathlib.Path(b) / "results.csv"
+    ).read_bytes()
+    for left, right in zip(last_model(a), last_model(b)):
+        np.testing.assert_array_equal(left, right)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The run without interruption."""
+    folder = tmp_path_factory.mktemp("whole") / "out"
+    done = run(folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def start_and_kill(folder, kill_after_round, *more):
+    process = subprocess.Popen(
+        command(folder, *more),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+    )
+    rounds = run_of(folder) / "rounds.csv"
+    deadline = time.monotonic() + 120
+    while not (
+        rounds.exists() and len(rounds.read_text().splitlines()) > kill_after_round
+    ):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def test_killed_at_three_rounds_and_resumed_it_is_the_same_run(whole, tmp_path):
+    """SIGKILL wherever it falls: between two files, in a checkpoint, in training."""
+    folder = tmp_path / "out"
+    for number, more in ((1, []), (2, ["--resume"]), (4, ["--resume"])):
+        start_and_kill(folder, number, *more)
+    done = run(folder, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert_same_run(folder, whole)
+
+
+def test_the_same_flags_give_the_same_run_in_a_new_process(whole, tmp_path):
+    done = run(tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert_same_run(tmp_path / "out", whole)
+
+
+def test_full_batches_are_deterministic_too(tmp_path):
+    for name in ("a", "b"):
+        done = run(tmp_path / name, "--batch_size=0", "--rounds=2")
+        assert done.returncode == 0, done.stderr
+    for record in RECORDS:
+        a, b = (run_of(tmp_path / name) / record for name in ("a", "b"))
+        assert a.read_bytes() == b.read_bytes()
+
+
+def test_the_number_of_shards_changes_rounding_only(whole, tmp_path):
+    """One shard against two: the models agree to 1e-5 relative L2 per tensor."""
+    done = run(tmp_path / "out", "--num_shards=1")
+    assert done.returncode == 0, done.stderr
+    for a, b in zip(last_model(tmp_path / "out"), last_model(whole)):
+        a, b = a.astype(float), b.astype(float)
+        assert np.linalg.norm(a - b) <= 1e-5 * max(np.linalg.norm(b), 1e-9)
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    """The finished run as if it had been killed before it said so."""
+    folder = tmp_path / "copy"
+    shutil.copytree(whole, folder)
+    path = run_of(folder) / "run.json"
+    path.write_text(path.read_text().replace('"finished"', '"running"'))
+    return folder
+
+
+@pytest.mark.parametrize("damage", ["corrupt", "empty"])
+def test_a_broken_last_checkpoint_falls_back_to_the_one_before(whole, copy, damage):
+    last = run_of(copy) / "checkpoints" / f"round_{ROUNDS}"
+    if damage == "corrupt":
+        (last / "saved_model.pb").write_bytes(b"not a model")
+    else:
+        shutil.rmtree(last)
+        last.mkdir()
+    done = run(copy, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert f"round_{ROUNDS} is broken" in done.stderr
+    assert_same_run(copy, whole)
+
+
+def test_a_row_cut_off_in_the_middle_is_written_again(whole, copy):
+    shutil.rmtree(run_of(copy) / "checkpoints" / f"round_{ROUNDS}")
+    for name in RECORDS:
+        path = run_of(copy) / name
+        path.write_bytes(path.read_bytes()[:-5])
+    done = run(copy, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert_same_run(copy, whole)
+
+
+def test_a_finished_run_is_reported_again_and_not_touched(whole, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(whole, folder)
+    (folder / "results.csv").unlink()
+    before = {p: p.read_bytes() for p in run_of(folder).glob("*.*")}
+    done = run(folder, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert {p: p.read_bytes() for p in run_of(folder).glob("*.*")} == before
+    assert (folder / "results.csv").exists()
+
+
+def test_another_runs_folder_is_refused_with_the_flags_that_differ(whole):
+    done = run(whole, "--resume", "--learning_rate=0.2", "--cohort_seed=5")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "learning_rate: 0.1 there, 0.2 here" in done.stderr
+    assert "cohort_seed: 0 there, 5 here" in done.stderr
+    assert "batch_size" not in done.stderr
+
+
+def test_resume_needs_the_folder():
+    done = subprocess.run(
+        [sys.executable, "run_experiments.py", "--resume"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == 2
+    assert "--output_dir" in done.stderr
+
+
+def test_two_runs_into_one_folder_the_second_refuses(tmp_path):
+    folder = tmp_path / "out"
+    first = subprocess.Popen(
+        command(folder, "--rounds=1000"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while not (run_of(folder) / "rounds.csv").exists():
+            assert first.poll() is None and time.monotonic() < deadline
+            time.sleep(0.1)
+        second = run(folder, "--rounds=1000", "--resume")
+        assert second.returncode == 2
+        assert "is in use" in second.stderr
+        assert first.poll() is None
+    finally:
+        first.kill()
+        first.wait()

@@ -1,0 +1,166 @@
+"""Local training of a client that is a `tf.data.Dataset` of batches.
+
+This is the form of TFF's tutorials: one dataset for each client, batched (and
+shuffled, and perhaps repeated) by whoever made it, and any TFF model.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable
+
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc.clients import contribution
+from tff_pmc.clients.client_work import build_client_work
+from tff_pmc.clients.packing import attribute_spec
+
+ModelFn = Callable[[], tff.learning.models.VariableModel]
+
+
+class DatasetClient:
+    """A `criteria.LocalClient` whose examples are gathered when asked for."""
+
+    def __init__(self, batches, initial_weights, trained_weights, attributes):
+        """Takes the client's batches and what training made of them."""
+        self._batches = batches
+        self.initial_weights = initial_weights
+        self.trained_weights = trained_weights
+        self.attributes = attributes
+
+    @functools.cached_property
+    def x(self) -> Any:
+        """Its inputs, `[n, ...]`, all batches joined."""
+        return _join(self._batches.map(lambda *b: split_batch(_unstar(b))[0]))
+
+    @functools.cached_property
+    def y(self) -> Any:
+        """Its labels, `[n, ...]`, all batches joined."""
+        return _join(self._batches.map(lambda *b: split_batch(_unstar(b))[1]))
+
+
+def split_batch(batch: Any) -> tuple[Any, Any]:
+    """A batch's inputs and labels, from `(x, y)` or `{"x": ..., "y": ...}`."""
+    if isinstance(batch, Mapping):
+        return batch["x"], batch["y"]
+    return batch[0], batch[1]
+
+
+def with_attributes(
+    dataset: tf.data.Dataset, attributes: Mapping[str, float]
+) -> tf.data.Dataset:
+    """A client's dataset with its attributes beside every batch.
+
+    Args:
+        dataset: the client's batches.
+        attributes: values by name, boolean or in [0, 1].
+
+    Returns:
+        What a process built with `client_attributes` takes as client data.
+
+    Raises:
+        ValueError: a value is not in [0, 1]; the message names the attribute.
+    """
+    for name, value in attributes.items():
+        if not 0 <= float(value) <= 1:
+            raise ValueError(f"the attribute {name} must be in [0, 1], got {value}")
+    constants = collections.OrderedDict(
+        (name, tf.constant(float(value))) for name, value in attributes.items()
+    )
+    return dataset.map(lambda *batch: (_unstar(batch), constants))
+
+
+def build_dataset_client_work(
+    model_fn: ModelFn,
+    rule: contribution.Rule,
+    optimizer: tff.learning.optimizers.Optimizer,
+    *,
+    local_epochs: int,
+    client_attributes: Sequence[str] = (),
+    only_counts: bool = False,
+) -> tff.learning.templates.ClientWorkProcess:
+    """Builds the client work for one dataset of batches at each placement.
+
+    Its type is that of `build_client_work`, with the data `{batch*}@CLIENTS`,
+    or `{<batch, <name=float32, ...>>*}@CLIENTS` with attributes.
+
+    Args:
+        model_fn: makes the model, as TFF's learning algorithms take it.
+        rule: how a client enters the sums.
+        optimizer: of the client.
+        local_epochs: passes over the dataset (which may itself repeat).
+        client_attributes: names of the attributes beside each batch.
+        only_counts: see `contribution.shard_output`.
+    """
+    with tf.Graph().as_default():
+        spec_model = model_fn()
+    data_spec = spec_model.input_spec
+    if client_attributes:
+        data_spec = (data_spec, attribute_spec(client_attributes))
+
+    @tf.function
+    def train(model, received, dataset):
+        attributes = {}
+        batches = dataset
+        if client_attributes:
+            attributes = _first_attributes(dataset, client_attributes)
+            batches = dataset.map(lambda batch, _: batch)
+        variables = tff.learning.models.ModelWeights.from_model(model)
+        tf.nest.map_structure(lambda v, w: v.assign(w), variables, received)
+        specs = tf.nest.map_structure(
+            lambda v: tf.TensorSpec(v.shape, v.dtype), variables.trainable
+        )
+        state = optimizer.initialize(specs)
+        loss_sum, examples = 0.0, 0
+        for _ in tf.range(local_epochs):
+            loss_sum, examples = 0.0, 0
+            for batch in iter(batches):
+                with tf.GradientTape() as tape:
+                    output = model.forward_pass(batch, training=True)
+                gradients = tape.gradient(output.loss, variables.trainable)
+                state, updated = optimizer.next(state, variables.trainable, gradients)
+                tf.nest.map_structure(
+                    lambda v, w: v.assign(w), variables.trainable, updated
+                )
+                count = tf.cast(output.num_examples, tf.int32)
+                examples += count
+                loss_sum += output.loss * tf.cast(count, tf.float32)
+        trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
+        client = DatasetClient(batches, received, trained, attributes)
+        part = contribution.measure(rule, client)
+        sums = contribution.no_clients(rule.basis, received)
+        sums = contribution.add_client(sums, part, examples, loss_sum)
+        return contribution.shard_output(
+            sums, rule.normalization, only_counts=only_counts
+        )
+
+    def train_shard(unused_state, received, dataset):
+        return train(model_fn(), received, dataset)
+
+    return build_client_work(
+        tff.learning.models.weights_type_from_model(spec_model),
+        tff.SequenceType(tff.types.tensorflow_to_type(data_spec)),
+        train_shard,
+        seed=0,  # No choice is made here: the dataset has its own order.
+    )
+
+
+def _join(dataset: tf.data.Dataset) -> tf.Tensor:
+    """All batches as one tensor; none as an empty one."""
+    whole = dataset.unbatch().batch(2**31 - 1)
+    spec = whole.element_spec
+    empty = tf.zeros([0, *spec.shape[1:]], spec.dtype)
+    return whole.reduce(empty, lambda _, batch: batch)
+
+
+def _first_attributes(dataset: tf.data.Dataset, names: Sequence[str]) -> Any:
+    zeros = collections.OrderedDict((name, tf.constant(0.0)) for name in names)
+    return dataset.take(1).reduce(zeros, lambda _, element: element[1])
+
+
+def _unstar(batch: tuple) -> Any:
+    """`Dataset.map` hands over a tuple's parts one by one."""
+    return batch if len(batch) > 1 else batch[0]
