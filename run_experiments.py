@@ -181,8 +181,10 @@ def execute(config, orders, table):
         return 0
     except (config_lib.ConfigError, leaf_data.DataError) as error:
         return fail(error, EXIT_BAD_INPUT)
-    except (WorkerDiedError, WorkerStartError) as error:
-        return fail(error, 1)
+    except BrokenPipeError:
+        raise
+    except (WorkerDiedError, WorkerStartError, OSError) as error:
+        return fail(f"{error}; what was recorded is in {output_dir}", 1)
     except KeyboardInterrupt:
         return fail(
             f"interrupted; what was recorded is in {output_dir}; the same command "

@@ -407,3 +407,27 @@ def test_any_client_data_can_be_packed(runtime, toy_examples, toy_model):
     assert_close(
         weights_of(process, theirs.state), weights_of(process, ours.state), 1e-6
     )
+
+
+@pytest.mark.parametrize("names", [("x", "y"), ("pixels", "label"), ("image", "label")])
+def test_input_and_label_are_told_by_name(names):
+    """TFF's EMNIST has the label before the pixels, in the alphabet's order."""
+    import tensorflow_federated as tff
+
+    x, y = np.arange(12, dtype=np.float32).reshape(3, 2, 2), np.array([5, 6, 7])
+    client_data = tff.simulation.datasets.TestClientData(
+        {"a": collections.OrderedDict(sorted(zip(names, (x, y))))}
+    )
+    (element,) = next(iter(packing.pack_client_data(client_data))).batch(1)
+    np.testing.assert_array_equal(element["x"][0], x)
+    np.testing.assert_array_equal(element["y"][0], y)
+
+
+def test_an_element_of_another_form_is_refused():
+    import tensorflow_federated as tff
+
+    client_data = tff.simulation.datasets.TestClientData(
+        {"a": collections.OrderedDict(first=np.zeros(2), second=np.zeros(2))}
+    )
+    with pytest.raises(ValueError, match="cannot tell input and label"):
+        packing.pack_client_data(client_data)

@@ -24,6 +24,10 @@ MAX_SHARD_BYTES = 500_000_000
 """Default limit of a shard: a message to the worker cannot exceed 2 GB."""
 
 
+_INPUT_KEYS = ("x", "pixels", "image")
+_LABEL_KEYS = ("y", "label")
+
+
 def element_spec(
     input_spec: Any, client_attributes: Sequence[str] = ()
 ) -> collections.OrderedDict:
@@ -110,9 +114,9 @@ def pack_client_data(
     """Packs clients of any `tff.simulation.datasets.ClientData`.
 
     Args:
-        client_data: its elements have two parts, the input first, as a tuple or a
-            mapping (TFF's EMNIST: `pixels` and `label` come in the order of its
-            `element_type_structure`, label first, and need a `preprocess`).
+        client_data: its elements are `(input, label)`, or mappings with an input
+            `x`, `pixels` or `image` and a label `y` or `label`, as TFF's own data
+            sets have them.
         client_ids: the cohort; by default all clients.
         num_shards: see `pack`.
         max_bytes: see `pack`.
@@ -123,22 +127,35 @@ def pack_client_data(
         place in `client_data.client_ids`.
 
     Raises:
-        ValueError: as `pack`; an element has not two parts.
+        ValueError: as `pack`; an element has not this form.
     """
     numbers = {name: place for place, name in enumerate(client_data.client_ids)}
     parts = []
     for name in numbers if client_ids is None else client_ids:
         dataset = client_data.create_tf_dataset_for_client(name)
-        flat = tf.nest.flatten(dataset.batch(2**31 - 1).element_spec)
-        if len(flat) != 2:
-            raise ValueError(
-                f"an element must be an input and a label, got {len(flat)}"
-            )
-        whole = [tf.nest.flatten(batch) for batch in dataset.batch(2**31 - 1)]
-        empty = [np.zeros([0, *s.shape[1:]], s.dtype.as_numpy_dtype) for s in flat]
-        x, y = [t.numpy() for t in whole[0]] if whole else empty
+        pairs = dataset.map(lambda *element: _input_and_label(element))
+        whole = pairs.batch(2**31 - 1)
+        empty = [np.zeros([0, *s.shape[1:]], s.dtype.name) for s in whole.element_spec]
+        x, y = next(whole.as_numpy_iterator(), empty)
         parts.append(_Client(numbers[name], x, y))
     return _pack(parts, num_shards, max_bytes, attributes or {})
+
+
+def _input_and_label(element: tuple) -> tuple[Any, Any]:
+    """`Dataset.map` hands over a tuple's parts one by one, a mapping as one."""
+    if len(element) == 2:
+        return element
+    if isinstance(element[0], Mapping):
+        found = [
+            [element[0][key] for key in keys if key in element[0]]
+            for keys in (_INPUT_KEYS, _LABEL_KEYS)
+        ]
+        if all(len(values) == 1 for values in found):
+            return found[0][0], found[1][0]
+    raise ValueError(
+        f"cannot tell input and label in an element {element}: it must be a pair, or a "
+        f"mapping with one of {_INPUT_KEYS} and one of {_LABEL_KEYS}"
+    )
 
 
 class _Client(NamedTuple):

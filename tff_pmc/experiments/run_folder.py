@@ -168,7 +168,10 @@ def list_folder(path: str) -> list[str]:
 
 
 def take_lock(path: str) -> int:
-    """Takes the folder for this process; the lock ends with the process.
+    """Takes a folder for this process.
+
+    Returns:
+        A file descriptor; the lock ends when it is closed, or with the process.
 
     Raises:
         ConfigError: another process has it.

@@ -7,9 +7,8 @@ import os
 from collections.abc import Sequence
 
 import leaf_data
-from tff_pmc.experiments import loop
+from tff_pmc.experiments import loop, run_folder
 from tff_pmc.experiments.config import TARGETS, RunConfig
-from tff_pmc.experiments.run_folder import make_empty_folder
 from tff_pmc.reports import plots, read, tables
 
 
@@ -51,16 +50,22 @@ def run_all(
         The tables, as text for the terminal.
     """
     config.cohort_size(len(data.client_ids))  # Refused before a folder is made.
-    if not resume:
-        make_empty_folder(output_dir)
-    for order in orders:
-        loop.run(
-            dataclasses.replace(config, priority=order),
-            data,
-            os.path.join(output_dir, folder_name(order)),
-            resume=resume,
-        )
-    return report(output_dir, orders, config)
+    if resume:
+        run_folder.list_folder(output_dir)
+    else:
+        run_folder.make_empty_folder(output_dir)
+    lock = run_folder.take_lock(output_dir)
+    try:
+        for order in orders:
+            loop.run(
+                dataclasses.replace(config, priority=order),
+                data,
+                os.path.join(output_dir, folder_name(order)),
+                resume=resume,
+            )
+        return report(output_dir, orders, config)
+    finally:
+        os.close(lock)
 
 
 def report(
