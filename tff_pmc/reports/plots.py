@@ -38,12 +38,14 @@ def accuracy_plot(runs: Sequence[Run], path: str, title: str) -> None:
     axes.set_xlabel("communication round")
     axes.set_ylabel("local test accuracy, all clients")
     axes.set_ylim(0, 1)
-    axes.set_xlim(left=1)
+    axes.set_xlim(1, max(run.rounds["round"].max() for run in runs))
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(alpha=0.3)
     axes.set_title(title, fontsize=10)
     band = "  (band: 10th to 90th percentile of clients)" if len(runs) <= 2 else ""
-    axes.legend(fontsize=8, loc="lower right", title=f"priority{band}")
+    axes.legend(
+        fontsize=8, title_fontsize=8, loc="lower right", title=f"priority{band}"
+    )
     figure.tight_layout()
     figure.savefig(path)
     plt.close(figure)
