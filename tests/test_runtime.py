@@ -201,7 +201,7 @@ def test_a_private_worker_listens_nowhere(runtime):
 def test_the_socket_is_the_users_alone(runtime):
     folder = runtime._folder
     assert os.stat(folder).st_mode & 0o777 == 0o700
-    assert os.stat(f"{folder}/worker.sock").st_mode & 0o077 == 0
+    assert os.stat(f"{folder}/worker.sock").st_mode & 0o777 == 0o600
 
 
 def test_without_namespaces_it_falls_back_to_a_port_and_says_so():
@@ -244,3 +244,77 @@ def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(runtime):
 
     with pytest.raises(Exception, match="my message"):
         fails(1)
+
+
+def test_a_namespace_without_a_loopback_falls_back_to_a_port():
+    """Some machines grant the namespace and refuse what makes it useful."""
+    process = start(
+        """
+        import re, tempfile, tff_pmc.runtime as module
+        path = os.path.join(os.path.dirname(module.__file__), "_worker_host.py")
+        refusing = tempfile.mktemp(suffix=".py")
+        with open(path) as file, open(refusing, "w") as copy:
+            text = file.read()
+            assert text.count("        fcntl.ioctl(sock, _SIOCSIFFLAGS") == 1
+            copy.write(text.replace(
+                "        fcntl.ioctl(sock, _SIOCSIFFLAGS",
+                "        raise PermissionError(1, 'no loopback here')\\n"
+                "        fcntl.ioctl(sock, _SIOCSIFFLAGS"))
+        popen = module.subprocess.Popen
+        module.subprocess.Popen = lambda command, **options: popen(
+            [refusing if a == path else a for a in command], **options)
+        with Runtime() as running:
+            assert not running.private
+            assert add([1, 2]) == 3
+        os.unlink(refusing)
+        """
+    )
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "no loopback here" in err
+
+
+def test_a_call_that_ends_between_two_polls_is_no_timeout(runtime):
+    """The poll's own timeout must not be taken for the call's result."""
+    import numpy as np
+    import tensorflow_federated as tff
+
+    import tff_pmc.runtime as module
+
+    @tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
+    def add(x):
+        return tff.federated_sum(x)
+
+    seconds, module._POLL_SECONDS = module._POLL_SECONDS, 1e-4
+    try:
+        assert [add([k, 1]) for k in range(50)] == [k + 1 for k in range(50)]
+    finally:
+        module._POLL_SECONDS = seconds
+
+
+def test_installing_twice_and_closing_restores_the_context_before():
+    process = start(
+        """
+        before = tff.framework.get_context_stack().current
+        running = Runtime().install()
+        with running:
+            assert add([1]) == 1
+        assert tff.framework.get_context_stack().current is before
+        """
+    )
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+
+
+def test_odd_temporary_folders_do_not_hang(tmp_path):
+    folder = tmp_path / ("odd %#?" + "x" * 80)
+    folder.mkdir()
+    process = start(
+        """
+        with Runtime() as running:
+            assert add([1, 2]) == 3
+        """,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err

@@ -229,7 +229,7 @@ c = raw / raw.sum(axis=0)
 s = c[:, 1] + c[:, 1] * c[:, 0]
 expected = (s[:, None] * updates).sum(axis=0) / s.sum()
 np.testing.assert_allclose(output.result, expected, rtol=1e-4)
-print("secure mean", output.result)
+print("secure mean", output.result, flush=True)
 import os; os.killpg(0, 9)  # This backend's own worker outlives the process.
 """
         done = subprocess.run(

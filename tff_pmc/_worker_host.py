@@ -130,38 +130,60 @@ def wait_until_listening(worker, port):
             time.sleep(0.02)
 
 
+def refused_namespace():
+    """Why this machine gives no private namespace; None when it does.
+
+    Tried in a child: a machine may grant the namespace and then refuse its
+    loopback, and there is no way back out of a namespace.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            enter_private_namespace()
+        except OSError as error:
+            os.write(writing, str(error).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        reason = answer.read().decode()
+    os.waitpid(child, 0)
+    return reason or None
+
+
 def main(folder, private, *command):
     """Runs until the parent is gone; see the module's docstring."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.umask(0o077)
-    if private == "1":
-        try:
-            enter_private_namespace()
-            say("private")
-        except OSError as error:
-            say(f"exposed {error}")
-    else:
-        say("exposed asked for")
+    reason = refused_namespace() if private == "1" else "asked for"
+    if reason is None:
+        enter_private_namespace()
+    say("private" if reason is None else f"exposed {reason}")
     port = free_port()
     worker = start_worker(list(command), port, os.path.join(folder, "worker.log"))
+
+    def end_with_parent():
+        sys.stdin.buffer.read()
+        worker.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)
+
+    watcher = threading.Thread(target=end_with_parent)
+    watcher.start()
     wait_until_listening(worker, port)
     listener = socket.socket(socket.AF_UNIX)
-    listener.bind(os.path.join(folder, "worker.sock"))
+    path = os.path.join(folder, "worker.sock")
+    listener.bind(path)
+    os.chmod(path, 0o600)
     listener.listen(16)
     threading.Thread(target=relay, args=(listener, port), daemon=True).start()
     if worker.poll() is None:
         say("ready")
-
-    def report_death():
-        code = worker.wait()
-        listener.close()
-        say(f"died {code}")
-
-    threading.Thread(target=report_death, daemon=True).start()
-    sys.stdin.buffer.read()
-    worker.kill()
-    shutil.rmtree(folder, ignore_errors=True)
-    os._exit(0)
+    code = worker.wait()
+    listener.close()
+    say(f"died {code}")
+    # The worker dies with this thread, so it waits for the parent too.
+    watcher.join()
 
 
 if __name__ == "__main__":

@@ -9,8 +9,12 @@ Adding one is one definition (and a test):
 
     EVEN = tff_pmc.criteria.register(Criterion(
         code="EV", name="even labels", source="ours",
-        value=lambda client: tf.reduce_mean(tf.cast(client.y % 2 == 0, tf.float32)),
+        value=lambda client: tf.reduce_mean(
+            tf.cast(tf.equal(client.y % 2, 0), tf.float32)),
     ))
+
+Use `tf.equal` and not `==`: in the graphs TFF builds, `==` on tensors compares
+Python objects. (A process refuses a criterion that gives something else there.)
 """
 
 from __future__ import annotations
@@ -88,7 +92,7 @@ def model_divergence_by_layer(client: LocalClient) -> Any:
     As the authors' published code has it: a norm for each layer's kernel, no
     biases (tensors of rank below 2), and the mean over the layers.
     """
-    kernels = [d for d in _difference(client) if d.shape.rank >= 2]
+    kernels = [d for d in _difference(client) if len(d.shape) >= 2]
     norms = [tf.norm(tf.reshape(d, [-1])) for d in kernels]
     return tf.math.rsqrt(tf.reduce_mean(tf.stack(norms)) + 1.0)
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -80,6 +81,8 @@ class Runtime:
         self._closed = False
         self._previous_context: Any = None
         self.private = False
+        self.context: Any = None
+        self._channel: grpc.Channel | None = None
         host = os.path.join(os.path.dirname(__file__), "_worker_host.py")
         self._host = subprocess.Popen(
             [sys.executable, "-I", "-S", host, self._folder, str(int(private))]
@@ -96,7 +99,13 @@ class Runtime:
             message = f"the TFF worker did not start: {self._last_words()}"
             self.close()
             raise WorkerStartError(message)
-        self.context = _WorkerContext(self)
+        self._channel = grpc.insecure_channel(self.target, _CHANNEL_OPTIONS)
+        try:
+            grpc.channel_ready_future(self._channel).result(_START_SECONDS)
+        except grpc.FutureTimeoutError as error:
+            self.close()
+            raise WorkerStartError("the TFF worker does not answer") from error
+        self.context = _WorkerContext(self, self._channel)
         self.async_context = self.context.inner
 
     def _listen(self) -> None:
@@ -155,9 +164,10 @@ class Runtime:
 
     def install(self) -> Runtime:
         """Makes this the context of every TFF computation called from now on."""
-        stack = tff.framework.get_context_stack()
-        self._previous_context = stack.current
-        tff.framework.set_default_context(self.context)
+        current = tff.framework.get_context_stack().current
+        if current is not self.context:
+            self._previous_context = current
+            tff.framework.set_default_context(self.context)
         return self
 
     def close(self) -> None:
@@ -165,8 +175,12 @@ class Runtime:
         if self._closed:
             return
         self._closed = True
-        if self._previous_context is not None:
-            tff.framework.set_default_context(self._previous_context)
+        if self.context is not None:
+            if tff.framework.get_context_stack().current is self.context:
+                tff.framework.set_default_context(self._previous_context)
+            self.context.stop()
+        if self._channel is not None:
+            self._channel.close()
         self._host.stdin.close()
         try:
             self._host.wait(5)
@@ -185,9 +199,8 @@ class Runtime:
 class _WorkerContext(tff.framework.SyncContext):
     """Runs computations on a `Runtime`'s worker, and notices when it is gone."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, channel: grpc.Channel) -> None:
         self._runtime = runtime
-        channel = grpc.insecure_channel(runtime.target, _CHANNEL_OPTIONS)
         stub = tff.framework.RemoteExecutorGrpcStub(channel)
 
         def executor(cardinalities):
@@ -205,6 +218,10 @@ class _WorkerContext(tff.framework.SyncContext):
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
+    def stop(self) -> None:
+        """Ends the thread that runs the calls."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
     def invoke(self, comp, arg):
         """Invokes `comp`; TFF alone would retry for ever on a dead worker."""
         call = asyncio.run_coroutine_threadsafe(
@@ -213,11 +230,9 @@ class _WorkerContext(tff.framework.SyncContext):
         try:
             while True:
                 self._runtime.raise_if_dead()
-                try:
-                    return call.result(_POLL_SECONDS)
-                except concurrent.futures.TimeoutError:
-                    if call.done():  # The computation itself raised it.
-                        raise
+                concurrent.futures.wait([call], _POLL_SECONDS)
+                if call.done():
+                    return call.result()
         finally:
             call.cancel()
 
@@ -227,8 +242,9 @@ def _worker_binary() -> str:
 
 
 def _short_tempdir() -> str | None:
-    """A unix socket's path has at most 107 characters; $TMPDIR may be long."""
-    return "/tmp" if len(tempfile.gettempdir()) > 70 else None
+    """A unix socket's path has at most 107 characters, and gRPC reads it as a URI."""
+    folder = tempfile.gettempdir()
+    return None if re.fullmatch(r"[\w./-]{1,70}", folder, re.ASCII) else "/tmp"
 
 
 def _children(pid: int) -> list[int]:

@@ -51,7 +51,8 @@ def build_basis_aggregation(
         A `tff.templates.AggregationProcess`.
 
     Raises:
-        ValueError: the basis does not cover the score.
+        ValueError: the basis does not cover the score, there is not one range
+            for each criterion, or a factory is not one of sums.
     """
     vector = basis.vector(score)
     size, columns = len(basis), basis.num_criteria
@@ -69,6 +70,12 @@ def build_basis_aggregation(
                 criteria=per_criterion, monomials=per_monomial, maxima=per_criterion
             )
         )
+    if normalization.ranges and len(normalization.ranges) != columns:
+        raise ValueError(
+            f"{len(normalization.ranges)} ranges are declared for {columns} criteria"
+        )
+    check_is_sum("model_sum_factory", model_sum_factory)
+    check_is_sum("scalar_sum_factory", scalar_sum_factory)
     plain = tff.aggregators.SumFactory()
     model_sums = (model_sum_factory or plain).create(sums_type)
     scalar_sums = (scalar_sum_factory or plain).create(scalars_type)
@@ -137,3 +144,33 @@ def build_basis_aggregation(
         return tff.templates.MeasuredProcessOutput(new_state, update, measurements)
 
     return tff.templates.AggregationProcess(initialize, next_fn)
+
+
+def check_is_sum(name: str, factory: Optional[SumFactory]) -> None:
+    """Refuses factories, wrapped ones too, whose result here would not be a sum.
+
+    A mean depends on how clients are packed. TFF's differentially private factory
+    clips what a placement sends as if it were one client's update, and its
+    guarantee does not hold for updates weighted by data; `GaussianSums` is what
+    holds.
+
+    Raises:
+        ValueError: the factory is or contains one of those; the message names it.
+    """
+    if not isinstance(factory, tff.aggregators.UnweightedAggregationFactory):
+        if factory is not None:
+            raise ValueError(f"{name} must be an unweighted aggregation factory")
+        return
+    refused = (
+        tff.aggregators.DifferentiallyPrivateFactory,
+        tff.aggregators.UnweightedMeanFactory,
+    )
+    if isinstance(factory, refused):
+        raise ValueError(
+            f"{name} cannot be or contain a {type(factory).__name__}: its result is "
+            "not a plain sum of what the placements send. For differential privacy "
+            "use privacy=GaussianSums(...), with declared ranges and clip_norm"
+        )
+    for inner in vars(factory).values():
+        if isinstance(inner, tff.aggregators.UnweightedAggregationFactory):
+            check_is_sum(name, inner)

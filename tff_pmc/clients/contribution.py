@@ -61,7 +61,9 @@ def measure(rule: Rule, client: LocalClient) -> Part:
         ValueError: while tracing, when a criterion does not give a scalar.
         tf.errors.InvalidArgumentError: in the graph, on a negative criterion.
     """
-    raw = tf.stack([raw_value(criterion, client) for criterion in rule.criteria])
+    # A declared range cuts what is below it; an error would show the value.
+    checked = rule.normalization.method != "range"
+    raw = tf.stack([raw_value(c, client, checked=checked) for c in rule.criteria])
     update = tf.nest.map_structure(
         tf.subtract, client.initial_weights, client.trained_weights
     )
@@ -82,12 +84,12 @@ def weigh(
         values = tf.clip_by_value((raw - low) / (high - low), 0.0, 1.0)
     members = tf.constant(basis.membership())
     monomials = tf.reduce_prod(tf.where(members, values[tf.newaxis], 1.0), axis=1)
-    floats = [t for t in tf.nest.flatten(update) if t.dtype.is_floating]
-    parts = [raw, values, monomials, *floats]
-    included = tf.reduce_all([tf.reduce_all(tf.math.is_finite(p)) for p in parts])
     if clip_norm is not None:
-        clipped, _ = tf.clip_by_global_norm(tf.nest.flatten(update), clip_norm)
-        update = tf.nest.pack_sequence_as(update, clipped)
+        update = _clip(update, clip_norm)
+    # A product may overflow where its factors are finite.
+    largest = tf.reduce_max(monomials) * _peak(update)
+    parts = [raw, values, monomials, largest, *_floats(update)]
+    included = tf.reduce_all([tf.reduce_all(tf.math.is_finite(p)) for p in parts])
 
     def keep(value):
         return tf.where(included, value, tf.zeros_like(value))
@@ -101,14 +103,18 @@ def weigh(
     )
 
 
-def raw_value(criterion: Criterion, client: LocalClient) -> tf.Tensor:
-    """A criterion's value as a float32 scalar that is not negative."""
+def raw_value(
+    criterion: Criterion, client: LocalClient, *, checked: bool = True
+) -> tf.Tensor:
+    """A criterion's value as a float32 scalar; `checked`: that is not negative."""
     value = tf.cast(criterion.value(client), tf.float32)
     if value.shape.rank not in (0, None):
         raise ValueError(
             f"the criterion {criterion.code} must give one number per client, but "
             f"gives a tensor of the shape {value.shape}"
         )
+    if not checked:
+        return tf.reshape(value, [])
     message = f"the criterion {criterion.code} gave a negative value"
     # NaN passes: such a client is left out, not refused. (Spelled out, because
     # TensorFlow's optimizer rewrites `not (value < 0)` to `value >= 0`.)
@@ -116,6 +122,24 @@ def raw_value(criterion: Criterion, client: LocalClient) -> tf.Tensor:
     check = tf.debugging.Assert(allowed, [message, value])
     with tf.control_dependencies([check]):
         return tf.reshape(tf.identity(value), [])
+
+
+def _floats(update: Any) -> list[tf.Tensor]:
+    return [t for t in tf.nest.flatten(update) if t.dtype.is_floating]
+
+
+def _peak(update: Any) -> tf.Tensor:
+    """The largest absolute value."""
+    return tf.reduce_max([tf.reduce_max(tf.abs(t)) for t in _floats(update)])
+
+
+def _clip(update: Any, clip_norm: float) -> Any:
+    """Scales an update to at most the norm; a huge finite one does not overflow."""
+    flat = tf.nest.flatten(update)
+    peak = tf.maximum(_peak(update), 1e-30)
+    norm = peak * tf.linalg.global_norm([t / tf.cast(peak, t.dtype) for t in flat])
+    scale = tf.minimum(1.0, clip_norm / norm)
+    return tf.nest.map_structure(lambda t: t * tf.cast(scale, t.dtype), update)
 
 
 class ShardSums(NamedTuple):

@@ -34,12 +34,17 @@ class DatasetClient:
     @functools.cached_property
     def x(self) -> Any:
         """Its inputs, `[n, ...]`, all batches joined."""
-        return _join(self._batches.map(lambda *b: split_batch(_unstar(b))[0]))
+        return self._examples[0]
 
     @functools.cached_property
     def y(self) -> Any:
         """Its labels, `[n, ...]`, all batches joined."""
-        return _join(self._batches.map(lambda *b: split_batch(_unstar(b))[1]))
+        return self._examples[1]
+
+    @functools.cached_property
+    def _examples(self) -> tuple[Any, Any]:
+        # Both from one pass: a dataset that shuffles has another order in the next.
+        return _join(self._batches.map(lambda *b: split_batch(_unstar(b))))
 
 
 def split_batch(batch: Any) -> tuple[Any, Any]:
@@ -148,12 +153,13 @@ def build_dataset_client_work(
     )
 
 
-def _join(dataset: tf.data.Dataset) -> tf.Tensor:
-    """All batches as one tensor; none as an empty one."""
-    whole = dataset.unbatch().batch(2**31 - 1)
-    spec = whole.element_spec
-    empty = tf.zeros([0, *spec.shape[1:]], spec.dtype)
-    return whole.reduce(empty, lambda _, batch: batch)
+def _join(pairs: tf.data.Dataset) -> tuple[Any, Any]:
+    """All batches as one; none as an empty one."""
+    whole = pairs.unbatch().batch(2**31 - 1)
+    empty = tf.nest.map_structure(
+        lambda spec: tf.zeros([0, *spec.shape[1:]], spec.dtype), whole.element_spec
+    )
+    return whole.reduce(empty, lambda _, *batch: _unstar(batch))
 
 
 def _first_attributes(dataset: tf.data.Dataset, names: Sequence[str]) -> Any:

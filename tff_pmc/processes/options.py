@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -31,9 +32,16 @@ def resolve_score(
     if score is not None:
         if priority is not None:
             raise ValueError("give either priority or score, not both")
+        if not isinstance(score, PolynomialScore):
+            raise ValueError(
+                f"score must be a scores.PolynomialScore, got {type(score).__name__}"
+            )
         return score
+    if isinstance(priority, str):
+        raise ValueError(f"priority must be a sequence of codes, got {priority!r}")
     order = codes if priority is None else priority
-    return prioritized([criteria_lib.ALIASES.get(c, c) for c in order], codes)
+    declared = [c if c in codes else criteria_lib.ALIASES.get(c, c) for c in order]
+    return prioritized(declared, codes)
 
 
 def check_optimizer(name: str, optimizer: Any) -> None:
@@ -51,8 +59,8 @@ def check_range(local_epochs: int, batch_size: int, clip_norm: Optional[float]) 
         raise ValueError(f"local_epochs must be at least 1, got {local_epochs}")
     if batch_size < 0:
         raise ValueError(f"batch_size must be 0 (all) or more, got {batch_size}")
-    if clip_norm is not None and not clip_norm > 0:
-        raise ValueError(f"clip_norm must be above 0, got {clip_norm}")
+    if clip_norm is not None and not 0 < clip_norm < math.inf:
+        raise ValueError(f"clip_norm must be finite and above 0, got {clip_norm}")
 
 
 def check_form(
@@ -109,28 +117,26 @@ def check_sums(
     privacy: Optional[GaussianSums],
     factories: Sequence[Any],
     report_num_clients: Optional[int],
+    normalization: str,
 ) -> None:
     """Refuses sums that would promise privacy they do not give.
 
     Raises:
-        ValueError: TFF's differentially private factory, which clips and counts
-            what it is given as one client, where a placement holds sums over
-            many and weights depend on the data; or `privacy` beside an option
-            that would undo it.
+        ValueError: `privacy` or an injected scalar sum beside an option that would
+            show what they hide; the message names it.
     """
-    for factory in factories:
-        if isinstance(factory, tff.aggregators.DifferentiallyPrivateFactory):
-            raise ValueError(
-                "tff.aggregators.DifferentiallyPrivateFactory cannot be a sum factory "
-                "here: its guarantee does not hold for updates weighted by data. Use "
-                "privacy=GaussianSums(...) with declared ranges and clip_norm"
-            )
-        if privacy is not None and factory is not None:
-            raise ValueError("privacy makes its own sums: give no sum factory with it")
-    if privacy is not None and report_num_clients is not None:
+    hidden = privacy is not None or factories[1] is not None
+    if privacy is not None and any(factory is not None for factory in factories):
+        raise ValueError("privacy makes its own sums: give no sum factory with it")
+    if hidden and report_num_clients is not None:
         raise ValueError(
-            "privacy and report_num_clients exclude each other: the report shows each "
-            "client's criteria"
+            "report_num_clients shows each client's criteria: it excludes privacy and "
+            "scalar_sum_factory"
+        )
+    if factories[1] is not None and normalization == "max":
+        raise ValueError(
+            "the normalization 'max' sends maxima beside the sums, in the clear: it "
+            "excludes scalar_sum_factory; use 'sum' or 'range'"
         )
 
 
@@ -142,32 +148,58 @@ def probe_criteria(
 ) -> None:
     """Tries each criterion on a made-up client, so that a wrong one is named here.
 
-    The client has three examples of zeros and a model that did not move.
-
     Raises:
-        ValueError: a criterion fails on it, is no scalar, or is negative.
+        ValueError: a criterion fails on it, is no scalar, is negative, or gives
+            another value in a graph; the message names it.
     """
-    specs = split_batch(input_spec)
-    x, y = (tf.nest.map_structure(_zeros, spec) for spec in specs)
-    attributes = {name: tf.constant(0.0) for name in client_attributes}
-    client = criteria_lib.LocalClient(x, y, weights, weights, attributes)
+    arrays = made_up_client(weights, input_spec, client_attributes)
     for criterion in found:
         try:
-            contribution.raw_value(criterion, client)
-        except tf.errors.InvalidArgumentError as error:
-            reason = "gave a negative value"
-            if reason not in error.message:
-                reason = f"fails: {error.message}"
+            eager = float(contribution.raw_value(criterion, _client(arrays)))
+            with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+                value = contribution.raw_value(criterion, _client(arrays))
+                in_graph = float(session.run(value))
+        except Exception as error:
+            reason = getattr(error, "message", str(error))
+            if isinstance(error, KeyError):
+                named = ", ".join(client_attributes) or "none"
+                reason = f"there is no {error}; the client attributes are: {named}"
             raise ValueError(
-                f"the criterion {criterion.code} {reason} for a made-up client"
+                f"the criterion {criterion.code} fails for a made-up client of "
+                f"{_PROBE_EXAMPLES} examples: {' '.join(reason.split())}"
             ) from error
-        except KeyError as error:
+        if not np.isclose(eager, in_graph, equal_nan=True, rtol=1e-3):
             raise ValueError(
-                f"the criterion {criterion.code} needs {error}; the client attributes "
-                f"are: {', '.join(client_attributes) or 'none'}"
-            ) from error
+                f"the criterion {criterion.code} gives {eager:g} called directly but "
+                f"{in_graph:g} in a graph, where TFF runs it: is there an == between "
+                "tensors that should be tf.equal?"
+            )
 
 
-def _zeros(spec: tf.TensorSpec) -> tf.Tensor:
+def made_up_client(
+    weights: tff.learning.models.ModelWeights,
+    input_spec: Any,
+    client_attributes: Sequence[str],
+) -> dict[str, Any]:
+    """A client with varied examples, a moved model and attributes of 0.5."""
+    x, y = (tf.nest.map_structure(_varied, spec) for spec in split_batch(input_spec))
+    moved = tf.nest.map_structure(lambda w: np.asarray(w + w.dtype.type(1)), weights)
+    attributes = {name: np.float32(0.5) for name in client_attributes}
+    return dict(
+        x=x,
+        y=y,
+        initial_weights=weights,
+        trained_weights=moved,
+        attributes=attributes,
+    )
+
+
+def _client(arrays: dict[str, Any]) -> criteria_lib.LocalClient:
+    return criteria_lib.LocalClient(**tf.nest.map_structure(tf.constant, arrays))
+
+
+def _varied(spec: tf.TensorSpec) -> np.ndarray:
+    """Ones and zeros in turn, which any type of input or label can be."""
     shape = [_PROBE_EXAMPLES if size is None else size for size in spec.shape]
-    return tf.constant(np.zeros(shape, spec.dtype.as_numpy_dtype))
+    count = int(np.prod(shape))
+    return (np.arange(count) % 2).reshape(shape).astype(spec.dtype.as_numpy_dtype)

@@ -100,7 +100,9 @@ def build_prioritized_fed_avg(
             is weighted; None does not clip.
         model_sum_factory: sums the weighted updates over placements, for
             example `tff.aggregators.SecureSumFactory`; plain by default.
-        scalar_sum_factory: sums criteria and monomials; plain by default.
+        scalar_sum_factory: sums criteria and monomials; plain by default. With
+            one given, the metrics count the clients and measure nothing else,
+            because measurements are summed in the clear.
         privacy: noise for differential privacy; needs the normalization `range`
             and `clip_norm`.
         report_num_clients: packed simulation only: the federation's size; the
@@ -141,7 +143,9 @@ def build_prioritized_fed_avg(
     options.check_optimizer("client_optimizer_fn", client_optimizer_fn)
     options.check_optimizer("server_optimizer_fn", server_optimizer_fn)
     factories = (model_sum_factory, scalar_sum_factory)
-    options.check_sums(privacy, factories, report_num_clients)
+    options.check_sums(privacy, factories, report_num_clients, normalization)
+    # What is measured beside the sums is not protected as they are.
+    only_counts = privacy is not None or scalar_sum_factory is not None
     rule = Rule(
         found,
         basis,
@@ -149,8 +153,7 @@ def build_prioritized_fed_avg(
         clip_norm,
     )
     if privacy is not None:
-        bound = privacy.sensitivity(basis, rule.normalization, clip_norm)
-        factories = (privacy.factory(bound, 0), privacy.factory(bound, 1))
+        factories = privacy.factories(basis, rule.normalization, clip_norm)
 
     weights, input_spec = options.initial_weights(model_fn)
     options.probe_criteria(found, weights, input_spec, client_attributes)
@@ -164,7 +167,7 @@ def build_prioritized_fed_avg(
             seed=seed,
             client_attributes=client_attributes,
             report_num_clients=report_num_clients,
-            only_counts=privacy is not None,
+            only_counts=only_counts,
         )
     else:
         client_work = build_dataset_client_work(
@@ -173,7 +176,7 @@ def build_prioritized_fed_avg(
             client_optimizer_fn,
             local_epochs=local_epochs,
             client_attributes=client_attributes,
-            only_counts=privacy is not None,
+            only_counts=only_counts,
         )
 
     @tff.tensorflow.computation
