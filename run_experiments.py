@@ -9,6 +9,7 @@ Each flag left out keeps the value of the named experiment.
 """
 
 import os
+import signal
 import sys
 import time
 
@@ -108,6 +109,8 @@ def main(argv):
         return 0
     try:
         rest = FLAGS(argv)[1:]
+        if FLAGS.data_dir is not None and not os.path.isdir(FLAGS.data_dir):
+            raise config_lib.ConfigError(f"--data_dir={FLAGS.data_dir} is no folder")
         if rest:
             raise config_lib.ConfigError(f"unexpected argument: {rest[0]}")
         table = read_table()
@@ -135,6 +138,8 @@ def parse(attributes=()):
     for name in ("partition_seed", "model_seed", "cohort_seed", "batch_seed"):
         own = FLAGS[name].value
         overrides[name] = FLAGS.seed if own is None else own
+    if FLAGS.seed is not None and not 0 <= FLAGS.seed < 2**31:
+        raise config_lib.ConfigError(f"--seed must be in [0, 2^31), got {FLAGS.seed}")
     overrides["client_attributes"] = attributes
     criteria = config_lib.settings(FLAGS.experiment, {}).criteria
     if FLAGS.criteria is not None:
@@ -149,20 +154,28 @@ def parse(attributes=()):
     if FLAGS.priority is None:
         return config, [config.priority]
     orders = config_lib.parse_priorities(FLAGS.priority, criteria, attributes)
-    for order in orders:  # Each is checked before the first one runs.
-        config = config_lib.settings(FLAGS.experiment, {**overrides, "priority": order})
-    return config, orders
+    configs = [  # Each is checked before the first one runs.
+        config_lib.settings(FLAGS.experiment, {**overrides, "priority": order})
+        for order in orders
+    ]
+    return configs[0], orders
 
 
 def execute(config, orders, table):
     """Loads the data and runs; imports TensorFlow and TFF only here."""
+    output_dir = FLAGS.output_dir or os.path.join(
+        "runs", f"{config.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
+    )
+    # An interrupt or a termination leaves by one way, wherever it comes: during the
+    # import of TensorFlow, too, whose C code would swallow an exception.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda n, _: _leave(n, output_dir))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from tff_pmc.experiments import inspection, suite
     from tff_pmc.runtime import Runtime, WorkerDiedError, WorkerStartError
 
-    output_dir = FLAGS.output_dir or os.path.join(
-        "runs", f"{config.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
-    )
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     try:
         if FLAGS.resume and FLAGS.output_dir is None:
             raise config_lib.ConfigError("--resume needs the --output_dir of the run")
@@ -170,7 +183,9 @@ def execute(config, orders, table):
         if table.values:
             data = data.with_client_table(table)
         if FLAGS.inspect:
-            print(inspection.inspect(config, data, private=FLAGS.private_worker))
+            print(
+                inspection.inspect(config, orders, data, private=FLAGS.private_worker)
+            )
             return 0
         print(data.describe(), flush=True)
         with Runtime(private=FLAGS.private_worker):
@@ -184,13 +199,37 @@ def execute(config, orders, table):
     except BrokenPipeError:
         raise
     except (WorkerDiedError, WorkerStartError, OSError) as error:
-        return fail(f"{error}; what was recorded is in {output_dir}", 1)
-    except KeyboardInterrupt:
-        return fail(
-            f"interrupted; what was recorded is in {output_dir}; the same command "
-            f"with --output_dir={output_dir} --resume goes on",
-            130,
-        )
+        return fail(f"{error}{_recorded(output_dir)}", 1)
+    except Interrupted as error:
+        return fail(f"interrupted{_recorded(output_dir)}", 128 + error.number)
+
+
+class Interrupted(BaseException):
+    """A signal asked to stop; what was begun is put in order first."""
+
+    def __init__(self, number):
+        """Takes the signal's number."""
+        super().__init__(number)
+        self.number = number
+
+
+def _interrupt(number, unused_frame):
+    raise Interrupted(number)
+
+
+def _leave(number, output_dir):
+    fail(f"interrupted{_recorded(output_dir)}", 0)
+    os._exit(128 + number)  # Nothing has been begun yet.
+
+
+def _recorded(output_dir):
+    """Where the record is and how to go on, if there is one."""
+    if FLAGS.inspect or not os.path.exists(os.path.join(output_dir, "run.json")):
+        return ""
+    return (
+        f"; what was recorded is in {output_dir}; the same command with "
+        f"--output_dir={output_dir} --resume goes on"
+    )
 
 
 def fail(error, code):

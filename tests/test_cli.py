@@ -57,7 +57,13 @@ def test_help_imports_no_tensorflow():
         (["--no_such_flag"], "no_such_flag"),
         (["stray"], "unexpected argument: stray"),
         (["--flagfile=missing.flags"], "missing.flags"),
-        (["--criteria=DS,MD", "--priority=LD"], "unknown criterion 'LD'"),
+        (["--criteria=DS,MD", "--priority=LD"], "declared criteria are DS, MD"),
+        (["--clients_per_round=inf"], "--clients_per_round must be"),
+        (["--seed=-1"], "--seed must be in"),
+        (["--criteria="], "--criteria="),
+        (["--priority=DS,,LD"], "--priority=DS,,LD"),
+        (["--normalization=range"], "needs --criteria_ranges"),
+        (["--data_dir=/no/such/dir"], "--data_dir=/no/such/dir is no folder"),
     ],
 )
 def test_a_bad_flag_is_one_line_and_exit_code_2(arguments, says):
@@ -178,7 +184,8 @@ def test_a_pipe_that_closes_early_does_not_hang(tmp_path):
     assert len(done.stdout.splitlines()) == 1
 
 
-def test_an_interrupt_keeps_what_was_recorded(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_was_recorded(tmp_path, number):
     folder = tmp_path / "out"
     process = subprocess.Popen(
         command("--experiment=quickstart", "--rounds=1000", f"--output_dir={folder}"),
@@ -192,9 +199,9 @@ def test_an_interrupt_keeps_what_was_recorded(tmp_path):
     while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.2)
-    os.kill(process.pid, signal.SIGINT)
+    os.kill(process.pid, number)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert f"--output_dir={folder} --resume" in err.splitlines()[-1]
     assert "Traceback" not in err
     info = json.loads((folder / "DS" / "run.json").read_text())
@@ -215,3 +222,61 @@ def test_every_flagfile_parses():
             cwd=ROOT,
         )
         assert done.returncode == 0, (path, done.stderr)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.2, 2.0])
+def test_an_interrupt_during_the_imports_is_one_line(tmp_path, seconds):
+    process = subprocess.Popen(
+        command(*SMALL, f"--output_dir={tmp_path / 'out'}"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    time.sleep(seconds)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "interrupted" in err.splitlines()[-1]
+
+
+def test_every_registered_criterion_runs_from_the_command_line(tmp_path):
+    from tff_pmc import criteria
+
+    codes = ",".join(criteria.REGISTRY)
+    done = run(*SMALL, f"--criteria={codes}", f"--output_dir={tmp_path / 'out'}")
+    assert done.returncode == 0, done.stderr
+    (row, *_) = table(tmp_path / "out" / "DS" / "cohort.csv")
+    assert all(float(row[code]) > 0 for code in criteria.REGISTRY)
+
+
+def test_a_worker_that_dies_ends_the_run_and_keeps_the_record(tmp_path):
+    folder = tmp_path / "out"
+    process = subprocess.Popen(
+        command("--experiment=quickstart", "--rounds=1000", f"--output_dir={folder}"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    rounds = folder / "DS" / "rounds.csv"
+    deadline = time.monotonic() + 120
+    while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.2)
+    children = subprocess.run(
+        ["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True
+    ).stdout.splitlines()
+    lines = [line.split(None, 2) for line in children]
+    (host,) = [
+        line[0]
+        for line in lines
+        if line[1] == str(process.pid) and "_worker_host" in line[2]
+    ]
+    (worker,) = [line[0] for line in lines if line[1] == host]
+    os.kill(int(worker), signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "ended by signal 9" in err.splitlines()[-1]
+    assert "--resume" in err.splitlines()[-1]

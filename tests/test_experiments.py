@@ -46,6 +46,9 @@ class TestConfig:
         for size, clients, expected in ((0.1, 100, 10), (0.2, 371, 75), (7, 100, 7)):
             config = dataclasses.replace(CONFIG, clients_per_round=size)
             assert config.cohort_size(clients) == expected
+        for percent in range(1, 100):  # 0.07 * 100 is 7.000000000000001.
+            config = dataclasses.replace(CONFIG, clients_per_round=percent / 100)
+            assert config.cohort_size(100) == percent
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -55,6 +58,10 @@ class TestConfig:
             ({"learning_rate": 0.0}, "--learning_rate"),
             ({"learning_rate": float("nan")}, "--learning_rate"),
             ({"clients_per_round": 1.5}, "--clients_per_round"),
+            ({"clients_per_round": float("inf")}, "--clients_per_round"),
+            ({"normalization": "range"}, "needs --criteria_ranges"),
+            ({"client_attributes": ("DS",)}, "cannot be called 'DS'"),
+            ({"client_attributes": ("round",)}, "cannot be called 'round'"),
             ({"cohort_seed": -1}, "--cohort_seed"),
             ({"priority": ("DS", "DS")}, "--priority.*twice"),
             ({"priority": ()}, "--priority.*empty"),
@@ -110,10 +117,32 @@ class TestRows:
         assert found["DS"]["total_variation"] == pytest.approx(expected, rel=1e-6)
 
     def test_the_cohorts_weights_sum_to_one(self):
-        found = rows.cohort_rows(1, CONFIG, ["a", "b", "c"], [2, 0, 1], self.raw)
+        found = rows.cohort_rows(
+            1, CONFIG, ["a", "b", "c"], [2, 0, 1], self.raw, np.zeros(3, bool)
+        )
         assert [row["client"] for row in found] == ["c", "a", "b"]
         assert sum(row["weight"] for row in found) == pytest.approx(1)
         assert found[1]["LD"] == 3
+
+    def test_a_client_left_out_keeps_its_criteria_and_has_no_weight(self):
+        found = rows.cohort_rows(
+            1, CONFIG, ["a", "b", "c"], [0, 1, 2], self.raw, np.array([0, 1, 0], bool)
+        )
+        assert [row["weight"] for row in found] == [0.5, 0, 0.5]
+        assert [row["excluded"] for row in found] == [0, 1, 0]
+        assert found[1]["LD"] == 3
+
+    def test_the_ordering_in_force_is_always_recorded(self):
+        config = dataclasses.replace(CONFIG, priority=("LD", "DS"))
+        found = rows.weight_rows(1, config, self.raw)
+        assert [row["ordering"] for row in found if row["in_force"]] == ["LD,DS"]
+        many = dataclasses.replace(
+            CONFIG,
+            criteria=("DS", "LD", "MD", "a", "b", "c"),
+            client_attributes=("a", "b", "c"),
+            priority=("c", "DS"),
+        )
+        assert len(rows.recorded_orderings(many)) == 7
 
 
 class TestRunFolder:

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -38,11 +39,11 @@ def run_of(folder):
     return pathlib.Path(folder) / "LD-DS-MD"
 
 
-def last_model(folder):
+def last_model(folder, rounds=ROUNDS):
     """The last checkpoint's values, read without the package."""
     import tensorflow as tf
 
-    path = run_of(folder) / "checkpoints" / f"round_{ROUNDS}"
+    path = run_of(folder) / "checkpoints" / f"round_{rounds}"
     values = tf.nest.flatten(tf.saved_model.load(str(path))())
     return [np.asarray(v) for v in values]
 
@@ -66,7 +67,7 @@ def whole(tmp_path_factory):
     return folder
 
 
-def start_and_kill(folder, kill_after_round, *more):
+def start_and_kill(folder, kill_after_round, delay, *more):
     process = subprocess.Popen(
         command(folder, *more),
         stdout=subprocess.DEVNULL,
@@ -80,6 +81,7 @@ def start_and_kill(folder, kill_after_round, *more):
     ):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)
+    time.sleep(delay)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
 
@@ -87,8 +89,12 @@ def start_and_kill(folder, kill_after_round, *more):
 def test_killed_at_three_rounds_and_resumed_it_is_the_same_run(whole, tmp_path):
     """SIGKILL wherever it falls: between two files, in a checkpoint, in training."""
     folder = tmp_path / "out"
-    for number, more in ((1, []), (2, ["--resume"]), (4, ["--resume"])):
-        start_and_kill(folder, number, *more)
+    seed = int(time.time())
+    print("kills drawn with the seed", seed)
+    generator = random.Random(seed)
+    for number, round_num in enumerate(sorted(generator.sample(range(1, ROUNDS), 3))):
+        delay = generator.uniform(0, 1)
+        start_and_kill(folder, round_num, delay, *(["--resume"] if number else []))
     done = run(folder, "--resume")
     assert done.returncode == 0, done.stderr
     assert_same_run(folder, whole)
@@ -107,6 +113,8 @@ def test_full_batches_are_deterministic_too(tmp_path):
     for record in RECORDS:
         a, b = (run_of(tmp_path / name) / record for name in ("a", "b"))
         assert a.read_bytes() == b.read_bytes()
+    for a, b in zip(last_model(tmp_path / "a", 2), last_model(tmp_path / "b", 2)):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_the_number_of_shards_changes_rounding_only(whole, tmp_path):
@@ -128,17 +136,21 @@ def copy(whole, tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("damage", ["corrupt", "empty"])
+@pytest.mark.parametrize("damage", ["corrupt", "empty", "truncated"])
 def test_a_broken_last_checkpoint_falls_back_to_the_one_before(whole, copy, damage):
     last = run_of(copy) / "checkpoints" / f"round_{ROUNDS}"
     if damage == "corrupt":
         (last / "saved_model.pb").write_bytes(b"not a model")
+    elif damage == "truncated":
+        (data,) = (last / "variables").glob("*.data-*")
+        data.write_bytes(data.read_bytes()[: data.stat().st_size // 2])
     else:
         shutil.rmtree(last)
         last.mkdir()
     done = run(copy, "--resume")
     assert done.returncode == 0, done.stderr
     assert f"round_{ROUNDS} is broken" in done.stderr
+    assert (last.parent / f"broken_round_{ROUNDS}").exists()
     assert_same_run(copy, whole)
 
 
@@ -150,6 +162,26 @@ def test_a_row_cut_off_in_the_middle_is_written_again(whole, copy):
     done = run(copy, "--resume")
     assert done.returncode == 0, done.stderr
     assert_same_run(copy, whole)
+
+
+def test_a_row_lost_after_its_checkpoint_is_noticed(whole, copy):
+    """The checkpoint is whole and the record is not: the one before is used."""
+    path = run_of(copy) / "clients.csv"
+    path.write_bytes(path.read_bytes()[:-5])
+    done = run(copy, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "the record lacks rows" in done.stderr
+    assert_same_run(copy, whole)
+
+
+def test_without_any_usable_checkpoint_the_record_is_kept(whole, copy):
+    before = {name: (run_of(copy) / name).read_bytes() for name in RECORDS}
+    for path in (run_of(copy) / "checkpoints").glob("round_*/saved_model.pb"):
+        path.write_bytes(b"")
+    done = run(copy, "--resume")
+    assert done.returncode == 2
+    assert "none of the checkpoints" in done.stderr.splitlines()[-1]
+    assert {n: (run_of(copy) / n).read_bytes() for n in RECORDS} == before
 
 
 def test_a_finished_run_is_reported_again_and_not_touched(whole, tmp_path):
@@ -164,11 +196,14 @@ def test_a_finished_run_is_reported_again_and_not_touched(whole, tmp_path):
 
 
 def test_another_runs_folder_is_refused_with_the_flags_that_differ(whole):
-    done = run(whole, "--resume", "--learning_rate=0.2", "--cohort_seed=5")
+    done = run(
+        whole, "--resume", "--learning_rate=0.2", "--cohort_seed=5", "--priority=DS"
+    )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "learning_rate: 0.1 there, 0.2 here" in done.stderr
     assert "cohort_seed: 0 there, 5 here" in done.stderr
+    assert "orderings: ['LD,DS,MD'] there, ['LD,DS,MD', 'DS'] here" in done.stderr
     assert "batch_size" not in done.stderr
 
 
@@ -181,6 +216,13 @@ def test_resume_needs_the_folder():
     )
     assert done.returncode == 2
     assert "--output_dir" in done.stderr
+
+
+def test_there_must_be_a_run_to_resume(tmp_path):
+    done = run(tmp_path / "nothing", "--resume")
+    assert done.returncode == 2
+    assert "there is no run in" in done.stderr
+    assert not (tmp_path / "nothing").exists()
 
 
 def test_two_runs_into_one_folder_the_second_refuses(tmp_path):

@@ -243,21 +243,26 @@ import os; os.killpg(0, 9)  # This backend's own worker outlives the process.
 
 class TestPrivacy:
     def test_the_bound_of_one_clients_contribution_by_hand(self):
-        """B = 3 sums of updates of norm 2, 3 monomials, 3 criteria: sqrt(18)."""
+        """B = 3 sums of updates of norm 2; 3 monomials and 3 criteria."""
         basis = scores.Basis.of(3, [scores.prioritized((0, 1, 2))])
         normalization = scores.Normalization("range", ((0, 1),) * 3)
-        bound = GaussianSums(1.0).sensitivity(basis, normalization, 2.0)
-        assert bound == pytest.approx(18**0.5)
+        bounds = GaussianSums(1.0).bounds(basis, normalization, 2.0)
+        assert bounds == pytest.approx((12**0.5, 6**0.5))
+        models, scalars = GaussianSums(0.5).factories(basis, normalization, 2.0)
+        # Two mechanisms of sqrt(2) z each are one of z.
+        assert models.stddev == pytest.approx(0.5 * 24**0.5)
+        assert scalars.stddev == pytest.approx(0.5 * 12**0.5)
 
     def test_the_noise_has_the_stated_spread_and_the_seed_fixes_it(self, runtime):
         import tensorflow_federated as tff
 
-        privacy = GaussianSums(0.5, seed=3)
+        from tff_pmc.aggregation.privacy import GaussianSumFactory
+
         value_type = tff.TensorType(np.float32, [20000])
         values = [np.zeros(20000, np.float32)] * 2
 
-        def noise(stream, rounds=1):
-            process = privacy.factory(4.0, stream).create(value_type)
+        def noise(stream, rounds=1, seed=3):
+            process = GaussianSumFactory(2.0, seed, stream).create(value_type)
             state = process.initialize()
             for _ in range(rounds):
                 output = process.next(state, values)
@@ -268,6 +273,9 @@ class TestPrivacy:
         assert first.std() == pytest.approx(2.0, rel=0.03)
         assert abs(first.mean()) < 0.06
         np.testing.assert_array_equal(first, noise(0))
+        unseeded = noise(0, seed=None), noise(0, seed=None)
+        assert unseeded[0].std() == pytest.approx(2.0, rel=0.03)
+        assert abs(np.corrcoef(*unseeded)[0, 1]) < 0.05
         for other in (noise(1), noise(0, rounds=2)):
             assert abs(np.corrcoef(first, other)[0, 1]) < 0.05
 
@@ -313,7 +321,7 @@ class TestPrivacy:
                     "clip_norm": 1.0,
                     "report_num_clients": 6,
                 },
-                "report_num_clients exclude",
+                "report_num_clients shows",
             ),
         ],
     )
@@ -326,16 +334,50 @@ class TestPrivacy:
                 **options,
             )
 
-    def test_tffs_own_private_sum_is_refused_by_name(self, toy_model):
+    @pytest.mark.parametrize("wrapped", [False, True])
+    def test_tffs_own_private_sum_is_refused_by_name(self, toy_model, wrapped):
         import tensorflow_federated as tff
 
-        factory = tff.aggregators.DifferentiallyPrivateFactory.gaussian_fixed(
-            noise_multiplier=1.0, clients_per_round=10, clip=1.0
-        )
+        if wrapped:
+            factory = tff.learning.dp_aggregator(0.1, 10)
+        else:
+            factory = tff.aggregators.DifferentiallyPrivateFactory.gaussian_fixed(
+                noise_multiplier=1.0, clients_per_round=10, clip=1.0
+            )
         with pytest.raises(ValueError, match="DifferentiallyPrivateFactory"):
             processes.build_prioritized_fed_avg(
                 toy_model, client_optimizer_fn=sgd(), model_sum_factory=factory
             )
+        with pytest.raises(ValueError, match="DifferentiallyPrivateFactory"):
+            create(PrioritizedMeanFactory(("DS",), (0,), model_sum_factory=factory))
+
+    def test_a_mean_is_no_sum(self):
+        import tensorflow_federated as tff
+
+        factory = tff.aggregators.UnweightedMeanFactory()
+        with pytest.raises(ValueError, match="UnweightedMeanFactory"):
+            create(PrioritizedMeanFactory(("DS",), (0,), scalar_sum_factory=factory))
+
+
+def test_a_huge_finite_update_is_clipped_and_not_nan(runtime):
+    """(1e20, 0) has an infinite float32 norm; clipped to 1 it is (1, 0)."""
+    process = create(PrioritizedMeanFactory(("DS",), ("DS",), clip_norm=1.0))
+    output = process.next(
+        process.initialize(),
+        [np.array([1e20, 0], np.float32), np.array([0, 0.5], np.float32)],
+        [np.array([1], np.float32), np.array([1], np.float32)],
+    )
+    np.testing.assert_allclose(output.result, [0.5, 0.25], rtol=1e-5)
+
+
+def test_a_product_that_overflows_leaves_the_client_out(runtime):
+    process = create(PrioritizedMeanFactory(("DS",), ("DS",)))
+    output = process.next(
+        process.initialize(),
+        [np.array([1e30, 0], np.float32), np.array([0, 3], np.float32)],
+        [np.array([1e20], np.float32), np.array([1], np.float32)],
+    )
+    np.testing.assert_allclose(output.result, [0, 3])
 
 
 class TestDeployment:
@@ -358,6 +400,30 @@ class TestDeployment:
         # four counts: nothing has an axis that grows with the clients.
         shapes = [tuple(t.shape) for t in flat_tensors(update)]
         assert sorted(shapes) == sorted(3 * [(16, 3), (3,)] + [(3,), (3,)] + 4 * [()])
+
+    def test_with_secure_sums_the_count_alone_is_in_the_clear(self, toy_model):
+        import tensorflow_federated as tff
+
+        secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
+        process = processes.build_prioritized_fed_avg(
+            toy_model,
+            client_optimizer_fn=sgd(),
+            model_sum_factory=secure,
+            scalar_sum_factory=secure,
+        )
+        form = tff.backends.mapreduce.get_map_reduce_form_for_computation(process.next)
+        clear, *secret = form.work.type_signature.result
+        assert [tuple(t.shape) for t in flat_tensors(clear)] == [()]
+        hidden = [tuple(t.shape) for part in secret for t in flat_tensors(part)]
+        assert (16, 3) in hidden
+        for options in ({"normalization": "max"}, {"report_num_clients": 6}):
+            with pytest.raises(ValueError, match="scalar_sum_factory"):
+                processes.build_prioritized_fed_avg(
+                    toy_model,
+                    client_optimizer_fn=sgd(),
+                    scalar_sum_factory=secure,
+                    **options,
+                )
 
     def test_it_compiles_to_distribute_aggregate_form(self, toy_model):
         import tensorflow_federated as tff

@@ -82,7 +82,6 @@ class Runtime:
         self._previous_context: Any = None
         self.private = False
         self.context: Any = None
-        self._channel: grpc.Channel | None = None
         host = os.path.join(os.path.dirname(__file__), "_worker_host.py")
         self._host = subprocess.Popen(
             [sys.executable, "-I", "-S", host, self._folder, str(int(private))]
@@ -99,13 +98,7 @@ class Runtime:
             message = f"the TFF worker did not start: {self._last_words()}"
             self.close()
             raise WorkerStartError(message)
-        self._channel = grpc.insecure_channel(self.target, _CHANNEL_OPTIONS)
-        try:
-            grpc.channel_ready_future(self._channel).result(_START_SECONDS)
-        except grpc.FutureTimeoutError as error:
-            self.close()
-            raise WorkerStartError("the TFF worker does not answer") from error
-        self.context = _WorkerContext(self, self._channel)
+        self.context = _WorkerContext(self)
         self.async_context = self.context.inner
 
     def _listen(self) -> None:
@@ -179,8 +172,6 @@ class Runtime:
             if tff.framework.get_context_stack().current is self.context:
                 tff.framework.set_default_context(self._previous_context)
             self.context.stop()
-        if self._channel is not None:
-            self._channel.close()
         self._host.stdin.close()
         try:
             self._host.wait(5)
@@ -199,8 +190,9 @@ class Runtime:
 class _WorkerContext(tff.framework.SyncContext):
     """Runs computations on a `Runtime`'s worker, and notices when it is gone."""
 
-    def __init__(self, runtime: Runtime, channel: grpc.Channel) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        channel = grpc.insecure_channel(runtime.target, _CHANNEL_OPTIONS)
         stub = tff.framework.RemoteExecutorGrpcStub(channel)
 
         def executor(cardinalities):

@@ -171,6 +171,8 @@ def check_is_sum(name: str, factory: Optional[SumFactory]) -> None:
             "not a plain sum of what the placements send. For differential privacy "
             "use privacy=GaussianSums(...), with declared ranges and clip_norm"
         )
-    for inner in vars(factory).values():
+    # TFF's wrappers hold what they wrap as an attribute or in a closure.
+    cells = getattr(type(factory).create, "__closure__", None) or ()
+    for inner in [*vars(factory).values(), *(cell.cell_contents for cell in cells)]:
         if isinstance(inner, tff.aggregators.UnweightedAggregationFactory):
             check_is_sum(name, inner)

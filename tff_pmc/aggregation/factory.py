@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Optional, Union
 
@@ -9,7 +10,13 @@ import numpy as np
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.basis_sums import SumFactory, build_basis_aggregation
-from tff_pmc.clients.contribution import add_client, no_clients, shard_output, weigh
+from tff_pmc.clients.contribution import (
+    add_client,
+    check_not_negative,
+    no_clients,
+    shard_output,
+    weigh,
+)
 from tff_pmc.scores import SUM, Basis, Normalization, PolynomialScore, prioritized
 
 
@@ -51,8 +58,14 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
             scalar_sum_factory: sums criteria and monomials; plain by default.
 
         Raises:
-            ValueError: the ordering does not fit the criteria.
+            ValueError: the ordering does not fit the criteria, one is named twice,
+                or `clip_norm` is out of range.
         """
+        if len(set(criteria)) != len(criteria):
+            raise ValueError(f"a criterion is named twice: {', '.join(criteria)}")
+        if clip_norm is not None and not 0 < clip_norm < math.inf:
+            raise ValueError(f"clip_norm must be finite and above 0, got {clip_norm}")
+        self._criteria = tuple(criteria)
         self._score = (
             priority
             if isinstance(priority, PolynomialScore)
@@ -98,6 +111,8 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
 
         @tff.tensorflow.computation(value_type, weight_type)
         def weigh_client(update, raw):
+            if self._normalization.method != "range":
+                raw = check_not_negative(", ".join(self._criteria), raw)
             part = weigh(self._basis, self._normalization, self._clip_norm, raw, update)
             sums = add_client(no_clients(self._basis, update), part, 0, 0.0)
             result, _ = shard_output(sums, self._normalization)

@@ -3,9 +3,10 @@
 A client's whole contribution to a round is its weighted updates (B of them), its
 monomials (B) and its criteria (m). With declared ranges every normalized
 criterion, and so every monomial, lies in [0, 1], and with clipping every update
-has at most the norm C; then the contribution's L2 norm is at most
-`sqrt(B C^2 + B + m)` whatever the client's data. The papers' normalization gives
-no such bound, because a client's weight depends on the others'.
+has at most the norm C; then the weighted updates' L2 norm is at most `C sqrt(B)`
+and the scalars' at most `sqrt(B + m)`, whatever the client's data. The papers'
+normalization gives no such bound, because a client's weight depends on the
+others'.
 """
 
 from __future__ import annotations
@@ -26,16 +27,20 @@ from tff_pmc.scores import Basis, Normalization
 class GaussianSums:
     """The Gaussian mechanism on everything a round releases.
 
-    Noise of the standard deviation `noise_multiplier * sensitivity` is added to
-    every sum at the server (a trusted aggregator). With the cohort drawn at
-    random, the round is a sampled Gaussian mechanism with this noise multiplier
-    under adding or removing one client; `dp_accounting` turns noise multiplier,
-    sampling rate and rounds into (epsilon, delta).
+    Updates and scalars get noise of their own, each of the standard deviation
+    `sqrt(2) * noise_multiplier * bound` with its own bound, at the server (a
+    trusted aggregator); together they are one Gaussian mechanism with this noise
+    multiplier. What it protects is one client's data in one round, against
+    replacing its contribution by zero: the number of clients is released exactly.
+    Rounds compose; `dp_accounting` does the sum. Its amplification by sampling
+    applies only where cohorts are Poisson-sampled and kept secret, which the
+    cohorts of `tff_pmc.experiments` (fixed size, from a recorded seed) are not.
 
     Attributes:
         noise_multiplier: standard deviation over sensitivity.
-        seed: of the noise, for reproducible experiments. None draws one that
-            nobody knows, which is what protects clients.
+        seed: of the noise, for reproducible experiments; it stands in the state,
+            and whoever knows it can take the noise off. None draws new noise from
+            the system in every round and keeps nothing: what protects clients.
     """
 
     noise_multiplier: float
@@ -47,13 +52,13 @@ class GaussianSums:
                 f"noise_multiplier must be above 0, got {self.noise_multiplier}"
             )
 
-    def sensitivity(
+    def bounds(
         self, basis: Basis, normalization: Normalization, clip_norm: Optional[float]
-    ) -> float:
-        """The L2 bound of one client's contribution, `sqrt(B C^2 + B + m)`.
+    ) -> tuple[float, float]:
+        """L2 bounds of one client's updates, `C sqrt(B)`, and scalars, `sqrt(B + m)`.
 
         Raises:
-            ValueError: there is no such bound; the message says what is missing.
+            ValueError: there are no such bounds; the message says what is missing.
         """
         if normalization.method != "range":
             raise ValueError(
@@ -67,13 +72,23 @@ class GaussianSums:
                 "has no bound"
             )
         size = len(basis)
-        return math.sqrt(size * clip_norm**2 + size + basis.num_criteria)
+        return clip_norm * math.sqrt(size), math.sqrt(size + basis.num_criteria)
 
-    def factory(self, sensitivity: float, stream: int) -> GaussianSumFactory:
-        """A factory of noisy sums; `stream` separates their noise."""
-        return GaussianSumFactory(
-            self.noise_multiplier * sensitivity, self.seed, stream
+    def factories(
+        self, basis: Basis, normalization: Normalization, clip_norm: Optional[float]
+    ) -> tuple[GaussianSumFactory, GaussianSumFactory]:
+        """The factories of the noisy sums of updates and of scalars.
+
+        Raises:
+            ValueError: see `bounds`.
+        """
+        models, scalars = (
+            GaussianSumFactory(
+                math.sqrt(2) * self.noise_multiplier * bound, self.seed, stream
+            )
+            for stream, bound in enumerate(self.bounds(basis, normalization, clip_norm))
         )
+        return models, scalars
 
 
 class GaussianSumFactory(tff.aggregators.UnweightedAggregationFactory):
@@ -81,33 +96,34 @@ class GaussianSumFactory(tff.aggregators.UnweightedAggregationFactory):
 
     def __init__(self, stddev: float, seed: Optional[int], stream: int = 0) -> None:
         """Takes the noise's standard deviation, its seed and its stream."""
-        self._stddev, self._seed, self._stream = stddev, seed, stream
+        self.stddev, self._seed, self._stream = stddev, seed, stream
 
     def create(self, value_type: tff.Type) -> tff.templates.AggregationProcess:
-        """Creates the aggregation; its state is the noise's seed and round."""
+        """Creates the aggregation; its state is the noise's seed and round.
+
+        Without a seed the state is (0, round), and the noise comes from TensorFlow's
+        generator, seeded anew by the system in every call.
+        """
         state_type = tff.TensorType(np.int64, [2])
 
         @tff.tensorflow.computation
         def first_state():
-            if self._seed is not None:
-                seed = tf.constant(self._seed * 2 + self._stream, tf.int64)
-            else:
-                seed = tf.random.uniform([], maxval=2**62, dtype=tf.int64)
-            return tf.stack([seed, tf.constant(0, tf.int64)])
+            seed = 0 if self._seed is None else self._seed * 2 + self._stream
+            return tf.constant([seed, 0], tf.int64)
 
         @tff.tensorflow.computation(state_type, value_type)
         def add_noise(state, sums):
-            flat = tf.nest.flatten(sums)
-            noisy = [
-                value
-                + tf.random.stateless_normal(
-                    tf.shape(value),
-                    tf.random.experimental.stateless_fold_in(state, place),
-                    stddev=self._stddev,
-                    dtype=value.dtype,
+            def noise(place, value):
+                shape = tf.shape(value)
+                if self._seed is None:
+                    return tf.random.normal(shape, 0.0, self.stddev, value.dtype)
+                key = tf.random.experimental.stateless_fold_in(state, place)
+                return tf.random.stateless_normal(
+                    shape, key, 0.0, self.stddev, value.dtype
                 )
-                for place, value in enumerate(flat)
-            ]
+
+            flat = tf.nest.flatten(sums)
+            noisy = [value + noise(place, value) for place, value in enumerate(flat)]
             return state + [0, 1], tf.nest.pack_sequence_as(sums, noisy)
 
         @tff.federated_computation

@@ -32,10 +32,10 @@ class Rule:
 
 
 class Part(NamedTuple):
-    """One client's part of the sums; all zero when it is left out.
+    """One client's part of the sums; all but `raw` zero when it is left out.
 
     Attributes:
-        raw: raw criteria, float32 [m].
+        raw: raw criteria as measured, float32 [m].
         criteria: the same, after a normalization that the client applies.
         monomials: `r_S` for each summed monomial, float32 [B].
         update: received minus trained weights, a `ModelWeights`: TFF's sign, in
@@ -95,7 +95,7 @@ def weigh(
         return tf.where(included, value, tf.zeros_like(value))
 
     return Part(
-        keep(raw),
+        raw,
         keep(values),
         keep(monomials),
         tf.nest.map_structure(keep, update),
@@ -113,15 +113,21 @@ def raw_value(
             f"the criterion {criterion.code} must give one number per client, but "
             f"gives a tensor of the shape {value.shape}"
         )
-    if not checked:
-        return tf.reshape(value, [])
-    message = f"the criterion {criterion.code} gave a negative value"
-    # NaN passes: such a client is left out, not refused. (Spelled out, because
-    # TensorFlow's optimizer rewrites `not (value < 0)` to `value >= 0`.)
-    allowed = tf.logical_or(value >= 0, tf.math.is_nan(value))
-    check = tf.debugging.Assert(allowed, [message, value])
-    with tf.control_dependencies([check]):
-        return tf.reshape(tf.identity(value), [])
+    value = tf.reshape(value, [])
+    return check_not_negative(criterion.code, value) if checked else value
+
+
+def check_not_negative(code: str, value: tf.Tensor) -> tf.Tensor:
+    """The same value; in the graph, an error that names the criterion if it is below 0.
+
+    NaN passes: such a client is left out, not refused.
+    """
+    # Spelled out, because TensorFlow's optimizer rewrites `not (value < 0)` to
+    # `value >= 0`.
+    allowed = tf.reduce_all(tf.logical_or(value >= 0, tf.math.is_nan(value)))
+    message = f"the criterion {code} gave a negative value"
+    with tf.control_dependencies([tf.debugging.Assert(allowed, [message, value])]):
+        return tf.identity(value)
 
 
 def _floats(update: Any) -> list[tf.Tensor]:
@@ -152,8 +158,8 @@ class ShardSums(NamedTuple):
         monomials: `sum_k r_S[k]`, float32 [B].
         clients: clients trained, int32.
         excluded: of these, those left out.
-        examples: training examples of the clients, int32.
-        loss: sum of the examples' losses over the last epoch.
+        examples: training examples of the clients not left out, int32.
+        loss: sum of these examples' losses over the last epoch.
     """
 
     models: tuple
@@ -203,7 +209,7 @@ def add_client(
         sums.monomials + part.monomials,
         sums.clients + 1,
         sums.excluded + tf.cast(tf.logical_not(part.included), tf.int32),
-        sums.examples + examples,
+        sums.examples + tf.where(part.included, examples, 0),
         sums.loss + tf.where(part.included, loss, 0.0),
     )
 

@@ -155,11 +155,15 @@ def build_dataset_client_work(
 
 def _join(pairs: tf.data.Dataset) -> tuple[Any, Any]:
     """All batches as one; none as an empty one."""
-    whole = pairs.unbatch().batch(2**31 - 1)
     empty = tf.nest.map_structure(
-        lambda spec: tf.zeros([0, *spec.shape[1:]], spec.dtype), whole.element_spec
+        lambda spec: tf.zeros([0, *spec.shape[1:]], spec.dtype), pairs.element_spec
     )
-    return whole.reduce(empty, lambda _, *batch: _unstar(batch))
+    return pairs.reduce(
+        empty,
+        lambda joined, batch: tf.nest.map_structure(
+            lambda a, b: tf.concat([a, b], 0), joined, batch
+        ),
+    )
 
 
 def _first_attributes(dataset: tf.data.Dataset, names: Sequence[str]) -> Any:

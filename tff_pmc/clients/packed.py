@@ -24,6 +24,7 @@ def train_locally(
     model: tff.learning.models.FunctionalModel,
     optimizer: tff.learning.optimizers.Optimizer,
     weights: Any,
+    non_trainable: Any,
     x: tf.Tensor,
     y: tf.Tensor,
     *,
@@ -37,6 +38,7 @@ def train_locally(
         model: gives the forward pass and the loss.
         optimizer: the client's optimizer; its state starts anew.
         weights: the received trainable weights, a tuple of tensors.
+        non_trainable: the others, which a functional model does not change.
         x: inputs `[n, ...]`.
         y: labels `[n]`.
         local_epochs: passes over the examples, E.
@@ -67,7 +69,7 @@ def train_locally(
                 batch_x, batch_y = tf.gather(x, batch), tf.gather(y, batch)
             with tf.GradientTape() as tape:
                 tape.watch(weights)
-                output = model.predict_on_batch((weights, ()), batch_x, True)
+                output = model.predict_on_batch((weights, non_trainable), batch_x, True)
                 loss = model.loss(output, batch_y)
             gradients = tape.gradient(loss, weights)
             state, weights = optimizer.next(state, weights, gradients)
@@ -103,7 +105,8 @@ def build_packed_client_work(
         client_attributes: names of the attributes that travel with a client.
         report_num_clients: for simulation only: the number of clients in the
             federation. The measurements then have `criteria_by_client`, float32
-            [clients, m], raw: it shows the server what it must not see in a
+            [clients, m], raw, and `excluded_by_client`, float32 [clients], 1 for a
+            client left out: they show the server what it must not see in a
             deployment.
         only_counts: see `contribution.shard_output`.
 
@@ -116,7 +119,7 @@ def build_packed_client_work(
     @tf.function
     def train_shard(state, received, shard):
         sums = contribution.no_clients(rule.basis, received)
-        by_client = tf.zeros([report_num_clients or 0, num_criteria])
+        by_client = tf.zeros([report_num_clients or 0, num_criteria + 1])
         round_seed = tf.stack([state["seed"], state["round"]])
         fold_in = tf.random.experimental.stateless_fold_in
         for element in iter(shard):
@@ -125,6 +128,7 @@ def build_packed_client_work(
                 model,
                 optimizer,
                 received.trainable,
+                received.non_trainable,
                 x,
                 y,
                 local_epochs=local_epochs,
@@ -137,14 +141,18 @@ def build_packed_client_work(
             )
             sums = contribution.add_client(sums, part, tf.shape(y)[0], loss)
             if report_num_clients is not None:
+                left_out = tf.cast(tf.logical_not(part.included), tf.float32)
                 by_client = tf.tensor_scatter_nd_add(
-                    by_client, [[element["client"]]], part.raw[tf.newaxis]
+                    by_client,
+                    [[element["client"]]],
+                    tf.concat([part.raw, [left_out]], 0)[tf.newaxis],
                 )
         result, measured = contribution.shard_output(
             sums, rule.normalization, only_counts=only_counts
         )
         if report_num_clients is not None:
-            measured["criteria_by_client"] = by_client
+            measured["criteria_by_client"] = by_client[:, :-1]
+            measured["excluded_by_client"] = by_client[:, -1]
         return result, measured
 
     return build_client_work(

@@ -134,9 +134,15 @@ def pack_client_data(
     for name in numbers if client_ids is None else client_ids:
         dataset = client_data.create_tf_dataset_for_client(name)
         pairs = dataset.map(lambda *element: _input_and_label(element))
-        whole = pairs.batch(2**31 - 1)
-        empty = [np.zeros([0, *s.shape[1:]], s.dtype.name) for s in whole.element_spec]
-        x, y = next(whole.as_numpy_iterator(), empty)
+        rows = list(pairs.as_numpy_iterator())
+        x, y = (
+            np.array([row[part] for row in rows], spec.dtype.as_numpy_dtype).reshape(
+                [len(rows), *spec.shape]
+            )
+            for part, spec in enumerate(pairs.element_spec)
+        )
+        if np.issubdtype(y.dtype, np.integer):
+            y = y.astype(np.int32)  # TFF's data sets mix int32 and int64.
         parts.append(_Client(numbers[name], x, y))
     return _pack(parts, num_shards, max_bytes, attributes or {})
 

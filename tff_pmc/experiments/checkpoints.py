@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
 import shutil
 from typing import Any, Optional
@@ -10,6 +11,8 @@ from typing import Any, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 from absl import logging
+
+from tff_pmc.experiments.config import ConfigError
 
 _PREFIX = "round_"
 _KEEP = 2  # The last one, and the one before it should the last be broken.
@@ -27,35 +30,57 @@ class Checkpoints:
 
     def save(self, state: Any, round_num: int) -> None:
         """Saves the state after a round."""
-        asyncio.run(self._manager.save(state, round_num))
+        _run(self._manager.save(state, round_num))
 
-    def load_last(self, template: Any) -> tuple[Optional[Any], int]:
+    def load_last(self, template: Any, at_most: int) -> tuple[Optional[Any], int]:
         """The last state that can be read, and the round it was saved after.
-
-        Broken ones (a run killed while it saved) are removed, with a warning:
-        they would count as saved otherwise.
 
         Args:
             template: a state of the same process, for the structure.
+            at_most: the last round whose rows are all in the record; states of
+                later rounds are set aside, and so are broken ones.
 
         Returns:
-            (state, round), or (None, 0) when there is none.
+            (state, round), or (None, 0) when there is none, or only that of the
+            first round and it is broken.
+
+        Raises:
+            ConfigError: there are states of later rounds and none can be used:
+                going on would start anew and throw the record away.
         """
-        versions = asyncio.run(self._manager.get_versions()) or []
-        for version in sorted(versions, reverse=True):
+        versions = sorted(_run(self._manager.get_versions()) or [], reverse=True)
+        for version in versions:
+            if version > at_most:
+                self._set_aside(version, "the record lacks rows of its round")
+                continue
             try:
-                state = asyncio.run(self._manager.load(version, template))
-                return _like(template, state), version
-            except (OSError, ValueError, KeyError, tf.errors.OpError) as error:
-                path = os.path.join(self._folder, f"{_PREFIX}{version}")
-                logging.warning(
-                    "The checkpoint %s is broken (%s) and is removed; the one before "
-                    "it is used.",
-                    path,
-                    " ".join(str(error).split())[:200],
+                return _like(template, _run(self._manager.load(version, template))), (
+                    version
                 )
-                shutil.rmtree(path, ignore_errors=True)
+            except Exception as error:  # TensorFlow raises whatever it stumbles on.
+                self._set_aside(version, " ".join(str(error).split())[:200])
+        if versions and versions[0] > 1:
+            raise ConfigError(
+                f"--resume: no checkpoint in {self._folder} can be used; they are kept "
+                "there as broken_*, and the record as it is: run into another folder"
+            )
         return None, 0
+
+    def _set_aside(self, version: int, reason: str) -> None:
+        """Renames a checkpoint, which would count as saved otherwise."""
+        name = f"{_PREFIX}{version}"
+        logging.warning(
+            "The checkpoint %s is broken: %s. It is not used.", name, reason
+        )
+        aside = os.path.join(self._folder, f"broken_{name}")
+        shutil.rmtree(aside, ignore_errors=True)
+        os.rename(os.path.join(self._folder, name), aside)
+
+
+def _run(coroutine: Any) -> Any:
+    """Runs a manager's coroutine, inside a notebook's running loop too."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 def _like(template: Any, state: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fractions
 import itertools
 import math
 from collections.abc import Sequence
@@ -13,6 +14,9 @@ from tff_pmc import models, scores
 
 TARGETS = (70, 80, 90, 95)
 """Target accuracies of PMC's MNIST tables, percent."""
+
+RESERVED = ("all", "round", "client", "weight", "excluded")
+"""What an attribute cannot be called: a flag's word, or a column of the record."""
 
 
 class ConfigError(ValueError):
@@ -92,13 +96,22 @@ class RunConfig:
         for name in ("partition_seed", "model_seed", "cohort_seed", "batch_seed"):
             _require(name, 0 <= getattr(self, name) < 2**31, "in [0, 2^31)", self)
         size = self.clients_per_round
-        whole_or_fraction = 0 < size < 1 or (size >= 1 and size == int(size))
+        whole_or_fraction = 0 < size < 1 or (1 <= size < math.inf and size % 1 == 0)
         _require(
             "clients_per_round",
             whole_or_fraction,
             "a number of clients, or a fraction between 0 and 1",
             self,
         )
+        if self.normalization == "range" and not self.criteria_ranges:
+            raise ConfigError("--normalization=range needs --criteria_ranges")
+        for name in self.client_attributes:
+            taken = {*criteria_lib.REGISTRY, *criteria_lib.ALIASES, *RESERVED}
+            if name in taken or not name.isidentifier():
+                raise ConfigError(
+                    f"--client_table: an attribute cannot be called {name!r}: it must "
+                    "be a word, and no criterion's code or column of the record"
+                )
         for flag, check in (
             ("criteria", self.resolve_criteria),
             ("priority", lambda: scores.prioritized(self.priority, self.criteria)),
@@ -145,7 +158,9 @@ class RunConfig:
             ConfigError: more are asked for than there are.
         """
         size = self.clients_per_round
-        count = math.ceil(size * num_clients) if size < 1 else int(size)
+        # As written in decimals: in floats 0.07 * 100 is above 7.
+        share = fractions.Fraction(repr(size))
+        count = math.ceil(share * num_clients) if size < 1 else int(size)
         if count > num_clients:
             raise ConfigError(
                 f"--clients_per_round={count}, but {self.dataset} has {num_clients} "
@@ -165,14 +180,14 @@ EXPERIMENTS: dict[str, RunConfig] = {
 the authors' published rates (`docs/fidelity.md`)."""
 
 
-def nine_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
+def all_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
     """The rows of PMC's tables: each criterion alone, then every ordering.
 
     Args:
         criteria: the codes, in the order of the columns.
 
     Returns:
-        m singles and, for m > 1, the m! orderings of all of them.
+        m singles and, for m > 1, the m! orderings of all of them: nine for m = 3.
     """
     singles: list[tuple[str, ...]] = [(code,) for code in criteria]
     if len(singles) == 1:
@@ -191,7 +206,7 @@ def parse_priorities(
     found: list[tuple[str, ...]] = []
     for value in values:
         if value == "all":
-            found += nine_orderings(criteria)
+            found += all_orderings(criteria)
         else:
             found.append(parse_codes("priority", value, attributes))
     for order in found:
@@ -214,7 +229,7 @@ def parse_codes(
         ConfigError: a code is unknown.
     """
     try:
-        codes = [code.strip() for code in value.split(",") if code]
+        codes = [code.strip() for code in value.split(",")]
         return tuple(
             code if code in attributes else criteria_lib.canonical(code)
             for code in codes

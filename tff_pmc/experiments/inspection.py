@@ -19,7 +19,11 @@ NUM_COHORTS = 3
 
 
 def inspect(
-    config: RunConfig, data: leaf_data.FederatedDataset, *, private: bool = True
+    config: RunConfig,
+    orders: Sequence[tuple[str, ...]],
+    data: leaf_data.FederatedDataset,
+    *,
+    private: bool = True,
 ) -> str:
     """Describes a federation and the weights of each ordering on first cohorts.
 
@@ -29,6 +33,8 @@ def inspect(
 
     Args:
         config: the settings.
+        orders: orderings to show beside the usual ones; distances are measured
+            from the first.
         data: the federation.
         private: see `runtime.Runtime`.
 
@@ -45,7 +51,7 @@ def inspect(
     weights = pd.DataFrame(
         row
         for number, raw in enumerate(measured, 1)
-        for row in rows.weight_rows(number, config, raw)
+        for row in rows.weight_rows(number, config, raw, orders)
     )
     means = weights.groupby("ordering", sort=False).mean(numeric_only=True)
     lines = [data.describe(), ""]

@@ -107,7 +107,7 @@ def _train(
     sizes = np.asarray(data.test_examples.sizes, np.int64)
     checkpoints = Checkpoints(os.path.join(folder.path, "checkpoints"))
     state = process.initialize()
-    last_state, done = checkpoints.load_last(state)
+    last_state, done = checkpoints.load_last(state, folder.complete_rounds())
     state = state if last_state is None else last_state
     folder.cut_after(done)
     progress = tqdm(
@@ -131,16 +131,20 @@ def _train(
         trained = time.perf_counter()
         correct = evaluate(process.get_model_weights(state), test)
         tested = time.perf_counter()
-        raw = metrics["client_work"]["train"]["criteria_by_client"][chosen].astype(
-            float
-        )
+        train = metrics["client_work"]["train"]
+        raw = np.asarray(train["criteria_by_client"], float)[chosen]
+        excluded = np.asarray(train["excluded_by_client"])[chosen] > 0
         correct = np.asarray(correct, np.int64)
         row = rows.round_row(round_num, correct, sizes, metrics)
         names = data.client_ids
         folder.release_round(row)
         folder.append("clients", rows.client_rows(round_num, names, correct, sizes))
-        folder.append("cohort", rows.cohort_rows(round_num, config, names, chosen, raw))
-        folder.append("weights", rows.weight_rows(round_num, config, raw))
+        folder.append(
+            "cohort",
+            rows.cohort_rows(round_num, config, names, chosen, raw, excluded),
+        )
+        counted = rows.without(raw, excluded)
+        folder.append("weights", rows.weight_rows(round_num, config, counted))
         folder.append(
             "groups",
             rows.group_rows(round_num, data.client_table.values, correct, sizes),

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tff_pmc import scores
-from tff_pmc.experiments.config import RunConfig, nine_orderings
+from tff_pmc.experiments.config import RunConfig, all_orderings
 
 PERCENTILES = (10, 50, 90)
 
@@ -51,8 +51,13 @@ def round_row(
     }
 
 
-def client_rows(round_num, client_ids, correct, sizes) -> list[dict[str, Any]]:
-    """The rows of `clients.csv`: each client's local test result."""
+def client_rows(
+    round_num: int,
+    client_ids: Sequence[str],
+    correct: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.int64],
+) -> list[dict[str, Any]]:
+    """The rows of `clients.csv`: each client's local test result, [K]."""
     return [
         {"round": round_num, "client": name, "correct": int(hits), "examples": int(n)}
         for name, hits, n in zip(client_ids, correct, sizes)
@@ -65,22 +70,34 @@ def cohort_rows(
     client_ids: Sequence[str],
     cohort: Sequence[int],
     raw: npt.NDArray[np.float64],
+    excluded: npt.NDArray[np.bool_],
 ) -> list[dict[str, Any]]:
-    """The rows of `cohort.csv`: raw criteria and weights, [clients, m]."""
-    weights = _weights(config, config.priority, raw)
+    """The rows of `cohort.csv`: raw criteria [clients, m], left out or not, weights."""
+    weights = _weights(config, config.priority, without(raw, excluded))
     return [
         {
             "round": round_num,
             "client": client_ids[k],
             **{code: _digits(value) for code, value in zip(config.criteria, values)},
+            "excluded": int(left_out),
             "weight": _digits(weight),
         }
-        for k, values, weight in zip(cohort, raw, weights)
+        for k, values, left_out, weight in zip(cohort, raw, excluded, weights)
     ]
 
 
+def without(
+    raw: npt.NDArray[np.float64], excluded: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.float64]:
+    """Criteria in which clients that were left out have no weight."""
+    return np.where(excluded[:, np.newaxis], np.nan, raw)
+
+
 def weight_rows(
-    round_num: int, config: RunConfig, raw: npt.NDArray[np.float64]
+    round_num: int,
+    config: RunConfig,
+    raw: npt.NDArray[np.float64],
+    others: Sequence[tuple[str, ...]] = (),
 ) -> list[dict[str, Any]]:
     """The rows of `weights.csv`: could another ordering have mattered?
 
@@ -90,7 +107,7 @@ def weight_rows(
     """
     in_force = _weights(config, config.priority, raw)
     rows = []
-    for order in nine_orderings(config.criteria):
+    for order in dict.fromkeys([*recorded_orderings(config), *others]):
         weights = _weights(config, order, raw)
         rows.append(
             {
@@ -105,6 +122,17 @@ def weight_rows(
             }
         )
     return rows
+
+
+def recorded_orderings(config: RunConfig) -> list[tuple[str, ...]]:
+    """The orderings whose weights are recorded, the one in force among them.
+
+    With more than four criteria their orderings are too many to write in every
+    round: then the single ones, and the one in force.
+    """
+    few = len(config.criteria) <= 4
+    orders = all_orderings(config.criteria)[: None if few else len(config.criteria)]
+    return orders if config.priority in orders else [*orders, config.priority]
 
 
 def group_rows(

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import concurrent.futures
 import csv
 import datetime
 import fcntl
@@ -28,12 +29,15 @@ from collections.abc import Iterable, Mapping
 from importlib import metadata
 from typing import Any, Optional
 
+from absl import logging
+
 import tff_pmc
 from tff_pmc._lazy import tff
 from tff_pmc.experiments.config import ConfigError
 
 _PACKAGES = ("tensorflow-federated", "tensorflow-cpu", "tensorflow", "numpy")
 _LOCK = ".lock"
+RECORDS = ("rounds", "clients", "cohort", "weights")
 IDENTITY = ("settings", "data")
 """What of `run.json` decides the numbers: a resumed run must have the same."""
 
@@ -64,15 +68,21 @@ class RunFolder:
         if before is None:
             make_empty_folder(path)
         else:
-            _check_same(path, before, description)
+            check_same(path, before, description)
         self._lock = take_lock(path)
         self.status = None if before is None else before["status"]
+        if before is not None and before["versions"] != versions():
+            logging.warning(
+                "%s was begun with other versions (%s) than it is resumed with (%s): "
+                "it may differ from the run without the interruption.",
+                *(path, before["versions"], versions()),
+            )
         self._json = {
             **description,
-            "versions": versions(),
+            "versions": versions() if before is None else before["versions"],
             "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
             "started": _now() if before is None else before["started"],
-            "resumed": [] if before is None else [*before["resumed"], _now()],
+            "resumed": [] if before is None else [*before["resumed"], _session()],
         }
         if self.status != "finished":
             self._write_json("running")
@@ -82,6 +92,16 @@ class RunFolder:
         for name in sorted(os.listdir(self.path)):
             if name.endswith(".csv"):
                 _cut_after(os.path.join(self.path, name), round_num)
+
+    def complete_rounds(self) -> int:
+        """The last round of which every record has all its rows."""
+        return min(
+            (
+                _complete_rounds(os.path.join(self.path, f"{name}.csv"))
+                for name in RECORDS
+            ),
+            default=0,
+        )
 
     def append(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Appends rows to `<name>.csv`; the first row ever fixes the columns."""
@@ -104,7 +124,9 @@ class RunFolder:
                 os.path.join(self.path, "rounds.csv"), key_fieldname="round"
             )
         values = collections.OrderedDict(row)
-        asyncio.run(self._rounds.release(values, values.pop("round")))
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:  # Notebooks have a loop.
+            release = self._rounds.release(values, values.pop("round"))
+            pool.submit(asyncio.run, release).result()
 
     def finish(self, status: str) -> None:
         """Closes the files and writes how the run ended into `run.json`."""
@@ -117,11 +139,7 @@ class RunFolder:
 
     def _write_json(self, status: str) -> None:
         self._json["status"] = status
-        path = os.path.join(self.path, "run.json")
-        with open(path + ".new", "w") as file:
-            json.dump(self._json, file, indent=2)
-            file.write("\n")
-        os.replace(path + ".new", path)
+        write_json(self.path, self._json)
 
 
 def read_json(path: str) -> Optional[dict[str, Any]]:
@@ -140,13 +158,27 @@ def read_json(path: str) -> Optional[dict[str, Any]]:
         raise ConfigError(f"{name} cannot be read: {error}") from error
 
 
+def write_json(path: str, content: Mapping[str, Any]) -> None:
+    """Writes a folder's `run.json` in one step."""
+    name = os.path.join(path, "run.json")
+    with open(name + ".new", "w") as file:
+        json.dump(content, file, indent=2)
+        file.write("\n")
+    os.replace(name + ".new", name)
+
+
 def make_empty_folder(path: str) -> None:
     """Makes a folder to write results into.
 
     Raises:
         ConfigError: it holds something already, or cannot be made.
     """
-    entries = [name for name in list_folder(path) if name != _LOCK]
+    # A lock, or a file that a killed run had not yet put in its place.
+    entries = [
+        name
+        for name in list_folder(path)
+        if name != _LOCK and not name.endswith(".new")
+    ]
     if entries:
         raise ConfigError(
             f"--output_dir={path} is not empty (it holds {sorted(entries)[0]}); "
@@ -176,15 +208,23 @@ def take_lock(path: str) -> int:
     Raises:
         ConfigError: another process has it.
     """
-    descriptor = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        descriptor = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise ConfigError(f"--output_dir={path}: {error.strerror}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    except OSError as error:
         os.close(descriptor)
         raise ConfigError(
             f"--output_dir={path} is in use: another run writes into it"
         ) from error
     return descriptor
+
+
+def _session() -> dict[str, Any]:
+    """When a run was resumed, and with which versions."""
+    return {"at": _now(), "versions": versions()}
 
 
 def versions() -> dict[str, Optional[str]]:
@@ -202,10 +242,16 @@ def versions() -> dict[str, Optional[str]]:
     return found
 
 
-def _check_same(
-    path: str, before: Mapping[str, Any], description: Mapping[str, Any]
+def check_same(
+    path: str, before: Optional[Mapping[str, Any]], description: Mapping[str, Any]
 ) -> None:
-    """Refuses to go on with another run, and names what differs."""
+    """Refuses to go on with another run, and names what differs.
+
+    Raises:
+        ConfigError: there is no run, or one of other settings or data.
+    """
+    if before is None:
+        raise ConfigError(f"--resume: there is no run in {path}")
     differing = []
     now = json.loads(json.dumps(description))  # Tuples as the file has them.
     for part in IDENTITY:
@@ -239,6 +285,24 @@ def _cut_after(path: str, round_num: int) -> None:
         with open(path + ".new", "w", newline="") as file:
             file.writelines(kept)
         os.replace(path + ".new", path)
+
+
+def _complete_rounds(path: str) -> int:
+    """The last round with as many rows as the first, rounds from 1 without a gap."""
+    counts: dict[int, int] = {}
+    try:
+        with open(path, newline="") as file:
+            for line in list(file)[1:]:
+                first = line.split(",", 1)[0]
+                if not (line.endswith("\n") and first.isdigit()):
+                    break
+                counts[int(first)] = counts.get(int(first), 0) + 1
+    except FileNotFoundError:
+        return 0
+    done = 0
+    while counts.get(done + 1) and counts[done + 1] == counts[1]:
+        done += 1
+    return done
 
 
 def _git_commit() -> Optional[str]:

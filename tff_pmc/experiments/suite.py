@@ -50,12 +50,16 @@ def run_all(
         The tables, as text for the terminal.
     """
     config.cohort_size(len(data.client_ids))  # Refused before a folder is made.
+    plan = loop.describe(config, data)
+    plan["settings"].pop("priority")
+    plan["settings"]["orderings"] = [",".join(order) for order in orders]
     if resume:
-        run_folder.list_folder(output_dir)
+        run_folder.check_same(output_dir, run_folder.read_json(output_dir), plan)
     else:
         run_folder.make_empty_folder(output_dir)
     lock = run_folder.take_lock(output_dir)
     try:
+        run_folder.write_json(output_dir, plan)
         for order in orders:
             loop.run(
                 dataclasses.replace(config, priority=order),

@@ -49,8 +49,10 @@ class Normalization:
                 "ranges are declared with the normalization 'range', and with no other"
             )
         for low, high in self.ranges:
-            if not (math.isfinite(low) and math.isfinite(high) and low < high):
-                raise ValueError(f"({low}, {high}) is not a range")
+            if not (math.isfinite(high) and 0 <= low < high):
+                raise ValueError(
+                    f"({low}, {high}) is not a range of a criterion: 0 <= low < high"
+                )
 
     @classmethod
     def declared(

@@ -140,8 +140,8 @@ def _column(item: int | str, criteria: tuple[str, ...]) -> int:
     if isinstance(item, str):
         if item not in criteria:
             raise ValueError(
-                f"unknown criterion {item!r} in the ordering; there are "
-                + ", ".join(criteria)
+                f"unknown criterion {item!r} in the ordering; the declared criteria "
+                f"are {', '.join(criteria)}"
             )
         return criteria.index(item)
     if isinstance(item, bool) or int(item) != item or item < 0:
