@@ -251,6 +251,12 @@ def test_every_registered_criterion_runs_from_the_command_line(tmp_path):
     assert all(float(row[code]) > 0 for code in criteria.REGISTRY)
 
 
+def children(pid):
+    """The processes that a process's main thread has started."""
+    text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in text.split()]
+
+
 def test_a_worker_that_dies_ends_the_run_and_keeps_the_record(tmp_path):
     folder = tmp_path / "out"
     process = subprocess.Popen(
@@ -265,17 +271,9 @@ def test_a_worker_that_dies_ends_the_run_and_keeps_the_record(tmp_path):
     while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.2)
-    children = subprocess.run(
-        ["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True
-    ).stdout.splitlines()
-    lines = [line.split(None, 2) for line in children]
-    (host,) = [
-        line[0]
-        for line in lines
-        if line[1] == str(process.pid) and "_worker_host" in line[2]
-    ]
-    (worker,) = [line[0] for line in lines if line[1] == host]
-    os.kill(int(worker), signal.SIGKILL)
+    (host,) = children(process.pid)
+    (worker,) = children(host)
+    os.kill(worker, signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "ended by signal 9" in err.splitlines()[-1]

@@ -8,7 +8,7 @@ import pytest
 
 from tff_pmc import scores
 from tff_pmc.experiments import config as config_lib
-from tff_pmc.experiments import rows, run_folder
+from tff_pmc.experiments import files, rows, run_folder
 from tff_pmc.experiments.cohorts import cohort
 
 CONFIG = config_lib.EXPERIMENTS["mnist_noniid"]
@@ -164,4 +164,4 @@ class TestRunFolder:
     def test_a_folder_that_cannot_be_made_is_named(self, tmp_path):
         (tmp_path / "file").write_text("")
         with pytest.raises(config_lib.ConfigError, match="--output_dir"):
-            run_folder.make_empty_folder(str(tmp_path / "file" / "below"))
+            files.make_empty_folder(str(tmp_path / "file" / "below"))

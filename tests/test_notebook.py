@@ -261,6 +261,53 @@ def test_tffs_training_program_runs_it(runtime, toy_examples, toy_model, tmp_pat
     assert sorted(metrics.values()) == [1, 2]
 
 
+def test_inputs_and_labels_of_a_shuffled_dataset_belong_together(
+    runtime, toy_examples, toy_model
+):
+    """A criterion of both: x is made to encode y, so all of them agree."""
+    import tensorflow as tf
+
+    agree = criteria.Criterion(
+        "AG",
+        "share of examples whose x encodes y",
+        "this test",
+        lambda client: tf.reduce_mean(
+            tf.cast(
+                tf.equal(tf.cast(client.x[:, 0, 0], tf.int32), client.y), tf.float32
+            )
+        ),
+    )
+    y = np.arange(40, dtype=np.int32) % 3
+    x = np.zeros([40, 4, 4], np.uint8)
+    x[:, 0, 0] = y
+    dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(40).batch(6)
+    process = processes.build_prioritized_fed_avg(
+        toy_model,
+        criteria=("DS", agree),
+        priority=("DS", "AG"),
+        client_optimizer_fn=sgd(),
+        packed=False,
+    )
+    output = process.next(process.initialize(), [dataset])
+    np.testing.assert_allclose(output.metrics["aggregator"]["totals"], [40, 1])
+
+
+def test_a_comparison_that_fails_in_graphs_is_refused(toy_model):
+    """`==` between tensors compares Python objects where TFF traces."""
+    import tensorflow as tf
+
+    wrong = criteria.Criterion(
+        "EQ",
+        "share of zeros",
+        "this test",
+        lambda client: tf.reduce_mean(tf.cast(client.y == 0, tf.float32)),
+    )
+    with pytest.raises(ValueError, match="EQ .*"):
+        processes.build_prioritized_fed_avg(
+            toy_model, criteria=("DS", wrong), client_optimizer_fn=sgd()
+        )
+
+
 # --- Criteria and scores of one's own ----------------------------------------
 
 
@@ -291,7 +338,8 @@ def test_a_criterion_and_a_score_from_a_notebook_cell(
         if packed
         else datasets(toy_examples, cohort, 3)
     )
-    metrics = process.next(process.initialize(), data).metrics
+    output = process.next(process.initialize(), data)
+    metrics = output.metrics
     raw = np.array(
         [
             [len(part["y"]), part["x"].mean()]
@@ -301,6 +349,21 @@ def test_a_criterion_and_a_score_from_a_notebook_cell(
     np.testing.assert_allclose(
         metrics["aggregator"]["totals"], raw.sum(axis=0), rtol=1e-5
     )
+    # The model is the mean of the clients' models, each trained alone.
+    alone = processes.build_prioritized_fed_avg(
+        toy_model, priority=("DS",), client_optimizer_fn=sgd(), packed=packed
+    )
+    models = []
+    for k in cohort:
+        one = (
+            packing.pack(toy_examples, [k])
+            if packed
+            else datasets(toy_examples, [k], 3)
+        )
+        models.append(weights_of(alone, alone.next(alone.initialize(), one).state))
+    p = (raw / raw.sum(axis=0)) @ [0.75, 0.25]
+    expected = [sum(w * part for w, part in zip(p, parts)) for parts in zip(*models)]
+    assert_close(weights_of(process, output.state), expected, 1e-5)
 
 
 def test_wrong_criteria_are_refused_by_name_when_the_process_is_built(toy_model):
@@ -360,7 +423,7 @@ def test_client_attributes_are_criteria_like_any_other(
     )
     alone = build(priority=("DS",))
     if packed:
-        table = {"trusted": trusted, "battery": battery}
+        table = {"battery": battery, "trusted": trusted}  # In any order.
         data = packing.pack(toy_examples, [1, 2], attributes=table)
         single = packing.pack(toy_examples, [2])
     else:
@@ -381,6 +444,8 @@ def test_an_attribute_out_of_range_is_refused(toy_examples):
     dataset = datasets(toy_examples, [0], 2)[0]
     with pytest.raises(ValueError, match="attribute battery must be in"):
         with_attributes(dataset, {"battery": 1.5})
+    with pytest.raises(ValueError, match="attribute battery must be in"):
+        packing.pack(toy_examples, [0], attributes={"battery": [7.0] * 6})
 
 
 # --- Packing TFF's ClientData ------------------------------------------------

@@ -16,7 +16,7 @@ import tensorflow_federated as tff
 
 from tff_pmc.clients import contribution
 from tff_pmc.clients.client_work import build_client_work
-from tff_pmc.clients.packing import attribute_spec
+from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
 
 ModelFn = Callable[[], tff.learning.models.VariableModel]
 
@@ -47,13 +47,6 @@ class DatasetClient:
         return _join(self._batches.map(lambda *b: split_batch(_unstar(b))))
 
 
-def split_batch(batch: Any) -> tuple[Any, Any]:
-    """A batch's inputs and labels, from `(x, y)` or `{"x": ..., "y": ...}`."""
-    if isinstance(batch, Mapping):
-        return batch["x"], batch["y"]
-    return batch[0], batch[1]
-
-
 def with_attributes(
     dataset: tf.data.Dataset, attributes: Mapping[str, float]
 ) -> tf.data.Dataset:
@@ -70,10 +63,9 @@ def with_attributes(
         ValueError: a value is not in [0, 1]; the message names the attribute.
     """
     for name, value in attributes.items():
-        if not 0 <= float(value) <= 1:
-            raise ValueError(f"the attribute {name} must be in [0, 1], got {value}")
+        check_attribute(name, value)
     constants = collections.OrderedDict(
-        (name, tf.constant(float(value))) for name, value in attributes.items()
+        (name, tf.constant(float(value))) for name, value in sorted(attributes.items())
     )
     return dataset.map(lambda *batch: (_unstar(batch), constants))
 
@@ -167,7 +159,7 @@ def _join(pairs: tf.data.Dataset) -> tuple[Any, Any]:
 
 
 def _first_attributes(dataset: tf.data.Dataset, names: Sequence[str]) -> Any:
-    zeros = collections.OrderedDict((name, tf.constant(0.0)) for name in names)
+    zeros = collections.OrderedDict((name, tf.constant(0.0)) for name in sorted(names))
     return dataset.take(1).reduce(zeros, lambda _, element: element[1])
 
 

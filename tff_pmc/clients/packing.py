@@ -34,13 +34,13 @@ def element_spec(
     """The packed element of a model.
 
     Args:
-        input_spec: the model's `input_spec`, `(x, y)` of batched `TensorSpec`s.
+        input_spec: the model's `input_spec`, batched `TensorSpec`s of x and y.
         client_attributes: names of the attributes that travel with a client.
 
     Returns:
         The structure of `TensorSpec`s of one packed client.
     """
-    x, y = input_spec
+    x, y = split_batch(input_spec)
     spec = collections.OrderedDict(x=x, y=y, client=tf.TensorSpec([], tf.int32))
     if client_attributes:
         spec["attributes"] = attribute_spec(client_attributes)
@@ -48,8 +48,27 @@ def element_spec(
 
 
 def attribute_spec(names: Sequence[str]) -> collections.OrderedDict:
-    """The structure of a client's attributes: a float32 scalar for each name."""
-    return collections.OrderedDict((n, tf.TensorSpec([], tf.float32)) for n in names)
+    """The structure of a client's attributes: a float32 scalar for each name.
+
+    Sorted by name, so that it does not matter in which order they are given.
+    """
+    return collections.OrderedDict(
+        (name, tf.TensorSpec([], tf.float32)) for name in sorted(names)
+    )
+
+
+def check_attribute(name: str, values: Any) -> None:
+    """Raises a `ValueError` that names an attribute with a value out of [0, 1]."""
+    array = np.asarray(values, float)
+    if not ((array >= 0) & (array <= 1)).all():
+        raise ValueError(f"the attribute {name} must be in [0, 1], got {values}")
+
+
+def split_batch(batch: Any) -> tuple[Any, Any]:
+    """A batch's inputs and labels, from `(x, y)` or `{"x": ..., "y": ...}`."""
+    if isinstance(batch, Mapping):
+        return batch["x"], batch["y"]
+    return batch[0], batch[1]
 
 
 def split_evenly(sizes: Sequence[int], num_shards: int) -> list[list[int]]:
@@ -94,7 +113,8 @@ def pack(
         One `tf.data.Dataset` of packed clients for each shard.
 
     Raises:
-        ValueError: the cohort is empty, or one client alone exceeds `max_bytes`.
+        ValueError: the cohort is empty, one client alone exceeds `max_bytes`, or an
+            attribute is not in [0, 1].
     """
     parts = [
         _Client(int(k), examples.client(int(k))["x"], examples.client(int(k))["y"])
@@ -178,6 +198,8 @@ def _pack(
 ) -> list[tf.data.Dataset]:
     if not clients:
         raise ValueError("cannot pack an empty cohort")
+    for name, column in attributes.items():
+        check_attribute(name, column)
     for client in clients:
         if client.x.nbytes > max_bytes:
             raise ValueError(
@@ -207,7 +229,7 @@ def _shard(
     numbers = np.array([client.number for client in clients], np.int32)
     values = collections.OrderedDict(
         (name, np.asarray(column, np.float32)[numbers])
-        for name, column in attributes.items()
+        for name, column in sorted(attributes.items())
     )
 
     def client_at(start, end, client, own_values):

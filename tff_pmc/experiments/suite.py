@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 
 import leaf_data
-from tff_pmc.experiments import loop, run_folder
+from tff_pmc.experiments import files, loop, run_folder
 from tff_pmc.experiments.config import TARGETS, RunConfig
 from tff_pmc.reports import plots, read, tables
 
@@ -54,12 +54,12 @@ def run_all(
     plan["settings"].pop("priority")
     plan["settings"]["orderings"] = [",".join(order) for order in orders]
     if resume:
-        run_folder.check_same(output_dir, run_folder.read_json(output_dir), plan)
+        run_folder.check_same(output_dir, files.read_json(output_dir), plan)
     else:
-        run_folder.make_empty_folder(output_dir)
-    lock = run_folder.take_lock(output_dir)
+        files.make_empty_folder(output_dir)
+    lock = files.take_lock(output_dir)
     try:
-        run_folder.write_json(output_dir, plan)
+        files.write_json(output_dir, plan)
         for order in orders:
             loop.run(
                 dataclasses.replace(config, priority=order),

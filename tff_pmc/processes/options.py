@@ -13,7 +13,7 @@ import tensorflow_federated as tff
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import GaussianSums
 from tff_pmc.clients import contribution
-from tff_pmc.clients.datasets import split_batch
+from tff_pmc.clients.packing import split_batch
 from tff_pmc.scores import PolynomialScore, prioritized
 
 _PROBE_EXAMPLES = 3

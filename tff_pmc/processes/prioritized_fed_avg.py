@@ -19,14 +19,13 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import GaussianSums, build_basis_aggregation
+from tff_pmc.aggregation.basis_sums import SumFactory
 from tff_pmc.clients.contribution import Rule
 from tff_pmc.clients.datasets import build_dataset_client_work
 from tff_pmc.clients.packed import build_packed_client_work
 from tff_pmc.processes import options
 from tff_pmc.processes.finalizer import build_finalizer
 from tff_pmc.scores import Basis, Normalization, PolynomialScore
-
-SumFactory = tff.aggregators.UnweightedAggregationFactory
 
 
 def build_prioritized_fed_avg(
@@ -56,13 +55,28 @@ def build_prioritized_fed_avg(
 ) -> tff.learning.templates.LearningProcess:
     """Builds the learning process of prioritized multi-criteria averaging.
 
-    With `W` the type of the model's weights, S the state
-    `tff.learning.templates.LearningAlgorithmState`, and M the measurements of
-    its four parts, the process has
+    With `W` the type of the model's `ModelWeights`, m criteria and B sums, the
+    process has
 
         initialize: ( -> S@SERVER)
         next: (<S@SERVER, {D*}@CLIENTS> -> <state=S@SERVER, metrics=M@SERVER>)
         get_model_weights: (S -> W)
+
+        S = tff.learning.templates.LearningAlgorithmState:
+            <global_model_weights=W, distributor=<>,
+             client_work=<seed=int32, round=int32>,
+             aggregator=<candidate=float32[B], model_sums=..., scalar_sums=...>,
+             finalizer=the server optimizer's state>
+        M = <distributor=<>,
+             client_work=<train=<clients=int32, excluded=int32, examples=int32,
+                                 loss_sum=float32>>,
+             aggregator=<totals=float32[m], monomials=float32[B],
+                         score=float32, model_sums=..., scalar_sums=...>,
+             finalizer=<update_rejected=int32>>
+
+    `totals` are the sums of the criteria (normalized ones with declared ranges),
+    `score` is the sum of the scores. Monomials are float32: a client whose criteria
+    multiply to more than 3e38 is left out like one that is not finite.
 
     Clients' data has one of two forms. *Packed*, D is one whole client,
     `<x=..., y=..., client=int32>`, and each placement holds a sequence of them:

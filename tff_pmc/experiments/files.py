@@ -1,0 +1,131 @@
+"""The files of a run folder: locked, written in one step, cut to whole rounds."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from tff_pmc.experiments.config import ConfigError
+
+_LOCK = ".lock"
+
+
+def read_json(path: str) -> Optional[dict[str, Any]]:
+    """A run folder's `run.json`; None when there is none.
+
+    Raises:
+        ConfigError: the file is broken.
+    """
+    name = os.path.join(path, "run.json")
+    try:
+        with open(name) as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{name} cannot be read: {error}") from error
+
+
+def write_json(path: str, content: Mapping[str, Any]) -> None:
+    """Writes a folder's `run.json` in one step."""
+    name = os.path.join(path, "run.json")
+    with open(name + ".new", "w") as file:
+        json.dump(content, file, indent=2)
+        file.write("\n")
+    os.replace(name + ".new", name)
+
+
+def make_empty_folder(path: str) -> None:
+    """Makes a folder to write results into.
+
+    Raises:
+        ConfigError: it holds something already, or cannot be made.
+    """
+    # A lock, or a file that a killed run had not yet put in its place.
+    entries = [
+        name
+        for name in list_folder(path)
+        if name != _LOCK and not name.endswith(".new")
+    ]
+    if entries:
+        raise ConfigError(
+            f"--output_dir={path} is not empty (it holds {sorted(entries)[0]}); "
+            "results are never overwritten: name another folder, or --resume"
+        )
+
+
+def list_folder(path: str) -> list[str]:
+    """A folder's entries; it is made when it is not there.
+
+    Raises:
+        ConfigError: it cannot be made or read.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+        return os.listdir(path)
+    except OSError as error:
+        raise ConfigError(f"--output_dir={path}: {error.strerror}") from error
+
+
+def take_lock(path: str) -> int:
+    """Takes a folder for this process.
+
+    Returns:
+        A file descriptor; the lock ends when it is closed, or with the process.
+
+    Raises:
+        ConfigError: another process has it.
+    """
+    try:
+        descriptor = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise ConfigError(f"--output_dir={path}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise ConfigError(
+            f"--output_dir={path} is in use: another run writes into it"
+        ) from error
+    return descriptor
+
+
+def cut_after(path: str, round_num: int) -> None:
+    """Removes a CSV's rows of later rounds, and a last row that was cut off."""
+    with open(path, newline="") as file:
+        lines = file.readlines()
+    if not lines or not lines[0].endswith("\n"):  # Cut off in its header.
+        os.remove(path)
+        return
+    kept = lines[:1]
+    for line in lines[1:]:
+        first = line.split(",", 1)[0]
+        whole = line.endswith("\n") and first.isdigit()
+        if not whole or int(first) > round_num:
+            break
+        kept.append(line)
+    if len(kept) < len(lines):
+        with open(path + ".new", "w", newline="") as file:
+            file.writelines(kept)
+        os.replace(path + ".new", path)
+
+
+def complete_rounds(path: str) -> int:
+    """The last round with as many rows as the first, rounds from 1 without a gap."""
+    counts: dict[int, int] = {}
+    try:
+        with open(path, newline="") as file:
+            for line in list(file)[1:]:
+                first = line.split(",", 1)[0]
+                if not (line.endswith("\n") and first.isdigit()):
+                    break
+                counts[int(first)] = counts.get(int(first), 0) + 1
+    except FileNotFoundError:
+        return 0
+    done = 0
+    while counts.get(done + 1) and counts[done + 1] == counts[1]:
+        done += 1
+    return done
