@@ -171,6 +171,7 @@ def execute(config, orders, table):
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: _leave(n, output_dir))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     from tff_pmc.experiments import inspection, suite
     from tff_pmc.runtime import Runtime, WorkerDiedError, WorkerStartError
 
@@ -198,8 +199,13 @@ def execute(config, orders, table):
         return fail(error, EXIT_BAD_INPUT)
     except BrokenPipeError:
         raise
-    except (WorkerDiedError, WorkerStartError, OSError) as error:
+    except (WorkerStartError, OSError) as error:
         return fail(f"{error}{_recorded(output_dir)}", 1)
+    except WorkerDiedError as error:
+        fail(f"{error}{_recorded(output_dir)}", 1)
+        # The record is closed. An ordinary end would let TFF's finalizers talk to
+        # the dead worker, and bury the line above under their tracebacks.
+        os._exit(1)
     except Interrupted as error:
         return fail(f"interrupted{_recorded(output_dir)}", 128 + error.number)
 

@@ -184,9 +184,8 @@ def test_a_pipe_that_closes_early_does_not_hang(tmp_path):
     assert len(done.stdout.splitlines()) == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_keeps_what_was_recorded(tmp_path, number):
-    folder = tmp_path / "out"
+def start_until_the_first_round(folder):
+    """A long run, as soon as its first round is recorded."""
     process = subprocess.Popen(
         command("--experiment=quickstart", "--rounds=1000", f"--output_dir={folder}"),
         stdout=subprocess.PIPE,
@@ -199,6 +198,13 @@ def test_an_interrupt_keeps_what_was_recorded(tmp_path, number):
     while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.2)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_was_recorded(tmp_path, number):
+    folder = tmp_path / "out"
+    process = start_until_the_first_round(folder)
     os.kill(process.pid, number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
@@ -259,22 +265,12 @@ def children(pid):
 
 def test_a_worker_that_dies_ends_the_run_and_keeps_the_record(tmp_path):
     folder = tmp_path / "out"
-    process = subprocess.Popen(
-        command("--experiment=quickstart", "--rounds=1000", f"--output_dir={folder}"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    rounds = folder / "DS" / "rounds.csv"
-    deadline = time.monotonic() + 120
-    while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.2)
+    process = start_until_the_first_round(folder)
     (host,) = children(process.pid)
     (worker,) = children(host)
     os.kill(worker, signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "ended by signal 9" in err.splitlines()[-1]
-    assert "--resume" in err.splitlines()[-1]
+    (line,) = [line for line in err.splitlines() if "run_experiments.py:" in line]
+    assert "ended by signal 9" in line
+    assert "--resume" in line
