@@ -248,6 +248,8 @@ def fail(error, code):
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv))
+    except KeyboardInterrupt:  # Before the flags are read.
+        sys.exit(fail("interrupted", 130))
     except BrokenPipeError:  # `| head` has read enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
