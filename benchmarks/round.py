@@ -5,8 +5,7 @@
 Four contenders train the same clients from the same weights in one run, in turns
 of a few rounds each, so that a drift of the machine's speed hits all alike. The
 first round of a turn is left out: while the others ran, the machine may have taken
-back the memory of a process that waited (on a small virtual machine this alone can
-double the time of a contender with gigabytes).
+back the memory of a process that waited.
 
     seven sums   the packed process over all subsets of DS, LD, MD
     one sum      the packed process with DS alone

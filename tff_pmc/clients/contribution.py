@@ -190,9 +190,8 @@ def add_client(
 ) -> ShardSums:
     """The sums with one more client.
 
-    The models are B structures and not one with a leading axis of B: tensors of
-    one model's size are reused by the allocator, those of seven are mapped and
-    zeroed anew for every client (measured: 1.6 times the whole FEMNIST round).
+    The models are B structures and not one with a leading axis of B, which was
+    slower (`docs/performance.md`).
     """
 
     def add(weight):
