@@ -9,7 +9,6 @@ import pandas as pd
 
 import leaf_data
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.clients import packing
 from tff_pmc.experiments import loop, rows
 from tff_pmc.experiments.cohorts import cohort
 from tff_pmc.experiments.config import RunConfig
@@ -92,12 +91,7 @@ def _measure(
     with Runtime(private=private):
         state = process.initialize()
         for chosen in cohorts:
-            shards = packing.pack(
-                data.train_examples,
-                chosen,
-                num_shards=config.num_shards,
-                attributes=data.client_table.values,
-            )
+            shards = loop.pack_cohort(config, data, chosen)
             _, metrics = process.next(state, shards)
             table = metrics["client_work"]["train"]["criteria_by_client"]
             measured.append(np.asarray(table, float)[chosen])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,18 @@ def build_model(config: RunConfig) -> tff.learning.models.FunctionalModel:
         conv_activation=config.conv_activation,
         initializer=config.initializer,
         seed=config.model_seed,
+    )
+
+
+def pack_cohort(
+    config: RunConfig, data: leaf_data.FederatedDataset, chosen: Sequence[int]
+) -> list[Any]:
+    """A cohort's shards of packed clients; see `packing.pack`."""
+    return packing.pack(
+        data.train_examples,
+        chosen,
+        num_shards=config.num_shards,
+        attributes=data.client_table.values,
     )
 
 
@@ -121,12 +134,7 @@ def _train(
     for round_num in progress:
         chosen = cohort(config.cohort_seed, round_num, num_clients, cohort_size)
         start = time.perf_counter()
-        shards = packing.pack(
-            data.train_examples,
-            chosen,
-            num_shards=config.num_shards,
-            attributes=data.client_table.values,
-        )
+        shards = pack_cohort(config, data, chosen)
         state, metrics = process.next(state, shards)
         trained = time.perf_counter()
         correct = evaluate(process.get_model_weights(state), test)
