@@ -22,6 +22,7 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 from absl import flags
 
 import leaf_data
+from tff_pmc import search
 from tff_pmc.experiments import config as config_lib
 
 FLAGS = flags.FLAGS
@@ -38,6 +39,24 @@ flags.DEFINE_multi_string(
     "federated averaging.",
 )
 flags.DEFINE_string("criteria", None, "The criteria the clients measure, as DS,LD,MD.")
+flags.DEFINE_multi_enum(
+    "adjustment",
+    None,
+    list(search.POLICIES),
+    "Of the ordering in each round: fixed; backtracking (DA's Algorithm 1), which "
+    "tests orderings until one is as good as the round before; or best_of_all. May be "
+    "repeated: each --priority is run with each. DS alone has nothing to adjust.",
+)
+flags.DEFINE_enum(
+    "judge_on",
+    None,
+    list(config_lib.JUDGES),
+    "What orderings are judged on: the clients' test sets (the paper's), or a "
+    "validation part of their training examples, which they then do not train on.",
+)
+flags.DEFINE_float(
+    "validation_fraction", None, "That part, with --judge_on=local_validation."
+)
 flags.DEFINE_integer("rounds", None, "Communication rounds.")
 flags.DEFINE_float(
     "clients_per_round", None, "Clients in a round; below 1, a fraction of all."
@@ -60,6 +79,20 @@ for _name in ("partition", "model", "cohort", "batch"):
 flags.DEFINE_integer("num_shards", None, "Placements the cohort is packed into.")
 flags.DEFINE_string(
     "data_dir", None, "Where the data is (mnist: idx .gz files or mnist.npz)."
+)
+flags.DEFINE_string(
+    "cache_dir",
+    None,
+    "Where data that is converted once is kept; by default beside the data.",
+)
+flags.DEFINE_enum(
+    "femnist_source", None, ["leaf", "tff"], "LEAF's JSON, or TFF's emnist_all.sqlite."
+)
+flags.DEFINE_float(
+    "sample_fraction", None, "Of FEMNIST, by LEAF's niid rule (preprocess.sh --sf)."
+)
+flags.DEFINE_integer(
+    "min_samples", None, "FEMNIST's writers with fewer are left out (preprocess.sh -k)."
 )
 flags.DEFINE_string(
     "output_dir", None, "A new folder for the results; default runs/EXPERIMENT-TIME."
@@ -114,10 +147,10 @@ def main(argv):
         if rest:
             raise config_lib.ConfigError(f"unexpected argument: {rest[0]}")
         table = read_table()
-        config, orders = parse(tuple(table.values))
+        configs = parse(tuple(table.values))
     except (flags.Error, config_lib.ConfigError, leaf_data.DataError) as error:
         return fail(error, EXIT_BAD_INPUT)
-    return execute(config, orders, table)
+    return execute(configs, table)
 
 
 def read_table():
@@ -128,11 +161,13 @@ def read_table():
 
 
 def parse(attributes=()):
-    """The settings and the orderings that the flags ask for."""
+    """The settings of each run that the flags ask for."""
     names = (
         *("rounds", "clients_per_round", "local_epochs", "batch_size"),
         *("learning_rate", "server_learning_rate", "conv_activation", "initializer"),
         *("num_shards", "normalization", "clip_norm"),
+        *("judge_on", "validation_fraction"),
+        *("femnist_source", "sample_fraction", "min_samples"),
     )
     overrides = {name: FLAGS[name].value for name in names}
     for name in ("partition_seed", "model_seed", "cohort_seed", "batch_seed"):
@@ -151,18 +186,26 @@ def parse(attributes=()):
             FLAGS.criteria_ranges, criteria
         )
     config = config_lib.settings(FLAGS.experiment, overrides)
-    if FLAGS.priority is None:
-        return config, [config.priority]
-    orders = config_lib.parse_priorities(FLAGS.priority, criteria, attributes)
-    configs = [  # Each is checked before the first one runs.
-        config_lib.settings(FLAGS.experiment, {**overrides, "priority": order})
+    orders = [config.priority]
+    if FLAGS.priority is not None:
+        orders = config_lib.parse_priorities(FLAGS.priority, criteria, attributes)
+    policies = FLAGS.adjustment or [config.adjustment]
+    pairs = [  # An ordering of one criterion leaves nothing to adjust.
+        (order, policy if len(order) > 1 else "fixed")
+        for policy in policies
         for order in orders
     ]
-    return configs[0], orders
+    return [  # Each is checked before the first one runs.
+        config_lib.settings(
+            FLAGS.experiment, {**overrides, "priority": order, "adjustment": policy}
+        )
+        for order, policy in dict.fromkeys(pairs)
+    ]
 
 
-def execute(config, orders, table):
+def execute(configs, table):
     """Loads the data and runs; imports TensorFlow and TFF only here."""
+    config = configs[0]
     output_dir = FLAGS.output_dir or os.path.join(
         "runs", f"{config.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
     )
@@ -180,19 +223,18 @@ def execute(config, orders, table):
     try:
         if FLAGS.resume and FLAGS.output_dir is None:
             raise config_lib.ConfigError("--resume needs the --output_dir of the run")
-        data = suite.load_data(config, FLAGS.data_dir)
+        data = suite.load_data(config, FLAGS.data_dir, FLAGS.cache_dir)
         if table.values:
             data = data.with_client_table(table)
         if FLAGS.inspect:
+            orders = [config.priority for config in configs]
             print(
                 inspection.inspect(config, orders, data, private=FLAGS.private_worker)
             )
             return 0
         print(data.describe(), flush=True)
         with Runtime(private=FLAGS.private_worker):
-            tables = suite.run_all(
-                config, orders, data, output_dir, resume=FLAGS.resume
-            )
+            tables = suite.run_all(configs, data, output_dir, resume=FLAGS.resume)
         print(f"\n{tables}\n\nResults, records and plot: {output_dir}", flush=True)
         return 0
     except (config_lib.ConfigError, leaf_data.DataError) as error:

@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leaf_data import partition
 from leaf_data.client_table import ClientTable
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 
 if TYPE_CHECKING:
     import tensorflow_federated as tff
+
+
+# Its own stream: partitions draw from the seed too.
+_HOLD_OUT_STREAM = 80
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,6 +132,45 @@ class FederatedDataset:
             DataError: the table is not of these clients.
         """
         return dataclasses.replace(self, client_table=table.of(self.client_ids))
+
+    def hold_out(
+        self, fraction: float, seed: int = 0
+    ) -> tuple[FederatedDataset, Examples]:
+        """Sets a random part of every client's training examples aside.
+
+        Args:
+            fraction: of a client's n examples `int(fraction * n)` are set aside, so
+                that at least one remains.
+            seed: of the choice, 0 to 2**32 - 1.
+
+        Returns:
+            The data set without them, and the examples set aside, of the same
+            clients, both in their old order.
+
+        Raises:
+            DataError: the fraction is not between 0 and 1, or sets nothing aside.
+        """
+        if not 0 < fraction < 1:
+            raise DataError(f"fraction has to be between 0 and 1, not {fraction}")
+        random = partition.random_state(seed, _HOLD_OUT_STREAM)
+        examples, parts = self.train_examples, ([], [])
+        for start, size in zip(examples.row_splits, examples.sizes):
+            order = random.permutation(size)
+            count = int(fraction * size)
+            for part, rows in zip(parts, (order[count:], order[:count])):
+                part.append(start + np.sort(rows))
+        kept, aside = (
+            Examples.from_parts(
+                examples.x, examples.y, part, self.client_ids, examples.attributes
+            )
+            for part in parts
+        )
+        if not aside.num_examples:
+            raise DataError(
+                f"{self.name}: a fraction of {fraction} sets no example aside: the "
+                f"largest client has {examples.sizes.max()}"
+            )
+        return dataclasses.replace(self, train_examples=kept), aside
 
     @functools.cached_property
     def train(self) -> tff.simulation.datasets.ClientData:

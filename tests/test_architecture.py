@@ -19,7 +19,7 @@ LAYERS = [
     ["tff_pmc.clients"],
     ["tff_pmc.runtime"],
     ["tff_pmc.criteria", "tff_pmc.models"],
-    ["tff_pmc.scores"],
+    ["tff_pmc.search", "tff_pmc.scores"],
     ["tff_pmc._lazy", "tff_pmc._worker_host", "tff_pmc.__init__"],
     ["leaf_data"],
 ]
@@ -27,6 +27,7 @@ WITHOUT_TENSORFLOW = [
     "leaf_data",
     "tff_pmc",
     "tff_pmc.scores",
+    "tff_pmc.search",
     "tff_pmc.criteria",
     "tff_pmc.models",
     "tff_pmc.experiments.config",

@@ -60,6 +60,10 @@ def femnist_cnn(
     return _two_convolutions(2048, 62, 6_603_710, conv_activation, initializer, seed)
 
 
+MODELS = {"mnist_cnn": mnist_cnn, "femnist_cnn": femnist_cnn}
+"""The papers' models by name."""
+
+
 def num_parameters(model: tff.learning.models.FunctionalModel) -> int:
     """Number of trainable parameters."""
     return sum(int(np.size(w)) for w in model.initial_weights[0])

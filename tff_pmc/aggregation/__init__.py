@@ -1,6 +1,9 @@
 """Sums over the basis, and the candidates that follow from them."""
 
-from tff_pmc.aggregation.basis_sums import build_basis_aggregation
+from tff_pmc.aggregation.basis_sums import (
+    build_basis_aggregation,
+    build_basis_sums,
+)
 from tff_pmc.aggregation.candidates import combine
 from tff_pmc.aggregation.factory import PrioritizedMeanFactory
 from tff_pmc.aggregation.privacy import GaussianSums
@@ -9,5 +12,6 @@ __all__ = [
     "GaussianSums",
     "PrioritizedMeanFactory",
     "build_basis_aggregation",
+    "build_basis_sums",
     "combine",
 ]

@@ -15,50 +15,45 @@ from tff_pmc.scores import SUM, Basis, Normalization, PolynomialScore
 SumFactory = tff.aggregators.UnweightedAggregationFactory
 
 
-def build_basis_aggregation(
+def build_basis_sums(
     update_type: tff.Type,
     basis: Basis,
-    score: PolynomialScore,
     *,
     normalization: Normalization = SUM,
     model_sum_factory: Optional[SumFactory] = None,
     scalar_sum_factory: Optional[SumFactory] = None,
 ) -> tff.templates.AggregationProcess:
-    """Builds the aggregation over a basis, with one score's result.
+    """Builds the aggregation whose result is the sums themselves.
 
     With `U` the update's type and `U*B` a tuple of B of them, the `next` of the
     result has the type
 
-        (<state=<candidate=float32[B],model_sums=...,scalar_sums=...>@SERVER,
+        (<state=<model_sums=..., scalar_sums=...>@SERVER,
           U*B@CLIENTS, <criteria=float32[m], monomials=float32[B]>@CLIENTS>
-         -> <state@SERVER, result=U@SERVER,
+         -> <state@SERVER,
+             result=<models=U*B, scales=float32[m], monomials=float32[B]>@SERVER,
              measurements=<totals=float32[m], monomials=float32[B],
-                           score=float32, model_sums=..., scalar_sums=...>@SERVER>)
+                           model_sums=..., scalar_sums=...>@SERVER>)
 
     where the weights also have `maxima=float32[m]` for the normalization `max`.
-    The state carries the candidate, `a_S` for each S: another score over the
-    same basis needs no other process (`processes.with_score`).
+    `scales` is what each criterion is divided by; `candidates.combine` makes any
+    score's update of the result.
 
     Args:
         update_type: the type of one update, a structure of float tensors.
         basis: the monomials whose weighted updates come in.
-        score: the score in force; the basis must cover it.
         normalization: of the criteria.
         model_sum_factory: sums the weighted updates; plain sums by default.
         scalar_sum_factory: sums criteria and monomials; plain sums by default.
 
-    Returns:
-        A `tff.templates.AggregationProcess`.
-
     Raises:
-        ValueError: the basis does not cover the score, there is not one range
-            for each criterion, or a factory is not one of sums.
+        ValueError: there is not one range for each criterion, or a factory is not
+            one of sums.
     """
-    vector = basis.vector(score)
-    size, columns = len(basis), basis.num_criteria
-    sums_type = tff.to_type((update_type,) * size)
+    columns = basis.num_criteria
+    sums_type = tff.to_type((update_type,) * len(basis))
     per_criterion = tff.TensorType(np.float32, [columns])
-    per_monomial = tff.TensorType(np.float32, [size])
+    per_monomial = tff.TensorType(np.float32, [len(basis)])
     scalars_type = tff.to_type(
         collections.OrderedDict(criteria=per_criterion, monomials=per_monomial)
     )
@@ -80,23 +75,14 @@ def build_basis_aggregation(
     model_sums = (model_sum_factory or plain).create(sums_type)
     scalar_sums = (scalar_sum_factory or plain).create(scalars_type)
 
-    @tff.tensorflow.computation
-    def initial_candidate():
-        return vector
-
     @tff.federated_computation
     def initialize():
         return tff.federated_zip(
             collections.OrderedDict(
-                candidate=tff.federated_eval(initial_candidate, tff.SERVER),
                 model_sums=model_sums.initialize(),
                 scalar_sums=scalar_sums.initialize(),
             )
         )
-
-    @tff.tensorflow.computation(per_monomial, per_criterion, per_monomial, sums_type)
-    def mean_update(candidate, scales, monomials, sums):
-        return combine(basis, candidate, scales, monomials, sums)
 
     @tff.tensorflow.computation
     def ones():
@@ -121,27 +107,100 @@ def build_basis_aggregation(
         )
         scalars = scalar_sums.next(state.scalar_sums, tff.federated_zip(to_sum))
         totals, monomials = scalars.result.criteria, scalars.result.monomials
+        result = collections.OrderedDict(
+            models=models.result, scales=scales(totals, weights), monomials=monomials
+        )
+        new_state = collections.OrderedDict(
+            model_sums=models.state, scalar_sums=scalars.state
+        )
+        measurements = collections.OrderedDict(
+            totals=totals,
+            monomials=monomials,
+            model_sums=models.measurements,
+            scalar_sums=scalars.measurements,
+        )
+        return tff.templates.MeasuredProcessOutput(
+            *map(tff.federated_zip, (new_state, result, measurements))
+        )
+
+    return tff.templates.AggregationProcess(initialize, next_fn)
+
+
+def build_basis_aggregation(
+    update_type: tff.Type,
+    basis: Basis,
+    score: PolynomialScore,
+    **sums_options,
+) -> tff.templates.AggregationProcess:
+    """Builds the aggregation whose result is the update under one score.
+
+    Its state is that of `build_basis_sums` with the candidate before it, `a_S` for
+    each S: another score over the same basis needs no other process
+    (`processes.with_score`). The result is one `U`, and the measurements have
+    `score`, the sum of the clients' scores, in addition.
+
+    Args:
+        update_type: the type of one update, a structure of float tensors.
+        basis: the monomials whose weighted updates come in.
+        score: the score in force; the basis must cover it.
+        **sums_options: see `build_basis_sums`.
+
+    Raises:
+        ValueError: the basis does not cover the score, or as `build_basis_sums`.
+    """
+    vector = basis.vector(score)
+    sums = build_basis_sums(update_type, basis, **sums_options)
+    _, *client_types = sums.next.type_signature.parameter
+    result_type = sums.next.type_signature.result.result.member
+
+    @tff.tensorflow.computation
+    def initial_candidate():
+        return vector
+
+    @tff.federated_computation
+    def initialize():
+        inner = sums.initialize()
+        return tff.federated_zip(
+            collections.OrderedDict(
+                candidate=tff.federated_eval(initial_candidate, tff.SERVER),
+                model_sums=inner.model_sums,
+                scalar_sums=inner.scalar_sums,
+            )
+        )
+
+    @tff.tensorflow.computation(tff.TensorType(np.float32, [len(basis)]), result_type)
+    def mean_update(candidate, found):
+        return combine(
+            basis, candidate, found["scales"], found["monomials"], found["models"]
+        )
+
+    @tff.federated_computation(initialize.type_signature.result, *client_types)
+    def next_fn(state, updates, weights):
+        inner_state = tff.federated_zip(
+            collections.OrderedDict(
+                model_sums=state.model_sums, scalar_sums=state.scalar_sums
+            )
+        )
+        output = sums.next(inner_state, updates, weights)
         update, score_sum = tff.federated_map(
-            mean_update,
-            (state.candidate, scales(totals, weights), monomials, models.result),
+            mean_update, (state.candidate, output.result)
         )
-        new_state = tff.federated_zip(
-            collections.OrderedDict(
-                candidate=state.candidate,
-                model_sums=models.state,
-                scalar_sums=scalars.state,
-            )
+        new_state = collections.OrderedDict(
+            candidate=state.candidate,
+            model_sums=output.state.model_sums,
+            scalar_sums=output.state.scalar_sums,
         )
-        measurements = tff.federated_zip(
-            collections.OrderedDict(
-                totals=totals,
-                monomials=monomials,
-                score=score_sum,
-                model_sums=models.measurements,
-                scalar_sums=scalars.measurements,
-            )
+        measured = output.measurements
+        measurements = collections.OrderedDict(
+            totals=measured.totals,
+            monomials=measured.monomials,
+            score=score_sum,
+            model_sums=measured.model_sums,
+            scalar_sums=measured.scalar_sums,
         )
-        return tff.templates.MeasuredProcessOutput(new_state, update, measurements)
+        return tff.templates.MeasuredProcessOutput(
+            tff.federated_zip(new_state), update, tff.federated_zip(measurements)
+        )
 
     return tff.templates.AggregationProcess(initialize, next_fn)
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc import models, scores
+from tff_pmc import models, scores, search
 
-TARGETS = (70, 80, 90, 95)
-"""Target accuracies of PMC's MNIST tables, percent."""
+JUDGES = ("test", "local_validation")
+"""On which of the clients' examples candidates are judged."""
 
 RESERVED = ("all", "round", "client", "weight", "excluded")
 """What an attribute cannot be called: a flag's word, or a column of the record."""
@@ -35,7 +35,8 @@ class RunConfig:
     Attributes:
         experiment: the named experiment it started from.
         dataset: a name `leaf_data.load` knows.
-        partition: `iid` or `noniid`.
+        model: a name in `models.MODELS`.
+        partition: `iid` or `noniid`; for data sets that are partitioned here.
         priority: the ordering, codes of criteria, most important first.
         criteria: the criteria measured, in the order of the columns.
         rounds: number of rounds.
@@ -57,13 +58,25 @@ class RunConfig:
         client_attributes: names of the attributes in the clients' table, each of
             which may be a criterion.
         clip_norm: the L2 norm to which clients clip their updates; 0 does not.
+        adjustment: of the ordering in each round: `fixed`, `backtracking` (DA's
+            Algorithm 1) or `best_of_all`; see `search.POLICIES`. An ordering of one
+            criterion leaves nothing to adjust.
+        judge_on: what candidates are judged on: every client's `test` set (the
+            paper's), or a `local_validation` part of its training examples, which it
+            then does not train on.
+        validation_fraction: that part.
+        femnist_source: `leaf` or `tff`; see `leaf_data.femnist`.
+        sample_fraction: of FEMNIST, by LEAF's `niid` rule.
+        min_samples: writers with fewer samples are left out.
+        targets: target accuracies of the tables, percent.
         num_shards: placements the cohort is packed into; changes results only
             in the order of float32 sums.
     """
 
     experiment: str
     dataset: str
-    partition: str
+    model: str = "mnist_cnn"
+    partition: str = "iid"
     priority: tuple[str, ...] = ("DS",)
     criteria: tuple[str, ...] = ("DS", "LD", "MD")
     rounds: int = 100
@@ -82,12 +95,20 @@ class RunConfig:
     criteria_ranges: tuple[tuple[float, float], ...] = ()
     client_attributes: tuple[str, ...] = ()
     clip_norm: float = 0.0
+    adjustment: str = "fixed"
+    judge_on: str = "test"
+    validation_fraction: float = 0.2
+    femnist_source: str = "leaf"
+    sample_fraction: float = 1.0
+    min_samples: int = 0
+    targets: tuple[int, ...] = (70, 80, 90, 95)
     num_shards: int = 2
 
     def __post_init__(self) -> None:
         for name in ("rounds", "local_epochs", "num_shards"):
             _require(name, getattr(self, name) >= 1, "at least 1", self)
-        _require("batch_size", self.batch_size >= 0, "0 (full batch) or more", self)
+        for name in ("batch_size", "min_samples"):
+            _require(name, getattr(self, name) >= 0, "0 or more", self)
         finite = math.isfinite(self.clip_norm) and self.clip_norm >= 0
         _require("clip_norm", finite, "0 (no clipping) or more", self)
         for name in ("learning_rate", "server_learning_rate"):
@@ -95,6 +116,10 @@ class RunConfig:
             _require(name, math.isfinite(value) and value > 0, "above 0", self)
         for name in ("partition_seed", "model_seed", "cohort_seed", "batch_seed"):
             _require(name, 0 <= getattr(self, name) < 2**31, "in [0, 2^31)", self)
+        fraction = self.validation_fraction
+        _require("validation_fraction", 0 < fraction < 1, "between 0 and 1", self)
+        fraction = self.sample_fraction
+        _require("sample_fraction", 0 < fraction <= 1, "above 0, at most 1", self)
         size = self.clients_per_round
         whole_or_fraction = 0 < size < 1 or (1 <= size < math.inf and size % 1 == 0)
         _require(
@@ -121,9 +146,18 @@ class RunConfig:
                 check()
             except ValueError as error:
                 raise ConfigError(f"--{flag}: {error}") from error
+        if self.adjustment != "fixed" and len(self.priority) > search.MAX_CRITERIA:
+            raise ConfigError(
+                f"--adjustment={self.adjustment} searches the orderings of at most "
+                f"{search.MAX_CRITERIA} criteria, got {len(self.priority)}"
+            )
         for name, choices in (
             ("conv_activation", models.CONV_ACTIVATIONS),
             ("initializer", models.INITIALIZERS),
+            ("model", tuple(models.MODELS)),
+            ("adjustment", search.POLICIES),
+            ("judge_on", JUDGES),
+            ("femnist_source", ("leaf", "tff")),
         ):
             try:
                 models.check_choice(f"--{name}", getattr(self, name), choices)
@@ -148,8 +182,23 @@ class RunConfig:
 
     @property
     def label(self) -> str:
-        """What tables call this run, for example `LD,DS,MD`."""
-        return ",".join(self.priority)
+        """What tables call this run: `LD,DS,MD`, or `LD,DS,MD (backtracking)`."""
+        adjusted = "" if self.adjustment == "fixed" else f" ({self.adjustment})"
+        return ",".join(self.priority) + adjusted
+
+    @property
+    def folder(self) -> str:
+        """The run's folder: `LD-DS-MD`, or `LD-DS-MD_backtracking`."""
+        adjusted = "" if self.adjustment == "fixed" else f"_{self.adjustment}"
+        return "-".join(self.priority) + adjusted
+
+    @property
+    def data_options(self) -> dict[str, Any]:
+        """What `leaf_data.load` is given for this data set."""
+        return {
+            option: getattr(self, field)
+            for option, field in DATA_OPTIONS[self.dataset].items()
+        }
 
     def cohort_size(self, num_clients: int) -> int:
         """Clients in a round.
@@ -169,15 +218,40 @@ class RunConfig:
         return count
 
 
+_PARTITIONED = {"partition": "partition", "seed": "partition_seed"}
+DATA_OPTIONS: dict[str, dict[str, str]] = {
+    "digits5k": _PARTITIONED,
+    "mnist": _PARTITIONED,
+    "femnist": {
+        "source": "femnist_source",
+        "sample_fraction": "sample_fraction",
+        "min_samples": "min_samples",
+        "seed": "partition_seed",
+    },
+}
+"""For each data set, its loader's options and the settings that fill them."""
+
 EXPERIMENTS: dict[str, RunConfig] = {
     "quickstart": RunConfig(
-        "quickstart", "digits5k", "noniid", rounds=40, learning_rate=0.1
+        "quickstart", "digits5k", partition="noniid", rounds=40, learning_rate=0.1
     ),
-    "mnist_iid": RunConfig("mnist_iid", "mnist", "iid", learning_rate=0.215),
-    "mnist_noniid": RunConfig("mnist_noniid", "mnist", "noniid", learning_rate=0.1),
+    "mnist_iid": RunConfig("mnist_iid", "mnist", learning_rate=0.215),
+    "mnist_noniid": RunConfig(
+        "mnist_noniid", "mnist", partition="noniid", learning_rate=0.1
+    ),
+    "femnist": RunConfig(
+        "femnist",
+        "femnist",
+        model="femnist_cnn",
+        rounds=1000,
+        batch_size=10,
+        learning_rate=0.01,
+        targets=(75, 80),
+    ),
 }
-"""The named experiments. MNIST: 100 clients, 10 % a round, E = 5, full batch,
-the authors' published rates (`docs/fidelity.md`)."""
+"""The named experiments, with 10 % of the clients a round and E = 5. MNIST: 100
+clients, full batch, the authors' published rates (`docs/fidelity.md`). FEMNIST: as DA
+prints it."""
 
 
 def all_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:

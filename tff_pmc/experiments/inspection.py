@@ -9,8 +9,7 @@ import pandas as pd
 
 import leaf_data
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.experiments import loop, rows
-from tff_pmc.experiments.cohorts import cohort
+from tff_pmc.experiments import loop, rows, training
 from tff_pmc.experiments.config import RunConfig
 from tff_pmc.runtime import Runtime
 
@@ -40,11 +39,9 @@ def inspect(
     Returns:
         Text for the terminal.
     """
-    num_clients = len(data.client_ids)
-    size = config.cohort_size(num_clients)
     chosen = [
-        cohort(config.cohort_seed, r, num_clients, size)
-        for r in range(1, min(NUM_COHORTS, config.rounds) + 1)
+        loop.choose_cohort(config, data, round_num)
+        for round_num in range(1, min(NUM_COHORTS, config.rounds) + 1)
     ]
     measured = _measure(config, data, chosen, private)
     weights = pd.DataFrame(
@@ -63,7 +60,7 @@ def inspect(
         )
     lines += [
         "",
-        f"Weights of {size} clients a round, mean over {len(measured)} cohorts",
+        f"Weights of {len(measured[0])} clients, mean over {len(measured)} cohorts",
         f"(total variation: share of weight that moves away from {config.label}):",
         f"  {'ordering':14}{'coefficient of':>16}{'effective':>11}{'total':>11}",
         f"  {'':14}{'variation':>16}{'clients':>11}{'variation':>11}",
@@ -86,7 +83,7 @@ def _measure(
     found = config.resolve_criteria()
     if not any(criterion.needs_model for criterion in found):
         return [_from_data(found, data, chosen) for chosen in cohorts]
-    process = loop.build_process(config, len(data.client_ids))
+    process = training.build_process(config, len(data.client_ids))
     measured = []
     with Runtime(private=private):
         state = process.initialize()

@@ -9,69 +9,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow_federated as tff
 from tqdm import tqdm
 
 import leaf_data
-from tff_pmc import models, processes, scores
+from tff_pmc import processes
 from tff_pmc.clients import packing
 from tff_pmc.experiments import rows
 from tff_pmc.experiments.checkpoints import Checkpoints
 from tff_pmc.experiments.cohorts import cohort
 from tff_pmc.experiments.config import RunConfig
 from tff_pmc.experiments.run_folder import RunFolder
+from tff_pmc.experiments.training import (
+    AdjustedOrdering,
+    FixedOrdering,
+    Round,
+    build_model,
+)
 from tff_pmc.processes.evaluation import evaluation_shards
-
-
-def build_process(
-    config: RunConfig, num_clients: int, basis: scores.Basis | None = None
-) -> tff.learning.templates.LearningProcess:
-    """The learning process a run's settings describe.
-
-    Args:
-        config: the settings.
-        num_clients: clients in the federation, for the per-client criteria.
-        basis: the sums to make; by default those the ordering needs.
-    """
-    return processes.build_prioritized_fed_avg(
-        build_model(config),
-        priority=config.priority,
-        criteria=config.resolve_criteria(),
-        basis=basis,
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(config.learning_rate),
-        server_optimizer_fn=tff.learning.optimizers.build_sgdm(
-            config.server_learning_rate
-        ),
-        local_epochs=config.local_epochs,
-        batch_size=config.batch_size,
-        seed=config.batch_seed,
-        normalization=config.normalization,
-        criteria_ranges=dict(zip(config.criteria, config.criteria_ranges)),
-        client_attributes=config.client_attributes,
-        clip_norm=config.clip_norm or None,
-        report_num_clients=num_clients,
-    )
-
-
-def build_model(config: RunConfig) -> tff.learning.models.FunctionalModel:
-    """The model a run's settings describe."""
-    return models.mnist_cnn(
-        conv_activation=config.conv_activation,
-        initializer=config.initializer,
-        seed=config.model_seed,
-    )
-
-
-def pack_cohort(
-    config: RunConfig, data: leaf_data.FederatedDataset, chosen: Sequence[int]
-) -> list[Any]:
-    """A cohort's shards of packed clients; see `packing.pack`."""
-    return packing.pack(
-        data.train_examples,
-        chosen,
-        num_shards=config.num_shards,
-        attributes=data.client_table.values,
-    )
 
 
 def run(
@@ -96,30 +50,56 @@ def run(
         ConfigError: the settings do not fit the data, the folder is in use, or
             it holds another run.
     """
-    cohort_size = config.cohort_size(len(data.client_ids))
+    choose_cohort(config, data, 1)  # Refused before a folder is made.
     folder = RunFolder(folder_path, describe(config, data), resume=resume)
     status = "interrupted"
     try:
         if folder.status != "finished":
-            _train(config, data, folder, cohort_size)
+            _train(config, data, folder)
         status = "finished"
     finally:
         folder.finish(status)
 
 
+def choose_cohort(
+    config: RunConfig, data: leaf_data.FederatedDataset, round_num: int
+) -> list[int]:
+    """The clients of a round, among those that have training examples.
+
+    Raises:
+        ConfigError: more are asked for than there are.
+    """
+    able = np.flatnonzero(data.train_examples.sizes)
+    size = config.cohort_size(len(able))
+    chosen = cohort(config.cohort_seed, round_num, len(able), size)
+    return [int(able[place]) for place in chosen]
+
+
+def pack_cohort(
+    config: RunConfig, data: leaf_data.FederatedDataset, chosen: Sequence[int]
+) -> list[Any]:
+    """A cohort's shards of packed clients; see `packing.pack`."""
+    return packing.pack(
+        data.train_examples,
+        chosen,
+        num_shards=config.num_shards,
+        attributes=data.client_table.values,
+    )
+
+
 def _train(
-    config: RunConfig,
-    data: leaf_data.FederatedDataset,
-    folder: RunFolder,
-    cohort_size: int,
+    config: RunConfig, data: leaf_data.FederatedDataset, folder: RunFolder
 ) -> None:
+    data, judged = _judged(config, data)
     num_clients = len(data.client_ids)
-    process = build_process(config, num_clients)
+    if config.adjustment == "fixed":
+        training = FixedOrdering(config, num_clients)
+    else:
+        training = AdjustedOrdering(config, num_clients, judged)
     evaluate = processes.build_federated_evaluation(build_model(config), num_clients)
     test = evaluation_shards(data.test_examples, num_shards=config.num_shards)
-    sizes = np.asarray(data.test_examples.sizes, np.int64)
     checkpoints = Checkpoints(os.path.join(folder.path, "checkpoints"))
-    state = process.initialize()
+    state = training.initialize()
     last_state, done = checkpoints.load_last(state, folder.complete_rounds())
     state = state if last_state is None else last_state
     folder.cut_after(done)
@@ -132,30 +112,24 @@ def _train(
         mininterval=1,
     )
     for round_num in progress:
-        chosen = cohort(config.cohort_seed, round_num, num_clients, cohort_size)
         start = time.perf_counter()
-        shards = pack_cohort(config, data, chosen)
-        state, metrics = process.next(state, shards)
+        chosen = choose_cohort(config, data, round_num)
+        outcome = training.next(state, pack_cohort(config, data, chosen))
+        state = outcome.state
         trained = time.perf_counter()
-        correct = evaluate(process.get_model_weights(state), test)
+        correct = outcome.counts
+        if correct is None:
+            correct = evaluate(training.get_model_weights(state), test)
         tested = time.perf_counter()
-        train = metrics["client_work"]["train"]
-        raw = np.asarray(train["criteria_by_client"], float)[chosen]
-        excluded = np.asarray(train["excluded_by_client"])[chosen] > 0
         correct = np.asarray(correct, np.int64)
-        row = rows.round_row(round_num, correct, sizes, metrics)
-        names = data.client_ids
-        folder.release_round(row)
-        folder.append("clients", rows.client_rows(round_num, names, correct, sizes))
-        folder.append(
-            "cohort",
-            rows.cohort_rows(round_num, config, names, chosen, raw, excluded),
-        )
-        counted = rows.without(raw, excluded)
-        folder.append("weights", rows.weight_rows(round_num, config, counted))
-        folder.append(
-            "groups",
-            rows.group_rows(round_num, data.client_table.values, correct, sizes),
+        traffic = {
+            "train_bytes": len(chosen) * training.traffic.per_client_training,
+            "test_bytes": len(outcome.trials)
+            * training.num_judges
+            * training.traffic.per_client_testing,
+        }
+        row = _record(
+            folder, config, data, round_num, chosen, outcome, correct, traffic
         )
         seconds = {"train": trained - start, "test": tested - trained}
         rounded = {name: round(value, 3) for name, value in seconds.items()}
@@ -163,6 +137,54 @@ def _train(
         # Last: a checkpoint says that the rows up to its round are on disk.
         checkpoints.save(state, round_num)
         progress.set_postfix_str(_postfix(row, sum(seconds.values())))
+
+
+def _record(
+    folder: RunFolder,
+    config: RunConfig,
+    data: leaf_data.FederatedDataset,
+    round_num: int,
+    chosen: Sequence[int],
+    outcome: Round,
+    correct: np.ndarray,
+    traffic: dict[str, int],
+) -> dict[str, Any]:
+    """Writes a round's rows; returns that of `rounds.csv`."""
+    names, sizes = data.client_ids, np.asarray(data.test_examples.sizes, np.int64)
+    train = outcome.metrics["client_work"]["train"]
+    raw = np.asarray(train["criteria_by_client"], float)[chosen]
+    excluded = np.asarray(train["excluded_by_client"])[chosen] > 0
+    in_force = dataclasses.replace(config, priority=outcome.ordering)
+    row = {
+        **rows.round_row(round_num, correct, sizes, outcome.metrics),
+        "ordering": ",".join(outcome.ordering),
+        "testing_rounds": len(outcome.trials),
+        **traffic,
+    }
+    folder.release_round(row)
+    folder.append("clients", rows.client_rows(round_num, names, correct, sizes))
+    folder.append(
+        "cohort", rows.cohort_rows(round_num, in_force, names, chosen, raw, excluded)
+    )
+    counted = rows.without(raw, excluded)
+    folder.append("weights", rows.weight_rows(round_num, in_force, counted))
+    folder.append(
+        "candidates", rows.candidate_rows(round_num, outcome.trials, outcome.kept)
+    )
+    folder.append(
+        "groups",
+        rows.group_rows(round_num, data.client_table.values, correct, sizes),
+    )
+    return row
+
+
+def _judged(
+    config: RunConfig, data: leaf_data.FederatedDataset
+) -> tuple[leaf_data.FederatedDataset, leaf_data.Examples]:
+    """The federation to train on, and the examples candidates are judged on."""
+    if config.adjustment == "fixed" or config.judge_on == "test":
+        return data, data.test_examples
+    return data.hold_out(config.validation_fraction, config.partition_seed)
 
 
 def describe(config: RunConfig, data: leaf_data.FederatedDataset) -> dict[str, Any]:
@@ -184,4 +206,7 @@ def describe(config: RunConfig, data: leaf_data.FederatedDataset) -> dict[str, A
 
 def _postfix(row: dict[str, Any], seconds: float) -> str:
     percentiles = "/".join(f"{row[f'p{p}']:.2f}" for p in rows.PERCENTILES)
-    return f"accuracy {row['accuracy']:.3f}, p10/50/90 {percentiles}, {seconds:.1f} s"
+    text = f"accuracy {row['accuracy']:.3f}, p10/50/90 {percentiles}, {seconds:.1f} s"
+    if row["testing_rounds"]:
+        text += f", {row['ordering']} of {row['testing_rounds']} tested"
+    return text

@@ -135,6 +135,32 @@ def recorded_orderings(config: RunConfig) -> list[tuple[str, ...]]:
     return orders if config.priority in orders else [*orders, config.priority]
 
 
+def candidate_rows(
+    round_num: int,
+    trials: Sequence[tuple[tuple[str, ...], int, int]],
+    kept: int,
+) -> list[dict[str, Any]]:
+    """The rows of `candidates.csv`: each ordering tested, in the order of testing.
+
+    Args:
+        round_num: from 1.
+        trials: (ordering, correct, judged examples) of each.
+        kept: the place in `trials` of the one whose model was kept.
+    """
+    return [
+        {
+            "round": round_num,
+            "trial": number,
+            "ordering": ",".join(ordering),
+            "correct": correct,
+            "examples": examples,
+            "accuracy": round(correct / examples, 6),
+            "kept": int(number == kept + 1),
+        }
+        for number, (ordering, correct, examples) in enumerate(trials, 1)
+    ]
+
+
 def group_rows(
     round_num: int,
     attributes: Mapping[str, npt.NDArray[np.float32]],

@@ -5,6 +5,7 @@
     clients.csv   a row a client and round: correct, examples (the test set)
     cohort.csv    a row a cohort client and round: raw criteria, weight
     weights.csv   a row an ordering and round: how unequal its weights were
+    candidates.csv  a row a candidate tested and round, where the ordering is adjusted
     groups.csv    a row a group and round, where clients have attributes
     timing.csv    a row a round: seconds (the one file two equal runs differ in)
     checkpoints/  the process's state after the last rounds

@@ -2,46 +2,48 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Sequence
 
 import leaf_data
 from tff_pmc.experiments import files, loop, run_folder
-from tff_pmc.experiments.config import TARGETS, RunConfig
+from tff_pmc.experiments.config import RunConfig
 from tff_pmc.reports import plots, read, tables
 
 
-def load_data(config: RunConfig, data_dir: str | None) -> leaf_data.FederatedDataset:
+def load_data(
+    config: RunConfig, data_dir: str | None, cache_dir: str | None = None
+) -> leaf_data.FederatedDataset:
     """The federation a run's settings describe.
+
+    Args:
+        config: the settings.
+        data_dir: see `leaf_data.load`.
+        cache_dir: where a data set that is converted once keeps the result; None
+            leaves the choice to the data set.
 
     Raises:
         leaf_data.DataError: the data is missing or broken.
     """
-    return leaf_data.load(
-        config.dataset,
-        data_dir,
-        partition=config.partition,
-        seed=config.partition_seed,
-    )
+    place = {} if cache_dir is None else {"cache_dir": cache_dir}
+    return leaf_data.load(config.dataset, data_dir, **config.data_options, **place)
 
 
 def run_all(
-    config: RunConfig,
-    orders: Sequence[tuple[str, ...]],
+    configs: Sequence[RunConfig],
     data: leaf_data.FederatedDataset,
     output_dir: str,
     *,
     resume: bool = False,
 ) -> str:
-    """Runs the orderings one after another and reports on all of them.
+    """Makes runs one after another and reports on all of them.
 
     Partition, initial weights, cohorts and batches are the same in every run:
     the orderings are compared on paired seeds.
 
     Args:
-        config: the settings; the ordering is replaced by each of `orders`.
-        orders: the orderings.
+        configs: the settings of each run, which differ in the ordering and its
+            adjustment alone.
         data: the federation.
         output_dir: gets one folder a run, `results.csv` and `accuracy.png`.
         resume: go on with what the folder holds; finished runs are kept.
@@ -49,10 +51,11 @@ def run_all(
     Returns:
         The tables, as text for the terminal.
     """
-    config.cohort_size(len(data.client_ids))  # Refused before a folder is made.
-    plan = loop.describe(config, data)
-    plan["settings"].pop("priority")
-    plan["settings"]["orderings"] = [",".join(order) for order in orders]
+    loop.choose_cohort(configs[0], data, 1)  # Refused before a folder is made.
+    plan = loop.describe(configs[0], data)
+    for name in ("priority", "adjustment"):
+        plan["settings"].pop(name)
+    plan["settings"]["orderings"] = [config.label for config in configs]
     if resume:
         run_folder.check_same(output_dir, files.read_json(output_dir), plan)
     else:
@@ -60,40 +63,29 @@ def run_all(
     lock = files.take_lock(output_dir)
     try:
         files.write_json(output_dir, plan)
-        for order in orders:
-            loop.run(
-                dataclasses.replace(config, priority=order),
-                data,
-                os.path.join(output_dir, folder_name(order)),
-                resume=resume,
-            )
-        return report(output_dir, orders, config)
+        for config in configs:
+            folder = os.path.join(output_dir, config.folder)
+            loop.run(config, data, folder, resume=resume)
+        return report(output_dir, configs)
     finally:
         os.close(lock)
 
 
-def report(
-    output_dir: str, orders: Sequence[tuple[str, ...]], config: RunConfig
-) -> str:
-    """Writes `results.csv` and `accuracy.png`; returns the tables as text."""
-    runs = [read.read_run(os.path.join(output_dir, folder_name(o))) for o in orders]
-    tidy = tables.tidy_rows(runs, TARGETS)
+def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
+    """Writes the tables and plots of a folder of runs; returns the tables as text."""
+    runs = [read.read_run(os.path.join(output_dir, c.folder)) for c in configs]
+    tidy = tables.tidy_rows(runs, configs[0].targets)
     tidy.to_csv(os.path.join(output_dir, "results.csv"), index=False)
-    plots.accuracy_plot(
-        runs, os.path.join(output_dir, "accuracy.png"), _title(config, runs[0])
-    )
+    title = _title(configs[0], runs[0])
+    plots.accuracy_plot(runs, os.path.join(output_dir, "accuracy.png"), title)
     return tables.text_tables(tidy)
-
-
-def folder_name(order: Sequence[str]) -> str:
-    """The folder of an ordering's run, for example `LD-DS-MD`."""
-    return "-".join(order)
 
 
 def _title(config: RunConfig, run: read.Run) -> str:
     data = run.info["data"]
+    partition = f"{config.partition}, " if "partition" in config.data_options else ""
     return (
         f"{config.experiment}: {data['name']}, {data['clients']} clients, "
-        f"{config.partition}, E = {config.local_epochs}, "
+        f"{partition}E = {config.local_epochs}, "
         f"B = {config.batch_size or 'all'}, rate {config.learning_rate:g}"
     )

@@ -1,13 +1,26 @@
 """TFF processes composed from criteria, scores, client work and aggregation."""
 
-from tff_pmc.processes.evaluation import build_federated_evaluation
+from tff_pmc.processes.evaluation import build_federated_evaluation, evaluation_shards
+from tff_pmc.processes.online_adjusted import (
+    OnlineAdjustedFedAvg,
+    build_online_adjusted_fed_avg,
+)
+from tff_pmc.processes.online_iterative import (
+    build_online_adjusted_iterative_process,
+    pair_shards,
+)
 from tff_pmc.processes.prioritized_fed_avg import (
     build_prioritized_fed_avg,
     with_score,
 )
 
 __all__ = [
+    "OnlineAdjustedFedAvg",
     "build_federated_evaluation",
+    "build_online_adjusted_fed_avg",
+    "build_online_adjusted_iterative_process",
     "build_prioritized_fed_avg",
+    "evaluation_shards",
+    "pair_shards",
     "with_score",
 ]

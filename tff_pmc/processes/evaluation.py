@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
+from typing import Optional
 
 import numpy as np
 import tensorflow as tf
@@ -16,7 +17,7 @@ from tff_pmc.clients import packing
 
 def build_federated_evaluation(
     model: tff.learning.models.FunctionalModel,
-    num_clients: int,
+    num_clients: Optional[int] = None,
     *,
     batch_size: int = 500,
 ) -> tff.Computation:
@@ -29,13 +30,14 @@ def build_federated_evaluation(
 
     Args:
         model: a classifier whose output is a score per class.
-        num_clients: the number of clients in the federation, K.
+        num_clients: the number of clients in the federation, K, to count for each
+            client; None counts in all, and the result is one int32.
         batch_size: examples in a forward pass.
 
     Returns:
-        A computation that gives, for each client, how many of its examples the
-        model classifies correctly (PMC eq. 10 divides their sum by the number
-        of examples). Counts, so that comparisons are exact.
+        A computation that gives how many examples the model classifies correctly
+        (PMC eq. 10 divides their sum by the number of examples). Counts, so that
+        comparisons are exact.
     """
     weights_type = models.weights_type(model)
     x_spec, y_spec = model.input_spec
@@ -48,15 +50,19 @@ def build_federated_evaluation(
     @tf.function
     def count(weights, examples):
         x, y, client = examples["x"], examples["y"], examples["client"]
-        correct = tf.zeros([num_clients], tf.int32)
+        correct = tf.zeros([num_clients or 1], tf.int32)
+        if num_clients is None:
+            client = tf.zeros_like(client)
         parameters = (weights.trainable, weights.non_trainable)
         for start in tf.range(0, tf.shape(y)[0], batch_size):
             rows = slice(start, start + batch_size)
             output = model.predict_on_batch(parameters, x[rows], False)
             predicted = tf.argmax(output, axis=-1, output_type=tf.int32)
             hits = tf.cast(tf.equal(predicted, y[rows]), tf.int32)
-            correct += tf.math.unsorted_segment_sum(hits, client[rows], num_clients)
-        return correct
+            correct += tf.math.unsorted_segment_sum(
+                hits, client[rows], num_clients or 1
+            )
+        return correct[0] if num_clients is None else correct
 
     @tff.tensorflow.computation(weights_type, examples_type)
     def count_locally(weights, examples):

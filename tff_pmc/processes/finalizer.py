@@ -3,77 +3,111 @@
 from __future__ import annotations
 
 import collections
+from typing import Any
 
 import tensorflow as tf
 import tensorflow_federated as tff
 
 
-def build_finalizer(
-    optimizer: tff.learning.optimizers.Optimizer, weights_type: tff.Type
-) -> tff.learning.templates.FinalizerProcess:
-    """Builds the finalizer: `w - server_rate * update` (PMC eq. 2) for SGD.
+def apply_update(
+    optimizer: tff.learning.optimizers.Optimizer, state: Any, weights: Any, update: Any
+) -> tuple[Any, Any, tf.Tensor]:
+    """One server step, in TensorFlow: `w - server_rate * update` (PMC eq. 2) for SGD.
 
     An update is received minus trained weights, as everywhere in TFF: a
     gradient to the optimizer, which steps the trainable variables. Non-trainable
     ones (batch-norm statistics) are averages and not directions: they become
     the clients' mean with the same weights, whatever the optimizer. An update
     that is all zero (no client was included, or every score was 0) or not
-    finite leaves model and optimizer as they are, and `update_rejected` says so.
+    finite leaves model and optimizer as they are.
+
+    Args:
+        optimizer: of the server.
+        state: of the optimizer.
+        weights: the model's `ModelWeights`.
+        update: of the same structure.
+
+    Returns:
+        The optimizer's state, the weights, and whether the update was rejected
+        (int32, 0 or 1).
+    """
+    norm = tf.linalg.global_norm(tf.nest.flatten(update))
+    rejected = tf.logical_not(tf.math.is_finite(norm)) | tf.equal(norm, 0.0)
+
+    def unless_rejected(old, new):
+        return tf.nest.map_structure(lambda o, n: tf.where(rejected, o, n), old, new)
+
+    next_state, trainable = optimizer.next(state, weights.trainable, update.trainable)
+    non_trainable = tf.nest.map_structure(
+        tf.subtract, weights.non_trainable, update.non_trainable
+    )
+    stepped = tff.learning.models.ModelWeights(
+        unless_rejected(weights.trainable, trainable),
+        unless_rejected(weights.non_trainable, non_trainable),
+    )
+    return unless_rejected(state, next_state), stepped, tf.cast(rejected, tf.int32)
+
+
+def build_optimizer_initializer(
+    optimizer: tff.learning.optimizers.Optimizer, weights_type: tff.Type
+) -> tff.Computation:
+    """Builds `( -> the server optimizer's initial state)` for a model's weights."""
+
+    @tff.tensorflow.computation
+    def initial_state():
+        return optimizer.initialize(
+            tff.types.type_to_tf_tensor_specs(weights_type.trainable)
+        )
+
+    return initial_state
+
+
+def build_finalizer(
+    optimizer: tff.learning.optimizers.Optimizer, weights_type: tff.Type
+) -> tff.learning.templates.FinalizerProcess:
+    """Builds the finalizer around `apply_update`.
 
     Args:
         optimizer: of the server.
         weights_type: the type of the model's `ModelWeights`.
 
     Returns:
-        A finalizer whose update has the type of the whole `ModelWeights`.
+        A finalizer whose update has the type of the whole `ModelWeights`, and
+        whose measurement is `update_rejected`.
     """
+    initial_state = build_optimizer_initializer(optimizer, weights_type)
+    state_type = initial_state.type_signature.result
 
-    def reject(unused_state, update):
-        norm = tf.linalg.global_norm(tf.nest.flatten(update))
-        rejected = tf.logical_not(tf.math.is_finite(norm)) | tf.equal(norm, 0.0)
-        return rejected, collections.OrderedDict(
-            update_rejected=tf.cast(rejected, tf.int32)
-        )
+    @tff.tensorflow.computation(state_type, weights_type, weights_type)
+    def step(state, weights, update):
+        state, weights, rejected = apply_update(optimizer, state, weights, update)
+        measured = collections.OrderedDict(update_rejected=rejected)
+        return tff.templates.MeasuredProcessOutput(state, weights, measured)
 
-    step = tff.learning.templates.build_apply_optimizer_finalizer(
-        optimizer, weights_type, reject
-    )
+    @tff.tensorflow.computation(state_type)
+    def get_hparams(state):
+        return optimizer.get_hparams(state)
 
-    @tff.tensorflow.computation(
-        weights_type, weights_type.non_trainable, _measurements_type(step)
-    )
-    def average_non_trainable(weights, update, measured):
-        accepted = tf.equal(measured["update_rejected"], 0)
-        return tff.learning.models.ModelWeights(
-            weights.trainable,
-            tf.nest.map_structure(
-                lambda w, d: tf.where(accepted, w - d, w), weights.non_trainable, update
-            ),
-        )
+    @tff.tensorflow.computation(state_type, get_hparams.type_signature.result)
+    def set_hparams(state, hparams):
+        return optimizer.set_hparams(state, hparams)
+
+    @tff.federated_computation
+    def initialize():
+        return tff.federated_eval(initial_state, tff.SERVER)
 
     @tff.federated_computation(
-        step.initialize.type_signature.result,
-        tff.FederatedType(weights_type, tff.SERVER),
-        tff.FederatedType(weights_type, tff.SERVER),
+        *(
+            tff.FederatedType(part, tff.SERVER)
+            for part in (state_type, weights_type, weights_type)
+        )
     )
     def next_fn(state, weights, update):
-        output = step.next(state, weights, update.trainable)
-        result = tff.federated_map(
-            average_non_trainable,
-            (output.result, update.non_trainable, output.measurements),
-        )
+        output = tff.federated_map(step, (state, weights, update))
         return tff.templates.MeasuredProcessOutput(
-            output.state, result, output.measurements
+            output.state, output.result, output.measurements
         )
 
     return tff.learning.templates.FinalizerProcess(
-        step.initialize,
-        next_fn,
-        get_hparams_fn=step.get_hparams,
-        set_hparams_fn=step.set_hparams,
+        initialize, next_fn, get_hparams_fn=get_hparams, set_hparams_fn=set_hparams
     )
-
-
-def _measurements_type(process: tff.templates.MeasuredProcess) -> tff.Type:
-    """The (unplaced) type of a measured process's measurements."""
-    return process.next.type_signature.result.measurements.member

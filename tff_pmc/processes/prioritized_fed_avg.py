@@ -12,27 +12,21 @@ The server sees sums only, and any score over the basis follows from them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Optional, Union
+from typing import Any, Optional, Union
 
-import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import GaussianSums, build_basis_aggregation
 from tff_pmc.aggregation.basis_sums import SumFactory
-from tff_pmc.clients.contribution import Rule
-from tff_pmc.clients.datasets import build_dataset_client_work
-from tff_pmc.clients.packed import build_packed_client_work
 from tff_pmc.processes import options
 from tff_pmc.processes.finalizer import build_finalizer
-from tff_pmc.scores import Basis, Normalization, PolynomialScore
+from tff_pmc.processes.training import ModelFn, build_training
+from tff_pmc.scores import Basis, PolynomialScore
 
 
 def build_prioritized_fed_avg(
-    model_fn: Union[
-        tff.learning.models.FunctionalModel,
-        Callable[[], tff.learning.models.VariableModel],
-    ],
+    model_fn: ModelFn,
     *,
     priority: Optional[Sequence[str]] = None,
     score: Optional[PolynomialScore] = None,
@@ -143,74 +137,33 @@ def build_prioritized_fed_avg(
     codes = [criterion.code for criterion in found]
     score = options.resolve_score(priority, score, codes)
     basis = basis or Basis.of(len(found), [score])
-    if basis.num_criteria != len(found):
-        raise ValueError(
-            f"the basis is over {basis.num_criteria} criteria, but there are "
-            f"{len(found)}"
-        )
     basis.vector(score)  # Refused here, before anything is traced.
-    is_functional = isinstance(model_fn, tff.learning.models.FunctionalModel)
-    packed = is_functional if packed is None else packed
-    options.check_form(is_functional, packed, batch_size, seed, report_num_clients)
-    options.check_range(local_epochs, batch_size, clip_norm)
-    server_optimizer_fn = server_optimizer_fn or tff.learning.optimizers.build_sgdm(1.0)
-    options.check_optimizer("client_optimizer_fn", client_optimizer_fn)
-    options.check_optimizer("server_optimizer_fn", server_optimizer_fn)
-    factories = (model_sum_factory, scalar_sum_factory)
-    options.check_sums(privacy, factories, report_num_clients, normalization)
-    # What is measured beside the sums is not protected as they are.
-    only_counts = privacy is not None or scalar_sum_factory is not None
-    rule = Rule(
+    training = build_training(
+        model_fn,
         found,
         basis,
-        Normalization.declared(normalization, codes, criteria_ranges),
-        clip_norm,
+        client_optimizer_fn=client_optimizer_fn,
+        server_optimizer_fn=server_optimizer_fn,
+        packed=packed,
+        local_epochs=local_epochs,
+        batch_size=batch_size,
+        seed=seed,
+        normalization=normalization,
+        criteria_ranges=criteria_ranges,
+        client_attributes=client_attributes,
+        clip_norm=clip_norm,
+        model_sum_factory=model_sum_factory,
+        scalar_sum_factory=scalar_sum_factory,
+        privacy=privacy,
+        report_num_clients=report_num_clients,
     )
-    if privacy is not None:
-        factories = privacy.factories(basis, rule.normalization, clip_norm)
-
-    weights, input_spec = options.initial_weights(model_fn)
-    options.probe_criteria(found, weights, input_spec, client_attributes)
-    if packed:
-        client_work = build_packed_client_work(
-            model_fn,
-            rule,
-            client_optimizer_fn,
-            local_epochs=local_epochs,
-            batch_size=batch_size,
-            seed=seed,
-            client_attributes=client_attributes,
-            report_num_clients=report_num_clients,
-            only_counts=only_counts,
-        )
-    else:
-        client_work = build_dataset_client_work(
-            options.as_model_fn(model_fn),
-            rule,
-            client_optimizer_fn,
-            local_epochs=local_epochs,
-            client_attributes=client_attributes,
-            only_counts=only_counts,
-        )
-
-    @tff.tensorflow.computation
-    def initial_weights():
-        return tf.nest.map_structure(tf.constant, weights)
-
-    weights_type = initial_weights.type_signature.result
+    weights_type = training.weights_type
     return tff.learning.templates.compose_learning_process(
-        initial_weights,
+        training.initial_weights,
         tff.learning.templates.build_broadcast_process(weights_type),
-        client_work,
-        build_basis_aggregation(
-            weights_type,
-            basis,
-            score,
-            normalization=rule.normalization,
-            model_sum_factory=factories[0],
-            scalar_sum_factory=factories[1],
-        ),
-        build_finalizer(server_optimizer_fn, weights_type),
+        training.client_work,
+        build_basis_aggregation(weights_type, basis, score, **training.sums_options),
+        build_finalizer(training.server_optimizer, weights_type),
     )
 
 

@@ -1,0 +1,68 @@
+"""What a round sends, in bytes, computed from the types (DA, footnote 1).
+
+Counted as in a deployment, in which a placement is one client: payload only, no
+framing or compression.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+import tensorflow_federated as tff
+
+_COUNT_BYTES = 4  # A judge's answer is one int32.
+
+
+class Traffic(NamedTuple):
+    """Bytes to and from all clients of a kind of round.
+
+    Attributes:
+        per_client_training: of a client that trains: the model and the round's number
+            to it, its weighted updates, criteria and measurements back.
+        per_client_testing: of a client that judges one candidate: the model to it,
+            an integer back.
+    """
+
+    per_client_training: int
+    per_client_testing: int
+
+
+def traffic(
+    weights_type: tff.Type,
+    work_state_type: tff.Type,
+    metrics_type: tff.Type,
+    *,
+    normalization: str = "sum",
+) -> Traffic:
+    """The traffic of a process, from the types in its `next`.
+
+    Args:
+        weights_type: of the model's `ModelWeights`.
+        work_state_type: of the client work's state, which is broadcast.
+        metrics_type: of the metrics, `<client_work, aggregator, ...>`, whose sums
+            have the types of what each client sends. What a simulation reports of
+            each client (`*_by_client`) is left out.
+        normalization: of the criteria; `max` sends the maxima too.
+    """
+    specs = tff.types.type_to_tf_tensor_specs
+    model, state = size(specs(weights_type)), size(specs(work_state_type))
+    metrics = specs(metrics_type)
+    scalars = [metrics["aggregator"]["totals"], metrics["aggregator"]["monomials"]]
+    if normalization == "max":
+        scalars.append(metrics["aggregator"]["totals"])
+    measured = [
+        spec
+        for name, spec in metrics["client_work"]["train"].items()
+        if not name.endswith("_by_client")
+    ]
+    (num_sums,) = metrics["aggregator"]["monomials"].shape
+    training = model + state + num_sums * model + size(scalars) + size(measured)
+    return Traffic(training, model + _COUNT_BYTES)
+
+
+def size(specs: Any) -> int:
+    """Bytes of a structure of `tf.TensorSpec`s of known shape."""
+    return sum(
+        spec.shape.num_elements() * spec.dtype.size for spec in tf.nest.flatten(specs)
+    )

@@ -1,0 +1,191 @@
+"""Federated averaging whose ordering is adjusted online (DA, Algorithm 1).
+
+One round:
+
+    the cohort trains once -> sums over the whole basis come back once
+    -> a candidate's model is a linear combination of them
+    -> all clients judge it -> the search keeps it or names the next candidate
+
+Here training and judging are two federated computations, with the search between
+them: no more candidates are tested than must be. `online_iterative` is the same as
+one pure process.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional, Union
+
+import numpy as np
+import tensorflow_federated as tff
+
+from tff_pmc import criteria as criteria_lib
+from tff_pmc import search
+from tff_pmc.processes.online_parts import (
+    OnlineParts,
+    OnlineState,
+    build_parts,
+    default_judge,
+)
+from tff_pmc.processes.training import ModelFn
+from tff_pmc.scores import PolynomialScore
+
+
+class OnlineOutput(NamedTuple):
+    """What a round gives.
+
+    Attributes:
+        state: an `OnlineState`.
+        metrics: `<client_work, aggregator, finalizer>` as of
+            `build_prioritized_fed_avg`, of the model kept.
+        trials: the candidates tested, in order.
+        counts: what the judge returned for the model kept.
+    """
+
+    state: OnlineState
+    metrics: collections.OrderedDict
+    trials: list[search.Trial]
+    counts: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class OnlineAdjustedFedAvg:
+    """Train and judge as two federated computations, driven by the search.
+
+    Attributes:
+        parts: the candidates, and what the round is made of.
+        policy: one of `search.POLICIES`.
+        judge: `(<W@SERVER, J@CLIENTS> -> int32@SERVER)`: examples that a model gets
+            right, in all or for each client.
+    """
+
+    parts: OnlineParts
+    policy: str
+    judge: tff.Computation
+
+    @property
+    def candidates(self) -> tuple[PolynomialScore, ...]:
+        """The scores that are searched, in the order of testing."""
+        return self.parts.candidates
+
+    def initialize(self) -> OnlineState:
+        """The state before the first round."""
+        return self.parts.initialize()
+
+    def next(
+        self, state: OnlineState, clients: Sequence[Any], judges: Sequence[Any]
+    ) -> OnlineOutput:
+        """One round: the cohort trains once, then candidates are tested.
+
+        Args:
+            state: from the round before.
+            clients: the cohort's data, as of `build_prioritized_fed_avg`.
+            judges: all clients' data, as the judge takes it.
+        """
+        trained = self.parts.train(state.learning, clients)
+        before = search.SearchState(int(state.candidate), int(state.correct))
+        trials = search.Trials(self.policy, len(self.candidates), before)
+        tested = None
+        while trials.next is not None:
+            candidate = trials.next
+            stepped = self._step(state, trained, self.candidates[candidate])
+            counts = np.asarray(self.judge(stepped["weights"], judges), np.int64)
+            trials.report(int(counts.sum()))
+            # The models of the others need not stay in memory.
+            if trials.best.candidate == candidate:
+                tested = stepped, counts
+        kept, counts = tested
+        found = trials.result()
+        learning = tff.learning.templates.LearningAlgorithmState(
+            global_model_weights=kept["weights"],
+            distributor=(),
+            client_work=trained["client_work"],
+            aggregator=trained["aggregator"],
+            finalizer=kept["optimizer"],
+        )
+        metrics = collections.OrderedDict(
+            client_work=trained["metrics"]["client_work"],
+            aggregator=collections.OrderedDict(
+                trained["metrics"]["aggregator"], score=kept["score"]
+            ),
+            finalizer=collections.OrderedDict(update_rejected=kept["update_rejected"]),
+        )
+        next_state = OnlineState(
+            learning, np.int32(found.candidate), np.int32(found.correct)
+        )
+        return OnlineOutput(next_state, metrics, trials.tried, counts)
+
+    def get_model_weights(self, state: OnlineState) -> Any:
+        """The model of a state, a `tff.learning.models.ModelWeights`."""
+        return state.learning.global_model_weights
+
+    def _step(self, state: OnlineState, trained: Any, score: PolynomialScore) -> Any:
+        """The server's step with one candidate; no client takes part."""
+        return self.parts.step(
+            self.parts.training.rule.basis.vector(score),
+            trained["sums"],
+            state.learning.finalizer,
+            state.learning.global_model_weights,
+        )
+
+
+def build_online_adjusted_fed_avg(
+    model_fn: ModelFn,
+    *,
+    priority: Optional[Sequence[str]] = None,
+    candidates: Optional[Sequence[PolynomialScore]] = None,
+    criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
+    policy: str = "backtracking",
+    judge: Optional[tff.Computation] = None,
+    report_num_clients: Optional[int] = None,
+    **training_options: Any,
+) -> OnlineAdjustedFedAvg:
+    """Builds online adjustment as train, judge and a search between them.
+
+    Args:
+        model_fn: as of `build_prioritized_fed_avg`.
+        priority: the ordering in force in the first round. The candidates are all
+            orderings of the same criteria, tested in the order of
+            `search.orderings`. Default: the declared criteria, in their order.
+        candidates: scores to search in the place of orderings; the first is in
+            force in the first round.
+        criteria: the criteria the clients measure, codes or `Criterion`s.
+        policy: `backtracking` (the paper's), `best_of_all` or `fixed`; see
+            `search.POLICIES`.
+        judge: `(<W@SERVER, J@CLIENTS> -> int32@SERVER)`, how many examples a model
+            gets right, for whatever data J. By default
+            `build_federated_evaluation`, which needs a functional model.
+        report_num_clients: for simulation: the federation's size; metrics then show
+            each client's criteria, and the judge counts for each client.
+        **training_options: `client_optimizer_fn` and the other options of
+            `build_prioritized_fed_avg`, but for `score` and `basis`.
+
+    Returns:
+        An `OnlineAdjustedFedAvg`: `initialize()`, `next(state, clients, judges)`,
+        `get_model_weights(state)`.
+
+    Raises:
+        ValueError: as `build_prioritized_fed_avg`; an unknown policy; more than
+            `search.MAX_CRITERIA` criteria to order.
+
+    Example:
+        >>> online = build_online_adjusted_fed_avg(
+        ...     models.femnist_cnn(),
+        ...     priority=("MD", "DS", "LD"),
+        ...     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.01),
+        ...     batch_size=10,
+        ... )
+        >>> tests = evaluation_shards(data.test_examples)
+        >>> output = online.next(online.initialize(), clients, tests)
+    """
+    try:
+        search.check_policy(policy)
+    except ValueError as error:
+        raise ValueError(f"policy {error}") from error
+    if judge is None:
+        judge = default_judge(model_fn, report_num_clients)
+    training_options["report_num_clients"] = report_num_clients
+    parts = build_parts(model_fn, priority, candidates, criteria, training_options)
+    return OnlineAdjustedFedAvg(parts, policy, judge)

@@ -1,0 +1,143 @@
+"""Online adjustment as one pure `tff.templates.IterativeProcess`."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Sequence
+from typing import Any, Optional, Union
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc import criteria as criteria_lib
+from tff_pmc.processes.online_parts import OnlineState, build_parts, default_judge
+from tff_pmc.processes.training import ModelFn
+from tff_pmc.scores import PolynomialScore
+
+
+def build_online_adjusted_iterative_process(
+    model_fn: ModelFn,
+    *,
+    priority: Optional[Sequence[str]] = None,
+    candidates: Optional[Sequence[PolynomialScore]] = None,
+    criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
+    judge: Optional[tff.Computation] = None,
+    **training_options: Any,
+) -> tff.templates.IterativeProcess:
+    """Builds `best_of_all` as one process that chooses at the server.
+
+    With n candidates, `next` has the type
+
+        (<OnlineState@SERVER, {<train=D*, test=J>}@CLIENTS>
+         -> <state=OnlineState@SERVER,
+             metrics=<client_work=..., aggregator=...,
+                      search=<correct=int32[n], kept=int32>>@SERVER>)
+
+    A placement trains on its `train`, which is empty where its clients are not in the
+    round's cohort, and judges on its `test`; `pair_shards` makes such pairs. All n
+    models travel to the clients in every round, after the sums have travelled to the
+    server: so this runs on one machine, but compiles to no deployment form of TFF's,
+    where a broadcast cannot depend on an aggregate.
+
+    Args and errors are those of `build_online_adjusted_fed_avg`; the judge has to
+    give one integer.
+    """
+    judge = judge or default_judge(model_fn, None)
+    parts = build_parts(model_fn, priority, candidates, criteria, training_options)
+    train, basis, scores = parts.train, parts.training.rule.basis, parts.candidates
+    state_type = parts.initialize.type_signature.result
+    trained_type = train.type_signature.result
+
+    @tff.tensorflow.computation(state_type.member, trained_type.sums.member)
+    def step_all(state, sums):
+        learning = state.learning
+        return tuple(
+            parts.step(
+                basis.vector(score),
+                sums,
+                learning.finalizer,
+                learning.global_model_weights,
+            )
+            for score in scores
+        )
+
+    @tff.tensorflow.computation(
+        state_type.member,
+        step_all.type_signature.result,
+        tff.to_type((np.int32,) * len(scores)),
+        trained_type.client_work.member,
+        trained_type.aggregator.member,
+    )
+    def choose(state, stepped, correct, client_work, sums_state):
+        counts = tf.stack(correct)
+        # Of equals the one in force, which a search tests first, then the first.
+        in_force = tf.one_hot(state.candidate, len(scores), dtype=tf.int32)
+        kept = tf.argmax(2 * counts + in_force, output_type=tf.int32)
+        chosen = tf.switch_case(kept, [lambda one=one: one for one in stepped])
+        learning = tff.learning.templates.LearningAlgorithmState(
+            chosen["weights"], (), client_work, sums_state, chosen["optimizer"]
+        )
+        measured = collections.OrderedDict(correct=counts, kept=kept)
+        return OnlineState(learning, kept, counts[kept]), measured
+
+    pair_type = tff.to_type(
+        collections.OrderedDict(
+            train=train.type_signature.parameter[1].member,
+            test=judge.type_signature.parameter[1].member,
+        )
+    )
+
+    @tff.federated_computation(state_type, tff.FederatedType(pair_type, tff.CLIENTS))
+    def next_fn(state, pairs):
+        trained = train(state.learning, pairs.train)
+        stepped = tff.federated_map(step_all, (state, trained.sums))
+        correct = tuple(
+            judge(stepped[n].weights, pairs.test) for n in range(len(scores))
+        )
+        next_state, found = tff.federated_map(
+            choose,
+            (
+                state,
+                stepped,
+                tff.federated_zip(correct),
+                trained.client_work,
+                trained.aggregator,
+            ),
+        )
+        metrics = collections.OrderedDict(
+            client_work=trained.metrics.client_work,
+            aggregator=trained.metrics.aggregator,
+            search=found,
+        )
+        return tff.learning.templates.LearningProcessOutput(
+            next_state, tff.federated_zip(metrics)
+        )
+
+    return tff.templates.IterativeProcess(parts.initialize, next_fn)
+
+
+def pair_shards(
+    train: Sequence[Any], test: Sequence[Any]
+) -> list[collections.OrderedDict]:
+    """Pairs training shards with shards of examples to judge on.
+
+    Args:
+        train: the cohort, of `clients.packing.pack`.
+        test: all clients' examples, of `evaluation_shards`.
+
+    Returns:
+        As many `OrderedDict(train, test)` as the longer of the two has shards; the
+        other's are filled up with empty ones.
+    """
+    count = max(len(train), len(test))
+    no_clients = train[0].take(0)
+    no_examples = collections.OrderedDict(
+        (key, value[:0]) for key, value in test[0].items()
+    )
+    train = [*train, *[no_clients] * (count - len(train))]
+    test = [*test, *[no_examples] * (count - len(test))]
+    return [
+        collections.OrderedDict(train=one, test=other)
+        for one, other in zip(train, test)
+    ]

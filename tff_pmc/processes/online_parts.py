@@ -1,0 +1,216 @@
+"""What both forms of online adjustment are made of: train, step, initial state."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Union
+
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc import criteria as criteria_lib
+from tff_pmc import search
+from tff_pmc.aggregation import build_basis_sums, combine
+from tff_pmc.processes import options
+from tff_pmc.processes.evaluation import build_federated_evaluation
+from tff_pmc.processes.finalizer import apply_update, build_optimizer_initializer
+from tff_pmc.processes.training import ModelFn, Training, build_training
+from tff_pmc.scores import Basis, PolynomialScore, prioritized
+
+
+class OnlineState(NamedTuple):
+    """The state between two rounds, of either form.
+
+    Attributes:
+        learning: a `tff.learning.templates.LearningAlgorithmState`: the model, and
+            the states of client work, sums and server optimizer.
+        candidate: the place of the candidate in force, int32.
+        correct: what the model got right when it was kept, int32; -1 before the
+            first round.
+    """
+
+    learning: Any
+    candidate: Any
+    correct: Any
+
+
+class OnlineParts(NamedTuple):
+    """What a form is composed of.
+
+    Attributes:
+        candidates: the scores that are searched, in the order of testing.
+        training: clients, criteria and the rule of the sums.
+        initialize: `( -> OnlineState@SERVER)`.
+        train: see `build_train`.
+        step: see `build_step`.
+    """
+
+    candidates: tuple[PolynomialScore, ...]
+    training: Training
+    initialize: tff.Computation
+    train: tff.Computation
+    step: Callable[..., collections.OrderedDict]
+
+
+def build_parts(
+    model_fn: ModelFn,
+    priority: Optional[Sequence[str]],
+    candidates: Optional[Sequence[PolynomialScore]],
+    criteria: Sequence[Union[str, criteria_lib.Criterion]],
+    training_options: Mapping[str, Any],
+) -> OnlineParts:
+    """Checks what is searched, and builds the parts.
+
+    Args and errors are those of `build_online_adjusted_fed_avg`.
+    """
+    found = criteria_lib.resolve(criteria)
+    codes = [criterion.code for criterion in found]
+    first = 0
+    if candidates is None:
+        in_force = options.resolve_score(priority, None, codes)
+        names = [codes[column] for column in sorted(in_force.columns)]
+        candidates = [prioritized(order, codes) for order in search.orderings(names)]
+        first = [score.columns for score in candidates].index(in_force.columns)
+    elif priority is not None:
+        raise ValueError("give either priority or candidates, not both")
+    elif not candidates:
+        raise ValueError("there are no candidates to search")
+    basis = Basis.of(len(found), candidates)
+    training = build_training(model_fn, found, basis, **training_options)
+    return OnlineParts(
+        tuple(candidates),
+        training,
+        _build_initialize(training, first),
+        build_train(training),
+        build_step(training),
+    )
+
+
+def build_train(training: Training) -> tff.Computation:
+    """The training of one cohort, whose result is the sums.
+
+    Its type is
+
+        (<LearningAlgorithmState@SERVER, {D*}@CLIENTS>
+         -> <client_work=..., aggregator=...,
+             sums=<models=W*B, scales=float32[m], monomials=float32[B]>,
+             metrics=<client_work=..., aggregator=...>>@SERVER)
+    """
+    sums = _build_sums(training)
+    learning_type = _learning_type(training)
+    data_type = training.client_work.next.type_signature.parameter[2]
+
+    @tff.federated_computation(tff.FederatedType(learning_type, tff.SERVER), data_type)
+    def train(state, clients):
+        received = tff.federated_broadcast(state.global_model_weights)
+        work = training.client_work.next(state.client_work, received, clients)
+        found = sums.next(
+            state.aggregator, work.result.update, work.result.update_weight
+        )
+        metrics = collections.OrderedDict(
+            client_work=work.measurements, aggregator=found.measurements
+        )
+        return collections.OrderedDict(
+            client_work=work.state,
+            aggregator=found.state,
+            sums=found.result,
+            metrics=tff.federated_zip(metrics),
+        )
+
+    return train
+
+
+def build_step(training: Training) -> Callable[..., collections.OrderedDict]:
+    """The server's step to one candidate's model, a `tf.function`.
+
+    Its arguments are the candidate `a_S`, float32 [B], the sums, the optimizer's
+    state and the weights; its result the same weights and state after the step,
+    `update_rejected`, and `score`, the sum of the clients' scores.
+    """
+    basis = training.rule.basis
+
+    @tf.function
+    def step(candidate, sums, optimizer_state, weights):
+        update, score = combine(
+            basis, candidate, sums["scales"], sums["monomials"], sums["models"]
+        )
+        optimizer_state, weights, rejected = apply_update(
+            training.server_optimizer, optimizer_state, weights, update
+        )
+        return collections.OrderedDict(
+            weights=weights,
+            optimizer=optimizer_state,
+            update_rejected=rejected,
+            score=score,
+        )
+
+    return step
+
+
+def default_judge(model_fn: Any, num_clients: Optional[int]) -> tff.Computation:
+    """`build_federated_evaluation`, of each client or of all together.
+
+    Raises:
+        ValueError: the model is not functional.
+    """
+    if not isinstance(model_fn, tff.learning.models.FunctionalModel):
+        raise ValueError(
+            "a model_fn needs a judge of its own: a computation (<W@SERVER, "
+            "data@CLIENTS> -> int32@SERVER) of how many examples a model gets right"
+        )
+    return build_federated_evaluation(model_fn, num_clients)
+
+
+def _build_initialize(training: Training, first: int) -> tff.Computation:
+    optimizer = build_optimizer_initializer(
+        training.server_optimizer, training.weights_type
+    )
+    sums = _build_sums(training)
+
+    @tff.tensorflow.computation
+    def search_state():
+        return tf.constant(first), tf.constant(-1)
+
+    @tff.tensorflow.computation(
+        _learning_type(training), search_state.type_signature.result
+    )
+    def join(learning, found):
+        return OnlineState(learning, *found)
+
+    @tff.federated_computation
+    def initialize():
+        learning = tff.learning.templates.LearningAlgorithmState(
+            global_model_weights=tff.federated_eval(
+                training.initial_weights, tff.SERVER
+            ),
+            distributor=tff.federated_value((), tff.SERVER),
+            client_work=training.client_work.initialize(),
+            aggregator=sums.initialize(),
+            finalizer=tff.federated_eval(optimizer, tff.SERVER),
+        )
+        found = tff.federated_eval(search_state, tff.SERVER)
+        return tff.federated_map(join, (tff.federated_zip(learning), found))
+
+    return initialize
+
+
+def _build_sums(training: Training) -> tff.templates.AggregationProcess:
+    return build_basis_sums(
+        training.weights_type, training.rule.basis, **training.sums_options
+    )
+
+
+def _learning_type(training: Training) -> tff.Type:
+    optimizer = build_optimizer_initializer(
+        training.server_optimizer, training.weights_type
+    )
+    return tff.to_type(
+        tff.learning.templates.LearningAlgorithmState(
+            global_model_weights=training.weights_type,
+            distributor=tff.to_type(()),
+            client_work=training.client_work.state_type.member,
+            aggregator=_build_sums(training).state_type.member,
+            finalizer=optimizer.type_signature.result,
+        )
+    )
