@@ -64,6 +64,8 @@ def test_help_imports_no_tensorflow():
         (["--priority=DS,,LD"], "--priority=DS,,LD"),
         (["--normalization=range"], "needs --criteria_ranges"),
         (["--data_dir=/no/such/dir"], "--data_dir=/no/such/dir is no folder"),
+        (["--adjustment=greedy"], "--adjustment=greedy: value should be one of"),
+        (["--judge_on=train"], "--judge_on=train: value should be one of"),
     ],
 )
 def test_a_bad_flag_is_one_line_and_exit_code_2(arguments, says):
@@ -144,6 +146,41 @@ def test_orderings_are_compared_on_paired_seeds(finished):
         assert [row[column] for row in first] == [row[column] for row in second]
     assert [row["weight"] for row in first] == ["0.1"] * 10
     assert [row["weight"] for row in second] != ["0.1"] * 10
+
+
+def test_an_adjusted_run_beside_a_fixed_one(tmp_path):
+    """One command; judged on a fifth of the training examples, which nobody trains on.
+
+    An ordering of one criterion has nothing to adjust: it is run once, as it is.
+    """
+    folder = tmp_path / "out"
+    done = run(
+        *SMALL,
+        *("--rounds=4", "--priority=MD,DS,LD", "--priority=DS", "--learning_rate=0.3"),
+        *("--adjustment=best_of_all", "--judge_on=local_validation"),
+        f"--output_dir={folder}",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "MD,DS,LD (best_of_all)" in done.stdout
+    adjusted, fixed = folder / "MD-DS-LD_best_of_all", folder / "DS"
+    assert not (fixed / "candidates.csv").exists()
+    rounds, tried = table(adjusted / "rounds.csv"), table(adjusted / "candidates.csv")
+    assert len(tried) == 4 * 6
+    for row in rounds:
+        own = [t for t in tried if t["round"] == row["round"]]
+        assert [t["trial"] for t in own] == list("123456")
+        (kept,) = [t for t in own if t["kept"] == "1"]
+        assert kept["ordering"] == row["ordering"]
+        assert int(kept["correct"]) == max(int(t["correct"]) for t in own)
+        assert {t["examples"] for t in own} == {"800"}  # 100 clients, 8 of 40 each.
+        assert row["testing_rounds"] == "6" and row["examples"] == "1000"
+        model = 1_663_370 * 4
+        assert int(row["test_bytes"]) == 6 * 100 * (model + 4)
+    assert int(rounds[0]["train_bytes"]) == 10 * (8 * model + 8 + 7 * 4 + 3 * 4 + 4 * 4)
+    for path in (adjusted, fixed):
+        assert {row["DS"] for row in table(path / "cohort.csv")} == {"32.0"}
+    for row in table(fixed / "rounds.csv"):
+        assert row["testing_rounds"] == row["test_bytes"] == "0"
 
 
 def test_results_are_never_overwritten(finished):

@@ -68,11 +68,40 @@ class TestConfig:
             ({"conv_activation": "tanh"}, "--conv_activation.*relu"),
             ({"initializer": "zeros"}, "--initializer.*glorot_uniform"),
             ({"criteria": ("DS", "DS")}, "--criteria.*twice"),
+            ({"adjustment": "greedy"}, "--adjustment.*backtracking"),
+            ({"judge_on": "train"}, "--judge_on.*local_validation"),
+            ({"validation_fraction": 1.0}, "--validation_fraction.*between"),
+            ({"sample_fraction": 0.0}, "--sample_fraction"),
+            ({"min_samples": -1}, "--min_samples"),
+            ({"model": "resnet"}, "--model.*femnist_cnn"),
         ],
     )
     def test_values_out_of_range_are_refused_by_flag(self, change, message):
         with pytest.raises(config_lib.ConfigError, match=message):
             dataclasses.replace(CONFIG, **change)
+
+    def test_labels_and_folders_tell_adjusted_runs_apart(self):
+        fixed = dataclasses.replace(CONFIG, priority=("MD", "DS", "LD"))
+        adjusted = dataclasses.replace(fixed, adjustment="backtracking")
+        assert (fixed.label, fixed.folder) == ("MD,DS,LD", "MD-DS-LD")
+        assert adjusted.label == "MD,DS,LD (backtracking)"
+        assert adjusted.folder == "MD-DS-LD_backtracking"
+
+    def test_femnist_is_as_the_device_aware_paper_prints_it(self):
+        femnist = config_lib.EXPERIMENTS["femnist"]
+        printed = (femnist.rounds, femnist.batch_size, femnist.local_epochs)
+        assert printed == (1000, 10, 5)
+        assert (femnist.learning_rate, femnist.clients_per_round) == (0.01, 0.1)
+        assert femnist.targets == (75, 80)
+
+    def test_each_data_set_is_given_options_it_knows(self):
+        import inspect
+
+        from leaf_data import registry
+
+        for name, options in config_lib.DATA_OPTIONS.items():
+            loader = registry._loader(name)
+            assert set(options) <= set(inspect.signature(loader).parameters)
 
     def test_a_cohort_larger_than_the_federation_is_refused(self):
         config = dataclasses.replace(CONFIG, clients_per_round=101)

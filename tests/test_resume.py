@@ -21,6 +21,7 @@ FLAGS = [
     "--batch_size=10",
     "--priority=LD,DS,MD",
 ]
+ADJUSTED = ("--adjustment=backtracking",)
 RECORDS = ("rounds.csv", "clients.csv", "cohort.csv", "weights.csv")
 
 
@@ -36,7 +37,9 @@ def run(folder, *more):
 
 
 def run_of(folder):
-    return pathlib.Path(folder) / "LD-DS-MD"
+    """The one run in the folder: with a fixed ordering unless another has begun."""
+    adjusted = pathlib.Path(folder) / "LD-DS-MD_backtracking"
+    return adjusted if adjusted.exists() else pathlib.Path(folder) / "LD-DS-MD"
 
 
 def last_model(folder, rounds=ROUNDS):
@@ -49,7 +52,8 @@ def last_model(folder, rounds=ROUNDS):
 
 
 def assert_same_run(a, b):
-    for name in RECORDS:
+    more = ["candidates.csv"] if (run_of(a) / "candidates.csv").exists() else []
+    for name in [*RECORDS, *more]:
         assert (run_of(a) / name).read_bytes() == (run_of(b) / name).read_bytes(), name
     assert (pathlib.Path(a) / "results.csv").read_bytes() == (
         pathlib.Path(b) / "results.csv"
@@ -64,6 +68,17 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole") / "out"
     done = run(folder)
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole_adjusted(tmp_path_factory):
+    """The same with the ordering adjusted online, and more than one tried."""
+    folder = tmp_path_factory.mktemp("whole") / "out"
+    done = run(folder, *ADJUSTED)
+    assert done.returncode == 0, done.stderr
+    tried = (run_of(folder) / "candidates.csv").read_text().splitlines()
+    assert len(tried) > ROUNDS + 1, "no round tested a second ordering"
     return folder
 
 
@@ -86,16 +101,22 @@ def start_and_kill(folder, kill_after_round, delay, *more):
     process.wait()
 
 
-def test_killed_at_three_rounds_and_resumed_it_is_the_same_run(whole, tmp_path):
+@pytest.mark.parametrize("adjusted", [False, True])
+def test_killed_at_three_rounds_and_resumed_it_is_the_same_run(
+    request, tmp_path, adjusted
+):
     """SIGKILL wherever it falls: between two files, in a checkpoint, in training."""
+    whole = request.getfixturevalue("whole_adjusted" if adjusted else "whole")
+    flags = ADJUSTED if adjusted else ()
     folder = tmp_path / "out"
     seed = int(time.time())
     print("kills drawn with the seed", seed)
     generator = random.Random(seed)
     for number, round_num in enumerate(sorted(generator.sample(range(1, ROUNDS), 3))):
         delay = generator.uniform(0, 1)
-        start_and_kill(folder, round_num, delay, *(["--resume"] if number else []))
-    done = run(folder, "--resume")
+        again = ["--resume"] if number else []
+        start_and_kill(folder, round_num, delay, *flags, *again)
+    done = run(folder, *flags, "--resume")
     assert done.returncode == 0, done.stderr
     assert_same_run(folder, whole)
 

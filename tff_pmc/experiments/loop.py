@@ -122,11 +122,10 @@ def _train(
             correct = evaluate(training.get_model_weights(state), test)
         tested = time.perf_counter()
         correct = np.asarray(correct, np.int64)
+        judgements = len(outcome.trials) * training.num_judges
         traffic = {
             "train_bytes": len(chosen) * training.traffic.per_client_training,
-            "test_bytes": len(outcome.trials)
-            * training.num_judges
-            * training.traffic.per_client_testing,
+            "test_bytes": judgements * training.traffic.per_client_testing,
         }
         row = _record(
             folder, config, data, round_num, chosen, outcome, correct, traffic
@@ -181,8 +180,12 @@ def _record(
 def _judged(
     config: RunConfig, data: leaf_data.FederatedDataset
 ) -> tuple[leaf_data.FederatedDataset, leaf_data.Examples]:
-    """The federation to train on, and the examples candidates are judged on."""
-    if config.adjustment == "fixed" or config.judge_on == "test":
+    """The federation to train on, and the examples candidates are judged on.
+
+    With a fixed ordering nothing is judged, but what is held out is not trained on
+    there either: the runs of one command stay comparable.
+    """
+    if config.judge_on == "test":
         return data, data.test_examples
     return data.hold_out(config.validation_fraction, config.partition_seed)
 
