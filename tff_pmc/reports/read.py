@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,17 @@ class Run:
     """One run, as its folder has it.
 
     Attributes:
-        label: its ordering, for example `LD,DS,MD`.
+        label: its ordering, for example `LD,DS,MD`; of an adjusted run the initial
+            one and the policy, for example `MD,DS,LD (backtracking)`.
         info: `run.json`.
         rounds: `rounds.csv`.
         weights: `weights.csv`.
         correct: correctly classified test examples, int [rounds, clients].
         examples: test examples of each client, int [clients].
+        adjustment: how the ordering was adjusted: `fixed` (not at all, as in every
+            run from before there was a choice), `backtracking` or `best_of_all`.
+        candidates: `candidates.csv`, a row an ordering tested, in the order of the
+            tests; None for a fixed ordering.
     """
 
     label: str
@@ -31,6 +36,8 @@ class Run:
     weights: pd.DataFrame
     correct: npt.NDArray[np.int64]
     examples: npt.NDArray[np.int64]
+    adjustment: str = "fixed"
+    candidates: Optional[pd.DataFrame] = None
 
 
 def read_run(path: str) -> Run:
@@ -50,13 +57,18 @@ def read_run(path: str) -> Run:
     # A round's rows follow each other in the federation's order of clients.
     per_round = int((clients["round"] == clients["round"].iloc[0]).sum())
     shape = (-1, per_round)
+    label = ",".join(info["settings"]["priority"])
+    adjustment = info["settings"].get("adjustment", "fixed")
+    fixed = adjustment == "fixed"
     return Run(
-        label=",".join(info["settings"]["priority"]),
+        label=label if fixed else f"{label} ({adjustment})",
         info=info,
         rounds=_read_csv(path, "rounds.csv"),
         weights=_read_csv(path, "weights.csv"),
         correct=clients["correct"].to_numpy().reshape(shape),
         examples=clients["examples"].to_numpy().reshape(shape)[0],
+        adjustment=adjustment,
+        candidates=None if fixed else _read_csv(path, "candidates.csv"),
     )
 
 

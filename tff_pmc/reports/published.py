@@ -1,0 +1,92 @@
+"""The papers' published tables as data, and ours beside them.
+
+The tables are files of the source checkout (`results/paper`), no part of an
+installed package: a report goes on without them and says so.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+
+import pandas as pd
+
+FOLDER = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
+    "results",
+    "paper",
+)
+"""`results/paper`, beside the package `tff_pmc`."""
+
+DASH = "—"
+"""Not reached, as the papers print it."""
+
+
+class PublishedTableMissing(FileNotFoundError):
+    """A published table is not where the source checkout has it."""
+
+
+def table(name: str) -> pd.DataFrame:
+    """A published table, as printed.
+
+    Args:
+        name: of its file in `results/paper` without `.csv`, such as `da_table1`.
+
+    Returns:
+        A row a cell: the columns that say which cell, `printed` (the text on the
+        page) and `value` (float, NaN where the page has a dash).
+
+    Raises:
+        PublishedTableMissing: there is no such file.
+    """
+    path = os.path.join(FOLDER, f"{name}.csv")
+    try:
+        return pd.read_csv(path, dtype={"printed": str, "value": float})
+    except FileNotFoundError:
+        raise PublishedTableMissing(
+            f"no published table {path}: the tables come with the source checkout"
+        ) from None
+
+
+def beside(
+    ours: pd.DataFrame, theirs: pd.DataFrame, keys: Sequence[str]
+) -> pd.DataFrame:
+    """Our cells, each with the published one of the same keys.
+
+    Args:
+        ours: the columns `keys` and `value` (NaN: not reached).
+        theirs: the columns `keys`, `printed` and `value`, as `table` gives them.
+        keys: the columns that say which cell; each cell is there once.
+
+    Returns:
+        Our rows in our order: `keys`, `ours`, `printed`, `published`, and
+        `difference` = ours - published. `printed` is NaN where nothing was
+        published, and a dash where the paper did not reach.
+
+    Raises:
+        ValueError: a cell is there twice.
+    """
+    keys = list(keys)
+    left = ours.rename(columns={"value": "ours"})[[*keys, "ours"]]
+    right = theirs.rename(columns={"value": "published"})
+    right = right[[*keys, "printed", "published"]]
+    joined = pd.merge(left, right, how="left", on=keys, validate="one_to_one")
+    joined["difference"] = joined["ours"] - joined["published"]
+    return joined
+
+
+def rounds_text(rounds: float) -> str:
+    """A number of rounds with two decimals at most; a dash for NaN."""
+    return DASH if math.isnan(rounds) else f"{rounds:.2f}".rstrip("0").rstrip(".")
+
+
+def pmc_experiment(label: str) -> str:
+    """A run's label as PMC's Tables 2, 4 and 6 print it.
+
+    `DS` is `DS (baseline)`, `LD,DS,MD` is `LD≻DS≻MW`: there MW is the model
+    divergence.
+    """
+    if label == "DS":
+        return "DS (baseline)"
+    return label.replace("MD", "MW").replace(",", "≻")
