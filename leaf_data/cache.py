@@ -1,7 +1,7 @@
 """Arrays that took long to make, kept on disk beside what they were made from.
 
-A cache is one uncompressed `.npz` file, which holds a CRC-32 of every array, and with
-the arrays the key it was made under. It is only ever replaced whole.
+A cache is one uncompressed `.npz` file, with the arrays the key it was made under and a
+sha256 of them all. It is only ever replaced whole.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from leaf_data.errors import DataError
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-_KEY = "key"
+_KEY, _CHECKSUM = "key", "sha256"
 _LOG = logging.getLogger(__name__)
 
 
@@ -45,7 +45,8 @@ def cached(
         folder: what it was made from is here; several folders can share one
             `cache_dir`.
         key: changes whenever the arrays would, see `key_of_files`.
-        make: makes the arrays; none may be of objects or be called "key".
+        make: makes the arrays; none may be of objects, or be called "key" or
+            "sha256".
         cache_dir: keep the cache in `NAME_cache` here instead.
 
     Returns:
@@ -116,12 +117,17 @@ def _writable(folder: str) -> bool:
 
 def _load(path: str, key: str) -> Arrays | None:
     try:
-        # Every array is read to its end, so that its CRC is checked.
         with np.load(path, allow_pickle=False) as file:
             if str(file[_KEY]) != key:
                 _LOG.info("%s: made from other data, is made anew", path)
                 return None
-            return {name: file[name] for name in file.files if name != _KEY}
+            names = [name for name in file.files if name not in (_KEY, _CHECKSUM)]
+            arrays = {name: file[name] for name in names}
+            # The CRCs of the format, checked by now, do not tell of an array that a
+            # damaged table of contents leaves out.
+            if str(file[_CHECKSUM]) != _checksum(arrays):
+                raise ValueError("wrong checksum")
+            return arrays
     except FileNotFoundError:
         return None
     except Exception as error:  # Damaged files make numpy raise nearly anything.
@@ -135,7 +141,8 @@ def _save(path: str, key: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     partial = f"{path}.{uuid.uuid4().hex}.partial"
     try:
         with open(partial, "wb") as file:
-            np.savez(file, **{_KEY: np.array(key)}, **arrays)
+            own = {_KEY: np.array(key), _CHECKSUM: np.array(_checksum(arrays))}
+            np.savez(file, **own, **arrays)
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
@@ -144,3 +151,11 @@ def _save(path: str, key: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     finally:
         if os.path.exists(partial):
             os.remove(partial)
+
+
+def _checksum(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return digest.hexdigest()

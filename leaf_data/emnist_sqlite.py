@@ -107,9 +107,8 @@ def _image_and_label(proto: Any) -> tuple[npt.NDArray[np.uint8], int]:
         features = parse_example(proto)
         pixels, label = features["pixels"], features["label"]
     except (IndexError, KeyError, TypeError, ValueError) as error:
-        raise DataError(
-            "an example is no tf.train.Example with pixels and label"
-        ) from (error)
+        problem = "an example is no tf.train.Example with pixels and label"
+        raise DataError(problem) from error
     if pixels.dtype != np.float32 or pixels.size != _SHAPE[0] * _SHAPE[1]:
         raise DataError(f"an image of {pixels.size} values, not 784 floats")
     if label.dtype != np.int64 or label.size != 1:

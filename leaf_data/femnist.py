@@ -113,7 +113,7 @@ def _check(source: Any, fraction: Any, min_samples: Any, seed: int) -> None:
     number = isinstance(fraction, (int, float)) and not isinstance(fraction, bool)
     if not number or not 0 < fraction <= 1:
         raise DataError(
-            f"femnist: sample_fraction has to be above 0 and at most 1, not {fraction!r}"
+            f"femnist: sample_fraction has to be in (0, 1], not {fraction!r}"
         )
     try:
         count = operator.index(min_samples)
@@ -175,8 +175,11 @@ def _parts(
         # All of them, and no copy of them.
         return _whole(arrays, "train"), _whole(arrays, "test")
     cut = sampling.cut_parts(sizes, taken)
-    train, test = ([np.arange(count) for count in cut[users, j]] for j in (0, 1))
-    return _gather(arrays, "train", users, train), _gather(arrays, "test", users, test)
+    rows = [[np.arange(count) for count in cut[users, part]] for part in (0, 1)]
+    return (
+        _gather(arrays, "train", users, rows[0]),
+        _gather(arrays, "test", users, rows[1]),
+    )
 
 
 def _whole(arrays: Arrays, part: str) -> Examples:

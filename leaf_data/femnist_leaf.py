@@ -61,8 +61,8 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
             digests.append(digest)
             for user, examples in found.items():
                 users.setdefault(user, file.number)
-                part = parts[file.part]
-                part[user] = _join(file.path, user, part.get(user), examples)
+                own = parts[file.part]
+                own[user] = _join(file.path, user, own.get(user), examples)
     arrays: Arrays = {
         "client_ids": np.array(list(users), str),
         "files": np.array(list(users.values()), np.int64),
@@ -83,13 +83,12 @@ def _join(
 ) -> _Examples:
     if before is None:
         return examples
-    if all(np.array_equal(a, b) for a, b in zip(before, examples)):
+    (x, y), (more_x, more_y) = before, examples
+    if np.array_equal(x, more_x) and np.array_equal(y, more_y):
         _LOG.warning("%s: user %s: the same examples as before, left out", path, user)
         return before
     _LOG.warning("%s: user %s: joined to the examples before", path, user)
-    return np.concatenate([before[0], examples[0]]), np.concatenate(
-        [before[1], examples[1]]
-    )
+    return np.concatenate([x, more_x]), np.concatenate([y, more_y])
 
 
 def _warn_of_halves(arrays: Arrays, folder: str) -> None:

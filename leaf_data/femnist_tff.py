@@ -98,13 +98,14 @@ def _download(folder: str) -> None:
 def _read(path: str) -> Arrays:
     if not path.endswith(".lzma"):
         return emnist_sqlite.read(path)
+    # Gigabytes, where the environment variable TMPDIR says.
     with tempfile.TemporaryDirectory() as folder:
         unpacked = os.path.join(folder, _NAME)
         try:
             with lzma.open(path) as packed, open(unpacked, "wb") as file:
                 shutil.copyfileobj(packed, file, 1 << 20)
         except (OSError, EOFError, lzma.LZMAError) as error:
-            raise DataError(f"{path}: truncated or corrupt ({error})") from error
+            raise DataError(f"{path}: cannot be unpacked ({error})") from error
         try:
             return emnist_sqlite.read(unpacked)
         except DataError as error:

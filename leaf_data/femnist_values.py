@@ -71,4 +71,5 @@ def to_bytes(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
         raise DataError(
             f"image {place} has the value {values[place, pixel]:g}, not in [0, 1]"
         )
-    return np.rint(255 * values).astype(np.uint8).reshape(-1, SIDE, SIDE)
+    pixels: npt.NDArray[np.uint8] = np.rint(255 * values).astype(np.uint8)
+    return pixels.reshape(-1, SIDE, SIDE)

@@ -20,7 +20,7 @@ from leaf_data.errors import DataError
 _BLOCK = 1 << 24
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
-# The longest token, other than a string, that may be cut at the window's end: the
+# Longer than any token, strings and numbers aside, that the window's end may cut: the
 # parser then complains about its start.
 _TOKEN = len("-Infinity") + 1
 
@@ -87,8 +87,12 @@ class Reader:
             if self._take(",}") == "}":
                 return
 
-    def value(self) -> Any:
-        """The value that comes next, as `json.loads` would return it."""
+    def value(self, of: str = "") -> Any:
+        """The value that comes next, as `json.loads` would return it.
+
+        Args:
+            of: whose value it is, for the message when it is broken.
+        """
         self._peek()
         while True:
             try:
@@ -96,13 +100,13 @@ class Reader:
             except json.JSONDecodeError as error:
                 cut = error.msg.startswith("Unterminated")
                 if self._ended or error.pos < len(self._text) - _TOKEN and not cut:
-                    raise self._fault(error.msg, error.pos) from error
+                    raise self._fault(error.msg, error.pos, of) from error
             except (ValueError, RecursionError) as error:
                 # A number of thousands of digits, or thousands of brackets.
-                raise self._fault(str(error)) from error
+                raise self._fault(str(error), of=of) from error
             else:
-                # A number at the window's very end may go on behind it.
-                if self._ended or end < len(self._text):
+                # A number near the window's end may go on behind it: 1 and "." or "e-".
+                if self._ended or end <= len(self._text) - _TOKEN:
                     self._at = end
                     return value
             self._more()
@@ -144,9 +148,11 @@ class Reader:
         self._before += self._at
         self._text, self._at, self._ended = left + text, 0, not block
 
-    def _fault(self, what: str, at: int | None = None) -> DataError:
+    def _fault(self, what: str, at: int | None = None, of: str = "") -> DataError:
         at = self._at if at is None else at
-        if self._ended and at >= len(self._text) - 1:
+        cut = at >= len(self._text) - 1 or what.startswith("Unterminated")
+        if self._ended and cut:
             what = f"it ends too early; {what}"
-        place = f"character {self._before + at + 1}"
-        return DataError(f"{self._path}: truncated or not JSON ({what}, {place})")
+        what += f", character {self._before + at + 1}"
+        where = f"{self._path}: {of}: " if of else f"{self._path}: "
+        return DataError(f"{where}truncated or not JSON ({what})")

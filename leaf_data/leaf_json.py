@@ -120,7 +120,8 @@ def read(
                 for user in stream.keys():
                     if user in found:
                         raise DataError(f"{path}: user {user}: is in user_data twice")
-                    found[user] = _convert(path, user, stream.value(), convert)
+                    data = stream.value(of=f"user {user}")
+                    found[user] = _convert(path, user, data, convert)
             else:
                 header[key] = stream.value()
         digest = stream.finish()
