@@ -22,7 +22,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from leaf_data import json_stream
+from leaf_data import json_stream, places
 from leaf_data.errors import DataError
 
 T = TypeVar("T")
@@ -82,10 +82,14 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
                 return _order(_list(os.path.join(base, sub), "all"))
         subs = ("train", "test", *_UNSPLIT)
         empty += [p for p in (os.path.join(base, s) for s in subs) if os.path.isdir(p)]
-    where = " or ".join(folders) if folders else "no folder: pass data_dir"
+    if not folders:
+        raise DataError(
+            f"{name}: no folder to look for LEAF's files in: pass data_dir or set "
+            f"{places.ENVIRONMENT_VARIABLE}"
+        )
     raise DataError(
-        f"{name}: no LEAF data in {where}; looked for .json files in train and test, "
-        f"{', '.join(_UNSPLIT)}, each also inside data"
+        f"{name}: no LEAF data in {' or '.join(folders)}; looked for .json files in "
+        f"train and test, {', '.join(_UNSPLIT)}, each also inside data"
         + (f"; without any: {', '.join(empty)}" if empty else "")
     )
 

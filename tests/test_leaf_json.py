@@ -214,7 +214,7 @@ def test_folders_without_data(tmp_path):
     _fails(lambda: _found(tmp_path), f"toy: no LEAF data in {tmp_path} or", "all_data")
     (tmp_path / "data" / "train").mkdir(parents=True)
     _fails(lambda: _found(tmp_path), f"without any: {tmp_path / 'data' / 'train'}")
-    _fails(lambda: leaf_json.find("toy", ()), "toy: no LEAF data", "pass data_dir")
+    _fails(lambda: leaf_json.find("toy", ()), "toy: no folder", "pass data_dir")
 
 
 # --------------------------------------------------------------------- read
