@@ -46,6 +46,7 @@ class PixelConvention:
 
 
 WHITE_ON_BLACK = PixelConvention("white_on_black", background=0, ink=255)
+BLACK_ON_WHITE = PixelConvention("black_on_white", background=255, ink=0)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,6 +18,7 @@ from leaf_data.federated import FederatedDataset
 _LOADERS = {
     "digits5k": "leaf_data.digits5k",
     "mnist": "leaf_data.mnist",
+    "femnist": "leaf_data.femnist",
 }
 
 

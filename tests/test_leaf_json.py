@@ -1,0 +1,343 @@
+"""Reading LEAF's JSON: the stream, the files of a folder, one file's users."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tracemalloc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leaf_data import DataError, json_stream, leaf_json
+
+
+def _fails(call, *parts):
+    """The call raises a DataError of one line that has these parts."""
+    with pytest.raises(DataError) as error:
+        call()
+    assert "\n" not in str(error.value)
+    for part in parts:
+        assert str(part) in str(error.value)
+
+
+# ------------------------------------------------------------------- stream
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+def _read_all(path):
+    """The object in a file: the values of objects in it key by key, too."""
+    found = {}
+    with json_stream.Reader(str(path)) as stream:
+        for key in stream.keys():
+            if key == "nested":
+                found[key] = {inner: stream.value() for inner in stream.keys()}
+            else:
+                found[key] = stream.value()
+        digest = stream.finish()
+    with open(path, "rb") as file:
+        assert digest == hashlib.sha256(file.read()).hexdigest()
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    document=st.dictionaries(st.text(max_size=6), _VALUES, max_size=4),
+    nested=st.dictionaries(st.text(max_size=4), _VALUES, max_size=3),
+    ascii_only=st.booleans(),
+    indent=st.sampled_from([None, 1]),
+    block=st.integers(1, 40),
+)
+def test_the_stream_reads_what_json_reads(
+    document, nested, ascii_only, indent, block, tmp_path_factory
+):
+    text = json.dumps(
+        {**document, "nested": nested}, ensure_ascii=ascii_only, indent=indent
+    )
+    path = tmp_path_factory.mktemp("stream") / "file.json"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_stream, "_BLOCK", block)
+        try:
+            expected = json.loads(path.read_bytes().decode())
+        except UnicodeDecodeError:  # Half a surrogate is no UTF-8.
+            _fails(lambda: _read_all(path), path, "cannot be read")
+            return
+        # NaN is not itself, so the texts are compared.
+        assert json.dumps(_read_all(path)) == json.dumps(expected)
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_every_truncated_file_is_named(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(json_stream, "_BLOCK", block)
+    text = '{"a": [1.5, true, "x\\n", -Infinity], "nested": {"b": {}, "c": 12}}'
+    path = tmp_path / "file.json"
+    path.write_text(text)
+    assert list(_read_all(path)) == ["a", "nested"]
+    for length in range(len(text)):
+        path.write_text(text[:length])
+        _fails(lambda: _read_all(path), path, "truncated or not JSON")
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("[1]", "{ should be here, character 1)"),
+        ("{1: 2}", "a name in quotes should be here, character 2)"),
+        ('{"a" 1}', ": should be here, character 6)"),
+        ('{"a": 1 "b": 2}', ", or } should be here, character 9)"),
+        ('{"a": 1,}', "a name in quotes should be here, character 9)"),
+        ('{"a": 1} {', "nothing more should follow, character 10)"),
+        ('{"a": [1, 2; 3]' + " " * 90 + "}", "',' delimiter, character 12)"),
+        ('{"a": ' + "[" * 99999, "truncated or not JSON"),
+        ("", "it ends too early"),
+    ],
+)
+def test_text_that_is_no_json(tmp_path, monkeypatch, text, message):
+    path = tmp_path / "file.json"
+    path.write_text(text)
+    for block in (4, 1 << 24):
+        monkeypatch.setattr(json_stream, "_BLOCK", block)
+        _fails(lambda: _read_all(path), path, message)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    _fails(lambda: _read_all(tmp_path / "none"), tmp_path / "none", "cannot be read")
+    _fails(lambda: _read_all(tmp_path), tmp_path, "cannot be read")
+    (tmp_path / "file").write_bytes(b'{"a": "\xff"}')
+    _fails(lambda: _read_all(tmp_path / "file"), "cannot be read", "utf-8")
+
+
+def test_an_error_early_in_a_file_is_found_early(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_stream, "_BLOCK", 100)
+    path = tmp_path / "file.json"
+    path.write_text('{"a": [1, 2; 3' + ", 4" * 10000 + "]}")
+    read = []
+    with json_stream.Reader(str(path), read.append) as stream:
+        _fails(lambda: [stream.value() for _ in stream.keys()], path, "character 12)")
+    assert sum(read) < 1000
+
+
+# --------------------------------------------------------------------- find
+
+
+def _touch(folder, *names):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_text("{}")
+
+
+def _found(folder):
+    files = leaf_json.find("toy", [str(folder), str(folder / "toy")])
+    return [(os.path.relpath(f.path, folder), f.part, f.number) for f in files]
+
+
+@pytest.mark.parametrize("sub", ["", "data", "toy", "toy/data"])
+def test_files_in_numeric_order_train_before_test(tmp_path, sub, monkeypatch):
+    names = ["all_data_10_niid_05_keep_0_{}_9.json", "all_data_2_niid_05_keep_0_{}_9"]
+    names[1] += ".json"
+    for part in ("test", "train"):
+        _touch(tmp_path / sub / part, *(name.format(part) for name in names))
+    _touch(tmp_path / sub / "train", "._all_data_3.json", "notes.txt")
+    expected = [
+        (os.path.join(sub, part, name.format(part)), part, number)
+        for name, number in ((names[1], 2), (names[0], 10))
+        for part in ("train", "test")
+    ]
+    assert _found(tmp_path) == expected
+    listdir = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda folder: listdir(folder)[::-1])
+    assert _found(tmp_path) == expected
+
+
+def test_the_most_processed_folder_counts(tmp_path):
+    data = tmp_path / "data"
+    _touch(data / "all_data", "all_data_0.json", "all_data_1.json")
+    (data / "sampled_data").mkdir()
+    assert _found(tmp_path) == [
+        ("data/all_data/all_data_0.json", "all", 0),
+        ("data/all_data/all_data_1.json", "all", 1),
+    ]
+    _touch(data / "sampled_data", "all_data_0_niid_1.json")
+    assert _found(tmp_path) == [("data/sampled_data/all_data_0_niid_1.json", "all", 0)]
+    _touch(data / "rem_user_data", "all_data_niid_1_keep_64.json")
+    name = "data/rem_user_data/all_data_niid_1_keep_64.json"
+    assert _found(tmp_path) == [(name, "all", 0)]
+    _touch(data / "train", "all_data_0_train_8.json")
+    _fails(lambda: _found(tmp_path), data / "train", f"but {data / 'test'} has none")
+    _touch(data / "test", "all_data_0_test_8.json")
+    assert [part for _, part, _ in _found(tmp_path)] == ["train", "test"]
+    (data / "train" / "all_data_0_train_8.json").unlink()
+    _fails(lambda: _found(tmp_path), data / "test", f"but {data / 'train'} has none")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("all_data_0_niid_05.json", "all_data_0_niid_1.json"),
+        ("all_data_0_niid_05.json", "all_data_1_niid_1.json"),
+        ("all_data_0.json", "all_data_0_niid_1.json"),
+        ("all_data_1.json", "all_data_01.json"),
+        ("all_data_0_niid_05_keep_0.json", "all_data_0_niid_05_keep_10.json"),
+    ],
+)
+def test_files_of_two_runs_are_refused(tmp_path, names):
+    _touch(tmp_path / "all_data", *names)
+    paths = [tmp_path / "all_data" / name for name in names]
+    _fails(lambda: _found(tmp_path), *paths, "different runs of preprocess.sh")
+
+
+def test_train_and_test_of_two_runs_are_refused(tmp_path):
+    _touch(tmp_path / "train", "all_data_0_niid_05_train_9.json")
+    for other in ("all_data_0_niid_05_test_8.json", "all_data_0_niid_1_test_9.json"):
+        _touch(tmp_path / "test", other)
+        _fails(lambda: _found(tmp_path), other, "different runs")
+        (tmp_path / "test" / other).unlink()
+    _touch(tmp_path / "test", "all_data_0_niid_05_train_9.json")
+    _fails(lambda: _found(tmp_path), "a train file where test should be")
+    (tmp_path / "test" / "all_data_0_niid_05_train_9.json").unlink()
+    _touch(tmp_path / "test", "mine.json")
+    _fails(lambda: _found(tmp_path), tmp_path / "test" / "mine.json", "not named")
+
+
+def test_folders_without_data(tmp_path):
+    _fails(lambda: _found(tmp_path), f"toy: no LEAF data in {tmp_path} or", "all_data")
+    (tmp_path / "data" / "train").mkdir(parents=True)
+    _fails(lambda: _found(tmp_path), f"without any: {tmp_path / 'data' / 'train'}")
+    _fails(lambda: leaf_json.find("toy", ()), "toy: no folder", "pass data_dir")
+
+
+# --------------------------------------------------------------------- read
+
+
+def _document(**changes):
+    user_data = {
+        "b": {"x": [[1], [2]], "y": [3, 4]},
+        "a": {"x": [[5]], "y": [6], "extra": 1},
+    }
+    document = {"users": ["a", "b"], "num_samples": [1, 2], "user_data": user_data}
+    return {**document, **changes}
+
+
+def _read(tmp_path, document):
+    path = tmp_path / "all_data_0.json"
+    text = document if isinstance(document, str) else json.dumps(document)
+    path.write_text(text)
+    return leaf_json.read(str(path), lambda x, y: list(zip(x, y)))[0]
+
+
+EXPECTED = {"a": [([5], 6)], "b": [([1], 3), ([2], 4)]}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        _document(),
+        dict(reversed(list(_document().items()))),
+        # LEAF keeps the whole list after it has dropped users.
+        _document(hierarchies=["g", "h", "i"]),
+        # What split_data.py leaves of users with fewer than two examples.
+        _document(
+            user_data={**_document()["user_data"], "dropped": {"x": [], "y": []}}
+        ),
+        # A name twice: user_data has what came last.
+        _document(users=["a", "b", "a"], num_samples=[7, 2, 1]),
+    ],
+)
+def test_users_come_in_the_order_of_users(tmp_path, document):
+    found = _read(tmp_path, document)
+    assert found == EXPECTED and list(found) == ["a", "b"]
+
+
+def test_users_without_examples_stay(tmp_path):
+    empty = {"users": ["a"], "num_samples": [0], "user_data": {"a": {"x": [], "y": []}}}
+    assert _read(tmp_path, empty) == {"a": []}
+    assert _read(tmp_path, {"users": [], "num_samples": [], "user_data": {}}) == {}
+
+
+def _with_user(**fields):
+    data = _document()["user_data"]
+    return _document(user_data={**data, "b": {**data["b"], **fields}})
+
+
+@pytest.mark.parametrize(
+    "document, message",
+    [
+        ({"users": [], "num_samples": []}, "has no 'user_data'"),
+        ({"users": [], "user_data": {}}, "has no 'num_samples'"),
+        ({}, "has no 'users'"),
+        (_document(users=["a"], num_samples=[1]), "user b: is in user_data but not in"),
+        (
+            _document(users=["a", "b", "c"], num_samples=[1, 2, 0]),
+            "user c: is in users but not in user_data",
+        ),
+        (_document(num_samples=[1]), "2 users but 1 num_samples"),
+        (_document(num_samples=[1, 3]), "user b: num_samples says 3, but there are 2"),
+        (_document(num_samples=[1, True]), "num_samples is not a list of int"),
+        (_document(num_samples=3), "num_samples is not a list of int"),
+        (_document(users=["a", 1]), "users is not a list of str"),
+        (_document(users=["a", ""]), "users has an empty name"),
+        (_document(user_data=[]), "{ should be here"),
+        (_with_user(y=[3]), "user b: 2 examples but 1 labels"),
+        (_with_user(x=None), "user b: has no lists x and y"),
+        (_document(user_data={"b": 3}), "user b: has no lists x and y"),
+        (
+            json.dumps(_document()).replace('"a": {"x"', '"b": {"x"'),
+            "user b: is in user_data twice",
+        ),
+        (
+            json.dumps(_document())[:-9],
+            "user a: truncated or not JSON (it ends too early",
+        ),
+        (json.dumps(_document()).replace("3,", "3;"), "user b: truncated or not JSON"),
+    ],
+)
+def test_files_that_are_not_leafs(tmp_path, document, message):
+    _fails(
+        lambda: _read(tmp_path, document), tmp_path / "all_data_0.json", ": ", message
+    )
+
+
+def test_what_convert_refuses_names_file_and_user(tmp_path):
+    path = tmp_path / "all_data_0.json"
+    path.write_text(json.dumps(_document()))
+
+    def refuse(x, y):
+        if len(x) == 1:
+            raise DataError("a bad image")
+
+    _fails(lambda: leaf_json.read(str(path), refuse), f"{path}: user a: a bad image")
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_stream, "_BLOCK", 1 << 14)
+    users = [f"u{k}" for k in range(200)]
+    data = {
+        u: {"x": [[k + 0.5] * 100] * 10, "y": [0] * 10} for k, u in enumerate(users)
+    }
+    path = tmp_path / "all_data_0.json"
+    path.write_text(
+        json.dumps({"users": users, "num_samples": [10] * 200, "user_data": data})
+    )
+    del data
+
+    def peak(read):
+        tracemalloc.start()
+        try:
+            read()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    streamed = peak(lambda: leaf_json.read(str(path), lambda x, y: None))
+    assert streamed < peak(lambda: json.loads(path.read_bytes())) / 10
