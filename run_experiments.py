@@ -24,12 +24,13 @@ from absl import flags
 import leaf_data
 from tff_pmc import search
 from tff_pmc.experiments import config as config_lib
+from tff_pmc.experiments import named, parsing
 
 FLAGS = flags.FLAGS
 EXIT_BAD_INPUT = 2
 
 flags.DEFINE_string(
-    "experiment", "quickstart", "One of: " + ", ".join(config_lib.EXPERIMENTS) + "."
+    "experiment", "quickstart", "One of: " + ", ".join(named.EXPERIMENTS) + "."
 )
 flags.DEFINE_multi_string(
     "priority",
@@ -176,19 +177,19 @@ def parse(attributes=()):
     if FLAGS.seed is not None and not 0 <= FLAGS.seed < 2**31:
         raise config_lib.ConfigError(f"--seed must be in [0, 2^31), got {FLAGS.seed}")
     overrides["client_attributes"] = attributes
-    criteria = config_lib.settings(FLAGS.experiment, {}).criteria
+    criteria = named.settings(FLAGS.experiment, {}).criteria
     if FLAGS.criteria is not None:
-        criteria = config_lib.parse_codes("criteria", FLAGS.criteria, attributes)
+        criteria = parsing.parse_codes("criteria", FLAGS.criteria, attributes)
         overrides["criteria"] = criteria
         overrides["priority"] = criteria[:1]
     if FLAGS.criteria_ranges is not None:
-        overrides["criteria_ranges"] = config_lib.parse_ranges(
+        overrides["criteria_ranges"] = parsing.parse_ranges(
             FLAGS.criteria_ranges, criteria
         )
-    config = config_lib.settings(FLAGS.experiment, overrides)
+    config = named.settings(FLAGS.experiment, overrides)
     orders = [config.priority]
     if FLAGS.priority is not None:
-        orders = config_lib.parse_priorities(FLAGS.priority, criteria, attributes)
+        orders = parsing.parse_priorities(FLAGS.priority, criteria, attributes)
     policies = FLAGS.adjustment or [config.adjustment]
     pairs = [  # An ordering of one criterion leaves nothing to adjust.
         (order, policy if len(order) > 1 else "fixed")
@@ -196,7 +197,7 @@ def parse(attributes=()):
         for order in orders
     ]
     return [  # Each is checked before the first one runs.
-        config_lib.settings(
+        named.settings(
             FLAGS.experiment, {**overrides, "priority": order, "adjustment": policy}
         )
         for order, policy in dict.fromkeys(pairs)

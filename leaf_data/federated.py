@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # Its own stream: partitions draw from the seed too.
 _HOLD_OUT_STREAM = 80
+_MANY_FILES = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +66,13 @@ class Origin:
     folder: str
 
     def __str__(self) -> str:
+        """The files with their checksums; of many, how many and one over all."""
+        if len(self.files) > _MANY_FILES:
+            together = hashlib.sha256(repr(sorted(self.files)).encode()).hexdigest()
+            return (
+                f"{self.source}: {len(self.files)} files, {self.files[0][0]} and so "
+                f"on (sha256 over their names and checksums {together})"
+            )
         files = ", ".join(f"{name} (sha256 {digest})" for name, digest in self.files)
         return f"{self.source}: {files}"
 

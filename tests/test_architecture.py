@@ -31,6 +31,8 @@ WITHOUT_TENSORFLOW = [
     "tff_pmc.criteria",
     "tff_pmc.models",
     "tff_pmc.experiments.config",
+    "tff_pmc.experiments.named",
+    "tff_pmc.experiments.parsing",
     "tff_pmc.experiments.rows",
     "tff_pmc.reports.tables",
     "tff_pmc.reports.plots",

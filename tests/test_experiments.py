@@ -1,6 +1,8 @@
 """Settings, cohorts and rows of the record, without TensorFlow."""
 
 import dataclasses
+import importlib
+import inspect
 import itertools
 
 import numpy as np
@@ -8,10 +10,10 @@ import pytest
 
 from tff_pmc import scores
 from tff_pmc.experiments import config as config_lib
-from tff_pmc.experiments import files, rows, run_folder
+from tff_pmc.experiments import files, named, parsing, rows, run_folder
 from tff_pmc.experiments.cohorts import cohort
 
-CONFIG = config_lib.EXPERIMENTS["mnist_noniid"]
+CONFIG = named.EXPERIMENTS["mnist_noniid"]
 
 
 class TestCohort:
@@ -34,13 +36,13 @@ class TestCohort:
 
 class TestConfig:
     def test_all_is_the_nine_rows_of_pmcs_tables(self):
-        found = config_lib.parse_priorities(["all"], ("DS", "LD", "MD"))
+        found = parsing.parse_priorities(["all"], ("DS", "LD", "MD"))
         assert found[:3] == [("DS",), ("LD",), ("MD",)]
         assert set(found[3:]) == set(itertools.permutations(("DS", "LD", "MD")))
         assert len(found) == 9
 
     def test_the_papers_name_of_the_model_divergence_is_accepted(self):
-        assert config_lib.parse_priorities(["MW,DS"], ()) == [("MD", "DS")]
+        assert parsing.parse_priorities(["MW,DS"], ()) == [("MD", "DS")]
 
     def test_cohort_sizes_are_rounded_up(self):
         for size, clients, expected in ((0.1, 100, 10), (0.2, 371, 75), (7, 100, 7)):
@@ -88,19 +90,15 @@ class TestConfig:
         assert adjusted.folder == "MD-DS-LD_backtracking"
 
     def test_femnist_is_as_the_device_aware_paper_prints_it(self):
-        femnist = config_lib.EXPERIMENTS["femnist"]
+        femnist = named.EXPERIMENTS["femnist"]
         printed = (femnist.rounds, femnist.batch_size, femnist.local_epochs)
         assert printed == (1000, 10, 5)
         assert (femnist.learning_rate, femnist.clients_per_round) == (0.01, 0.1)
         assert femnist.targets == (75, 80)
 
     def test_each_data_set_is_given_options_it_knows(self):
-        import inspect
-
-        from leaf_data import registry
-
         for name, options in config_lib.DATA_OPTIONS.items():
-            loader = registry._loader(name)
+            loader = importlib.import_module(f"leaf_data.{name}").load
             assert set(options) <= set(inspect.signature(loader).parameters)
 
     def test_a_cohort_larger_than_the_federation_is_refused(self):
@@ -111,7 +109,7 @@ class TestConfig:
     @pytest.mark.parametrize("values", [["DS", "DS"], ["all", "DS"], ["XX"]])
     def test_orderings_named_twice_or_unknown_are_refused(self, values):
         with pytest.raises(config_lib.ConfigError, match="--priority"):
-            config_lib.parse_priorities(values, ("DS", "LD", "MD"))
+            parsing.parse_priorities(values, ("DS", "LD", "MD"))
 
 
 class TestRows:

@@ -82,6 +82,11 @@ def whole_adjusted(tmp_path_factory):
     return folder
 
 
+def rounds_done(folder):
+    path = run_of(folder) / "rounds.csv"
+    return len(path.read_text().splitlines()) - 1 if path.exists() else 0
+
+
 def start_and_kill(folder, kill_after_round, delay, *more):
     process = subprocess.Popen(
         command(folder, *more),
@@ -89,11 +94,8 @@ def start_and_kill(folder, kill_after_round, delay, *more):
         stderr=subprocess.DEVNULL,
         cwd=ROOT,
     )
-    rounds = run_of(folder) / "rounds.csv"
     deadline = time.monotonic() + 120
-    while not (
-        rounds.exists() and len(rounds.read_text().splitlines()) > kill_after_round
-    ):
+    while rounds_done(folder) < kill_after_round:
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)
     time.sleep(delay)

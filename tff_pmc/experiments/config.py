@@ -1,12 +1,10 @@
-"""A run's settings, and the named experiments they start from (no TensorFlow)."""
+"""A run's settings (no TensorFlow)."""
 
 from __future__ import annotations
 
 import dataclasses
 import fractions
-import itertools
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from tff_pmc import criteria as criteria_lib
@@ -26,6 +24,20 @@ class ConfigError(ValueError):
 def _require(name: str, holds: bool, what: str, config: RunConfig) -> None:
     if not holds:
         raise ConfigError(f"--{name} must be {what}, got {getattr(config, name)}")
+
+
+_PARTITIONED = {"partition": "partition", "seed": "partition_seed"}
+DATA_OPTIONS: dict[str, dict[str, str]] = {
+    "digits5k": _PARTITIONED,
+    "mnist": _PARTITIONED,
+    "femnist": {
+        "source": "femnist_source",
+        "sample_fraction": "sample_fraction",
+        "min_samples": "min_samples",
+        "seed": "partition_seed",
+    },
+}
+"""For each data set, its loader's options and the settings that fill them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,138 +228,3 @@ class RunConfig:
                 "clients"
             )
         return count
-
-
-_PARTITIONED = {"partition": "partition", "seed": "partition_seed"}
-DATA_OPTIONS: dict[str, dict[str, str]] = {
-    "digits5k": _PARTITIONED,
-    "mnist": _PARTITIONED,
-    "femnist": {
-        "source": "femnist_source",
-        "sample_fraction": "sample_fraction",
-        "min_samples": "min_samples",
-        "seed": "partition_seed",
-    },
-}
-"""For each data set, its loader's options and the settings that fill them."""
-
-EXPERIMENTS: dict[str, RunConfig] = {
-    "quickstart": RunConfig(
-        "quickstart", "digits5k", partition="noniid", rounds=40, learning_rate=0.1
-    ),
-    "mnist_iid": RunConfig("mnist_iid", "mnist", learning_rate=0.215),
-    "mnist_noniid": RunConfig(
-        "mnist_noniid", "mnist", partition="noniid", learning_rate=0.1
-    ),
-    "femnist": RunConfig(
-        "femnist",
-        "femnist",
-        model="femnist_cnn",
-        rounds=1000,
-        batch_size=10,
-        learning_rate=0.01,
-        targets=(75, 80),
-    ),
-}
-"""The named experiments, with 10 % of the clients a round and E = 5. MNIST: 100
-clients, full batch, the authors' published rates (`docs/fidelity.md`). FEMNIST: as DA
-prints it."""
-
-
-def all_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
-    """The rows of PMC's tables: each criterion alone, then every ordering.
-
-    Args:
-        criteria: the codes, in the order of the columns.
-
-    Returns:
-        m singles and, for m > 1, the m! orderings of all of them: nine for m = 3.
-    """
-    singles: list[tuple[str, ...]] = [(code,) for code in criteria]
-    if len(singles) == 1:
-        return singles
-    return singles + list(itertools.permutations(criteria))
-
-
-def parse_priorities(
-    values: Sequence[str], criteria: Sequence[str], attributes: Sequence[str] = ()
-) -> list[tuple[str, ...]]:
-    """Orderings from `--priority` flags: `DS`, `LD,DS,MD` or `all`.
-
-    Raises:
-        ConfigError: a code is unknown, or an ordering is named twice.
-    """
-    found: list[tuple[str, ...]] = []
-    for value in values:
-        if value == "all":
-            found += all_orderings(criteria)
-        else:
-            found.append(parse_codes("priority", value, attributes))
-    for order in found:
-        if found.count(order) > 1:
-            raise ConfigError(f"--priority names {','.join(order)} twice")
-    return found
-
-
-def parse_codes(
-    flag: str, value: str, attributes: Sequence[str] = ()
-) -> tuple[str, ...]:
-    """Criteria's codes from a comma-separated flag; aliases are resolved.
-
-    Args:
-        flag: its name, for the error.
-        value: the codes.
-        attributes: names of client attributes, which are codes too.
-
-    Raises:
-        ConfigError: a code is unknown.
-    """
-    try:
-        codes = [code.strip() for code in value.split(",")]
-        return tuple(
-            code if code in attributes else criteria_lib.canonical(code)
-            for code in codes
-        )
-    except ValueError as error:
-        raise ConfigError(f"--{flag}={value}: {error}") from error
-
-
-def parse_ranges(
-    value: str, criteria: Sequence[str]
-) -> tuple[tuple[float, float], ...]:
-    """Declared ranges from a flag such as `DS=0:600,LD=0:10,MD=0:1`.
-
-    Raises:
-        ConfigError: it does not parse, or does not name every criterion once.
-    """
-    flag = f"--criteria_ranges={value}"
-    found: dict[str, tuple[float, float]] = {}
-    for item in value.split(","):
-        code, _, numbers = item.partition("=")
-        low, _, high = numbers.partition(":")
-        try:
-            found[code.strip()] = (float(low), float(high))
-        except ValueError as error:
-            raise ConfigError(f"{flag}: {item!r} is not CODE=LOW:HIGH") from error
-    try:
-        return scores.Normalization.declared("range", criteria, found).ranges
-    except ValueError as error:
-        raise ConfigError(f"{flag}: {error}") from error
-
-
-def settings(name: str, overrides: dict[str, Any | None]) -> RunConfig:
-    """A named experiment's settings with some replaced.
-
-    Args:
-        name: of the experiment.
-        overrides: values by field; None keeps the experiment's own.
-
-    Raises:
-        ConfigError: the experiment is unknown or a value out of range.
-    """
-    if name not in EXPERIMENTS:
-        raise ConfigError(
-            f"--experiment={name} is unknown; there are {', '.join(EXPERIMENTS)}"
-        )
-    given = {key: value for key, value in overrides.items() if value is not None}
-    return dataclasses.replace(EXPERIMENTS[name], **given)

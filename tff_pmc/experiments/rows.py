@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tff_pmc import scores
-from tff_pmc.experiments.config import RunConfig, all_orderings
+from tff_pmc.experiments.config import RunConfig
+from tff_pmc.experiments.parsing import all_orderings
 
 PERCENTILES = (10, 50, 90)
 
