@@ -54,7 +54,7 @@ class Reader:
         self._decode = codecs.getincrementaldecoder("utf-8-sig")()
         self._text, self._at, self._before, self._ended = "", 0, 0, False
         try:
-            self._file = open(path, "rb")  # noqa: SIM115
+            self._file = open(path, "rb")
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error})") from error
 

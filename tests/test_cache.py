@@ -78,6 +78,15 @@ def test_a_damaged_cache_is_made_anew(home, caplog):
         assert make.calls == 1
         assert f"{path}: damaged" in caplog.text
         assert path.read_bytes()[:2] == b"PK"
+    # An array that the table of contents has lost, and one that is not the same.
+    path.write_bytes(good)
+    with np.load(path) as file:
+        whole = {name: file[name] for name in file.files}
+    for changed in ({k: v for k, v in whole.items() if k != "x"}, {**whole, "none": 1}):
+        np.savez(path, **changed)
+        make = Maker()
+        _get(home / "data", make)
+        assert make.calls == 1
     np.savez(path, x=np.array([{}], dtype=object))
     make = Maker()
     _get(home / "data", make)
@@ -140,6 +149,7 @@ def test_a_read_only_folder_uses_the_users_cache(home, monkeypatch, caplog):
     # One that somebody put beside the data is used, writable or not.
     monkeypatch.setattr(os, "access", access)
     _get(home / "data", Maker())
+    (home / "xdg" / path).unlink()
     monkeypatch.setattr(os, "access", read_only)
     never = Maker()
     _get(home / "data", never)

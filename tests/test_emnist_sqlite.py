@@ -235,11 +235,12 @@ def test_databases_that_are_damaged(database, tf):
         fails(message)
 
 
-def test_where_there_is_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(femnist_tff, "_download", None)
-    _fails(
-        lambda: _load(tmp_path),
-        f"femnist: no emnist_all.sqlite or emnist_all.sqlite.lzma in {tmp_path} or",
+def test_a_folder_that_is_given_is_never_downloaded_for(tmp_path):
+    name, sub = "emnist_all.sqlite", tmp_path / "femnist"
+    with pytest.raises(DataError) as error:
+        _load(tmp_path)
+    assert (
+        str(error.value) == f"femnist: no {name} or {name}.lzma in {tmp_path} or {sub}"
     )
 
 

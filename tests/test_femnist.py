@@ -198,6 +198,8 @@ def test_unsplit_data_is_split_by_leafs_rule(tmp_path):
 def test_every_example_is_in_the_test_part_of_some_seed():
     drawn = {int(k) for seed in range(60) for k in sampling.split("a", 10, seed)[1]}
     assert drawn == set(range(10))
+    first, second = (sampling.split(user, 50, 0)[1].tolist() for user in "ab")
+    assert first != second
 
 
 def _federation(tmp_path):

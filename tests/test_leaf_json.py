@@ -77,6 +77,14 @@ def test_the_stream_reads_what_json_reads(
         assert json.dumps(_read_all(path)) == json.dumps(expected)
 
 
+@pytest.mark.parametrize("block", range(1, 20))
+def test_numbers_that_a_block_cuts(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(json_stream, "_BLOCK", block)
+    path = tmp_path / "file.json"
+    path.write_text('{"a":0.5,"b":1e-5,"c":-12E+3,"d":false,"e":345}')
+    assert _read_all(path) == {"a": 0.5, "b": 1e-5, "c": -12e3, "d": False, "e": 345}
+
+
 @pytest.mark.parametrize("block", [1, 7, 1000])
 def test_every_truncated_file_is_named(tmp_path, monkeypatch, block):
     monkeypatch.setattr(json_stream, "_BLOCK", block)
