@@ -40,8 +40,9 @@ def load(
             like the data set. Without it the folder named by the environment
             variable `TFF_PMC_DATA_DIR`, then what the data set falls back to.
             `digits5k` needs none.
-        **options: the data set's own, see its module: `digits5k` and `mnist` take
-            `partition` ("iid" or "noniid") and `seed`.
+        **options: the data set's own, see the `load` of its module: `digits5k` and
+            `mnist` take `partition` ("iid" or "noniid") and `seed`; `femnist` takes
+            `source`, `sample_fraction`, `min_samples`, `seed` and `cache_dir`.
 
     Returns:
         The data set. The same arguments give the same one, to the byte.
