@@ -170,7 +170,12 @@ def main():
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--num_shards", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--only", help="measure this contender alone")
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=["seven sums", "one sum", "bare loop", "fed_avg"],
+        help="measure this contender; may be repeated",
+    )
     options = parser.parse_args()
     shape = SHAPES[options.shape]._replace(epochs=options.epochs)
     model = shape.model()
@@ -184,7 +189,7 @@ def main():
         "bare loop": lambda: bare_loop(model, shape, data),
         "fed_avg": lambda: fed_avg(model, shape, data),
     }
-    names = [options.only] if options.only else list(makers)
+    names = options.only or list(makers)
     contenders = {name: makers[name]() for name in names}
     try:
         seconds, memory = measure(contenders, options.turns)

@@ -12,7 +12,7 @@ def test_the_blocks_of_the_readme_run():
     """All but the one that stands for the user's own model, one after another."""
     text = (ROOT / "README.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     code = "\n".join(block for block in blocks if "..." not in block)
     code += """
 with Runtime():

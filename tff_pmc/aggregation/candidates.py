@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,9 +45,19 @@ def combine(
     coefficients = tf.math.divide_no_nan(candidate, products)
     score = tf.maximum(tf.reduce_sum(coefficients * monomials), 0.0)
     factors = tf.math.divide_no_nan(coefficients, score)
+    mean = tf.nest.map_structure(tf.zeros_like, sums[0])
+    # One after another, and only those that count: an ordering of 3 criteria needs 3
+    # of 7 sums, and each product is a model of fresh memory.
+    for factor, total in zip(tf.unstack(factors, num=len(sums)), sums):
+        mean = tf.cond(
+            tf.not_equal(factor, 0.0),
+            functools.partial(_add_scaled, mean, factor, total),
+            functools.partial(tf.nest.map_structure, tf.identity, mean),
+        )
+    return mean, tf.cast(score, tf.float32)
 
-    def mean(*totals):
-        weights = tf.unstack(tf.cast(factors, totals[0].dtype), num=len(totals))
-        return tf.add_n([weight * total for weight, total in zip(weights, totals)])
 
-    return tf.nest.map_structure(mean, *sums), tf.cast(score, tf.float32)
+def _add_scaled(mean: Any, factor: tf.Tensor, total: Any) -> Any:
+    return tf.nest.map_structure(
+        lambda m, t: m + tf.cast(factor, t.dtype) * t, mean, total
+    )

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import leaf_data
 from tff_pmc.experiments import files, loop, run_folder
 from tff_pmc.experiments.config import RunConfig
-from tff_pmc.reports import plots, read, tables
+from tff_pmc.reports import da_table1, plots, read, tables
+from tff_pmc.reports.adjustment_plot import adjustment_plot
 
 
 def load_data(
@@ -78,7 +79,15 @@ def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
     tidy.to_csv(os.path.join(output_dir, "results.csv"), index=False)
     title = _title(configs[0], runs[0])
     plots.accuracy_plot(runs, os.path.join(output_dir, "accuracy.png"), title)
-    return tables.text_tables(tidy)
+    texts = [tables.text_tables(tidy)]
+    baseline = next((run for run in runs if run.label == "DS"), None)
+    for config, run in zip(configs, runs):
+        if run.candidates is not None:
+            path = os.path.join(output_dir, f"adjustment_{config.folder}.png")
+            adjustment_plot(run, path, f"{run.label}. {title}", baseline)
+    if configs[0].experiment == "femnist" and not da_table1.tidy_rows(runs).empty:
+        texts.append(da_table1.write(runs, output_dir))
+    return "\n\n".join(texts)
 
 
 def _title(config: RunConfig, run: read.Run) -> str:
