@@ -1,0 +1,133 @@
+"""Online adjustment, round by round, in the manner of DA's Figure 1."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import matplotlib
+
+matplotlib.use("Agg")  # Files only; a machine without a screen is enough.
+
+import pandas as pd  # noqa: E402
+from matplotlib import pyplot as plt  # noqa: E402
+
+from tff_pmc.reports.read import Run  # noqa: E402
+
+# Six that color-blind readers can tell apart (Okabe and Ito), without the yellow.
+_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
+_DARK = "#333333"
+
+
+def adjustment_plot(
+    run: Run, path: str, title: str, reference: Optional[Run] = None
+) -> None:
+    """Plots what an adjusted run kept, and what it tested and rejected.
+
+    Above, the accuracy of the model kept in each round, and hollow, in the color of
+    its ordering, each candidate that was tested and rejected. Below, a lane an
+    ordering: filled where it was kept, a hollow mark where it was rejected.
+
+    Args:
+        run: an adjusted run (`candidates` is there).
+        path: the PNG to write.
+        title: of the plot.
+        reference: a run to compare with, drawn as a thin line of its test accuracy.
+
+    Raises:
+        ValueError: the run's ordering was fixed, so there is nothing to show.
+    """
+    tested = run.candidates
+    if tested is None:
+        raise ValueError(
+            f"the ordering of the run {run.label} was fixed: no candidates"
+        )
+    orderings = sorted(tested["ordering"].unique())
+    colors = {
+        name: _COLORS[index % len(_COLORS)] for index, name in enumerate(orderings)
+    }
+    last = int(tested["round"].max())
+    figure, (curve, lanes) = plt.subplots(
+        2,
+        figsize=(9, 4.6 + 0.22 * len(orderings)),
+        dpi=120,
+        sharex=True,
+        layout="constrained",
+        gridspec_kw={"height_ratios": [4, 0.3 + 0.28 * len(orderings)]},
+    )
+    _curve(curve, run, tested, colors, reference)
+    _lanes(lanes, tested, colors)
+    lanes.set_xlim(0.5, last + 0.5)
+    lanes.xaxis.get_major_locator().set_params(integer=True)
+    curve.set_title(title, fontsize=11, loc="left")
+    handles, labels = curve.get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=len(labels), frameon=False
+    )
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def _curve(
+    axes: Any,
+    run: Run,
+    tested: pd.DataFrame,
+    colors: dict[str, str],
+    reference: Optional[Run],
+) -> None:
+    kept, rejected = tested[tested["kept"] == 1], tested[tested["kept"] == 0]
+    size = _marker_size(tested)
+    if reference is not None:
+        axes.plot(
+            reference.rounds["round"],
+            reference.rounds["accuracy"],
+            color="#999999",
+            linewidth=1,
+            label=f"{reference.label} (test examples)",
+        )
+    axes.scatter(
+        rejected["round"],
+        rejected["accuracy"],
+        s=size,
+        facecolors="none",
+        edgecolors=[colors[name] for name in rejected["ordering"]],
+        linewidths=0.9,
+        label="tested and rejected",
+    )
+    axes.plot(kept["round"], kept["accuracy"], color=_DARK, linewidth=1.2)
+    axes.scatter(
+        kept["round"],
+        kept["accuracy"],
+        s=size,
+        color=[colors[name] for name in kept["ordering"]],
+        zorder=3,
+        label="kept",
+    )
+    judge = run.info.get("settings", {}).get("judge_on", "test")
+    axes.set_ylabel(f"accuracy, all clients' {judge.replace('_', ' ')} examples")
+    axes.grid(alpha=0.25)
+
+
+def _lanes(axes: Any, tested: pd.DataFrame, colors: dict[str, str]) -> None:
+    for lane, (name, color) in enumerate(colors.items()):
+        rows = tested[tested["ordering"] == name]
+        kept, rejected = rows[rows["kept"] == 1], rows[rows["kept"] == 0]
+        starts = [(start - 0.5, 1) for start in kept["round"]]
+        axes.broken_barh(starts, (lane - 0.4, 0.8), color=color, linewidth=0)
+        axes.scatter(
+            rejected["round"],
+            [lane] * len(rejected),
+            s=_marker_size(tested),
+            facecolors="none",
+            edgecolors=color,
+            linewidths=0.9,
+        )
+    axes.set_yticks(range(len(colors)), labels=list(colors))
+    axes.set_ylim(len(colors) - 0.4, -0.6)  # The first ordering on top.
+    axes.set_xlabel("communication round")
+    axes.set_ylabel("ordering")
+    axes.grid(alpha=0.25, axis="x")
+
+
+def _marker_size(tested: pd.DataFrame) -> float:
+    """Points squared: as wide as a round at most, never below what can be seen."""
+    return float(min(30.0, max(6.0, 1200.0 / tested["round"].nunique())))
