@@ -4,14 +4,15 @@ For each ordering, every test example is counted by whether the model of DS and 
 model of the ordering classify it correctly. The two are paired in two ways:
 
 * `aligned`: the same example of the same client.
-* `shuffled`: the same row of the same place in the round's list of clients. The
-  authors' published code numbers its files by that place, and shuffles the list in
-  place every round; so one model's answer for one client meets the other's for some
-  other client, and the cells are what independence would give. The published tables
-  look like this: at most 4 examples of 10,000 are wrong in both. (The script that
-  made them is not published.)
+* `shuffled`: the same row, when each round's files are put one after another in the
+  order of their numbers. The authors' published code numbers them by place in a list
+  of clients that it shuffles in place every round, so the answer for one client
+  meets that for another, and the cells are what independence would give. The
+  published tables look like this: in 3 and 5, at most 4 of 10,000 examples are
+  wrong in both. (The script that made them is not published. In a folder that
+  `reference_export` wrote, the order is fixed, and the two pairings are the same.)
 
-The margins, each model's own count of right and wrong, are the same in both.
+The margins, each model's own counts of right and wrong, are the same in both.
 """
 
 from __future__ import annotations
@@ -146,10 +147,10 @@ def _counts(base: Predictions, other: Predictions) -> list[int]:
 def _table(pairing: str, rows: pd.DataFrame) -> str:
     width = max(len(name) for name in rows["experiment"])
     first = rows.iloc[0]
-    head = " ".join(f"{BASELINE}{ds} {own}".rjust(8) for ds, own in OUTCOMES)
+    head = " ".join(f"{ds}, {own}".rjust(8) for ds, own in OUTCOMES)
     lines = [
-        f"Test examples wrong (X) and right (✓): {BASELINE} in its best round "
-        f"({first['ds_round']}), then the ordering in its own; {pairing}",
+        f"Test examples wrong (X) or right (✓) by {BASELINE} at its best round "
+        f"({first['ds_round']}), and by the ordering at its own; {pairing}",
         f"{'':{width}}  round {head}  both wrong if independent",
     ]
     for name, part in rows.groupby("experiment", sort=False):

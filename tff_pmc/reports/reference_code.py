@@ -42,9 +42,12 @@ def orderings(data_set: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(criteria[int(i)] for i in places) for places in _PLACES)
 
 
-def by_meaning(code: str) -> str:
-    """A criterion's code as the papers have it: this MD is a mean over the layers."""
-    return {"MD_layers": "MD"}.get(code, code)
+def by_meaning(label: str) -> str:
+    """An ordering's label with the codes that the published code's runs have here.
+
+    Its model divergence is the mean over the layers, `MD_layers` among our criteria.
+    """
+    return label.replace("MD_layers", "MD")
 
 
 @dataclasses.dataclass(frozen=True)

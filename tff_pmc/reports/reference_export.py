@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
+import tff_pmc
 from leaf_data import DataError
 from tff_pmc.reports import read, reference_code
 from tff_pmc.reports.predictions import Predictions, read_predictions
@@ -151,7 +152,7 @@ def _write_texts(run: read.Run, index: int, folder: str, target: float) -> None:
     known = reference_code.orderings(form)
     names = [_PRINTED_AS.get(code, code) for code in known[index]]
     readme = _README.format(
-        version=run.info["versions"]["tff_pmc"],
+        version=tff_pmc.__version__,
         data_set=data["name"],
         ordering=run.label,
         index=index,
