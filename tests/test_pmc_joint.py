@@ -94,10 +94,10 @@ def test_each_run_at_its_best_round_example_by_example(tmp_path):
 def test_shuffled_pairs_places_in_lists_that_each_run_shuffled(tmp_path):
     """Against two lists of clients, shuffled in place once a round."""
     generator = np.random.default_rng(3)
-    splits = np.cumsum([0, *generator.integers(1, 5, 20)])
+    splits = np.cumsum([0, *generator.integers(1, 5, 60)])
     y = generator.integers(0, 2, splits[-1])
     right = {
-        "DS": generator.random((4, len(y))) < np.array([[0.3], [0.4], [0.9], [0.2]]),
+        "DS": generator.random((4, len(y))) < np.array([[0.3], [0.4], [0.6], [0.2]]),
         "MD,DS,LD": generator.random((2, len(y))) < np.array([[0.2], [0.7]]),
     }
     best = {"DS": 3, "MD,DS,LD": 2}
