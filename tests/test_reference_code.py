@@ -7,14 +7,17 @@ expected tables are worked out by hand or by plain loops over fractions.
 import fractions
 import json
 import math
+import os
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import leaf_data
 from leaf_data import DataError
 from tff_pmc.reports import compare, plots, reference_code, reference_export, tables
 
+DATA_DIR = "TFF_PMC_DATA_DIR"
 MNIST_LINES = [
     "Local dataset type: non-iid",
     "Local learning rate: 0.1",
@@ -215,6 +218,14 @@ def test_a_broken_folder_is_refused_by_name(tmp_path, damage, parts):
     fails(lambda: reference_code.read_run(str(folder)), folder, *parts)
 
 
+@pytest.mark.skipif(not os.environ.get(DATA_DIR), reason=f"{DATA_DIR} is not set")
+def test_on_mnist_the_labels_tell_the_clients_apart():
+    """And so the clients of the published code's MNIST runs can be aligned."""
+    test = leaf_data.load("mnist", os.environ[DATA_DIR], partition="iid").test_examples
+    columns = {tuple(test.client(k)["y"].tolist()) for k in range(test.num_clients)}
+    assert len(columns) == test.num_clients == 100
+
+
 # ---------------------------------------------------------------- Writing
 
 
@@ -386,6 +397,15 @@ def test_two_experiments_row_by_row(tmp_path):
         "LD,DS,MD      2  0.750  0.333 -0.417     -0.292   0.417 in round 2",
         "DS        only in B",
     ]
+
+
+def test_two_single_runs_of_other_orderings_are_compared_all_the_same(tmp_path):
+    theirs = write_theirs(tmp_path / "theirs")
+    ours = write_ours(tmp_path / "ours", [ANNA], [[2], [3]], priority=["DS"])
+    table = compare.compare(str(ours), str(theirs), [50])
+    assert set(table["experiment"]) == {"DS / LD,DS,MD"}
+    accuracy = table[table["quantity"] == "accuracy"]
+    assert accuracy["difference"].tolist() == pytest.approx([-0.25, 0.0])
 
 
 def test_the_published_scripts_rule_is_strictly_above_the_target(tmp_path):

@@ -19,10 +19,7 @@ from tff_pmc.reports.rounds_to_target import DEVICES, Rounds, rounds_to_target
 TARGETS = (70, 80, 90, 95)
 """Target accuracies of PMC's MNIST tables, percent; CelebA's are 70, 80, 85."""
 
-COLUMNS = (
-    *("experiment", "quantity", "target_accuracy_pct", "devices", "round"),
-    *("a", "b"),
-)
+_KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
 _NAMES = {"a": "A", "b": "B", "difference": "B-A"}
 Pair = tuple[Optional[read.Run], Optional[read.Run]]
 
@@ -75,13 +72,15 @@ def compare(
 ) -> pd.DataFrame:
     """Compares the runs of two folders, ordering by ordering.
 
+    Two single runs are compared whatever their orderings are, as `DS / LD`.
+
     Args:
         path_a: a run or an experiments folder, ours or the published code's.
         path_b: another.
         targets: target accuracies, percent.
-        strictly_above: a device reaches a target when it is above it, as the
-            published evaluation script counts on both sides then; by default,
-            when it is at least at it.
+        strictly_above: a device reaches a target when its accuracy is above it, as
+            the published evaluation script has it. By default, when it is at least
+            the target, as all our tables have it. The same rule on both sides.
 
     Returns:
         Tidy rows with the columns experiment, quantity, target_accuracy_pct,
@@ -97,12 +96,17 @@ def compare(
     both = [*runs_a.values(), *runs_b.values()]
     published = any(isinstance(run, reference_code.ReferenceRun) for run in both)
     a, b = _by_label(runs_a, published), _by_label(runs_b, published)
+    if len(a) == len(b) == 1 and a.keys() != b.keys():
+        label = f"{next(iter(a))} / {next(iter(b))}"
+        a, b = {label: next(iter(a.values()))}, {label: next(iter(b.values()))}
     rows: list[dict[str, Any]] = []
     for label in dict.fromkeys([*a, *b]):
         pair = (a.get(label), b.get(label))
         rows += _round_rows(label, pair, targets, strictly_above)
         rows += _accuracy_rows(label, pair)
-    table = pd.DataFrame(rows, columns=COLUMNS).astype({"a": float, "b": float})
+    table = pd.DataFrame(rows, columns=[*_KEYS, "a", "b"]).astype(
+        {"a": float, "b": float}
+    )
     table["difference"] = table["b"] - table["a"]
     whole: pd.DataFrame = table.astype(
         {"target_accuracy_pct": "Int64", "round": "Int64"}
