@@ -8,6 +8,7 @@
 Each flag left out keeps the value of the named experiment.
 """
 
+import functools
 import os
 import signal
 import sys
@@ -40,6 +41,26 @@ flags.DEFINE_multi_string(
     "federated averaging.",
 )
 flags.DEFINE_string("criteria", None, "The criteria the clients measure, as DS,LD,MD.")
+_CHOICES = {
+    "protocol": "Start from the papers' settings, or from those of the authors' "
+    "published code: every difference of the two at once (docs/fidelity.md).",
+    "model": "The model; each experiment has its own.",
+    "conv_activation": "Activation of the convolutions.",
+    "initializer": "Initial kernels.",
+    "batch_norm": "celeba_reference_cnn's: frozen at the server, or aggregated.",
+    "model_divergence": "MD over the whole model, or the mean over its kernels.",
+    "cohort_rounding": "Of --clients_per_round below 1.",
+    "reach": "When a device reaches a target accuracy.",
+    "judge_on": "What orderings are judged on: the clients' test sets (the papers'), "
+    "or a validation part of their training examples, then not trained on.",
+    "femnist_source": "LEAF's JSON, or TFF's emnist_all.sqlite.",
+    "celeba_source": "CelebA's own files, LEAF's JSON, or TFF's celeba.sqlite.",
+    "client_rule": "Which of CelebA's identities are clients.",
+    "missing_images": "CelebA's images that are not there: skip or refuse.",
+}
+for _name, _help in _CHOICES.items():
+    flags.DEFINE_enum(_name, None, list(config_lib.CHOICES[_name]), _help)
+flags.DEFINE_float("dropout", None, "celeba_reference_cnn's.")
 flags.DEFINE_multi_enum(
     "adjustment",
     None,
@@ -48,15 +69,14 @@ flags.DEFINE_multi_enum(
     "tests orderings until one is as good as the round before; or best_of_all. May be "
     "repeated: each --priority is run with each. DS alone has nothing to adjust.",
 )
-flags.DEFINE_enum(
-    "judge_on",
-    None,
-    list(config_lib.JUDGES),
-    "What orderings are judged on: the clients' test sets (the paper's), or a "
-    "validation part of their training examples, which they then do not train on.",
-)
 flags.DEFINE_float(
     "validation_fraction", None, "That part, with --judge_on=local_validation."
+)
+flags.DEFINE_bool(
+    "predictions",
+    None,
+    "Record the predicted label of every test example in every round, which PMC's "
+    "Tables 3, 5 and 7 and the export to the published code's form need.",
 )
 flags.DEFINE_integer("rounds", None, "Communication rounds.")
 flags.DEFINE_float(
@@ -67,12 +87,6 @@ flags.DEFINE_integer("batch_size", None, "Local batch size, B; 0 is full batch."
 flags.DEFINE_float("learning_rate", None, "The clients' learning rate.")
 flags.DEFINE_float(
     "server_learning_rate", None, "The server's rate; 1 takes the weighted mean."
-)
-flags.DEFINE_string(
-    "conv_activation", None, "Activation of the convolutions: relu or none."
-)
-flags.DEFINE_string(
-    "initializer", None, "Initial kernels: glorot_uniform or glorot_normal."
 )
 flags.DEFINE_integer("seed", None, "Sets the four seeds below at once.")
 for _name in ("partition", "model", "cohort", "batch"):
@@ -85,9 +99,6 @@ flags.DEFINE_string(
     "cache_dir",
     None,
     "Where data that is converted once is kept; by default beside the data.",
-)
-flags.DEFINE_enum(
-    "femnist_source", None, ["leaf", "tff"], "LEAF's JSON, or TFF's emnist_all.sqlite."
 )
 flags.DEFINE_float(
     "sample_fraction", None, "Of FEMNIST, by LEAF's niid rule (preprocess.sh --sf)."
@@ -165,10 +176,9 @@ def parse(attributes=()):
     """The settings of each run that the flags ask for."""
     names = (
         *("rounds", "clients_per_round", "local_epochs", "batch_size"),
-        *("learning_rate", "server_learning_rate", "conv_activation", "initializer"),
-        *("num_shards", "normalization", "clip_norm"),
-        *("judge_on", "validation_fraction"),
-        *("femnist_source", "sample_fraction", "min_samples"),
+        *("learning_rate", "server_learning_rate", "num_shards"),
+        *("normalization", "clip_norm", "validation_fraction", "predictions"),
+        *("sample_fraction", "min_samples", "dropout", *_CHOICES),
     )
     overrides = {name: FLAGS[name].value for name in names}
     for name in ("partition_seed", "model_seed", "cohort_seed", "batch_seed"):
@@ -177,7 +187,10 @@ def parse(attributes=()):
     if FLAGS.seed is not None and not 0 <= FLAGS.seed < 2**31:
         raise config_lib.ConfigError(f"--seed must be in [0, 2^31), got {FLAGS.seed}")
     overrides["client_attributes"] = attributes
-    criteria = named.settings(FLAGS.experiment, {}).criteria
+    start = functools.partial(
+        named.settings, FLAGS.experiment, protocol=FLAGS.protocol or "paper"
+    )
+    criteria = start({}).criteria
     if FLAGS.criteria is not None:
         criteria = parsing.parse_codes("criteria", FLAGS.criteria, attributes)
         overrides["criteria"] = criteria
@@ -186,7 +199,7 @@ def parse(attributes=()):
         overrides["criteria_ranges"] = parsing.parse_ranges(
             FLAGS.criteria_ranges, criteria
         )
-    config = named.settings(FLAGS.experiment, overrides)
+    config = start(overrides)
     orders = [config.priority]
     if FLAGS.priority is not None:
         orders = parsing.parse_priorities(FLAGS.priority, criteria, attributes)
@@ -197,9 +210,7 @@ def parse(attributes=()):
         for order in orders
     ]
     return [  # Each is checked before the first one runs.
-        named.settings(
-            FLAGS.experiment, {**overrides, "priority": order, "adjustment": policy}
-        )
+        start({**overrides, "priority": order, "adjustment": policy})
         for order, policy in dict.fromkeys(pairs)
     ]
 

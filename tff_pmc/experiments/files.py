@@ -113,6 +113,14 @@ def cut_after(path: str, round_num: int) -> None:
         os.replace(path + ".new", path)
 
 
+def remove_after(folder: str, round_num: int) -> None:
+    """Removes a folder's files `round_NNNN.*` of later rounds, if it is there."""
+    for name in os.listdir(folder) if os.path.isdir(folder) else []:
+        number = name.partition("_")[2].partition(".")[0]
+        if name.startswith("round_") and number.isdigit() and int(number) > round_num:
+            os.remove(os.path.join(folder, name))
+
+
 def complete_rounds(path: str) -> int:
     """The last round with as many rows as the first, rounds from 1 without a gap."""
     counts: dict[int, int] = {}

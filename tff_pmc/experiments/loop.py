@@ -12,20 +12,19 @@ import numpy as np
 from tqdm import tqdm
 
 import leaf_data
-from tff_pmc import processes
+from tff_pmc import criteria
 from tff_pmc.clients import packing
 from tff_pmc.experiments import rows
 from tff_pmc.experiments.checkpoints import Checkpoints
 from tff_pmc.experiments.cohorts import cohort
 from tff_pmc.experiments.config import RunConfig
 from tff_pmc.experiments.run_folder import RunFolder
+from tff_pmc.experiments.test_sets import TestSets
 from tff_pmc.experiments.training import (
     AdjustedOrdering,
     FixedOrdering,
     Round,
-    build_model,
 )
-from tff_pmc.processes.evaluation import evaluation_shards
 
 
 def run(
@@ -84,6 +83,7 @@ def pack_cohort(
         chosen,
         num_shards=config.num_shards,
         attributes=data.client_table.values,
+        example_attributes=criteria.example_attributes(config.resolve_criteria()),
     )
 
 
@@ -96,8 +96,7 @@ def _train(
         training = FixedOrdering(config, num_clients)
     else:
         training = AdjustedOrdering(config, num_clients, judged)
-    evaluate = processes.build_federated_evaluation(build_model(config), num_clients)
-    test = evaluation_shards(data.test_examples, num_shards=config.num_shards)
+    test_sets = TestSets(config, data)
     checkpoints = Checkpoints(os.path.join(folder.path, "checkpoints"))
     state = training.initialize()
     last_state, done = checkpoints.load_last(state, folder.complete_rounds())
@@ -117,11 +116,11 @@ def _train(
         outcome = training.next(state, pack_cohort(config, data, chosen))
         state = outcome.state
         trained = time.perf_counter()
-        correct = outcome.counts
-        if correct is None:
-            correct = evaluate(training.get_model_weights(state), test)
+        correct, predicted = test_sets.answer(
+            training.get_model_weights(state), outcome.counts
+        )
         tested = time.perf_counter()
-        correct = np.asarray(correct, np.int64)
+        test_sets.record(folder.path, round_num, predicted)
         judgements = len(outcome.trials) * training.num_judges
         traffic = {
             "train_bytes": len(chosen) * training.traffic.per_client_training,

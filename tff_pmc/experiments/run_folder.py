@@ -8,6 +8,7 @@
     candidates.csv  a row a candidate tested and round, where the ordering is adjusted
     groups.csv    a row a group and round, where clients have attributes
     timing.csv    a row a round: seconds (the one file two equal runs differ in)
+    predictions/  a file a round: each test example's predicted label, if asked for
     checkpoints/  the process's state after the last rounds
 
 The first column of every CSV is the round, and rounds only grow: so a run that
@@ -92,6 +93,7 @@ class RunFolder:
         for name in sorted(os.listdir(self.path)):
             if name.endswith(".csv"):
                 files.cut_after(os.path.join(self.path, name), round_num)
+        files.remove_after(os.path.join(self.path, "predictions"), round_num)
 
     def complete_rounds(self) -> int:
         """The last round of which every record has all its rows."""

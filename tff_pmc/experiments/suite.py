@@ -75,7 +75,9 @@ def run_all(
 def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
     """Writes the tables and plots of a folder of runs; returns the tables as text."""
     runs = [read.read_run(os.path.join(output_dir, c.folder)) for c in configs]
-    tidy = tables.tidy_rows(runs, configs[0].targets)
+    tidy = tables.tidy_rows(
+        runs, configs[0].targets, strictly_above=configs[0].reach == "above"
+    )
     tidy.to_csv(os.path.join(output_dir, "results.csv"), index=False)
     title = _title(configs[0], runs[0])
     plots.accuracy_plot(runs, os.path.join(output_dir, "accuracy.png"), title)

@@ -129,10 +129,14 @@ def build_process(
 
 def build_model(config: RunConfig) -> tff.learning.models.FunctionalModel:
     """The model a run's settings describe."""
+    own = {}
+    if config.model == "celeba_reference_cnn":
+        own = {"batch_norm": config.batch_norm, "dropout": config.dropout}
     return models.MODELS[config.model](
         conv_activation=config.conv_activation,
         initializer=config.initializer,
         seed=config.model_seed,
+        **own,
     )
 
 

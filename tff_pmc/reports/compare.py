@@ -159,11 +159,9 @@ def _rounds(
 ) -> Rounds:
     if run is None:
         return {}
-    if not strictly_above:
-        return rounds_to_target(run.correct, run.examples, targets)
-    # In hundredths of an example, of which one is taken away: what was exactly at
-    # a target is then below it, and nothing else changes its side.
-    return rounds_to_target(run.correct * 100 - 1, run.examples * 100, targets)
+    return rounds_to_target(
+        run.correct, run.examples, targets, strictly_above=strictly_above
+    )
 
 
 def _accuracy_rows(label: str, pair: Pair) -> list[dict[str, Any]]:
