@@ -29,9 +29,23 @@ from tff_pmc.experiments import named, parsing
 
 FLAGS = flags.FLAGS
 EXIT_BAD_INPUT = 2
+SEARCH = "lr_search"
 
 flags.DEFINE_string(
-    "experiment", "quickstart", "One of: " + ", ".join(named.EXPERIMENTS) + "."
+    "experiment",
+    "quickstart",
+    f"One of: {', '.join(named.EXPERIMENTS)}; or lr_search, which finds the learning "
+    "rate of --search_for.",
+)
+flags.DEFINE_string(
+    "search_for",
+    "mnist_noniid",
+    "With --experiment=lr_search, the experiment whose rate is searched: the rate with "
+    "which DS first brings half of the devices to its highest target, on a validation "
+    "part of the training examples (PMC's rule).",
+)
+flags.DEFINE_list(
+    "learning_rates", ["0.5", "0.215", "0.1"], "With --experiment=lr_search, the rates."
 )
 flags.DEFINE_multi_string(
     "priority",
@@ -174,6 +188,16 @@ def read_table():
 
 def parse(attributes=()):
     """The settings of each run that the flags ask for."""
+    experiment = FLAGS.experiment
+    searching = experiment == SEARCH
+    if searching:
+        experiment = FLAGS.search_for
+        for name in ("priority", "adjustment", "learning_rate"):
+            if FLAGS[name].value:
+                raise config_lib.ConfigError(
+                    f"--{name} does not go with --experiment={SEARCH}, which runs DS "
+                    "with each of --learning_rates"
+                )
     names = (
         *("rounds", "clients_per_round", "local_epochs", "batch_size"),
         *("learning_rate", "server_learning_rate", "num_shards"),
@@ -188,7 +212,7 @@ def parse(attributes=()):
         raise config_lib.ConfigError(f"--seed must be in [0, 2^31), got {FLAGS.seed}")
     overrides["client_attributes"] = attributes
     start = functools.partial(
-        named.settings, FLAGS.experiment, protocol=FLAGS.protocol or "paper"
+        named.settings, experiment, protocol=FLAGS.protocol or "paper"
     )
     criteria = start({}).criteria
     if FLAGS.criteria is not None:
@@ -199,6 +223,12 @@ def parse(attributes=()):
         overrides["criteria_ranges"] = parsing.parse_ranges(
             FLAGS.criteria_ranges, criteria
         )
+    if searching:
+        overrides["priority"] = ("DS",)
+        return [
+            start({**overrides, "learning_rate": rate})
+            for rate in parsing.parse_rates(FLAGS.learning_rates)
+        ]
     config = start(overrides)
     orders = [config.priority]
     if FLAGS.priority is not None:
@@ -219,7 +249,7 @@ def execute(configs, table):
     """Loads the data and runs; imports TensorFlow and TFF only here."""
     config = configs[0]
     output_dir = FLAGS.output_dir or os.path.join(
-        "runs", f"{config.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
+        "runs", f"{FLAGS.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
     )
     # An interrupt or a termination leaves by one way, wherever it comes: during the
     # import of TensorFlow, too, whose C code would swallow an exception.
@@ -227,7 +257,7 @@ def execute(configs, table):
         signal.signal(number, lambda n, _: _leave(n, output_dir))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    from tff_pmc.experiments import inspection, suite
+    from tff_pmc.experiments import inspection, rate_search, suite
     from tff_pmc.runtime import Runtime, WorkerDiedError, WorkerStartError
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -246,7 +276,8 @@ def execute(configs, table):
             return 0
         print(data.describe(), flush=True)
         with Runtime(private=FLAGS.private_worker):
-            tables = suite.run_all(configs, data, output_dir, resume=FLAGS.resume)
+            run = rate_search.search if FLAGS.experiment == SEARCH else suite.run_all
+            tables = run(configs, data, output_dir, resume=FLAGS.resume)
         print(f"\n{tables}\n\nResults, records and plot: {output_dir}", flush=True)
         return 0
     except (config_lib.ConfigError, leaf_data.DataError) as error:

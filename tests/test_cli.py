@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,6 +67,14 @@ def test_help_imports_no_tensorflow():
         (["--data_dir=/no/such/dir"], "--data_dir=/no/such/dir is no folder"),
         (["--adjustment=greedy"], "--adjustment=greedy: value should be one of"),
         (["--judge_on=train"], "--judge_on=train: value should be one of"),
+        (["--protocol=authors"], "--protocol=authors: value should be one of"),
+        (
+            ["--experiment=femnist", "--protocol=reference_code"],
+            "no such protocol for femnist",
+        ),
+        (["--experiment=lr_search", "--learning_rates=0.1,x"], "--learning_rates=0.1"),
+        (["--experiment=lr_search", "--learning_rates=0.1,0.1"], "each once"),
+        (["--experiment=lr_search", "--priority=LD"], "--priority does not go with"),
     ],
 )
 def test_a_bad_flag_is_one_line_and_exit_code_2(arguments, says):
@@ -181,6 +190,50 @@ def test_an_adjusted_run_beside_a_fixed_one(tmp_path):
         assert {row["DS"] for row in table(path / "cohort.csv")} == {"32.0"}
     for row in table(fixed / "rounds.csv"):
         assert row["testing_rounds"] == row["test_bytes"] == "0"
+
+
+def test_predictions_are_the_counts_and_survive_a_resume(tmp_path):
+    """Recorded answers add up to the record; those of lost rounds are made again."""
+    import numpy as np
+
+    folder = tmp_path / "out"
+    flags = [*SMALL, "--priority=DS", "--predictions", f"--output_dir={folder}"]
+    assert run(*flags).returncode == 0
+    predictions = folder / "DS" / "predictions"
+    labels = np.load(predictions / "labels.npz")
+    counts = []
+    for name in ("round_0001.npz", "round_0002.npz"):
+        right = np.load(predictions / name)["predicted"] == labels["y"]
+        counts += [
+            int(part.sum()) for part in np.split(right, labels["row_splits"][1:-1])
+        ]
+    rows = table(folder / "DS" / "clients.csv")
+    assert counts == [int(row["correct"]) for row in rows]
+    assert list(labels["client_ids"]) == [row["client"] for row in rows[:100]]
+
+    before = {p.name: p.read_bytes() for p in predictions.iterdir()}
+    info = folder / "DS" / "run.json"
+    info.write_text(info.read_text().replace('"finished"', '"running"'))
+    shutil.rmtree(folder / "DS" / "checkpoints" / "round_2")
+    (predictions / "round_0002.npz").write_bytes(b"of a round that is run again")
+    (predictions / "round_0003.npz").write_bytes(b"of a round that never was")
+    assert run(*flags, "--resume").returncode == 0
+    assert {p.name: p.read_bytes() for p in predictions.iterdir()} == before
+
+
+def test_the_rate_is_searched_on_validation_examples(tmp_path):
+    folder = tmp_path / "out"
+    done = run(
+        *("--experiment=lr_search", "--search_for=quickstart", "--rounds=3"),
+        *("--learning_rates=0.1,1e-6", "--local_epochs=1", f"--output_dir={folder}"),
+    )
+    assert done.returncode == 0, done.stderr
+    rows = table(folder / "rates.csv")
+    assert [row["learning_rate"] for row in rows] == ["0.1", "1e-06"]
+    assert [row["rounds"] for row in rows] == ["", ""]
+    assert "First: none; the best accuracy is that of 0.1" in done.stdout
+    clients = table(folder / "rate_0.1" / "clients.csv")
+    assert {row["examples"] for row in clients} == {"8"}  # A fifth of 40.
 
 
 def test_results_are_never_overwritten(finished):

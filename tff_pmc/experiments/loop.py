@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ def run(
     folder_path: str,
     *,
     resume: bool = False,
+    until: Callable[[np.ndarray], bool] = lambda correct: False,
 ) -> None:
     """Runs one ordering's training from the first round, or the next, to the last.
 
@@ -44,6 +45,8 @@ def run(
         folder_path: where the record goes; see `run_folder`.
         resume: go on with the run that the folder holds, if it holds one, to
             exactly what it would have been without the interruption.
+        until: ends the run before its last round when it says so of the correct test
+            examples of each client, [K].
 
     Raises:
         ConfigError: the settings do not fit the data, the folder is in use, or
@@ -54,7 +57,7 @@ def run(
     status = "interrupted"
     try:
         if folder.status != "finished":
-            _train(config, data, folder)
+            _train(config, data, folder, until)
         status = "finished"
     finally:
         folder.finish(status)
@@ -88,7 +91,10 @@ def pack_cohort(
 
 
 def _train(
-    config: RunConfig, data: leaf_data.FederatedDataset, folder: RunFolder
+    config: RunConfig,
+    data: leaf_data.FederatedDataset,
+    folder: RunFolder,
+    until: Callable[[np.ndarray], bool],
 ) -> None:
     data, judged = _judged(config, data)
     num_clients = len(data.client_ids)
@@ -135,6 +141,8 @@ def _train(
         # Last: a checkpoint says that the rows up to its round are on disk.
         checkpoints.save(state, round_num)
         progress.set_postfix_str(_postfix(row, sum(seconds.values())))
+        if until(correct):
+            break
 
 
 def _record(

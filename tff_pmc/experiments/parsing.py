@@ -68,6 +68,22 @@ def parse_codes(
         raise ConfigError(f"--{flag}={value}: {error}") from error
 
 
+def parse_rates(values: Sequence[str]) -> list[float]:
+    """Learning rates from a comma-separated flag.
+
+    Raises:
+        ConfigError: one is no number or named twice, or there is none.
+    """
+    flag = f"--learning_rates={','.join(values)}"
+    try:
+        rates = [float(value) for value in values]
+    except ValueError as error:
+        raise ConfigError(f"{flag}: {error}") from error
+    if not rates or len(set(rates)) < len(rates):
+        raise ConfigError(f"{flag}: name one or more rates, each once")
+    return rates
+
+
 def parse_ranges(
     value: str, criteria: Sequence[str]
 ) -> tuple[tuple[float, float], ...]:

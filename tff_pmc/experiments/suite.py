@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import leaf_data
 from tff_pmc.experiments import files, loop, run_folder
@@ -57,6 +59,28 @@ def run_all(
     for name in ("priority", "adjustment"):
         plan["settings"].pop(name)
     plan["settings"]["orderings"] = [config.label for config in configs]
+    with folder_of_runs(output_dir, plan, resume=resume):
+        for config in configs:
+            folder = os.path.join(output_dir, config.folder)
+            loop.run(config, data, folder, resume=resume)
+        return report(output_dir, configs)
+
+
+@contextlib.contextmanager
+def folder_of_runs(
+    output_dir: str, plan: Mapping[str, Any], *, resume: bool
+) -> Iterator[None]:
+    """A folder for several runs, held by this process alone.
+
+    Args:
+        output_dir: a folder that is empty or not there yet, or, to resume, one of
+            the same plan.
+        plan: what all runs share and which there are, for `run.json`.
+        resume: whether the folder holds runs to go on with.
+
+    Raises:
+        ConfigError: the folder holds something else, or is in use.
+    """
     if resume:
         run_folder.check_same(output_dir, files.read_json(output_dir), plan)
     else:
@@ -64,10 +88,7 @@ def run_all(
     lock = files.take_lock(output_dir)
     try:
         files.write_json(output_dir, plan)
-        for config in configs:
-            folder = os.path.join(output_dir, config.folder)
-            loop.run(config, data, folder, resume=resume)
-        return report(output_dir, configs)
+        yield
     finally:
         os.close(lock)
 
