@@ -102,6 +102,12 @@ flags.DEFINE_float("learning_rate", None, "The clients' learning rate.")
 flags.DEFINE_float(
     "server_learning_rate", None, "The server's rate; 1 takes the weighted mean."
 )
+flags.DEFINE_list(
+    "seeds",
+    None,
+    "Several seeds, as 0,1,2,3,4: all runs are made under each, in folders seed_N, and "
+    "effect.md holds every ordering against DS seed by seed, beside the noise floor.",
+)
 flags.DEFINE_integer("seed", None, "Sets the four seeds below at once.")
 for _name in ("partition", "model", "cohort", "batch"):
     flags.DEFINE_integer(f"{_name}_seed", None, f"Seed of the {_name}.")
@@ -205,9 +211,16 @@ def parse(attributes=()):
         *("sample_fraction", "min_samples", "dropout", *_CHOICES),
     )
     overrides = {name: FLAGS[name].value for name in names}
-    for name in ("partition_seed", "model_seed", "cohort_seed", "batch_seed"):
-        own = FLAGS[name].value
+    seeds = [FLAGS[name].value for name in config_lib.SEEDS]
+    for name, own in zip(config_lib.SEEDS, seeds):
         overrides[name] = FLAGS.seed if own is None else own
+    if FLAGS.seeds is not None:
+        parsing.parse_seeds(FLAGS.seeds)
+        if searching or any(value is not None for value in (FLAGS.seed, *seeds)):
+            raise config_lib.ConfigError(
+                "--seeds sets all seeds of several runs: it goes neither with another "
+                f"flag of a seed nor with --experiment={SEARCH}"
+            )
     if FLAGS.seed is not None and not 0 <= FLAGS.seed < 2**31:
         raise config_lib.ConfigError(f"--seed must be in [0, 2^31), got {FLAGS.seed}")
     overrides["client_attributes"] = attributes
@@ -265,9 +278,12 @@ def execute(configs, table):
     try:
         if FLAGS.resume and FLAGS.output_dir is None:
             raise config_lib.ConfigError("--resume needs the --output_dir of the run")
-        data = suite.load_data(config, FLAGS.data_dir, FLAGS.cache_dir)
-        if table.values:
-            data = data.with_client_table(table)
+
+        def load(settings):
+            data = suite.load_data(settings, FLAGS.data_dir, FLAGS.cache_dir)
+            return data.with_client_table(table) if table.values else data
+
+        data = load(config)
         if FLAGS.inspect:
             orders = [config.priority for config in configs]
             print(
@@ -276,8 +292,15 @@ def execute(configs, table):
             return 0
         print(data.describe(), flush=True)
         with Runtime(private=FLAGS.private_worker):
-            run = rate_search.search if FLAGS.experiment == SEARCH else suite.run_all
-            tables = run(configs, data, output_dir, resume=FLAGS.resume)
+            if FLAGS.seeds is not None:
+                seeds = parsing.parse_seeds(FLAGS.seeds)
+                tables = suite.run_seeds(
+                    configs, seeds, load, output_dir, resume=FLAGS.resume
+                )
+            else:
+                searching = FLAGS.experiment == SEARCH
+                run = rate_search.search if searching else suite.run_all
+                tables = run(configs, data, output_dir, resume=FLAGS.resume)
         print(f"\n{tables}\n\nResults, records and plot: {output_dir}", flush=True)
         return 0
     except (config_lib.ConfigError, leaf_data.DataError) as error:

@@ -75,6 +75,8 @@ def test_help_imports_no_tensorflow():
         (["--experiment=lr_search", "--learning_rates=0.1,x"], "--learning_rates=0.1"),
         (["--experiment=lr_search", "--learning_rates=0.1,0.1"], "each once"),
         (["--experiment=lr_search", "--priority=LD"], "--priority does not go with"),
+        (["--seeds=1"], "--seeds=1: name two or more seeds"),
+        (["--seeds=1,2", "--cohort_seed=3"], "--seeds sets all seeds"),
     ],
 )
 def test_a_bad_flag_is_one_line_and_exit_code_2(arguments, says):
@@ -219,6 +221,33 @@ def test_predictions_are_the_counts_and_survive_a_resume(tmp_path):
     (predictions / "round_0003.npz").write_bytes(b"of a round that never was")
     assert run(*flags, "--resume").returncode == 0
     assert {p.name: p.read_bytes() for p in predictions.iterdir()} == before
+
+
+def test_several_seeds_end_in_a_page_of_effects(tmp_path):
+    folder = tmp_path / "out"
+    flags = [*SMALL, "--priority=DS", "--priority=LD", f"--output_dir={folder}"]
+    done = run(*flags, "--seeds=3,5")
+    assert done.returncode == 0, done.stderr
+    assert "Under 5 seeds nothing is claimed" in done.stdout
+    effects = {
+        (row["ordering"], row["verdict"]) for row in table(folder / "effect.csv")
+    }
+    assert effects == {("LD", "undecided")}
+    seeds = [
+        json.loads((folder / f"seed_{seed}" / "LD" / "run.json").read_text())[
+            "settings"
+        ]
+        for seed in (3, 5)
+    ]
+    assert (
+        [s["cohort_seed"] for s in seeds] == [s["model_seed"] for s in seeds] == [3, 5]
+    )
+    before = (folder / "effect.md").read_bytes()
+    (folder / "effect.md").unlink()
+    assert run(*flags, "--seeds=3,5", "--resume").returncode == 0
+    assert (folder / "effect.md").read_bytes() == before
+    other = run(*flags, "--seeds=3,6", "--resume")
+    assert other.returncode == 2 and "seeds: [3, 5] there" in other.stderr
 
 
 def test_the_rate_is_searched_on_validation_examples(tmp_path):

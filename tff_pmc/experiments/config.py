@@ -13,6 +13,9 @@ from tff_pmc import models, scores, search
 JUDGES = ("test", "local_validation")
 """On which of the clients' examples candidates are judged."""
 
+SEEDS = ("partition_seed", "model_seed", "cohort_seed", "batch_seed")
+"""The seeds of a run."""
+
 CHOICES: dict[str, tuple[str, ...]] = {
     "conv_activation": models.CONV_ACTIVATIONS,
     "initializer": models.INITIALIZERS,
@@ -172,7 +175,7 @@ class RunConfig:
         for name in ("learning_rate", "server_learning_rate"):
             value = getattr(self, name)
             _require(name, math.isfinite(value) and value > 0, "above 0", self)
-        for name in ("partition_seed", "model_seed", "cohort_seed", "batch_seed"):
+        for name in SEEDS:
             _require(name, 0 <= getattr(self, name) < 2**31, "in [0, 2^31)", self)
         fraction = self.validation_fraction
         _require("validation_fraction", 0 < fraction < 1, "between 0 and 1", self)

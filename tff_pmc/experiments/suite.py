@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import leaf_data
 from tff_pmc.experiments import files, loop, run_folder
-from tff_pmc.experiments.config import RunConfig
-from tff_pmc.reports import da_table1, plots, read, tables
+from tff_pmc.experiments.config import SEEDS, RunConfig
+from tff_pmc.reports import da_table1, effect, plots, read, tables
 from tff_pmc.reports.adjustment_plot import adjustment_plot
 
 
@@ -64,6 +65,48 @@ def run_all(
             folder = os.path.join(output_dir, config.folder)
             loop.run(config, data, folder, resume=resume)
         return report(output_dir, configs)
+
+
+def run_seeds(
+    configs: Sequence[RunConfig],
+    seeds: Sequence[int],
+    load: Callable[[RunConfig], leaf_data.FederatedDataset],
+    output_dir: str,
+    *,
+    resume: bool = False,
+) -> str:
+    """Makes all runs under each of several seeds; see `reports.effect`.
+
+    Args:
+        configs: as of `run_all`; each seed replaces all of their seeds.
+        seeds: at least two.
+        load: gives the federation of settings, whose partition the seed decides.
+        output_dir: gets a folder `seed_N` for each, `effect.csv` and `effect.md`.
+        resume: go on with what the folder holds.
+
+    Returns:
+        The page of effects, as text.
+    """
+    plan = loop.describe(configs[0], load(configs[0]))
+    for name in ("priority", "adjustment", *SEEDS):
+        plan["settings"].pop(name)
+    plan["data"].pop("options")  # The seed is among them.
+    plan["settings"]["orderings"] = [config.label for config in configs]
+    plan["settings"]["seeds"] = list(seeds)
+    by_seed = {}
+    with folder_of_runs(output_dir, plan, resume=resume):
+        for seed in seeds:
+            own = [
+                dataclasses.replace(config, **dict.fromkeys(SEEDS, seed))
+                for config in configs
+            ]
+            folder = os.path.join(output_dir, f"seed_{seed}")
+            begun = resume and files.read_json(folder) is not None
+            run_all(own, load(own[0]), folder, resume=begun)
+            by_seed[seed] = [
+                read.read_run(os.path.join(folder, config.folder)) for config in own
+            ]
+        return effect.write(by_seed, configs[0].targets, output_dir)
 
 
 @contextlib.contextmanager
