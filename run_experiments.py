@@ -113,7 +113,10 @@ for _name in ("partition", "model", "cohort", "batch"):
     flags.DEFINE_integer(f"{_name}_seed", None, f"Seed of the {_name}.")
 flags.DEFINE_integer("num_shards", None, "Placements the cohort is packed into.")
 flags.DEFINE_string(
-    "data_dir", None, "Where the data is (mnist: idx .gz files or mnist.npz)."
+    "data_dir",
+    None,
+    "Where the data is: MNIST's idx .gz files or mnist.npz, what LEAF's preprocess.sh "
+    "made of FEMNIST, CelebA's raw folder, or a folder with subfolders of these names.",
 )
 flags.DEFINE_string(
     "cache_dir",
@@ -211,6 +214,7 @@ def parse(attributes=()):
         *("sample_fraction", "min_samples", "dropout", *_CHOICES),
     )
     overrides = {name: FLAGS[name].value for name in names}
+    check_flags_of_data(named.experiment(experiment).dataset)
     seeds = [FLAGS[name].value for name in config_lib.SEEDS]
     for name, own in zip(config_lib.SEEDS, seeds):
         overrides[name] = FLAGS.seed if own is None else own
@@ -243,10 +247,16 @@ def parse(attributes=()):
             for rate in parsing.parse_rates(FLAGS.learning_rates)
         ]
     config = start(overrides)
-    orders = [config.priority]
+    policies = FLAGS.adjustment or [config.adjustment]
+    adjusted = any(policy != "fixed" for policy in policies)
+    orders = [criteria if adjusted else config.priority]
     if FLAGS.priority is not None:
         orders = parsing.parse_priorities(FLAGS.priority, criteria, attributes)
-    policies = FLAGS.adjustment or [config.adjustment]
+    if adjusted and all(len(order) == 1 for order in orders):
+        raise config_lib.ConfigError(
+            f"--adjustment={','.join(policies)} has nothing to adjust: no --priority "
+            "has two criteria"
+        )
     pairs = [  # An ordering of one criterion leaves nothing to adjust.
         (order, policy if len(order) > 1 else "fixed")
         for policy in policies
@@ -256,6 +266,27 @@ def parse(attributes=()):
         start({**overrides, "priority": order, "adjustment": policy})
         for order, policy in dict.fromkeys(pairs)
     ]
+
+
+def check_flags_of_data(dataset):
+    """Refuses flags of another data set, which would do nothing."""
+    own = {*config_lib.DATA_OPTIONS[dataset].values()}
+    for options in config_lib.DATA_OPTIONS.values():
+        for name in options.values():
+            given = name in FLAGS and FLAGS[name].value is not None
+            if given and name not in own and not name.endswith("_seed"):
+                raise config_lib.ConfigError(f"--{name} is of no use with {dataset}")
+    if FLAGS.cache_dir is not None and dataset not in config_lib.CACHED:
+        raise config_lib.ConfigError(
+            f"--cache_dir is of no use with {dataset}, which needs no cache"
+        )
+    if FLAGS.validation_fraction is not None and not (
+        FLAGS.judge_on == "local_validation" or FLAGS.experiment == SEARCH
+    ):
+        raise config_lib.ConfigError(
+            "--validation_fraction goes with --judge_on=local_validation or "
+            f"--experiment={SEARCH}"
+        )
 
 
 def execute(configs, table):

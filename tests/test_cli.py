@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -76,6 +77,10 @@ def test_help_imports_no_tensorflow():
         (["--experiment=lr_search", "--learning_rates=0.1,0.1"], "each once"),
         (["--experiment=lr_search", "--priority=LD"], "--priority does not go with"),
         (["--seeds=1"], "--seeds=1: name two or more seeds"),
+        (["--adjustment=backtracking", "--priority=DS"], "has nothing to adjust"),
+        (["--sample_fraction=0.1"], "--sample_fraction is of no use with digits5k"),
+        (["--cache_dir=/tmp"], "--cache_dir is of no use with digits5k"),
+        (["--validation_fraction=0.1"], "goes with --judge_on=local_validation"),
         (["--seeds=1,2", "--cohort_seed=3"], "--seeds sets all seeds"),
     ],
 )
@@ -221,6 +226,94 @@ def test_predictions_are_the_counts_and_survive_a_resume(tmp_path):
     (predictions / "round_0003.npz").write_bytes(b"of a round that never was")
     assert run(*flags, "--resume").returncode == 0
     assert {p.name: p.read_bytes() for p in predictions.iterdir()} == before
+
+
+@pytest.fixture
+def leaf_folder(tmp_path):
+    """Six writers in LEAF's form: two files, 10 training and 2 test images each."""
+    generator = random.Random(1)
+    for number in range(2):
+        for part, count in (("train", 10), ("test", 2)):
+            users = [f"f000{number}_{k}" for k in range(3)]
+            data = {
+                user: {
+                    "x": [
+                        [round(generator.random(), 2) for _ in range(784)]
+                        for _ in range(count)
+                    ],
+                    "y": [generator.randrange(62) for _ in range(count)],
+                }
+                for user in users
+            }
+            folder = tmp_path / "femnist" / "data" / part
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"all_data_{number}_niid_1_keep_0_{part}_9.json").write_text(
+                json.dumps(
+                    {
+                        "users": users,
+                        "num_samples": [count] * 3,
+                        "user_data": data,
+                    }
+                )
+            )
+    return tmp_path / "femnist"
+
+
+def test_femnist_from_leafs_files_to_table_1(leaf_folder, tmp_path):
+    """Backtracking beside DS from one command, and resumed; no real data needed."""
+    folder = tmp_path / "out"
+    flags = [
+        *("--experiment=femnist", f"--data_dir={leaf_folder}", "--rounds=2"),
+        *("--clients_per_round=2", "--local_epochs=1", "--priority=MD,DS,LD"),
+        *("--priority=DS", "--adjustment=backtracking", f"--output_dir={folder}"),
+    ]
+    done = run(*flags)
+    assert done.returncode == 0, done.stderr
+    assert "Table 1 of the device-aware paper" in done.stdout
+    assert (leaf_folder / "data" / "femnist_cache" / "femnist.npz").exists()
+    adjusted = folder / "MD-DS-LD_backtracking"
+    assert {row["examples"] for row in table(adjusted / "candidates.csv")} == {"12"}
+    assert (folder / "table1.md").exists() and (folder / "table1.csv").exists()
+    plot = folder / "adjustment_MD-DS-LD_backtracking.png"
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+    before = {p.name: p.read_bytes() for p in adjusted.glob("*.csv")}
+    info = adjusted / "run.json"
+    info.write_text(info.read_text().replace('"finished"', '"running"'))
+    tried = adjusted / "candidates.csv"
+    tried.write_bytes(tried.read_bytes()[:-5])  # A row lost after its checkpoint.
+    done = run(*flags, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "the record lacks rows" in done.stderr
+    after = {p.name: p.read_bytes() for p in adjusted.glob("*.csv")}
+    assert {**after, "timing.csv": b""} == {**before, "timing.csv": b""}
+
+
+def test_without_any_test_example_nothing_is_begun(leaf_folder, tmp_path):
+    done = run(
+        *("--experiment=femnist", f"--data_dir={leaf_folder}", "--rounds=1"),
+        *("--sample_fraction=0.08", "--clients_per_round=1"),
+        f"--output_dir={tmp_path / 'out'}",
+    )
+    assert done.returncode == 2, done.stdout
+    assert "no client of femnist has test examples" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
+
+
+def test_adjustment_without_a_priority_is_of_all_criteria():
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import run_experiments as r; "
+            "r.FLAGS(['x', '--adjustment=backtracking']); "
+            "print([c.label for c in r.parse()])",
+        ],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.stdout == "['DS,LD,MD (backtracking)']\n", done.stderr
 
 
 def test_several_seeds_end_in_a_page_of_effects(tmp_path):

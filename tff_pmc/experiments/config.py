@@ -67,6 +67,10 @@ DATA_OPTIONS: dict[str, dict[str, str]] = {
 """For each data set, its loader's options and the settings that fill them."""
 
 
+CACHED = ("femnist", "celeba")
+"""The data sets that are converted once, into a cache."""
+
+
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
     """Everything that decides what a run computes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import fcntl
 import json
 import os
@@ -111,6 +112,16 @@ def cut_after(path: str, round_num: int) -> None:
         with open(path + ".new", "w", newline="") as file:
             file.writelines(kept)
         os.replace(path + ".new", path)
+
+
+def column(path: str, name: str) -> list[str]:
+    """A CSV's column, of the rows that end as rows do; empty without the file."""
+    try:
+        with open(path, newline="") as file:
+            lines = [line for line in file if line.endswith("\n")]
+    except FileNotFoundError:
+        return []
+    return [row[name] for row in csv.DictReader(lines) if row.get(name)]
 
 
 def remove_after(folder: str, round_num: int) -> None:

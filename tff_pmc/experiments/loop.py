@@ -17,7 +17,7 @@ from tff_pmc.clients import packing
 from tff_pmc.experiments import rows
 from tff_pmc.experiments.checkpoints import Checkpoints
 from tff_pmc.experiments.cohorts import cohort
-from tff_pmc.experiments.config import RunConfig
+from tff_pmc.experiments.config import ConfigError, RunConfig
 from tff_pmc.experiments.run_folder import RunFolder
 from tff_pmc.experiments.test_sets import TestSets
 from tff_pmc.experiments.training import (
@@ -52,7 +52,7 @@ def run(
         ConfigError: the settings do not fit the data, the folder is in use, or
             it holds another run.
     """
-    choose_cohort(config, data, 1)  # Refused before a folder is made.
+    check(config, data)  # Refused before a folder is made.
     folder = RunFolder(folder_path, describe(config, data), resume=resume)
     status = "interrupted"
     try:
@@ -61,6 +61,20 @@ def run(
         status = "finished"
     finally:
         folder.finish(status)
+
+
+def check(config: RunConfig, data: leaf_data.FederatedDataset) -> None:
+    """Refuses settings that do not fit the data.
+
+    Raises:
+        ConfigError: the cohort is larger than the federation, or no client has an
+            example to be tested or judged on.
+    """
+    choose_cohort(config, data, 1)
+    _, judged_on = judged(config, data)
+    for what, examples in (("test", data.test_examples), ("validation", judged_on)):
+        if not examples.num_examples:
+            raise ConfigError(f"no client of {data.name} has {what} examples")
 
 
 def choose_cohort(
@@ -96,12 +110,12 @@ def _train(
     folder: RunFolder,
     until: Callable[[np.ndarray], bool],
 ) -> None:
-    data, judged = _judged(config, data)
+    data, judged_on = judged(config, data)
     num_clients = len(data.client_ids)
     if config.adjustment == "fixed":
         training = FixedOrdering(config, num_clients)
     else:
-        training = AdjustedOrdering(config, num_clients, judged)
+        training = AdjustedOrdering(config, num_clients, judged_on)
     test_sets = TestSets(config, data)
     checkpoints = Checkpoints(os.path.join(folder.path, "checkpoints"))
     state = training.initialize()
@@ -135,7 +149,8 @@ def _train(
         row = _record(
             folder, config, data, round_num, chosen, outcome, correct, traffic
         )
-        seconds = {"train": trained - start, "test": tested - trained}
+        train_seconds = outcome.train_seconds or trained - start
+        seconds = {"train": train_seconds, "test": tested - start - train_seconds}
         rounded = {name: round(value, 3) for name, value in seconds.items()}
         folder.append("timing", [{"round": round_num, **rounded}])
         # Last: a checkpoint says that the rows up to its round are on disk.
@@ -184,7 +199,7 @@ def _record(
     return row
 
 
-def _judged(
+def judged(
     config: RunConfig, data: leaf_data.FederatedDataset
 ) -> tuple[leaf_data.FederatedDataset, leaf_data.Examples]:
     """The federation to train on, and the examples candidates are judged on.

@@ -58,6 +58,19 @@ REFERENCE_CODE: dict[str, dict[str, Any]] = {
 papers and the authors' published code, each also a flag (`docs/fidelity.md`)."""
 
 
+def experiment(name: str) -> RunConfig:
+    """A named experiment's own settings.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    if name not in EXPERIMENTS:
+        raise ConfigError(
+            f"--experiment={name} is unknown; there are {', '.join(EXPERIMENTS)}"
+        )
+    return EXPERIMENTS[name]
+
+
 def settings(
     name: str, overrides: dict[str, Any | None], protocol: str = "paper"
 ) -> RunConfig:
@@ -72,11 +85,7 @@ def settings(
     Raises:
         ConfigError: the experiment or protocol is unknown, or a value out of range.
     """
-    if name not in EXPERIMENTS:
-        raise ConfigError(
-            f"--experiment={name} is unknown; there are {', '.join(EXPERIMENTS)}"
-        )
-    config = EXPERIMENTS[name]
+    config = experiment(name)
     changed: dict[str, Any] = {}
     if protocol != "paper":
         if protocol != "reference_code" or config.dataset not in REFERENCE_CODE:

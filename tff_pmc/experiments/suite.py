@@ -55,7 +55,7 @@ def run_all(
     Returns:
         The tables, as text for the terminal.
     """
-    loop.choose_cohort(configs[0], data, 1)  # Refused before a folder is made.
+    loop.check(configs[0], data)  # Refused before a folder is made.
     plan = loop.describe(configs[0], data)
     for name in ("priority", "adjustment"):
         plan["settings"].pop(name)
@@ -151,16 +151,17 @@ def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
         if run.candidates is not None:
             path = os.path.join(output_dir, f"adjustment_{config.folder}.png")
             adjustment_plot(run, path, f"{run.label}. {title}", baseline)
-    if configs[0].experiment == "femnist" and not da_table1.tidy_rows(runs).empty:
+    if configs[0].experiment == "femnist":
         texts.append(da_table1.write(runs, output_dir))
-    return "\n\n".join(texts)
+    return "\n\n".join(filter(None, texts))
 
 
 def _title(config: RunConfig, run: read.Run) -> str:
     data = run.info["data"]
     partition = f"{config.partition}, " if "partition" in config.data_options else ""
+    name = "" if data["name"] == config.experiment else f"{data['name']}, "
     return (
-        f"{config.experiment}: {data['name']}, {data['clients']} clients, "
+        f"{config.experiment}: {name}{data['clients']} clients, "
         f"{partition}E = {config.local_epochs}, "
         f"B = {config.batch_size or 'all'}, rate {config.learning_rate:g}"
     )

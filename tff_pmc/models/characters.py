@@ -50,7 +50,8 @@ def femnist_cnn(
     """The CNN of DA's FEMNIST experiment: 6,603,710 parameters.
 
     `mnist_cnn` with a dense layer of 2048 units and 62 classes (digits, upper
-    and lower case), as LEAF has it; see there for arguments and errors.
+    and lower case), as LEAF has it; see there for arguments and errors. Its images
+    have 255 = paper, 0 = ink.
     """
     return _two_convolutions(2048, 62, 6_603_710, conv_activation, initializer, seed)
 
