@@ -182,18 +182,19 @@ def _grid(cells: pd.DataFrame) -> grids.Grid:
 
 
 def _ours(cell: Mapping[Hashable, Any]) -> str:
-    return _MARKS[cell["bound"]] + published.rounds_text(cell["ours"])
+    return f"{_MARKS[cell['bound']]}{published.rounds_text(cell['ours'])}"
 
 
 def _published(cell: Mapping[Hashable, Any]) -> str:
     """The number as we write it (the paper has a decimal comma), if there is one."""
     if not cell["printed"] and np.isnan(cell["published"]):
         return ""
-    return published.rounds_text(cell["published"]) + _WRONG * cell["impossible"]
+    wrong = _WRONG if cell["impossible"] else ""
+    return f"{published.rounds_text(cell['published'])}{wrong}"
 
 
 def _signed(difference: float) -> str:
     if np.isnan(difference):
         return ""
-    text = published.rounds_text(difference)
+    text: str = published.rounds_text(difference)
     return f"+{text}" if difference > 0 else text
