@@ -11,7 +11,16 @@ from typing import Any
 import leaf_data
 from tff_pmc.experiments import files, loop, run_folder
 from tff_pmc.experiments.config import SEEDS, RunConfig
-from tff_pmc.reports import da_table1, effect, plots, read, tables
+from tff_pmc.reports import (
+    da_table1,
+    effect,
+    plots,
+    pmc_figures,
+    pmc_paper,
+    pmc_tables,
+    read,
+    tables,
+)
 from tff_pmc.reports.adjustment_plot import adjustment_plot
 
 
@@ -151,8 +160,19 @@ def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
         if run.candidates is not None:
             path = os.path.join(output_dir, f"adjustment_{config.folder}.png")
             adjustment_plot(run, path, f"{run.label}. {title}", baseline)
-    if configs[0].experiment == "femnist":
+    experiment = configs[0].experiment
+    if experiment == "femnist":
         texts.append(da_table1.write(runs, output_dir))
+    if experiment in pmc_paper.PAPER:
+        by_folder = {
+            os.path.join(output_dir, config.folder): run
+            for config, run in zip(configs, runs)
+        }
+        above = configs[0].reach == "above"
+        texts += [
+            pmc_tables.write(by_folder, output_dir, experiment, strictly_above=above),
+            pmc_figures.write(by_folder, output_dir, experiment),
+        ]
     return "\n\n".join(filter(None, texts))
 
 

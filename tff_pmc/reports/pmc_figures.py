@@ -5,8 +5,8 @@ test examples from 0 up to the first round in which it reaches a target, with da
 lines at the target and at that round. Here the nine are panels of one figure with
 common axes, and DS stands behind each of the others. What is in the paper's own figures
 beyond that is known only in part: the script is set to CelebA and 80 %, the MNIST
-figures' target is not known, and no numbers of the figures are published, so the
-figure has ours alone.
+figures' target is not known, and no published numbers of the figures are at hand, so
+the figure has ours alone.
 """
 
 from __future__ import annotations
@@ -78,7 +78,10 @@ def write(
     for name, (_, reached) in curves.items():
         gain = f"{base - reached:+d}" if base and reached and name != BASELINE else ""
         grid.append([name, published.DASH if reached is None else f"{reached}", gain])
-    notes = [*paper.notes(runs), "The paper prints no numbers of this figure."]
+    notes = [
+        *paper.notes(runs),
+        "No published numbers of this figure are at hand: it shows ours alone.",
+    ]
     if experiment == "celeba":
         notes.append("Its labels IS and CB are probably exchanged, as in Table 6.")
     head = f"Round in which the accuracy over all test examples first is {target} %"
