@@ -41,11 +41,36 @@ def main(argv):
             raise config_lib.ConfigError(f"--data_dir={FLAGS.data_dir} is no folder")
         if rest:
             raise config_lib.ConfigError(f"unexpected argument: {rest[0]}")
+        if FLAGS.compare is not None or FLAGS.export is not None:
+            return side_by_side()
         table = read_table()
         configs = parse(tuple(table.values))
-    except (flags.Error, config_lib.ConfigError, leaf_data.DataError) as error:
+    except (flags.Error, OSError, ValueError) as error:
         return fail(error, EXIT_BAD_INPUT)
     return execute(configs, table)
+
+
+def side_by_side():
+    """Compares two folders, or exports one; no TensorFlow."""
+    if FLAGS.export is not None:
+        if FLAGS.output_dir is None:
+            raise config_lib.ConfigError("--export needs an --output_dir")
+        from tff_pmc.reports import reference_export
+
+        reference_export.write(FLAGS.export, FLAGS.output_dir)
+        print(f"In the published code's form: {FLAGS.output_dir}")
+        return 0
+    if len(FLAGS.compare) != 2:
+        raise config_lib.ConfigError("--compare names two folders, as A,B")
+    from tff_pmc.reports import compare
+
+    above = FLAGS.reach == "above"
+    rows = compare.compare(*FLAGS.compare, strictly_above=above)
+    if FLAGS.output_dir is not None:
+        os.makedirs(FLAGS.output_dir, exist_ok=True)
+        rows.to_csv(os.path.join(FLAGS.output_dir, "comparison.csv"), index=False)
+    print(compare.comparison_text(rows))
+    return 0
 
 
 def read_table():

@@ -118,6 +118,19 @@ flags.DEFINE_integer(
 flags.DEFINE_string(
     "output_dir", None, "A new folder for the results; default runs/EXPERIMENT-TIME."
 )
+flags.DEFINE_list(
+    "compare",
+    None,
+    "Two folders, as A,B: a run or several, ours or as the authors' published code "
+    "writes them. Compares them row by row and runs nothing; with --output_dir as "
+    "comparison.csv, too.",
+)
+flags.DEFINE_string(
+    "export",
+    None,
+    "A run's folder, recorded with --predictions, to be written into --output_dir in "
+    "the form of the authors' published code, whose evaluation script then reads it.",
+)
 flags.DEFINE_bool(
     "resume",
     False,
