@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data import partition
+from leaf_data import partition, sampling
 from leaf_data.errors import DataError
 
 RULES = ("paper", "reference_code")
@@ -22,21 +22,19 @@ RULES = ("paper", "reference_code")
 Rows = npt.NDArray[Any]  # Of any integer type.
 Clients = dict[str, tuple[Rows, Rows]]
 
-# Its own stream: the choice of the identities draws from the seed too.
-_SPLIT_STREAM = 80
-
 
 def by_name(rule: str, photos: Mapping[str, Rows], seed: int) -> Clients:
     """Returns `paper(...)` or `reference_code(...)`.
 
     Raises:
-        DataError: no such rule, or what the two raise.
+        DataError: no such rule, no identity that it keeps, or what the two raise.
     """
     check(rule)
     clients = (paper if rule == "paper" else reference_code)(photos, seed)
     if not clients:
         raise DataError(
-            f"client_rule={rule}: none of the {len(photos)} identities has photos enough"
+            f"client_rule={rule}: keeps none of the {len(photos)} identities, they "
+            "are too few or have too few photos"
         )
     return clients
 
@@ -50,35 +48,32 @@ def check(rule: str) -> None:
 def paper(photos: Mapping[str, Rows], seed: int = 0) -> Clients:
     """PMC section 5: half of the photos, identities of 5 or more, split 80/20.
 
-    LEAF's `niid` sampling with fraction 0.5: shuffled identities are taken whole
-    until int(0.5 N) photos are reached, the last is cut to its first. Then
-    identities with fewer than 5 photos are removed, and max(1, int(0.8 n)) of each
-    one's n photos, drawn at random, are for training. LEAF's own script removes the
-    small ones once before it samples as well, which the paper does not say.
+    LEAF's `niid` sampling with fraction 0.5 (`sampling.niid`): shuffled identities
+    are taken whole until half of the photos are reached, the last is cut to its
+    first. Then identities with fewer than 5 photos are removed, and each one's
+    photos are split at random, max(1, int(0.8 n)) of n for training
+    (`sampling.split`). LEAF's own script for CelebA removes small identities once
+    before it samples as well, which the paper does not say and is not done here.
 
     Args:
         photos: identity -> its rows, in file order.
-        seed: 0 to 2**32 - 1. LEAF's own draws cannot be repeated: its sampling
-            has no seed by default.
+        seed: 0 to 2**32 - 1. The paper names none, and LEAF's draws cannot be
+            repeated.
 
     Returns:
-        identity -> (training rows, test rows), in the order sampled; rows rise.
+        identity -> (training rows, test rows); identities and rows in the order
+        given.
 
     Raises:
         DataError: the seed is none.
     """
-    identities = list(photos)
-    partition.random_state(seed).shuffle(identities)
-    split = partition.random_state(seed, _SPLIT_STREAM)
-    left = int(0.5 * sum(len(rows) for rows in photos.values()))
+    sizes = np.array([len(rows) for rows in photos.values()], np.int64)
+    taken = sampling.niid(sizes, np.zeros(len(sizes), np.int64), 0.5, seed)
     clients: Clients = {}
-    for identity in identities:
-        rows = photos[identity][:left]
-        left -= len(rows)
-        if len(rows) >= 5:
-            chosen = np.zeros(len(rows), bool)
-            chosen[split.permutation(len(rows))[: int(0.8 * len(rows))]] = True
-            clients[identity] = rows[chosen], rows[~chosen]
+    for (identity, rows), count in zip(photos.items(), taken.tolist()):
+        if count >= 5:
+            train, test = sampling.split(identity, count, seed, train_fraction=0.8)
+            clients[identity] = rows[train], rows[test]
     return clients
 
 

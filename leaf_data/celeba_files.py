@@ -5,10 +5,13 @@ from __future__ import annotations
 import collections
 import dataclasses
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Optional
 
 import numpy as np
+import numpy.typing as npt
 
+from leaf_data import places
 from leaf_data.errors import DataError
 
 IDENTITIES = "identity_CelebA.txt"
@@ -27,25 +30,57 @@ class Photos:
         names: file names without suffix (LEAF's copies are .png, the original .jpg).
         identities: who is on each, as the number in the file, e.g. "2880".
         smiling: int32 [N], the label: 1 where Smiling is 1, 0 where it is -1.
-        sharp: uint8 [N], 0 where Blurry is 1, 1 where it is -1.
+        sharp: uint8 [N], 0 where Blurry is 1, 1 where it is -1; None if not known.
     """
 
     names: tuple[str, ...]
     identities: tuple[str, ...]
-    smiling: np.ndarray
-    sharp: np.ndarray
+    smiling: npt.NDArray[np.int32]
+    sharp: Optional[npt.NDArray[np.uint8]]
 
     @property
     def drawn(self) -> bool:
         """Whether any of them is a drawing of `leaf_data.drawn_faces`."""
         return any(name.startswith(DRAWN_PREFIX) for name in self.names)
 
-    def by_identity(self) -> dict[str, np.ndarray]:
+    def by_identity(self) -> dict[str, npt.NDArray[Any]]:
         """Each identity's rows, in file order; identities as they first appear."""
-        rows = collections.defaultdict(list)
+        rows: dict[str, list[int]] = collections.defaultdict(list)
         for row, identity in enumerate(self.identities):
             rows[identity].append(row)
         return {identity: np.array(found) for identity, found in rows.items()}
+
+
+def find(folders: Sequence[str], needed: Sequence[str]) -> str:
+    """Finds LEAF's `raw` folder: in each folder `data/raw`, `raw` and itself.
+
+    Args:
+        folders: where to look.
+        needed: what it has to hold, of the three names above.
+
+    Returns:
+        The first that holds the images.
+
+    Raises:
+        DataError: there is none, or it lacks another file; it names what.
+    """
+    if not folders:
+        raise DataError(
+            "celeba: no folder to look for CelebA in: pass data_dir or set "
+            f"{places.ENVIRONMENT_VARIABLE}"
+        )
+    for folder in folders:
+        for sub in (os.path.join("data", "raw"), "raw", ""):
+            found = os.path.join(folder, sub).rstrip(os.sep)
+            if os.path.isdir(os.path.join(found, IMAGES)):
+                for name in needed:
+                    if not os.path.exists(os.path.join(found, name)):
+                        raise DataError(f"{found}: has {IMAGES} but no {name}")
+                return found
+    raise DataError(
+        f"celeba: no {IMAGES} in {' or '.join(folders)}, each also inside data/raw "
+        "and raw"
+    )
 
 
 def read_photos(folder: str) -> Photos:
@@ -133,7 +168,7 @@ def find_images(folder: str) -> dict[str, str]:
     return found
 
 
-def check_known(folder: str, images: dict[str, str], names: Sequence[str]) -> None:
+def check_known(folder: str, images: Mapping[str, str], names: Sequence[str]) -> None:
     """Refuses an image that the text files do not list.
 
     Raises:
@@ -180,7 +215,7 @@ def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
         raise DataError(f"{path}: cannot be read ({error})") from error
 
 
-def _add(table: dict, path: str, number: int, name: str, value: object) -> None:
+def _add(table: dict[str, Any], path: str, number: int, name: str, value: Any) -> None:
     name = stem(name)
     if name in table:
         raise DataError(f"{path}: line {number}: {name} is there twice")
