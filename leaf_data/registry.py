@@ -19,6 +19,7 @@ _LOADERS = {
     "digits5k": "leaf_data.digits5k",
     "mnist": "leaf_data.mnist",
     "femnist": "leaf_data.femnist",
+    "celeba": "leaf_data.celeba",
 }
 
 
@@ -42,7 +43,10 @@ def load(
             `digits5k` needs none.
         **options: the data set's own, see the `load` of its module: `digits5k` and
             `mnist` take `partition` ("iid" or "noniid") and `seed`; `femnist` takes
-            `source`, `sample_fraction`, `min_samples`, `seed` and `cache_dir`.
+            `source`, `sample_fraction`, `min_samples`, `seed` and `cache_dir`;
+            `celeba` takes `client_rule`, `source`, `missing_images`, `seed` and
+            `cache_dir`; `drawn_faces` takes `client_rule`, `num_identities`,
+            `images_per_identity` and `seed`.
 
     Returns:
         The data set. The same arguments give the same one, to the byte.

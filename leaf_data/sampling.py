@@ -61,22 +61,25 @@ def cut_parts(sizes: IntArray, taken: IntArray) -> IntArray:
     return np.stack([taken - test, test], axis=1)
 
 
-def split(user: str, size: int, seed: int) -> tuple[IntArray, IntArray]:
+def split(
+    user: str, size: int, seed: int, train_fraction: float = 0.9
+) -> tuple[IntArray, IntArray]:
     """LEAF's `-t sample --tf 0.9`: a user's examples into train and test.
 
-    `max(1, int(0.9 * size))` of them, drawn at random, are the train examples, the
-    others the test examples; both stay in their order.
+    `max(1, int(train_fraction * size))` of them, drawn at random, are the train
+    examples, the others the test examples; both stay in their order.
 
     Args:
         user: the name; its draw depends on it and the seed alone, not on which other
             users there are.
         size: the number of examples, at least 2.
         seed: 0 to 2**32 - 1.
+        train_fraction: between 0 and 1; 0.9 is LEAF's default.
 
     Returns:
         The places of the train and of the test examples, int64.
     """
     state = partition.random_state(seed, zlib.crc32(user.encode()))
     order = state.permutation(size).astype(np.int64)
-    count = max(1, int(0.9 * size))
+    count = max(1, int(train_fraction * size))
     return np.sort(order[:count]), np.sort(order[count:])
