@@ -22,124 +22,18 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 from absl import flags
 
 import leaf_data
-from tff_pmc import search
+from tff_pmc.experiments import command_line, parsing
 from tff_pmc.experiments import config as config_lib
-from tff_pmc.experiments import named, parsing
+from tff_pmc.experiments.command_line import FLAGS, SEARCH, parse
 
-FLAGS = flags.FLAGS
 EXIT_BAD_INPUT = 2
-
-flags.DEFINE_string(
-    "experiment", "quickstart", "One of: " + ", ".join(named.EXPERIMENTS) + "."
-)
-flags.DEFINE_multi_string(
-    "priority",
-    None,
-    "An ordering of criteria, most important first, as DS or LD,DS,MD; or all: each "
-    "criterion alone and every ordering. May be repeated: each is one run. DS is "
-    "federated averaging.",
-)
-flags.DEFINE_string("criteria", None, "The criteria the clients measure, as DS,LD,MD.")
-flags.DEFINE_multi_enum(
-    "adjustment",
-    None,
-    list(search.POLICIES),
-    "Of the ordering in each round: fixed; backtracking (DA's Algorithm 1), which "
-    "tests orderings until one is as good as the round before; or best_of_all. May be "
-    "repeated: each --priority is run with each. DS alone has nothing to adjust.",
-)
-flags.DEFINE_enum(
-    "judge_on",
-    None,
-    list(config_lib.JUDGES),
-    "What orderings are judged on: the clients' test sets (the paper's), or a "
-    "validation part of their training examples, which they then do not train on.",
-)
-flags.DEFINE_float(
-    "validation_fraction", None, "That part, with --judge_on=local_validation."
-)
-flags.DEFINE_integer("rounds", None, "Communication rounds.")
-flags.DEFINE_float(
-    "clients_per_round", None, "Clients in a round; below 1, a fraction of all."
-)
-flags.DEFINE_integer("local_epochs", None, "Local epochs, E.")
-flags.DEFINE_integer("batch_size", None, "Local batch size, B; 0 is full batch.")
-flags.DEFINE_float("learning_rate", None, "The clients' learning rate.")
-flags.DEFINE_float(
-    "server_learning_rate", None, "The server's rate; 1 takes the weighted mean."
-)
-flags.DEFINE_string(
-    "conv_activation", None, "Activation of the convolutions: relu or none."
-)
-flags.DEFINE_string(
-    "initializer", None, "Initial kernels: glorot_uniform or glorot_normal."
-)
-flags.DEFINE_integer("seed", None, "Sets the four seeds below at once.")
-for _name in ("partition", "model", "cohort", "batch"):
-    flags.DEFINE_integer(f"{_name}_seed", None, f"Seed of the {_name}.")
-flags.DEFINE_integer("num_shards", None, "Placements the cohort is packed into.")
-flags.DEFINE_string(
-    "data_dir", None, "Where the data is (mnist: idx .gz files or mnist.npz)."
-)
-flags.DEFINE_string(
-    "cache_dir",
-    None,
-    "Where data that is converted once is kept; by default beside the data.",
-)
-flags.DEFINE_enum(
-    "femnist_source", None, ["leaf", "tff"], "LEAF's JSON, or TFF's emnist_all.sqlite."
-)
-flags.DEFINE_float(
-    "sample_fraction", None, "Of FEMNIST, by LEAF's niid rule (preprocess.sh --sf)."
-)
-flags.DEFINE_integer(
-    "min_samples", None, "FEMNIST's writers with fewer are left out (preprocess.sh -k)."
-)
-flags.DEFINE_string(
-    "output_dir", None, "A new folder for the results; default runs/EXPERIMENT-TIME."
-)
-flags.DEFINE_bool(
-    "resume",
-    False,
-    "Go on with the run that --output_dir holds, given the same flags: to exactly "
-    "what it would have been without the interruption.",
-)
-flags.DEFINE_string(
-    "normalization", None, "Of the criteria: sum (the papers'), max or range."
-)
-flags.DEFINE_string(
-    "criteria_ranges",
-    None,
-    "For --normalization=range: CODE=LOW:HIGH for each criterion, comma-separated.",
-)
-flags.DEFINE_string(
-    "client_table",
-    None,
-    "A CSV of client attributes, a column client and one for each attribute (boolean "
-    "or in [0, 1]): they can be named in --criteria and --priority, and accuracy is "
-    "recorded by group.",
-)
-flags.DEFINE_float(
-    "clip_norm", None, "L2 norm to which clients clip their updates; 0 does not."
-)
-flags.DEFINE_bool(
-    "inspect",
-    False,
-    "Describe the federation and each ordering's weights on the first cohorts; train "
-    "nothing beyond what the criteria need.",
-)
-flags.DEFINE_bool(
-    "private_worker",
-    True,
-    "Run TFF's worker in a network namespace of its own, so that nothing listens.",
-)
 
 
 def main(argv):
     """Parses the command line and runs; returns the exit code."""
     if any(argument in ("--help", "-help", "-h", "--helpfull") for argument in argv):
         print(__doc__)
-        print(FLAGS.module_help(sys.modules[__name__]))
+        print(FLAGS.module_help(command_line))
         return 0
     try:
         rest = FLAGS(argv)[1:]
@@ -147,11 +41,36 @@ def main(argv):
             raise config_lib.ConfigError(f"--data_dir={FLAGS.data_dir} is no folder")
         if rest:
             raise config_lib.ConfigError(f"unexpected argument: {rest[0]}")
+        if FLAGS.compare is not None or FLAGS.export is not None:
+            return side_by_side()
         table = read_table()
         configs = parse(tuple(table.values))
-    except (flags.Error, config_lib.ConfigError, leaf_data.DataError) as error:
+    except (flags.Error, OSError, ValueError) as error:
         return fail(error, EXIT_BAD_INPUT)
     return execute(configs, table)
+
+
+def side_by_side():
+    """Compares two folders, or exports one; no TensorFlow."""
+    if FLAGS.export is not None:
+        if FLAGS.output_dir is None:
+            raise config_lib.ConfigError("--export needs an --output_dir")
+        from tff_pmc.reports import reference_export
+
+        reference_export.write(FLAGS.export, FLAGS.output_dir)
+        print(f"In the published code's form: {FLAGS.output_dir}")
+        return 0
+    if len(FLAGS.compare) != 2:
+        raise config_lib.ConfigError("--compare names two folders, as A,B")
+    from tff_pmc.reports import compare
+
+    above = FLAGS.reach == "above"
+    rows = compare.compare(*FLAGS.compare, strictly_above=above)
+    if FLAGS.output_dir is not None:
+        os.makedirs(FLAGS.output_dir, exist_ok=True)
+        rows.to_csv(os.path.join(FLAGS.output_dir, "comparison.csv"), index=False)
+    print(compare.comparison_text(rows))
+    return 0
 
 
 def read_table():
@@ -161,54 +80,11 @@ def read_table():
     return leaf_data.read_client_table(FLAGS.client_table)
 
 
-def parse(attributes=()):
-    """The settings of each run that the flags ask for."""
-    names = (
-        *("rounds", "clients_per_round", "local_epochs", "batch_size"),
-        *("learning_rate", "server_learning_rate", "conv_activation", "initializer"),
-        *("num_shards", "normalization", "clip_norm"),
-        *("judge_on", "validation_fraction"),
-        *("femnist_source", "sample_fraction", "min_samples"),
-    )
-    overrides = {name: FLAGS[name].value for name in names}
-    for name in ("partition_seed", "model_seed", "cohort_seed", "batch_seed"):
-        own = FLAGS[name].value
-        overrides[name] = FLAGS.seed if own is None else own
-    if FLAGS.seed is not None and not 0 <= FLAGS.seed < 2**31:
-        raise config_lib.ConfigError(f"--seed must be in [0, 2^31), got {FLAGS.seed}")
-    overrides["client_attributes"] = attributes
-    criteria = named.settings(FLAGS.experiment, {}).criteria
-    if FLAGS.criteria is not None:
-        criteria = parsing.parse_codes("criteria", FLAGS.criteria, attributes)
-        overrides["criteria"] = criteria
-        overrides["priority"] = criteria[:1]
-    if FLAGS.criteria_ranges is not None:
-        overrides["criteria_ranges"] = parsing.parse_ranges(
-            FLAGS.criteria_ranges, criteria
-        )
-    config = named.settings(FLAGS.experiment, overrides)
-    orders = [config.priority]
-    if FLAGS.priority is not None:
-        orders = parsing.parse_priorities(FLAGS.priority, criteria, attributes)
-    policies = FLAGS.adjustment or [config.adjustment]
-    pairs = [  # An ordering of one criterion leaves nothing to adjust.
-        (order, policy if len(order) > 1 else "fixed")
-        for policy in policies
-        for order in orders
-    ]
-    return [  # Each is checked before the first one runs.
-        named.settings(
-            FLAGS.experiment, {**overrides, "priority": order, "adjustment": policy}
-        )
-        for order, policy in dict.fromkeys(pairs)
-    ]
-
-
 def execute(configs, table):
     """Loads the data and runs; imports TensorFlow and TFF only here."""
     config = configs[0]
     output_dir = FLAGS.output_dir or os.path.join(
-        "runs", f"{config.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
+        "runs", f"{FLAGS.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
     )
     # An interrupt or a termination leaves by one way, wherever it comes: during the
     # import of TensorFlow, too, whose C code would swallow an exception.
@@ -216,7 +92,7 @@ def execute(configs, table):
         signal.signal(number, lambda n, _: _leave(n, output_dir))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    from tff_pmc.experiments import inspection, suite
+    from tff_pmc.experiments import inspection, rate_search, suite
     from tff_pmc.runtime import Runtime, WorkerDiedError, WorkerStartError
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -224,9 +100,12 @@ def execute(configs, table):
     try:
         if FLAGS.resume and FLAGS.output_dir is None:
             raise config_lib.ConfigError("--resume needs the --output_dir of the run")
-        data = suite.load_data(config, FLAGS.data_dir, FLAGS.cache_dir)
-        if table.values:
-            data = data.with_client_table(table)
+
+        def load(settings):
+            data = suite.load_data(settings, FLAGS.data_dir, FLAGS.cache_dir)
+            return data.with_client_table(table) if table.values else data
+
+        data = load(config)
         if FLAGS.inspect:
             orders = [config.priority for config in configs]
             print(
@@ -235,7 +114,15 @@ def execute(configs, table):
             return 0
         print(data.describe(), flush=True)
         with Runtime(private=FLAGS.private_worker):
-            tables = suite.run_all(configs, data, output_dir, resume=FLAGS.resume)
+            if FLAGS.seeds is not None:
+                seeds = parsing.parse_seeds(FLAGS.seeds)
+                tables = suite.run_seeds(
+                    configs, seeds, load, output_dir, resume=FLAGS.resume
+                )
+            else:
+                searching = FLAGS.experiment == SEARCH
+                run = rate_search.search if searching else suite.run_all
+                tables = run(configs, data, output_dir, resume=FLAGS.resume)
         print(f"\n{tables}\n\nResults, records and plot: {output_dir}", flush=True)
         return 0
     except (config_lib.ConfigError, leaf_data.DataError) as error:

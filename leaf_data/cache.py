@@ -55,11 +55,18 @@ def cached(
     Raises:
         DataError: `cache_dir` cannot be written; or what `make` raises.
     """
-    path = _place(name, folder, cache_dir)
-    arrays = _load(path, key)
-    if arrays is None:
-        arrays = make()
-        _save(path, key, arrays)
+    paths = _places(name, folder, cache_dir)
+    for path in paths:
+        arrays = _load(path, key)
+        if arrays is not None:
+            return arrays
+    arrays = make()
+    writable = [path for path in paths if _writable(os.path.dirname(path))]
+    if writable != paths:
+        where = f"the cache is {writable[0]}" if writable else "no cache is kept"
+        _LOG.warning("%s: %s is not writable, %s", name, folder, where)
+    if writable:
+        _save(writable[0], key, arrays)
     return arrays
 
 
@@ -82,10 +89,10 @@ def key_of_files(paths: Iterable[str], **more: Any) -> str:
     return json.dumps({"files": files, **more}, sort_keys=True)
 
 
-def _place(
+def _places(
     name: str, folder: str, cache_dir: Union[str, os.PathLike[str], None]
-) -> str:
-    """The path of the cache; its folder is made where it can be."""
+) -> list[str]:
+    """Where the cache may be, the best place first."""
     sub = f"{name}_cache"
     # A folder that is shared needs a file for each folder of data.
     shared = hashlib.sha256(os.path.realpath(folder).encode()).hexdigest()[:16] + ".npz"
@@ -93,18 +100,13 @@ def _place(
         own = os.path.join(os.path.expanduser(os.fspath(cache_dir)), sub)
         if not _writable(own):
             raise DataError(f"{name}: cache_dir {os.fspath(cache_dir)} is not writable")
-        return os.path.join(own, shared)
+        return [os.path.join(own, shared)]
     beside = os.path.join(folder, sub)
     path = os.path.join(beside, f"{name}.npz")
-    if os.path.isfile(path) or _writable(beside):
-        return path
+    if _writable(beside):
+        return [path]
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    own = os.path.join(home, "tff_pmc", sub)
-    _writable(own)
-    path = os.path.join(own, shared)
-    if not os.path.isfile(path):
-        _LOG.warning("%s: %s is not writable, the cache is %s", name, folder, path)
-    return path
+    return [path, os.path.join(home, "tff_pmc", sub, shared)]
 
 
 def _writable(folder: str) -> bool:

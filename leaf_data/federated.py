@@ -143,6 +143,14 @@ class FederatedDataset:
         """
         return dataclasses.replace(self, client_table=table.of(self.client_ids))
 
+    def with_test_examples(self, examples: Examples) -> FederatedDataset:
+        """The same data set with other test examples of the same clients.
+
+        Raises:
+            DataError: they are not of these clients.
+        """
+        return dataclasses.replace(self, test_examples=examples)
+
     def hold_out(
         self, fraction: float, seed: int = 0
     ) -> tuple[FederatedDataset, Examples]:

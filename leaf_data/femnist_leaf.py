@@ -13,6 +13,7 @@ import tqdm
 
 from leaf_data import femnist_values, leaf_json
 from leaf_data.cache import Arrays
+from leaf_data.errors import DataError
 
 _Examples = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]
 _EMPTY: _Examples = (
@@ -43,6 +44,7 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
         DataError: a file cannot be used; the message names file and user.
     """
     users: dict[str, int] = {}
+    paths: dict[str, str] = {}
     parts: dict[str, dict[str, _Examples]] = {file.part: {} for file in files}
     digests = []
     total = sum(os.path.getsize(file.path) for file in files)
@@ -60,6 +62,7 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
             )
             digests.append(digest)
             for user, examples in found.items():
+                paths.setdefault(user, file.path)
                 users.setdefault(user, file.number)
                 own = parts[file.part]
                 own[user] = _join(file.path, user, own.get(user), examples)
@@ -74,6 +77,10 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
         arrays[f"sizes_{part}"] = np.array([len(y) for _, y in ordered], np.int64)
         arrays[f"x_{part}"] = np.concatenate([_EMPTY[0], *(x for x, _ in ordered)])
         arrays[f"y_{part}"] = np.concatenate([_EMPTY[1], *(y for _, y in ordered)])
+    counts = np.sum([arrays[f"sizes_{part}"] for part in parts], axis=0)
+    for user, count in zip(users, counts):
+        if not count and "all" not in parts:  # LEAF's split drops them.
+            raise DataError(f"{paths[user]}: user {user}: has no examples in any file")
     _warn_of_halves(arrays, os.path.dirname(files[0].path))
     return arrays
 

@@ -151,7 +151,7 @@ class Reader:
     def _fault(self, what: str, at: int | None = None, of: str = "") -> DataError:
         at = self._at if at is None else at
         cut = at >= len(self._text) - 1 or what.startswith("Unterminated")
-        if self._ended and cut:
+        if self._ended and cut and "nothing more" not in what:
             what = f"it ends too early; {what}"
         what += f", character {self._before + at + 1}"
         where = f"{self._path}: {of}: " if of else f"{self._path}: "

@@ -30,6 +30,7 @@ WITHOUT_TENSORFLOW = [
     "tff_pmc.search",
     "tff_pmc.criteria",
     "tff_pmc.models",
+    "tff_pmc.experiments.command_line",
     "tff_pmc.experiments.config",
     "tff_pmc.experiments.named",
     "tff_pmc.experiments.parsing",

@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import pathlib
+import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,6 +68,20 @@ def test_help_imports_no_tensorflow():
         (["--data_dir=/no/such/dir"], "--data_dir=/no/such/dir is no folder"),
         (["--adjustment=greedy"], "--adjustment=greedy: value should be one of"),
         (["--judge_on=train"], "--judge_on=train: value should be one of"),
+        (["--protocol=authors"], "--protocol=authors: value should be one of"),
+        (
+            ["--experiment=femnist", "--protocol=reference_code"],
+            "no such protocol for femnist",
+        ),
+        (["--experiment=lr_search", "--learning_rates=0.1,x"], "--learning_rates=0.1"),
+        (["--experiment=lr_search", "--learning_rates=0.1,0.1"], "each once"),
+        (["--experiment=lr_search", "--priority=LD"], "--priority does not go with"),
+        (["--seeds=1"], "--seeds=1: name two or more seeds"),
+        (["--adjustment=backtracking", "--priority=DS"], "has nothing to adjust"),
+        (["--sample_fraction=0.1"], "--sample_fraction is of no use with digits5k"),
+        (["--cache_dir=/tmp"], "--cache_dir is of no use with digits5k"),
+        (["--validation_fraction=0.1"], "goes with --judge_on=local_validation"),
+        (["--seeds=1,2", "--cohort_seed=3"], "--seeds sets all seeds"),
     ],
 )
 def test_a_bad_flag_is_one_line_and_exit_code_2(arguments, says):
@@ -181,6 +197,165 @@ def test_an_adjusted_run_beside_a_fixed_one(tmp_path):
         assert {row["DS"] for row in table(path / "cohort.csv")} == {"32.0"}
     for row in table(fixed / "rounds.csv"):
         assert row["testing_rounds"] == row["test_bytes"] == "0"
+
+
+def test_predictions_are_the_counts_and_survive_a_resume(tmp_path):
+    """Recorded answers add up to the record; those of lost rounds are made again."""
+    import numpy as np
+
+    folder = tmp_path / "out"
+    flags = [*SMALL, "--priority=DS", "--predictions", f"--output_dir={folder}"]
+    assert run(*flags).returncode == 0
+    predictions = folder / "DS" / "predictions"
+    labels = np.load(predictions / "labels.npz")
+    counts = []
+    for name in ("round_0001.npz", "round_0002.npz"):
+        right = np.load(predictions / name)["predicted"] == labels["y"]
+        counts += [
+            int(part.sum()) for part in np.split(right, labels["row_splits"][1:-1])
+        ]
+    rows = table(folder / "DS" / "clients.csv")
+    assert counts == [int(row["correct"]) for row in rows]
+    assert list(labels["client_ids"]) == [row["client"] for row in rows[:100]]
+
+    before = {p.name: p.read_bytes() for p in predictions.iterdir()}
+    info = folder / "DS" / "run.json"
+    info.write_text(info.read_text().replace('"finished"', '"running"'))
+    shutil.rmtree(folder / "DS" / "checkpoints" / "round_2")
+    (predictions / "round_0002.npz").write_bytes(b"of a round that is run again")
+    (predictions / "round_0003.npz").write_bytes(b"of a round that never was")
+    assert run(*flags, "--resume").returncode == 0
+    assert {p.name: p.read_bytes() for p in predictions.iterdir()} == before
+
+
+@pytest.fixture
+def leaf_folder(tmp_path):
+    """Six writers in LEAF's form: two files, 10 training and 2 test images each."""
+    generator = random.Random(1)
+    for number in range(2):
+        for part, count in (("train", 10), ("test", 2)):
+            users = [f"f000{number}_{k}" for k in range(3)]
+            data = {
+                user: {
+                    "x": [
+                        [round(generator.random(), 2) for _ in range(784)]
+                        for _ in range(count)
+                    ],
+                    "y": [generator.randrange(62) for _ in range(count)],
+                }
+                for user in users
+            }
+            folder = tmp_path / "femnist" / "data" / part
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"all_data_{number}_niid_1_keep_0_{part}_9.json").write_text(
+                json.dumps(
+                    {
+                        "users": users,
+                        "num_samples": [count] * 3,
+                        "user_data": data,
+                    }
+                )
+            )
+    return tmp_path / "femnist"
+
+
+def test_femnist_from_leafs_files_to_table_1(leaf_folder, tmp_path):
+    """Backtracking beside DS from one command, and resumed; no real data needed."""
+    folder = tmp_path / "out"
+    flags = [
+        *("--experiment=femnist", f"--data_dir={leaf_folder}", "--rounds=2"),
+        *("--clients_per_round=2", "--local_epochs=1", "--priority=MD,DS,LD"),
+        *("--priority=DS", "--adjustment=backtracking", f"--output_dir={folder}"),
+    ]
+    done = run(*flags)
+    assert done.returncode == 0, done.stderr
+    assert "Table 1 of the device-aware paper" in done.stdout
+    assert (leaf_folder / "data" / "femnist_cache" / "femnist.npz").exists()
+    adjusted = folder / "MD-DS-LD_backtracking"
+    assert {row["examples"] for row in table(adjusted / "candidates.csv")} == {"12"}
+    assert (folder / "table1.md").exists() and (folder / "table1.csv").exists()
+    plot = folder / "adjustment_MD-DS-LD_backtracking.png"
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+    before = {p.name: p.read_bytes() for p in adjusted.glob("*.csv")}
+    info = adjusted / "run.json"
+    info.write_text(info.read_text().replace('"finished"', '"running"'))
+    tried = adjusted / "candidates.csv"
+    tried.write_bytes(tried.read_bytes()[:-5])  # A row lost after its checkpoint.
+    done = run(*flags, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "the record lacks rows" in done.stderr
+    after = {p.name: p.read_bytes() for p in adjusted.glob("*.csv")}
+    assert {**after, "timing.csv": b""} == {**before, "timing.csv": b""}
+
+
+def test_without_any_test_example_nothing_is_begun(leaf_folder, tmp_path):
+    done = run(
+        *("--experiment=femnist", f"--data_dir={leaf_folder}", "--rounds=1"),
+        *("--sample_fraction=0.08", "--clients_per_round=1"),
+        f"--output_dir={tmp_path / 'out'}",
+    )
+    assert done.returncode == 2, done.stdout
+    assert "no client of femnist has test examples" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
+
+
+def test_adjustment_without_a_priority_is_of_all_criteria():
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import run_experiments as r; "
+            "r.FLAGS(['x', '--adjustment=backtracking']); "
+            "print([c.label for c in r.parse()])",
+        ],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.stdout == "['DS,LD,MD (backtracking)']\n", done.stderr
+
+
+def test_several_seeds_end_in_a_page_of_effects(tmp_path):
+    folder = tmp_path / "out"
+    flags = [*SMALL, "--priority=DS", "--priority=LD", f"--output_dir={folder}"]
+    done = run(*flags, "--seeds=3,5")
+    assert done.returncode == 0, done.stderr
+    assert "Under 5 seeds nothing is claimed" in done.stdout
+    effects = {
+        (row["ordering"], row["verdict"]) for row in table(folder / "effect.csv")
+    }
+    assert effects == {("LD", "undecided")}
+    seeds = [
+        json.loads((folder / f"seed_{seed}" / "LD" / "run.json").read_text())[
+            "settings"
+        ]
+        for seed in (3, 5)
+    ]
+    assert (
+        [s["cohort_seed"] for s in seeds] == [s["model_seed"] for s in seeds] == [3, 5]
+    )
+    before = (folder / "effect.md").read_bytes()
+    (folder / "effect.md").unlink()
+    assert run(*flags, "--seeds=3,5", "--resume").returncode == 0
+    assert (folder / "effect.md").read_bytes() == before
+    other = run(*flags, "--seeds=3,6", "--resume")
+    assert other.returncode == 2 and "seeds: [3, 5] there" in other.stderr
+
+
+def test_the_rate_is_searched_on_validation_examples(tmp_path):
+    folder = tmp_path / "out"
+    done = run(
+        *("--experiment=lr_search", "--search_for=quickstart", "--rounds=3"),
+        *("--learning_rates=0.1,1e-6", "--local_epochs=1", f"--output_dir={folder}"),
+    )
+    assert done.returncode == 0, done.stderr
+    rows = table(folder / "rates.csv")
+    assert [row["learning_rate"] for row in rows] == ["0.1", "1e-06"]
+    assert [row["rounds"] for row in rows] == ["", ""]
+    assert "First: none; the best accuracy is that of 0.1" in done.stdout
+    clients = table(folder / "rate_0.1" / "clients.csv")
+    assert {row["examples"] for row in clients} == {"8"}  # A fifth of 40.
 
 
 def test_results_are_never_overwritten(finished):

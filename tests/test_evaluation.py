@@ -82,3 +82,24 @@ class TestCnn:
     def test_unknown_choices_are_refused(self, option):
         with pytest.raises(ValueError, match=f"{option} must be one of"):
             models.mnist_cnn(**{option: "tanh"})
+
+
+@pytest.mark.parametrize("num_shards", [1, 3])
+def test_predictions_are_those_of_numpy_at_their_rows(
+    runtime, toy_examples, toy_model, num_shards
+):
+    import tensorflow_federated as tff
+
+    from tff_pmc import processes
+
+    predict = processes.build_federated_prediction(
+        toy_model, toy_examples.num_examples, batch_size=4
+    )
+    weights = tff.learning.models.ModelWeights(*toy_model.initial_weights)
+    shards = processes.prediction_shards(toy_examples, num_shards=num_shards)
+    assert len(shards) == num_shards
+    kernel, bias = (np.asarray(w) for w in toy_model.initial_weights[0])
+    x = toy_examples.x.reshape(toy_examples.num_examples, -1) / np.float32(255)
+    np.testing.assert_array_equal(
+        predict(weights, shards), (x @ kernel + bias).argmax(1)
+    )

@@ -497,3 +497,14 @@ def test_real_files_sampled(real, real_folder):
     assert 0.45 < half.train_examples.num_examples / data.train_examples.num_examples
     assert half.train_examples.num_examples < 0.55 * data.train_examples.num_examples
     assert set(half.client_ids) < set(data.client_ids)
+
+
+def test_a_user_without_any_example_is_named(tmp_path):
+    _write_split(tmp_path)
+    name = "data/{0}/all_data_7_niid_05_keep_0_{0}_9.json"
+    _write(tmp_path / name.format("train"), {"f": _user(6, 3), "g": _user(7, 0)})
+    _write(tmp_path / name.format("test"), {"f": _user(6, 1, 3), "g": _user(7, 0)})
+    _fails(
+        lambda: _load(tmp_path),
+        "all_data_7_niid_05_keep_0_train_9.json: user g: has no examples in any file",
+    )

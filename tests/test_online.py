@@ -134,6 +134,7 @@ def test_both_forms_choose_the_same(runtime, toy_examples, toy_model, momentum):
         np.testing.assert_array_equal(
             metrics["search"]["correct"], [by_candidate[n] for n in range(6)]
         )
+        assert int(metrics["finalizer"]["update_rejected"]) == 0
         state = output.state
         assert int(pure_state.candidate) == int(state.candidate)
         assert int(pure_state.correct) == int(state.correct)
@@ -259,3 +260,30 @@ def test_pairs_are_filled_up_with_empty_shards(toy_examples):
     counted = [sum(1 for _ in pair["train"]) for pair in pairs]
     assert counted[0] > 0 and counted[1] == 0
     assert isinstance(pairs[0], collections.OrderedDict)
+
+
+def test_nothing_hidden_beside_exact_counts(toy_model):
+    """The default judge's counts would undo what privacy and secure sums promise."""
+    import tensorflow_federated as tff
+
+    from tff_pmc.aggregation import GaussianSums
+
+    ranges = {"DS": (0, 10), "LD": (0, 3), "MD": (0, 1)}
+    private = dict(normalization="range", criteria_ranges=ranges, clip_norm=1.0)
+    for more in (
+        {"privacy": GaussianSums(1.0), **private},
+        {"scalar_sum_factory": tff.aggregators.SumFactory()},
+    ):
+        with pytest.raises(ValueError, match=f"{next(iter(more))} would hide the sums"):
+            online(toy_model, **more)
+        with pytest.raises(ValueError, match=f"{next(iter(more))} would hide the sums"):
+            processes.build_online_adjusted_iterative_process(
+                toy_model, **options(**more)
+            )
+        online(toy_model, judge=Scripted([1]), **more)
+
+
+def test_a_judge_without_data_is_refused(runtime, toy_examples, toy_model):
+    process = online(toy_model)
+    with pytest.raises(ValueError, match="judges is empty"):
+        process.next(process.initialize(), packing.pack(toy_examples, COHORT), [])

@@ -37,6 +37,8 @@ class LocalClient:
         trained_weights: the `ModelWeights` after local training.
         attributes: what is known of the client beside its data, float32 scalars
             by name (PMC 4.2: trustworthiness of the device, commercial targets).
+        example_attributes: what is known of each example beside x and y, float32
+            `[n]` by name: those that the criteria name, and no others.
     """
 
     x: Any
@@ -44,6 +46,7 @@ class LocalClient:
     initial_weights: Any
     trained_weights: Any
     attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    example_attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Criterion:
             negative; it is traced into the client's TensorFlow graph.
         needs_model: whether it looks at the weights, so that it cannot be known
             before the client has trained.
+        example_attributes: the names of what it needs to know of each example, in
+            `LocalClient.example_attributes`.
     """
 
     code: str
@@ -65,6 +70,7 @@ class Criterion:
     source: str
     value: Callable[[LocalClient], Any]
     needs_model: bool = False
+    example_attributes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.code or not self.code.replace("_", "").isalnum():
@@ -95,6 +101,29 @@ def model_divergence_by_layer(client: LocalClient) -> Any:
     kernels = [d for d in _difference(client) if len(d.shape) >= 2]
     norms = [tf.norm(tf.reshape(d, [-1])) for d in kernels]
     return tf.math.rsqrt(tf.reduce_mean(tf.stack(norms)) + 1.0)
+
+
+def class_balance(client: LocalClient) -> Any:
+    """Examples of the rarest of the client's classes over those of its commonest.
+
+    0 for a client with one class. PMC has two classes, where this is its equation;
+    for more it is ours: classes that the client lacks do not count.
+    """
+    classes, _, counts = tf.unique_with_counts(tf.reshape(client.y, [-1]))
+    counts = tf.cast(counts, tf.float32)
+    ratio = tf.math.divide_no_nan(tf.reduce_min(counts), tf.reduce_max(counts))
+    return tf.where(tf.size(classes) > 1, ratio, 0.0)
+
+
+def image_sharpness(client: LocalClient) -> Any:
+    """The fraction of sharp images among the local training examples; 0 of none.
+
+    The examples' attribute `sharp` is 1 or 0.
+    """
+    sharp = client.example_attributes["sharp"]
+    return tf.math.divide_no_nan(
+        tf.reduce_sum(sharp), tf.cast(tf.size(sharp), tf.float32)
+    )
 
 
 def _difference(client: LocalClient) -> list[Any]:
@@ -160,6 +189,21 @@ register(
         needs_model=True,
     )
 )
+register(Criterion("CB", "class balance", "PMC eq. 9", class_balance))
+register(
+    Criterion(
+        "IS",
+        "image sharpness",
+        "PMC section 5",
+        image_sharpness,
+        example_attributes=("sharp",),
+    )
+)
+
+
+def example_attributes(criteria: Sequence[Criterion]) -> tuple[str, ...]:
+    """The attributes of examples that any of the criteria needs, sorted."""
+    return tuple(sorted({name for c in criteria for name in c.example_attributes}))
 
 
 def canonical(code: str) -> str:

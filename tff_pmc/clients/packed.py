@@ -8,7 +8,7 @@ not grow with the cohort and only sums leave the shard.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Callable
 
 import tensorflow as tf
 import tensorflow_federated as tff
@@ -17,48 +17,56 @@ from tff_pmc import models
 from tff_pmc.clients import contribution
 from tff_pmc.clients.client_work import build_client_work
 from tff_pmc.clients.packing import element_spec
-from tff_pmc.criteria import LocalClient
+from tff_pmc.criteria import LocalClient, example_attributes
 
 
 def train_locally(
     model: tff.learning.models.FunctionalModel,
     optimizer: tff.learning.optimizers.Optimizer,
-    weights: Any,
-    non_trainable: Any,
+    received: tff.learning.models.ModelWeights,
     x: tf.Tensor,
     y: tf.Tensor,
     *,
     local_epochs: int,
     batch_size: int,
     seed: tf.Tensor,
-) -> tuple[Any, tf.Tensor]:
+) -> tuple[tff.learning.models.ModelWeights, tf.Tensor]:
     """Trains on one client's examples (PMC's client update).
+
+    A plain functional model changes no non-trainable weights. A model with a function
+    `forward_in_training(weights, non_trainable, x, seed) -> (output, non_trainable)`
+    may, and may drop units by the seed. With `local_weights`, arrays, it has trainable
+    weights that begin anew in every client's training and are never sent: they follow
+    the received ones in `weights`.
 
     Args:
         model: gives the forward pass and the loss.
         optimizer: the client's optimizer; its state starts anew.
-        weights: the received trainable weights, a tuple of tensors.
-        non_trainable: the others, which a functional model does not change.
+        received: the weights to start from.
         x: inputs `[n, ...]`.
         y: labels `[n]`.
         local_epochs: passes over the examples, E.
         batch_size: B; 0 is one batch of all examples.
-        seed: int32 [2], of this client's batches in this round.
+        seed: int32 [2], of this client's batches, and of its dropout, in this round.
 
     Returns:
         The trained weights, and the sum of the examples' losses over the last
         epoch (each batch's loss taken before its step).
     """
+    local = tuple(tf.constant(w) for w in getattr(model, "local_weights", ()))
+    weights = (*received.trainable, *local)
+    non_trainable = received.non_trainable
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), weights)
     state = optimizer.initialize(specs)
+    forward, fold_in = _forward_of(model), tf.random.experimental.stateless_fold_in
     size = tf.shape(y)[0]
     step = tf.maximum(size, 1) if batch_size == 0 else tf.constant(batch_size)
     loss_sum = tf.constant(0.0)
     for epoch in tf.range(local_epochs):
+        epoch_seed = fold_in(seed, epoch)
         if batch_size == 0:
             order = tf.range(size)
         else:
-            epoch_seed = tf.random.experimental.stateless_fold_in(seed, epoch)
             order = tf.random.experimental.stateless_shuffle(tf.range(size), epoch_seed)
         loss_sum = tf.constant(0.0)
         for start in tf.range(0, size, step):
@@ -69,12 +77,25 @@ def train_locally(
                 batch_x, batch_y = tf.gather(x, batch), tf.gather(y, batch)
             with tf.GradientTape() as tape:
                 tape.watch(weights)
-                output = model.predict_on_batch((weights, non_trainable), batch_x, True)
+                output, non_trainable = forward(
+                    weights, non_trainable, batch_x, fold_in(epoch_seed, start)
+                )
                 loss = model.loss(output, batch_y)
             gradients = tape.gradient(loss, weights)
             state, weights = optimizer.next(state, weights, gradients)
             loss_sum += loss * tf.cast(tf.shape(batch_y)[0], tf.float32)
-    return weights, loss_sum
+    trained = weights[: len(received.trainable)]
+    return tff.learning.models.ModelWeights(trained, non_trainable), loss_sum
+
+
+def _forward_of(model: tff.learning.models.FunctionalModel) -> Callable[..., Any]:
+    """`(weights, non_trainable, x, seed) -> (output, non_trainable)` in training."""
+    if hasattr(model, "forward_in_training"):
+        return model.forward_in_training
+    return lambda weights, non_trainable, x, seed: (
+        model.predict_on_batch((weights, non_trainable), x, True),
+        non_trainable,
+    )
 
 
 def build_packed_client_work(
@@ -113,7 +134,9 @@ def build_packed_client_work(
     Returns:
         A `tff.learning.templates.ClientWorkProcess`.
     """
-    spec = element_spec(model.input_spec, client_attributes)
+    spec = element_spec(
+        model.input_spec, client_attributes, example_attributes(rule.criteria)
+    )
     num_criteria = rule.basis.num_criteria
 
     @tf.function
@@ -127,17 +150,23 @@ def build_packed_client_work(
             trained, loss = train_locally(
                 model,
                 optimizer,
-                received.trainable,
-                received.non_trainable,
+                received,
                 x,
                 y,
                 local_epochs=local_epochs,
                 batch_size=batch_size,
                 seed=fold_in(round_seed, element["client"]),
             )
-            after = tff.learning.models.ModelWeights(trained, received.non_trainable)
             part = contribution.measure(
-                rule, LocalClient(x, y, received, after, element.get("attributes", {}))
+                rule,
+                LocalClient(
+                    x,
+                    y,
+                    received,
+                    trained,
+                    element.get("attributes", {}),
+                    element.get("example_attributes", {}),
+                ),
             )
             sums = contribution.add_client(sums, part, tf.shape(y)[0], loss)
             if report_num_clients is not None:

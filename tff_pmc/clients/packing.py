@@ -1,7 +1,8 @@
 """Many whole clients at one TFF placement.
 
 A *packed* element is one whole client, `OrderedDict(x=[n, ...], y=[n],
-client=int32 [])`; a *shard* is a sequence of them at one placement. A deployment
+client=int32 [])`, with attributes of the client or of its examples where criteria need
+them; a *shard* is a sequence of them at one placement. A deployment
 has one client in a shard; a simulation packs many, so that one TensorFlow loop
 trains them and no model travels for each. `client` is the client's index in the
 federation: random streams and per-client results belong to it, so that neither
@@ -29,13 +30,16 @@ _LABEL_KEYS = ("y", "label")
 
 
 def element_spec(
-    input_spec: Any, client_attributes: Sequence[str] = ()
+    input_spec: Any,
+    client_attributes: Sequence[str] = (),
+    example_attributes: Sequence[str] = (),
 ) -> collections.OrderedDict:
     """The packed element of a model.
 
     Args:
         input_spec: the model's `input_spec`, batched `TensorSpec`s of x and y.
         client_attributes: names of the attributes that travel with a client.
+        example_attributes: names of those that travel with its examples.
 
     Returns:
         The structure of `TensorSpec`s of one packed client.
@@ -44,16 +48,20 @@ def element_spec(
     spec = collections.OrderedDict(x=x, y=y, client=tf.TensorSpec([], tf.int32))
     if client_attributes:
         spec["attributes"] = attribute_spec(client_attributes)
+    if example_attributes:
+        spec["example_attributes"] = attribute_spec(example_attributes, [None])
     return spec
 
 
-def attribute_spec(names: Sequence[str]) -> collections.OrderedDict:
-    """The structure of a client's attributes: a float32 scalar for each name.
+def attribute_spec(
+    names: Sequence[str], shape: Sequence[Optional[int]] = ()
+) -> collections.OrderedDict:
+    """The structure of attributes: float32 for each name, a scalar by default.
 
     Sorted by name, so that it does not matter in which order they are given.
     """
     return collections.OrderedDict(
-        (name, tf.TensorSpec([], tf.float32)) for name in sorted(names)
+        (name, tf.TensorSpec(shape, tf.float32)) for name in sorted(names)
     )
 
 
@@ -97,6 +105,7 @@ def pack(
     num_shards: int = 2,
     max_bytes: int = MAX_SHARD_BYTES,
     attributes: Optional[Mapping[str, np.ndarray]] = None,
+    example_attributes: Sequence[str] = (),
 ) -> list[tf.data.Dataset]:
     """Packs a cohort for `LearningProcess.next`.
 
@@ -108,18 +117,27 @@ def pack(
         max_bytes: the most bytes of inputs in a shard.
         attributes: client attributes that travel along, each [K] over the whole
             federation, by name (`leaf_data.ClientTable.values`).
+        example_attributes: names of the examples' attributes that travel along;
+            `criteria.example_attributes` are those that criteria need.
 
     Returns:
         One `tf.data.Dataset` of packed clients for each shard.
 
     Raises:
-        ValueError: the cohort is empty, one client alone exceeds `max_bytes`, or an
-            attribute is not in [0, 1].
+        ValueError: the cohort is empty, one client alone exceeds `max_bytes`, an
+            attribute is not in [0, 1], or the examples lack one.
     """
-    parts = [
-        _Client(int(k), examples.client(int(k))["x"], examples.client(int(k))["y"])
-        for k in clients
-    ]
+    for name in example_attributes:
+        if name not in examples.attributes:
+            raise ValueError(
+                f"the examples have no attribute {name!r}, which a criterion needs; "
+                f"they have {', '.join(examples.attributes) or 'none'}"
+            )
+    parts = []
+    for k in clients:
+        own = examples.client(int(k))
+        extras = {name: own[name] for name in sorted(example_attributes)}
+        parts.append(_Client(int(k), own["x"], own["y"], extras))
     return _pack(parts, num_shards, max_bytes, attributes or {})
 
 
@@ -188,6 +206,7 @@ class _Client(NamedTuple):
     number: int
     x: np.ndarray
     y: np.ndarray
+    example_attributes: Mapping[str, np.ndarray] = {}
 
 
 def _pack(
@@ -232,10 +251,25 @@ def _shard(
         for name, column in sorted(attributes.items())
     )
 
+    by_example = collections.OrderedDict(
+        (
+            name,
+            tf.constant(
+                np.concatenate([client.example_attributes[name] for client in clients]),
+                tf.float32,
+            ),
+        )
+        for name in clients[0].example_attributes
+    )
+
     def client_at(start, end, client, own_values):
         element = collections.OrderedDict(x=x[start:end], y=y[start:end], client=client)
         if own_values:
             element["attributes"] = own_values
+        if by_example:
+            element["example_attributes"] = collections.OrderedDict(
+                (name, values[start:end]) for name, values in by_example.items()
+            )
         return element
 
     places = (starts, ends, numbers, values)

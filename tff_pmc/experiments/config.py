@@ -13,6 +13,27 @@ from tff_pmc import models, scores, search
 JUDGES = ("test", "local_validation")
 """On which of the clients' examples candidates are judged."""
 
+SEEDS = ("partition_seed", "model_seed", "cohort_seed", "batch_seed")
+"""The seeds of a run."""
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "conv_activation": models.CONV_ACTIVATIONS,
+    "initializer": models.INITIALIZERS,
+    "model": tuple(models.MODELS),
+    "batch_norm": models.BATCH_NORMS,
+    "model_divergence": ("whole", "by_layer"),
+    "adjustment": search.POLICIES,
+    "judge_on": JUDGES,
+    "reach": ("at_least", "above"),
+    "cohort_rounding": ("up", "nearest"),
+    "femnist_source": ("leaf", "tff"),
+    "celeba_source": ("raw", "leaf", "tff"),
+    "client_rule": ("paper", "reference_code"),
+    "missing_images": ("skip", "refuse"),
+    "protocol": ("paper", "reference_code"),
+}
+"""The settings that are one word of a few."""
+
 RESERVED = ("all", "round", "client", "weight", "excluded")
 """What an attribute cannot be called: a flag's word, or a column of the record."""
 
@@ -36,8 +57,18 @@ DATA_OPTIONS: dict[str, dict[str, str]] = {
         "min_samples": "min_samples",
         "seed": "partition_seed",
     },
+    "celeba": {
+        "source": "celeba_source",
+        "client_rule": "client_rule",
+        "missing_images": "missing_images",
+        "seed": "partition_seed",
+    },
 }
 """For each data set, its loader's options and the settings that fill them."""
+
+
+CACHED = ("femnist", "celeba")
+"""The data sets that are converted once, into a cache."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,14 +83,19 @@ class RunConfig:
         priority: the ordering, codes of criteria, most important first.
         criteria: the criteria measured, in the order of the columns.
         rounds: number of rounds.
-        clients_per_round: cohort size; below 1, the fraction of the clients
-            (rounded up).
+        clients_per_round: cohort size; below 1, the fraction of the clients.
+        cohort_rounding: of that fraction: `up` (DA: 0.2 x 371 = 75), or to the
+            `nearest` number, as the published code has it.
         local_epochs: E.
         batch_size: B; 0 is full batch.
         learning_rate: of the clients' SGD.
         server_learning_rate: PMC eq. 2; 1 takes the weighted mean as it is.
         conv_activation: `relu` or `none`; see `models.mnist_cnn`.
         initializer: of the kernels; see `models.mnist_cnn`.
+        batch_norm: of `celeba_reference_cnn`; see there.
+        dropout: of `celeba_reference_cnn`.
+        model_divergence: what MD is: of the `whole` model (the papers), or the mean
+            over the layers' kernels, `by_layer` (the published code).
         partition_seed: of the partition of the data into clients.
         model_seed: of the initial weights.
         cohort_seed: of the choice of clients in each round.
@@ -77,9 +113,16 @@ class RunConfig:
             paper's), or a `local_validation` part of its training examples, which it
             then does not train on.
         validation_fraction: that part.
+        predictions: record each test example's predicted label in every round.
         femnist_source: `leaf` or `tff`; see `leaf_data.femnist`.
         sample_fraction: of FEMNIST, by LEAF's `niid` rule.
         min_samples: writers with fewer samples are left out.
+        celeba_source: `raw`, `leaf` or `tff`; see `leaf_data.celeba`.
+        client_rule: which of CelebA's identities are clients; see there.
+        missing_images: of CelebA: `skip` or `refuse`.
+        reach: a device reaches a target at an accuracy of `at_least` it (the papers),
+            or `above` it (the published code).
+        protocol: `paper` or `reference_code`, which settings it started from.
         targets: target accuracies of the tables, percent.
         num_shards: placements the cohort is packed into; changes results only
             in the order of float32 sums.
@@ -93,12 +136,16 @@ class RunConfig:
     criteria: tuple[str, ...] = ("DS", "LD", "MD")
     rounds: int = 100
     clients_per_round: float = 0.1
+    cohort_rounding: str = "up"
     local_epochs: int = 5
     batch_size: int = 0
     learning_rate: float = 0.1
     server_learning_rate: float = 1.0
     conv_activation: str = "relu"
     initializer: str = "glorot_uniform"
+    batch_norm: str = "frozen"
+    dropout: float = 0.3
+    model_divergence: str = "whole"
     partition_seed: int = 0
     model_seed: int = 0
     cohort_seed: int = 0
@@ -109,10 +156,16 @@ class RunConfig:
     clip_norm: float = 0.0
     adjustment: str = "fixed"
     judge_on: str = "test"
+    predictions: bool = False
     validation_fraction: float = 0.2
     femnist_source: str = "leaf"
     sample_fraction: float = 1.0
     min_samples: int = 0
+    celeba_source: str = "raw"
+    client_rule: str = "paper"
+    missing_images: str = "skip"
+    protocol: str = "paper"
+    reach: str = "at_least"
     targets: tuple[int, ...] = (70, 80, 90, 95)
     num_shards: int = 2
 
@@ -126,10 +179,11 @@ class RunConfig:
         for name in ("learning_rate", "server_learning_rate"):
             value = getattr(self, name)
             _require(name, math.isfinite(value) and value > 0, "above 0", self)
-        for name in ("partition_seed", "model_seed", "cohort_seed", "batch_seed"):
+        for name in SEEDS:
             _require(name, 0 <= getattr(self, name) < 2**31, "in [0, 2^31)", self)
         fraction = self.validation_fraction
         _require("validation_fraction", 0 < fraction < 1, "between 0 and 1", self)
+        _require("dropout", 0 <= self.dropout < 1, "at least 0, below 1", self)
         fraction = self.sample_fraction
         _require("sample_fraction", 0 < fraction <= 1, "above 0, at most 1", self)
         size = self.clients_per_round
@@ -163,27 +217,23 @@ class RunConfig:
                 f"--adjustment={self.adjustment} searches the orderings of at most "
                 f"{search.MAX_CRITERIA} criteria, got {len(self.priority)}"
             )
-        for name, choices in (
-            ("conv_activation", models.CONV_ACTIVATIONS),
-            ("initializer", models.INITIALIZERS),
-            ("model", tuple(models.MODELS)),
-            ("adjustment", search.POLICIES),
-            ("judge_on", JUDGES),
-            ("femnist_source", ("leaf", "tff")),
-        ):
+        for name, choices in CHOICES.items():
             try:
                 models.check_choice(f"--{name}", getattr(self, name), choices)
             except ValueError as error:
                 raise ConfigError(str(error)) from error
 
     def resolve_criteria(self) -> tuple[criteria_lib.Criterion, ...]:
-        """The criteria, those that are client attributes among them."""
-        return criteria_lib.resolve(
-            [
-                criteria_lib.attribute(code) if code in self.client_attributes else code
-                for code in self.criteria
-            ]
-        )
+        """The criteria; MD as the settings want it, client attributes among them."""
+        return criteria_lib.resolve([self._criterion(code) for code in self.criteria])
+
+    def _criterion(self, code: str) -> criteria_lib.Criterion:
+        if code in self.client_attributes:
+            return criteria_lib.attribute(code)
+        found = criteria_lib.REGISTRY[criteria_lib.canonical(code)]
+        if found.code == "MD" and self.model_divergence == "by_layer":
+            return dataclasses.replace(criteria_lib.REGISTRY["MD_layers"], code="MD")
+        return found
 
     @property
     def scores_normalization(self) -> scores.Normalization:
@@ -221,7 +271,12 @@ class RunConfig:
         size = self.clients_per_round
         # As written in decimals: in floats 0.07 * 100 is above 7.
         share = fractions.Fraction(repr(size))
-        count = math.ceil(share * num_clients) if size < 1 else int(size)
+        if size >= 1:
+            count = int(size)
+        elif self.cohort_rounding == "up":
+            count = math.ceil(share * num_clients)
+        else:  # Python's own rounding, which the published code uses.
+            count = max(round(share * num_clients), 1)
         if count > num_clients:
             raise ConfigError(
                 f"--clients_per_round={count}, but {self.dataset} has {num_clients} "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import fcntl
 import json
 import os
@@ -111,6 +112,24 @@ def cut_after(path: str, round_num: int) -> None:
         with open(path + ".new", "w", newline="") as file:
             file.writelines(kept)
         os.replace(path + ".new", path)
+
+
+def column(path: str, name: str) -> list[str]:
+    """A CSV's column, of the rows that end as rows do; empty without the file."""
+    try:
+        with open(path, newline="") as file:
+            lines = [line for line in file if line.endswith("\n")]
+    except FileNotFoundError:
+        return []
+    return [row[name] for row in csv.DictReader(lines) if row.get(name)]
+
+
+def remove_after(folder: str, round_num: int) -> None:
+    """Removes a folder's files `round_NNNN.*` of later rounds, if it is there."""
+    for name in os.listdir(folder) if os.path.isdir(folder) else []:
+        number = name.partition("_")[2].partition(".")[0]
+        if name.startswith("round_") and number.isdigit() and int(number) > round_num:
+            os.remove(os.path.join(folder, name))
 
 
 def complete_rounds(path: str) -> int:

@@ -39,6 +39,7 @@ def inspect(
     Returns:
         Text for the terminal.
     """
+    data, _ = loop.judged(config, data)
     chosen = [
         loop.choose_cohort(config, data, round_num)
         for round_num in range(1, min(NUM_COHORTS, config.rounds) + 1)

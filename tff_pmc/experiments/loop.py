@@ -5,27 +5,26 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 import leaf_data
-from tff_pmc import processes
+from tff_pmc import criteria
 from tff_pmc.clients import packing
 from tff_pmc.experiments import rows
 from tff_pmc.experiments.checkpoints import Checkpoints
 from tff_pmc.experiments.cohorts import cohort
-from tff_pmc.experiments.config import RunConfig
+from tff_pmc.experiments.config import ConfigError, RunConfig
 from tff_pmc.experiments.run_folder import RunFolder
+from tff_pmc.experiments.test_sets import TestSets
 from tff_pmc.experiments.training import (
     AdjustedOrdering,
     FixedOrdering,
     Round,
-    build_model,
 )
-from tff_pmc.processes.evaluation import evaluation_shards
 
 
 def run(
@@ -34,6 +33,7 @@ def run(
     folder_path: str,
     *,
     resume: bool = False,
+    until: Callable[[np.ndarray], bool] = lambda correct: False,
 ) -> None:
     """Runs one ordering's training from the first round, or the next, to the last.
 
@@ -45,20 +45,36 @@ def run(
         folder_path: where the record goes; see `run_folder`.
         resume: go on with the run that the folder holds, if it holds one, to
             exactly what it would have been without the interruption.
+        until: ends the run before its last round when it says so of the correct test
+            examples of each client, [K].
 
     Raises:
         ConfigError: the settings do not fit the data, the folder is in use, or
             it holds another run.
     """
-    choose_cohort(config, data, 1)  # Refused before a folder is made.
+    check(config, data)  # Refused before a folder is made.
     folder = RunFolder(folder_path, describe(config, data), resume=resume)
     status = "interrupted"
     try:
         if folder.status != "finished":
-            _train(config, data, folder)
+            _train(config, data, folder, until)
         status = "finished"
     finally:
         folder.finish(status)
+
+
+def check(config: RunConfig, data: leaf_data.FederatedDataset) -> None:
+    """Refuses settings that do not fit the data.
+
+    Raises:
+        ConfigError: the cohort is larger than the federation, or no client has an
+            example to be tested or judged on.
+    """
+    choose_cohort(config, data, 1)
+    _, judged_on = judged(config, data)
+    for what, examples in (("test", data.test_examples), ("validation", judged_on)):
+        if not examples.num_examples:
+            raise ConfigError(f"no client of {data.name} has {what} examples")
 
 
 def choose_cohort(
@@ -84,20 +100,23 @@ def pack_cohort(
         chosen,
         num_shards=config.num_shards,
         attributes=data.client_table.values,
+        example_attributes=criteria.example_attributes(config.resolve_criteria()),
     )
 
 
 def _train(
-    config: RunConfig, data: leaf_data.FederatedDataset, folder: RunFolder
+    config: RunConfig,
+    data: leaf_data.FederatedDataset,
+    folder: RunFolder,
+    until: Callable[[np.ndarray], bool],
 ) -> None:
-    data, judged = _judged(config, data)
+    data, judged_on = judged(config, data)
     num_clients = len(data.client_ids)
     if config.adjustment == "fixed":
         training = FixedOrdering(config, num_clients)
     else:
-        training = AdjustedOrdering(config, num_clients, judged)
-    evaluate = processes.build_federated_evaluation(build_model(config), num_clients)
-    test = evaluation_shards(data.test_examples, num_shards=config.num_shards)
+        training = AdjustedOrdering(config, num_clients, judged_on)
+    test_sets = TestSets(config, data)
     checkpoints = Checkpoints(os.path.join(folder.path, "checkpoints"))
     state = training.initialize()
     last_state, done = checkpoints.load_last(state, folder.complete_rounds())
@@ -117,11 +136,11 @@ def _train(
         outcome = training.next(state, pack_cohort(config, data, chosen))
         state = outcome.state
         trained = time.perf_counter()
-        correct = outcome.counts
-        if correct is None:
-            correct = evaluate(training.get_model_weights(state), test)
+        correct, predicted = test_sets.answer(
+            training.get_model_weights(state), outcome.counts
+        )
         tested = time.perf_counter()
-        correct = np.asarray(correct, np.int64)
+        test_sets.record(folder.path, round_num, predicted)
         judgements = len(outcome.trials) * training.num_judges
         traffic = {
             "train_bytes": len(chosen) * training.traffic.per_client_training,
@@ -130,12 +149,15 @@ def _train(
         row = _record(
             folder, config, data, round_num, chosen, outcome, correct, traffic
         )
-        seconds = {"train": trained - start, "test": tested - trained}
+        train_seconds = outcome.train_seconds or trained - start
+        seconds = {"train": train_seconds, "test": tested - start - train_seconds}
         rounded = {name: round(value, 3) for name, value in seconds.items()}
         folder.append("timing", [{"round": round_num, **rounded}])
         # Last: a checkpoint says that the rows up to its round are on disk.
         checkpoints.save(state, round_num)
         progress.set_postfix_str(_postfix(row, sum(seconds.values())))
+        if until(correct):
+            break
 
 
 def _record(
@@ -177,7 +199,7 @@ def _record(
     return row
 
 
-def _judged(
+def judged(
     config: RunConfig, data: leaf_data.FederatedDataset
 ) -> tuple[leaf_data.FederatedDataset, leaf_data.Examples]:
     """The federation to train on, and the examples candidates are judged on.

@@ -68,6 +68,37 @@ def parse_codes(
         raise ConfigError(f"--{flag}={value}: {error}") from error
 
 
+def parse_rates(values: Sequence[str]) -> list[float]:
+    """Learning rates from a comma-separated flag.
+
+    Raises:
+        ConfigError: one is no number or named twice, or there is none.
+    """
+    flag = f"--learning_rates={','.join(values)}"
+    try:
+        rates = [float(value) for value in values]
+    except ValueError as error:
+        raise ConfigError(f"{flag}: {error}") from error
+    if not rates or len(set(rates)) < len(rates):
+        raise ConfigError(f"{flag}: name one or more rates, each once")
+    return rates
+
+
+def parse_seeds(values: Sequence[str]) -> list[int]:
+    """Seeds from a comma-separated flag.
+
+    Raises:
+        ConfigError: one is no seed or named twice, or there are fewer than two.
+    """
+    flag = f"--seeds={','.join(values)}"
+    if not all(value.strip().isdigit() for value in values):
+        raise ConfigError(f"{flag}: seeds are integers from 0")
+    seeds = [int(value) for value in values]
+    if len(seeds) < 2 or len(set(seeds)) < len(seeds):
+        raise ConfigError(f"{flag}: name two or more seeds, each once")
+    return seeds
+
+
 def parse_ranges(
     value: str, criteria: Sequence[str]
 ) -> tuple[tuple[float, float], ...]:

@@ -8,6 +8,7 @@
     candidates.csv  a row a candidate tested and round, where the ordering is adjusted
     groups.csv    a row a group and round, where clients have attributes
     timing.csv    a row a round: seconds (the one file two equal runs differ in)
+    predictions/  a file a round: each test example's predicted label, if asked for
     checkpoints/  the process's state after the last rounds
 
 The first column of every CSV is the round, and rounds only grow: so a run that
@@ -38,6 +39,7 @@ from tff_pmc.experiments.config import ConfigError
 
 _PACKAGES = ("tensorflow-federated", "tensorflow-cpu", "tensorflow", "numpy")
 RECORDS = ("rounds", "clients", "cohort", "weights")
+_ALL_RECORDS = (*RECORDS, "groups", "candidates")
 IDENTITY = ("settings", "data")
 """What of `run.json` decides the numbers: a resumed run must have the same."""
 
@@ -92,16 +94,20 @@ class RunFolder:
         for name in sorted(os.listdir(self.path)):
             if name.endswith(".csv"):
                 files.cut_after(os.path.join(self.path, name), round_num)
+        files.remove_after(os.path.join(self.path, "predictions"), round_num)
 
     def complete_rounds(self) -> int:
         """The last round of which every record has all its rows."""
-        return min(
-            (
-                files.complete_rounds(os.path.join(self.path, f"{name}.csv"))
-                for name in RECORDS
-            ),
-            default=0,
-        )
+        paths = {name: os.path.join(self.path, f"{name}.csv") for name in _ALL_RECORDS}
+        done = min(files.complete_rounds(paths[name]) for name in RECORDS)
+        if os.path.exists(paths["groups"]):
+            done = min(done, files.complete_rounds(paths["groups"]))
+        tested = files.column(paths["rounds"], "testing_rounds")
+        recorded = collections.Counter(files.column(paths["candidates"], "round"))
+        for number in range(1, done + 1):
+            if recorded[str(number)] != int(tested[number - 1]):
+                return number - 1
+        return done
 
     def append(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Appends rows to `<name>.csv`; the first row ever fixes the columns."""

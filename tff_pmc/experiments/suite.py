@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import leaf_data
 from tff_pmc.experiments import files, loop, run_folder
-from tff_pmc.experiments.config import RunConfig
-from tff_pmc.reports import da_table1, plots, read, tables
+from tff_pmc.experiments.config import SEEDS, RunConfig
+from tff_pmc.reports import (
+    da_table1,
+    effect,
+    plots,
+    pmc_figures,
+    pmc_paper,
+    pmc_tables,
+    read,
+    tables,
+)
 from tff_pmc.reports.adjustment_plot import adjustment_plot
 
 
@@ -52,11 +64,75 @@ def run_all(
     Returns:
         The tables, as text for the terminal.
     """
-    loop.choose_cohort(configs[0], data, 1)  # Refused before a folder is made.
+    loop.check(configs[0], data)  # Refused before a folder is made.
     plan = loop.describe(configs[0], data)
     for name in ("priority", "adjustment"):
         plan["settings"].pop(name)
     plan["settings"]["orderings"] = [config.label for config in configs]
+    with folder_of_runs(output_dir, plan, resume=resume):
+        for config in configs:
+            folder = os.path.join(output_dir, config.folder)
+            loop.run(config, data, folder, resume=resume)
+        return report(output_dir, configs)
+
+
+def run_seeds(
+    configs: Sequence[RunConfig],
+    seeds: Sequence[int],
+    load: Callable[[RunConfig], leaf_data.FederatedDataset],
+    output_dir: str,
+    *,
+    resume: bool = False,
+) -> str:
+    """Makes all runs under each of several seeds; see `reports.effect`.
+
+    Args:
+        configs: as of `run_all`; each seed replaces all of their seeds.
+        seeds: at least two.
+        load: gives the federation of settings, whose partition the seed decides.
+        output_dir: gets a folder `seed_N` for each, `effect.csv` and `effect.md`.
+        resume: go on with what the folder holds.
+
+    Returns:
+        The page of effects, as text.
+    """
+    plan = loop.describe(configs[0], load(configs[0]))
+    for name in ("priority", "adjustment", *SEEDS):
+        plan["settings"].pop(name)
+    plan["data"].pop("options")  # The seed is among them.
+    plan["settings"]["orderings"] = [config.label for config in configs]
+    plan["settings"]["seeds"] = list(seeds)
+    by_seed = {}
+    with folder_of_runs(output_dir, plan, resume=resume):
+        for seed in seeds:
+            own = [
+                dataclasses.replace(config, **dict.fromkeys(SEEDS, seed))
+                for config in configs
+            ]
+            folder = os.path.join(output_dir, f"seed_{seed}")
+            begun = resume and files.read_json(folder) is not None
+            run_all(own, load(own[0]), folder, resume=begun)
+            by_seed[seed] = [
+                read.read_run(os.path.join(folder, config.folder)) for config in own
+            ]
+        return effect.write(by_seed, configs[0].targets, output_dir)
+
+
+@contextlib.contextmanager
+def folder_of_runs(
+    output_dir: str, plan: Mapping[str, Any], *, resume: bool
+) -> Iterator[None]:
+    """A folder for several runs, held by this process alone.
+
+    Args:
+        output_dir: a folder that is empty or not there yet, or, to resume, one of
+            the same plan.
+        plan: what all runs share and which there are, for `run.json`.
+        resume: whether the folder holds runs to go on with.
+
+    Raises:
+        ConfigError: the folder holds something else, or is in use.
+    """
     if resume:
         run_folder.check_same(output_dir, files.read_json(output_dir), plan)
     else:
@@ -64,10 +140,7 @@ def run_all(
     lock = files.take_lock(output_dir)
     try:
         files.write_json(output_dir, plan)
-        for config in configs:
-            folder = os.path.join(output_dir, config.folder)
-            loop.run(config, data, folder, resume=resume)
-        return report(output_dir, configs)
+        yield
     finally:
         os.close(lock)
 
@@ -75,7 +148,9 @@ def run_all(
 def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
     """Writes the tables and plots of a folder of runs; returns the tables as text."""
     runs = [read.read_run(os.path.join(output_dir, c.folder)) for c in configs]
-    tidy = tables.tidy_rows(runs, configs[0].targets)
+    tidy = tables.tidy_rows(
+        runs, configs[0].targets, strictly_above=configs[0].reach == "above"
+    )
     tidy.to_csv(os.path.join(output_dir, "results.csv"), index=False)
     title = _title(configs[0], runs[0])
     plots.accuracy_plot(runs, os.path.join(output_dir, "accuracy.png"), title)
@@ -85,16 +160,28 @@ def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
         if run.candidates is not None:
             path = os.path.join(output_dir, f"adjustment_{config.folder}.png")
             adjustment_plot(run, path, f"{run.label}. {title}", baseline)
-    if configs[0].experiment == "femnist" and not da_table1.tidy_rows(runs).empty:
+    experiment = configs[0].experiment
+    if experiment == "femnist":
         texts.append(da_table1.write(runs, output_dir))
-    return "\n\n".join(texts)
+    if experiment in pmc_paper.PAPER:
+        by_folder = {
+            os.path.join(output_dir, config.folder): run
+            for config, run in zip(configs, runs)
+        }
+        above = configs[0].reach == "above"
+        texts += [
+            pmc_tables.write(by_folder, output_dir, experiment, strictly_above=above),
+            pmc_figures.write(by_folder, output_dir, experiment),
+        ]
+    return "\n\n".join(filter(None, texts))
 
 
 def _title(config: RunConfig, run: read.Run) -> str:
     data = run.info["data"]
     partition = f"{config.partition}, " if "partition" in config.data_options else ""
+    name = "" if data["name"] == config.experiment else f"{data['name']}, "
     return (
-        f"{config.experiment}: {data['name']}, {data['clients']} clients, "
+        f"{config.experiment}: {name}{data['clients']} clients, "
         f"{partition}E = {config.local_epochs}, "
         f"B = {config.batch_size or 'all'}, rate {config.learning_rate:g}"
     )

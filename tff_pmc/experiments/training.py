@@ -23,6 +23,7 @@ class Round(NamedTuple):
         trials: (ordering, correct, judged examples) of each candidate tested, in
             order; empty with a fixed ordering, which needs no testing.
         kept: the place in `trials` of the one kept.
+        train_seconds: of the training alone; None where nothing else was done.
         counts: correct examples of each client, where the judge counted them on the
             clients' test sets.
     """
@@ -32,7 +33,8 @@ class Round(NamedTuple):
     ordering: tuple[str, ...]
     trials: list[tuple[tuple[str, ...], int, int]]
     kept: int
-    counts: Optional[np.ndarray]
+    counts: Optional[np.ndarray] = None
+    train_seconds: Optional[float] = None
 
 
 class FixedOrdering:
@@ -52,7 +54,7 @@ class FixedOrdering:
     def next(self, state: Any, shards: Any) -> Round:
         """Runs one round."""
         output = self.process.next(state, shards)
-        return Round(output.state, output.metrics, self._ordering, [], 0, None)
+        return Round(output.state, output.metrics, self._ordering, [], 0)
 
 
 class AdjustedOrdering:
@@ -102,6 +104,7 @@ class AdjustedOrdering:
             ],
             tried.index(kept),
             output.counts if self._config.judge_on == "test" else None,
+            output.train_seconds,
         )
 
     def _ordering(self, candidate: int) -> tuple[str, ...]:
@@ -129,10 +132,14 @@ def build_process(
 
 def build_model(config: RunConfig) -> tff.learning.models.FunctionalModel:
     """The model a run's settings describe."""
+    own = {}
+    if config.model == "celeba_reference_cnn":
+        own = {"batch_norm": config.batch_norm, "dropout": config.dropout}
     return models.MODELS[config.model](
         conv_activation=config.conv_activation,
         initializer=config.initializer,
         seed=config.model_seed,
+        **own,
     )
 
 

@@ -1,6 +1,11 @@
 """TFF processes composed from criteria, scores, client work and aggregation."""
 
-from tff_pmc.processes.evaluation import build_federated_evaluation, evaluation_shards
+from tff_pmc.processes.evaluation import (
+    build_federated_evaluation,
+    build_federated_prediction,
+    evaluation_shards,
+    prediction_shards,
+)
 from tff_pmc.processes.online_adjusted import (
     OnlineAdjustedFedAvg,
     build_online_adjusted_fed_avg,
@@ -17,10 +22,12 @@ from tff_pmc.processes.prioritized_fed_avg import (
 __all__ = [
     "OnlineAdjustedFedAvg",
     "build_federated_evaluation",
+    "build_federated_prediction",
     "build_online_adjusted_fed_avg",
     "build_online_adjusted_iterative_process",
     "build_prioritized_fed_avg",
     "evaluation_shards",
     "pair_shards",
+    "prediction_shards",
     "with_score",
 ]

@@ -81,6 +81,79 @@ def build_federated_evaluation(
     return evaluate
 
 
+def build_federated_prediction(
+    model: tff.learning.models.FunctionalModel,
+    num_examples: int,
+    *,
+    batch_size: int = 500,
+) -> tff.Computation:
+    """Builds what shows every answer of a model, for simulation only.
+
+    The type is
+
+        (<W@SERVER, <x=uint8[?, ...], row=int32[?]>@CLIENTS>
+         -> int32[num_examples]@SERVER)
+
+    Args:
+        model: a classifier whose output is a score per class.
+        num_examples: of all clients together, N.
+        batch_size: examples in a forward pass.
+
+    Returns:
+        A computation that gives the predicted label of each example, at its row.
+    """
+    weights_type = models.weights_type(model)
+    x_spec, _ = model.input_spec
+    examples_type = tff.types.tensorflow_to_type(
+        collections.OrderedDict(x=x_spec, row=tf.TensorSpec([None], tf.int32))
+    )
+
+    @tf.function
+    def predict(weights, x, row):
+        predicted = tf.zeros([num_examples], tf.int32)
+        parameters = (weights.trainable, weights.non_trainable)
+        for start in tf.range(0, tf.shape(row)[0], batch_size):
+            batch = slice(start, start + batch_size)
+            output = model.predict_on_batch(parameters, x[batch], False)
+            labels = tf.argmax(output, axis=-1, output_type=tf.int32)
+            predicted = tf.tensor_scatter_nd_update(
+                predicted, row[batch][:, tf.newaxis], labels
+            )
+        return predicted
+
+    @tff.tensorflow.computation(weights_type, examples_type)
+    def predict_locally(weights, examples):
+        return predict(weights, examples["x"], examples["row"])
+
+    @tff.federated_computation(
+        tff.FederatedType(weights_type, tff.SERVER),
+        tff.FederatedType(examples_type, tff.CLIENTS),
+    )
+    def predict_all(weights, examples):
+        predicted = tff.federated_map(
+            predict_locally, (tff.federated_broadcast(weights), examples)
+        )
+        return tff.federated_sum(predicted)  # Each row is at one placement.
+
+    return predict_all
+
+
+def prediction_shards(examples: leaf_data.Examples, **options) -> list:
+    """Cuts all clients' examples into shards for `build_federated_prediction`.
+
+    Args:
+        examples: of all clients; row r of the result is their row r.
+        **options: of `evaluation_shards`.
+    """
+    start, shards = 0, []
+    for shard in evaluation_shards(examples, **options):
+        stop = start + len(shard["y"])
+        rows = np.arange(start, stop, dtype=np.int32)
+        shards.append(collections.OrderedDict(x=shard["x"], row=rows))
+        start = stop
+    return shards
+
+
 def evaluation_shards(
     examples: leaf_data.Examples,
     *,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional, Union
 
@@ -27,6 +28,7 @@ from tff_pmc.processes.online_parts import (
     OnlineParts,
     OnlineState,
     build_parts,
+    check_nothing_hidden,
     default_judge,
 )
 from tff_pmc.processes.training import ModelFn
@@ -42,12 +44,14 @@ class OnlineOutput(NamedTuple):
             `build_prioritized_fed_avg`, of the model kept.
         trials: the candidates tested, in order.
         counts: what the judge returned for the model kept.
+        train_seconds: how long the training took; the rest went into testing.
     """
 
     state: OnlineState
     metrics: collections.OrderedDict
     trials: list[search.Trial]
     counts: np.ndarray
+    train_seconds: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,8 +87,15 @@ class OnlineAdjustedFedAvg:
             state: from the round before.
             clients: the cohort's data, as of `build_prioritized_fed_avg`.
             judges: all clients' data, as the judge takes it.
+
+        Raises:
+            ValueError: a federated judge is given no data.
         """
+        if isinstance(self.judge, tff.Computation) and not judges:
+            raise ValueError("judges is empty: there is nothing to judge candidates on")
+        start = time.perf_counter()
         trained = self.parts.train(state.learning, clients)
+        train_seconds = time.perf_counter() - start
         before = search.SearchState(int(state.candidate), int(state.correct))
         trials = search.Trials(self.policy, len(self.candidates), before)
         tested = None
@@ -115,7 +126,7 @@ class OnlineAdjustedFedAvg:
         next_state = OnlineState(
             learning, np.int32(found.candidate), np.int32(found.correct)
         )
-        return OnlineOutput(next_state, metrics, trials.tried, counts)
+        return OnlineOutput(next_state, metrics, trials.tried, counts, train_seconds)
 
     def get_model_weights(self, state: OnlineState) -> Any:
         """The model of a state, a `tff.learning.models.ModelWeights`."""
@@ -168,7 +179,9 @@ def build_online_adjusted_fed_avg(
 
     Raises:
         ValueError: as `build_prioritized_fed_avg`; an unknown policy; more than
-            `search.MAX_CRITERIA` criteria to order.
+            `search.MAX_CRITERIA` criteria to order; `privacy` or a
+            `scalar_sum_factory` without a judge that keeps to them, since the default
+            one returns exact counts.
 
     Example:
         >>> online = build_online_adjusted_fed_avg(
@@ -185,6 +198,7 @@ def build_online_adjusted_fed_avg(
     except ValueError as error:
         raise ValueError(f"policy {error}") from error
     if judge is None:
+        check_nothing_hidden(training_options)
         judge = default_judge(model_fn, report_num_clients)
     training_options["report_num_clients"] = report_num_clients
     parts = build_parts(model_fn, priority, candidates, criteria, training_options)

@@ -11,7 +11,12 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.processes.online_parts import OnlineState, build_parts, default_judge
+from tff_pmc.processes.online_parts import (
+    OnlineState,
+    build_parts,
+    check_nothing_hidden,
+    default_judge,
+)
 from tff_pmc.processes.training import ModelFn
 from tff_pmc.scores import PolynomialScore
 
@@ -32,6 +37,7 @@ def build_online_adjusted_iterative_process(
         (<OnlineState@SERVER, {<train=D*, test=J>}@CLIENTS>
          -> <state=OnlineState@SERVER,
              metrics=<client_work=..., aggregator=...,
+                      finalizer=<update_rejected=int32>,
                       search=<correct=int32[n], kept=int32>>@SERVER>)
 
     A placement trains on its `train`, which is empty where its clients are not in the
@@ -40,10 +46,12 @@ def build_online_adjusted_iterative_process(
     server: so this runs on one machine, but compiles to no deployment form of TFF's,
     where a broadcast cannot depend on an aggregate.
 
-    Args and errors are those of `build_online_adjusted_fed_avg`; the judge has to
-    give one integer.
+    Args and errors are those of `build_online_adjusted_fed_avg`, but that there is no
+    `policy` and no `report_num_clients`; the judge has to give one integer.
     """
-    judge = judge or default_judge(model_fn, None)
+    if judge is None:
+        check_nothing_hidden(training_options)
+        judge = default_judge(model_fn, None)
     parts = build_parts(model_fn, priority, candidates, criteria, training_options)
     train, basis, scores = parts.train, parts.training.rule.basis, parts.candidates
     state_type = parts.initialize.type_signature.result
@@ -78,8 +86,9 @@ def build_online_adjusted_iterative_process(
         learning = tff.learning.templates.LearningAlgorithmState(
             chosen["weights"], (), client_work, sums_state, chosen["optimizer"]
         )
-        measured = collections.OrderedDict(correct=counts, kept=kept)
-        return OnlineState(learning, kept, counts[kept]), measured
+        searched = collections.OrderedDict(correct=counts, kept=kept)
+        rejected = collections.OrderedDict(update_rejected=chosen["update_rejected"])
+        return OnlineState(learning, kept, counts[kept]), searched, rejected
 
     pair_type = tff.to_type(
         collections.OrderedDict(
@@ -95,7 +104,7 @@ def build_online_adjusted_iterative_process(
         correct = tuple(
             judge(stepped[n].weights, pairs.test) for n in range(len(scores))
         )
-        next_state, found = tff.federated_map(
+        next_state, searched, rejected = tff.federated_map(
             choose,
             (
                 state,
@@ -108,7 +117,8 @@ def build_online_adjusted_iterative_process(
         metrics = collections.OrderedDict(
             client_work=trained.metrics.client_work,
             aggregator=trained.metrics.aggregator,
-            search=found,
+            finalizer=rejected,
+            search=searched,
         )
         return tff.learning.templates.LearningProcessOutput(
             next_state, tff.federated_zip(metrics)

@@ -162,6 +162,20 @@ def default_judge(model_fn: Any, num_clients: Optional[int]) -> tff.Computation:
     return build_federated_evaluation(model_fn, num_clients)
 
 
+def check_nothing_hidden(training_options: Mapping[str, Any]) -> None:
+    """Refuses hidden sums beside the default judge, whose counts are exact.
+
+    Raises:
+        ValueError: `privacy` or `scalar_sum_factory` is given; it is named.
+    """
+    for name in ("privacy", "scalar_sum_factory"):
+        if training_options.get(name) is not None:
+            raise ValueError(
+                f"{name} would hide the sums of training, while the default judge "
+                "returns exact counts of correct examples: give a judge of your own"
+            )
+
+
 def _build_initialize(training: Training, first: int) -> tff.Computation:
     optimizer = build_optimizer_initializer(
         training.server_optimizer, training.weights_type

@@ -152,7 +152,9 @@ def probe_criteria(
         ValueError: a criterion fails on it, is no scalar, is negative, or gives
             another value in a graph; the message names it.
     """
-    arrays = made_up_client(weights, input_spec, client_attributes)
+    arrays = made_up_client(
+        weights, input_spec, client_attributes, criteria_lib.example_attributes(found)
+    )
     for criterion in found:
         try:
             eager = float(contribution.raw_value(criterion, _client(arrays)))
@@ -180,17 +182,22 @@ def made_up_client(
     weights: tff.learning.models.ModelWeights,
     input_spec: Any,
     client_attributes: Sequence[str],
+    example_attributes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """A client with varied examples, a moved model and attributes of 0.5."""
+    """A client with varied examples, a moved model and attributes of 0.5 and 1."""
     x, y = (tf.nest.map_structure(_varied, spec) for spec in split_batch(input_spec))
     moved = tf.nest.map_structure(lambda w: np.asarray(w + w.dtype.type(1)), weights)
     attributes = {name: np.float32(0.5) for name in client_attributes}
+    by_example = {
+        name: np.ones(_PROBE_EXAMPLES, np.float32) for name in example_attributes
+    }
     return dict(
         x=x,
         y=y,
         initial_weights=weights,
         trained_weights=moved,
         attributes=attributes,
+        example_attributes=by_example,
     )
 
 

@@ -82,6 +82,12 @@ def build_training(
     is_functional = isinstance(model_fn, tff.learning.models.FunctionalModel)
     packed = is_functional if packed is None else packed
     options.check_form(is_functional, packed, batch_size, seed, report_num_clients)
+    if not packed and criteria_lib.example_attributes(criteria):
+        names = ", ".join(criteria_lib.example_attributes(criteria))
+        raise ValueError(
+            f"the examples' attributes ({names}) that a criterion needs travel with "
+            "packed clients only"
+        )
     options.check_range(local_epochs, batch_size, clip_norm)
     server_optimizer_fn = server_optimizer_fn or tff.learning.optimizers.build_sgdm(1.0)
     options.check_optimizer("client_optimizer_fn", client_optimizer_fn)

@@ -76,22 +76,31 @@ def _curve(
 ) -> None:
     kept, rejected = tested[tested["kept"] == 1], tested[tested["kept"] == 0]
     size = _marker_size(tested)
+    if run.info.get("settings", {}).get("judge_on", "test") != "test":
+        axes.plot(
+            run.rounds["round"],
+            run.rounds["accuracy"],
+            color=_DARK,
+            linestyle=":",
+            linewidth=1.2,
+            label="kept, on the test examples",
+        )
     if reference is not None:
         axes.plot(
             reference.rounds["round"],
             reference.rounds["accuracy"],
             color="#999999",
             linewidth=1,
-            label=f"{reference.label} (test examples)",
+            label=f"{reference.label}, on the test examples",
         )
     axes.scatter(
         rejected["round"],
         rejected["accuracy"],
-        s=size,
+        s=2.2 * size,
         facecolors="none",
         edgecolors=[colors[name] for name in rejected["ordering"]],
         linewidths=0.9,
-        label="tested and rejected",
+        zorder=4,
     )
     axes.plot(kept["round"], kept["accuracy"], color=_DARK, linewidth=1.2)
     axes.scatter(
@@ -100,10 +109,19 @@ def _curve(
         s=size,
         color=[colors[name] for name in kept["ordering"]],
         zorder=3,
-        label="kept",
     )
-    judge = run.info.get("settings", {}).get("judge_on", "test")
-    axes.set_ylabel(f"accuracy, all clients' {judge.replace('_', ' ')} examples")
+    # Neutral marks: a color means an ordering.
+    axes.scatter([], [], s=size, color="#777777", label="kept")
+    axes.scatter(
+        [],
+        [],
+        s=2.2 * size,
+        facecolors="none",
+        edgecolors="#777777",
+        linewidths=0.9,
+        label="tested and rejected",
+    )
+    axes.set_ylabel("accuracy of all clients")
     axes.grid(alpha=0.25)
 
 

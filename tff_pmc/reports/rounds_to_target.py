@@ -21,6 +21,8 @@ def rounds_to_target(
     examples: npt.NDArray[np.int64],
     targets: Sequence[int],
     devices: Sequence[int] = DEVICES,
+    *,
+    strictly_above: bool = False,
 ) -> Rounds:
     """The first round in which enough devices reach each target.
 
@@ -33,6 +35,8 @@ def rounds_to_target(
             never reach a target.
         targets: target accuracies, percent.
         devices: shares of the devices, percent.
+        strictly_above: a device reaches a target only above it, as the published
+            code's evaluation script has it.
 
     Returns:
         The round, from 1, for each target and share.
@@ -41,7 +45,9 @@ def rounds_to_target(
     num_devices = len(examples)
     for target in targets:
         # In integers: 7 of 10 is 70 %, whatever a float division makes of it.
-        reached = (correct * 100 >= target * examples) & (examples > 0)
+        hundredths, needed = correct * 100, target * examples
+        above = hundredths > needed if strictly_above else hundredths >= needed
+        reached = above & (examples > 0)
         counts = reached.sum(axis=1)
         for share in devices:
             enough = counts >= math.ceil(share * num_devices / 100)

@@ -23,7 +23,9 @@ _TITLES = {
 }
 
 
-def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
+def tidy_rows(
+    runs: Sequence[Run], targets: Sequence[int], *, strictly_above: bool = False
+) -> pd.DataFrame:
     """Rounds to target of every run, and gains over DS.
 
     The columns are those of the published tables' CSV: experiment, quantity
@@ -34,9 +36,13 @@ def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
     Args:
         runs: the runs; the gains need one whose ordering is DS alone.
         targets: target accuracies, percent.
+        strictly_above: see `rounds_to_target`.
     """
     reached = {
-        run.label: rounds_to_target(run.correct, run.examples, targets) for run in runs
+        run.label: rounds_to_target(
+            run.correct, run.examples, targets, strictly_above=strictly_above
+        )
+        for run in runs
     }
     rows: list[dict[str, Any]] = []
     for label, rounds in reached.items():

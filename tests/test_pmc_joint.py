@@ -1,0 +1,232 @@
+"""PMC's Tables 3, 5, 7: right and wrong against DS, on pairs counted by hand."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from leaf_data import DataError
+from tff_pmc.reports import compare, pmc_joint
+from tff_pmc.reports.predictions import read_predictions
+
+Y = [0, 1, 0, 1, 1, 0]  # Three clients with two examples each.
+SPLITS = [0, 2, 4, 6]
+
+
+def write_ours(folder, label, rounds, y=Y, splits=SPLITS, clients=None):
+    """A run folder of ours; a round says which examples are right (1) and wrong (0)."""
+    record = folder / "predictions"
+    record.mkdir(parents=True)
+    info = {"settings": {"priority": label.split(",")}, "data": {"name": "mnist"}}
+    (folder / "run.json").write_text(json.dumps(info))
+    (folder / "rounds.csv").write_text("round\n")
+    (folder / "weights.csv").write_text("round\n")
+    names = clients or [f"client_{k}" for k in range(len(splits) - 1)]
+    np.savez(record / "labels.npz", y=y, row_splits=splits, client_ids=names)
+    rows = ["round,client,correct,examples"]
+    for number, right in enumerate(rounds, start=1):
+        predicted = np.where(right, y, 9).astype(np.uint8)
+        np.savez(record / f"round_{number:04d}.npz", predicted=predicted)
+        for name, start, end in zip(names, splits, splits[1:]):
+            rows.append(f"{number},{name},{sum(right[start:end])},{end - start}")
+    (folder / "clients.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def write_theirs(folder, index, rounds, celeba=False):
+    """A run of the published code; a round lists (predictions, labels) of its files."""
+    folder.mkdir(parents=True)
+    kind = "" if celeba else "Local dataset type: iid\r\n"
+    lines = f"{kind}K (number of clients): {len(rounds[0])}\r\nPermutation: {index}"
+    (folder / "params.txt").write_bytes(lines.encode())
+    for number, files in enumerate(rounds, start=1):
+        (folder / f"round_{number}").mkdir()
+        for place, (predicted, labels) in enumerate(files, start=1):
+            rows = [f"{p},{y}\n" for p, y in zip(predicted, labels)]
+            path = folder / f"round_{number}" / f"client_{place}.csv"
+            path.write_text("y_pred,y_true\n" + "".join(rows))
+    return folder
+
+
+def cells(rows, experiment):
+    return rows[rows["experiment"] == experiment]["value"].tolist()
+
+
+def joint(path, *arguments):
+    return pmc_joint.joint_rows(compare.read_runs(str(path)), *arguments)
+
+
+def fails(call, *parts):
+    with pytest.raises(DataError) as error:
+        call()
+    assert "\n" not in str(error.value)
+    for part in parts:
+        assert str(part) in str(error.value)
+
+
+def test_each_run_at_its_best_round_example_by_example(tmp_path):
+    # DS is best in round 2, and again in round 3, which is later. LD in round 1.
+    write_ours(
+        tmp_path / "DS",
+        "DS",
+        [[1, 0, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]],
+    )
+    write_ours(tmp_path / "LD", "LD", [[1, 1, 0, 1, 1, 0], [0, 0, 0, 0, 0, 0]])
+    rows = joint(tmp_path)
+    assert list(rows.columns[:4]) == [
+        "experiment",
+        "ds_outcome",
+        "experiment_outcome",
+        "value",
+    ]
+    outcomes = list(zip(rows["ds_outcome"], rows["experiment_outcome"]))
+    assert outcomes == [("X", "X"), ("X", "✓"), ("✓", "X"), ("✓", "✓")]
+    # Wrong in both: the last example. Examples 3 and 4: LD alone is right.
+    assert cells(rows, "LD") == [1, 2, 1, 2]
+    assert set(rows["ds_round"]) == {2} and set(rows["experiment_round"]) == {1}
+    text = pmc_joint.joint_text(rows)
+    assert "DS at its best round (2)" in text and text.count("aligned") == 1
+    # Independent errors: 3 of 6 wrong in DS, 2 of 6 in LD: 1 of 6 in both.
+    assert text.splitlines()[-1].split() == ["LD", "1", "1", "2", "1", "2", "1.0"]
+
+
+def test_shuffled_pairs_places_in_lists_that_each_run_shuffled(tmp_path):
+    """Against two lists of clients, shuffled in place once a round."""
+    generator = np.random.default_rng(3)
+    splits = np.cumsum([0, *generator.integers(1, 5, 60)])
+    y = generator.integers(0, 2, splits[-1])
+    right = {
+        "DS": generator.random((4, len(y))) < np.array([[0.3], [0.4], [0.6], [0.2]]),
+        "MD,DS,LD": generator.random((2, len(y))) < np.array([[0.2], [0.7]]),
+    }
+    best = {"DS": 3, "MD,DS,LD": 2}
+    lined_up = {}
+    for label, rounds in right.items():
+        write_ours(tmp_path / label, label, rounds.astype(int), y, splits)
+        assert rounds.sum(axis=1).argmax() + 1 == best[label]
+        clients = np.split(rounds[best[label] - 1], splits[1:-1])
+        shuffler = random.Random(f"7/{label}")
+        for _ in range(best[label]):
+            shuffler.shuffle(clients)
+        lined_up[label] = np.concatenate(clients)
+    expected = [
+        int(((lined_up["DS"] == ds) & (lined_up["MD,DS,LD"] == own)).sum())
+        for ds in (False, True)
+        for own in (False, True)
+    ]
+    rows = joint(tmp_path, "shuffled", 7)
+    assert cells(rows, "MD,DS,LD") == expected
+    others = [cells(joint(tmp_path, "shuffled", n), "MD,DS,LD") for n in range(4)]
+    assert any(other != expected for other in others)
+    aligned = cells(joint(tmp_path), "MD,DS,LD")
+    assert aligned != expected
+    assert aligned[0] + aligned[1] == expected[0] + expected[1]  # DS's own wrongs.
+    assert aligned[0] + aligned[2] == expected[0] + expected[2]
+
+
+def test_shuffling_hides_that_both_err_on_the_same_examples(tmp_path):
+    """Both are wrong on the same 60 of 600: aligned 60, by chance 6."""
+    hard = np.random.default_rng(0).permutation(600) < 60
+    y, splits = np.zeros(600, int), np.arange(0, 601, 10)
+    for label in ("DS", "LD"):
+        write_ours(tmp_path / label, label, [(~hard).astype(int)], y, splits)
+    assert cells(joint(tmp_path), "LD") == [60, 0, 0, 540]
+    both_wrong = [cells(joint(tmp_path, "shuffled", s), "LD")[0] for s in range(20)]
+    assert 3 < np.mean(both_wrong) < 12
+
+
+# The published code's runs: two clients, with the labels 0, 1 and 1, 1.
+FIRST, SECOND = (0, 1), (1, 1)
+DS_FILES = [((0, 0), FIRST), ((1, 1), SECOND)]
+LD_FILES = [((1, 1), SECOND), ((0, 0), FIRST)]
+
+
+def test_published_runs_are_aligned_by_labels_or_paired_by_file(tmp_path):
+    """Both are wrong on the first client's second example, in other files."""
+    write_theirs(tmp_path / "1", 0, [DS_FILES])
+    write_theirs(tmp_path / "2", 1, [LD_FILES])
+    assert cells(joint(tmp_path), "LD") == [1, 0, 0, 3]
+    assert cells(joint(tmp_path, "shuffled"), "LD") == [0, 1, 1, 2]
+
+
+def test_published_runs_whose_clients_look_alike_are_not_aligned(tmp_path):
+    alike = [((0, 0), FIRST), ((0, 1), FIRST)]
+    write_theirs(tmp_path / "1", 0, [alike], celeba=True)
+    write_theirs(tmp_path / "2", 1, [alike], celeba=True)
+    fails(lambda: joint(tmp_path), tmp_path, "same test labels", "cannot be aligned")
+    assert cells(joint(tmp_path, "shuffled"), "CB") == [1, 0, 0, 3]
+
+
+def test_published_test_sets_of_other_sizes_still_line_up_row_by_row(tmp_path):
+    """One client has three examples: its rows meet those of two others."""
+    long, short = ((0, 0, 1), (0, 0, 0)), ((1,), (1,))  # Wrong in the third.
+    write_theirs(tmp_path / "1", 0, [[long, short]], celeba=True)
+    write_theirs(tmp_path / "2", 2, [[short, long]], celeba=True)
+    assert cells(joint(tmp_path), "IS") == [1, 0, 0, 3]
+    assert cells(joint(tmp_path, "shuffled"), "IS") == [0, 1, 1, 2]
+
+
+def test_what_cannot_be_joined_is_refused_by_name(tmp_path):
+    right = [[1, 1, 1, 0, 0, 0]]
+    write_ours(tmp_path / "a" / "LD", "LD", right)
+    fails(lambda: joint(tmp_path / "a"), "one run of DS, and there are 0")
+    write_ours(tmp_path / "a" / "DS", "DS", right)
+    write_ours(tmp_path / "a" / "other", "DS", right)
+    fails(lambda: joint(tmp_path / "a"), "there are 2", "a/DS", "a/other")
+
+    for name, changes in [
+        ("ids", {"clients": ["x", "y", "z"]}),
+        ("labels", {"y": [1, *Y[1:]]}),
+        ("splits", {"splits": [0, 1, 4, 6]}),
+        ("sizes", {"splits": [0, 2, 4, 5], "y": Y[:5]}),
+    ]:
+        write_ours(tmp_path / name / "DS", "DS", right)
+        short = [right[0][: len(changes.get("y", Y))]]
+        write_ours(tmp_path / name / "LD", "LD", short, **changes)
+        fails(lambda name=name: joint(tmp_path / name), f"{name}/DS and", f"{name}/LD")
+    fails(lambda: joint(tmp_path / "sizes", "shuffled"), "sizes/DS and")
+    with pytest.raises(ValueError, match="pairing must be"):
+        joint(tmp_path / "ids", "sorted")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "part"),
+    [
+        ("labels.npz", None, "is missing: was the run made with --predictions?"),
+        ("round_0001.npz", None, "is missing"),
+        ("round_0001.npz", b"PK broken", "cannot be read"),
+        ("round_0001.npz", {"guessed": Y}, "cannot be read"),
+        ("round_0001.npz", {"predicted": Y[:5]}, "has predictions of shape (5,)"),
+        (
+            "labels.npz",
+            {"y": Y, "row_splits": [0, 2, 6], "client_ids": ["a", "b", "c"]},
+            "row_splits does not split y",
+        ),
+        (
+            "labels.npz",
+            {"y": Y, "row_splits": [0, 4, 2, 6], "client_ids": ["a", "b", "c"]},
+            "row_splits does not split y",
+        ),
+    ],
+)
+def test_a_broken_record_of_predictions_is_named(tmp_path, file, content, part):
+    folder = write_ours(tmp_path / "DS", "DS", [[1, 1, 1, 0, 0, 0]])
+    path = folder / "predictions" / file
+    path.unlink()
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content is not None:
+        np.savez(path, **content)
+    fails(lambda: read_predictions(str(folder), 1), path, part)
+
+
+def test_predictions_count_by_client_and_reorder(tmp_path):
+    found = read_predictions(
+        str(write_ours(tmp_path / "DS", "DS", [[1, 0, 1, 1, 0, 0]])), 1
+    )
+    assert found.correct.tolist() == [1, 2, 0]
+    turned = found.reordered([2, 0, 1])
+    assert turned.client_ids == ("client_2", "client_0", "client_1")
+    assert turned.correct.tolist() == [0, 1, 2]
+    assert turned.y.tolist() == [1, 0, 0, 1, 0, 1]

@@ -1,0 +1,92 @@
+"""The learning rate by PMC's rule, on a part of the training examples."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import leaf_data
+from tff_pmc.experiments import loop, suite
+from tff_pmc.experiments.config import RunConfig
+from tff_pmc.reports import read
+from tff_pmc.reports.rounds_to_target import rounds_to_target
+
+_SHARE = 50  # Of the devices, percent.
+
+
+def search(
+    configs: Sequence[RunConfig],
+    data: leaf_data.FederatedDataset,
+    output_dir: str,
+    *,
+    resume: bool = False,
+) -> str:
+    """Finds the rate with which DS first brings half of the devices to the target.
+
+    The rule is PMC's (section 5). The devices are judged on
+    `config.validation_fraction` of their training examples, which they do not train
+    on; the test sets are not looked at. The target is the experiment's highest. A run
+    ends when it is reached.
+
+    Args:
+        configs: the settings of each run, which differ in the learning rate alone.
+        data: the federation.
+        output_dir: gets a folder a rate and `rates.csv`.
+        resume: go on with what the folder holds.
+
+    Returns:
+        The table, as text for the terminal.
+    """
+    config = configs[0]
+    kept, aside = data.hold_out(config.validation_fraction, config.partition_seed)
+    data = kept.with_test_examples(aside)
+    target, sizes = max(config.targets), np.asarray(aside.sizes, np.int64)
+    above = config.reach == "above"
+
+    def first_round(correct: Any) -> Any:
+        found = rounds_to_target(
+            correct, sizes, [target], [_SHARE], strictly_above=above
+        )
+        return found[target, _SHARE]
+
+    plan = loop.describe(config, data)
+    for name in ("priority", "adjustment", "learning_rate"):
+        plan["settings"].pop(name)
+    plan["settings"]["learning_rates"] = [c.learning_rate for c in configs]
+    rows = []
+    with suite.folder_of_runs(output_dir, plan, resume=resume):
+        for each in configs:
+            folder = os.path.join(output_dir, f"rate_{each.learning_rate:g}")
+            loop.run(
+                each,
+                data,
+                folder,
+                resume=resume,
+                until=lambda correct: first_round(correct[np.newaxis]) is not None,
+            )
+            run = read.read_run(folder)
+            rows.append(
+                {
+                    "learning_rate": each.learning_rate,
+                    "rounds": first_round(run.correct),
+                    "rounds_run": len(run.correct),
+                    "best_accuracy": float(run.rounds["accuracy"].max()),
+                }
+            )
+        table = pd.DataFrame(rows).astype({"rounds": "Int64"})
+        table.to_csv(os.path.join(output_dir, "rates.csv"), index=False)
+    best = min(rows, key=lambda row: (row["rounds"] or math.inf, -row["best_accuracy"]))
+    found = f"{best['learning_rate']:g}, in round {best['rounds']}"
+    if best["rounds"] is None:
+        found = "none; the best accuracy is that of " + f"{best['learning_rate']:g}"
+    text = table.to_string(index=False, na_rep="-")
+    return (
+        f"Rounds of DS until {_SHARE} % of the devices reach {target} % on "
+        f"{config.validation_fraction:.0%} of their training examples\n{text}\n"
+        f"First: {found}"
+    )

@@ -1,0 +1,38 @@
+"""The papers' models as `tff.learning.models.FunctionalModel`s.
+
+Images enter as they are stored (uint8) and are scaled inside the forward pass,
+so that only bytes travel to the worker. Initial weights are NumPy arrays, a
+pure function of the seed.
+"""
+
+from tff_pmc.models.characters import femnist_cnn, mnist_cnn
+from tff_pmc.models.faces import BATCH_NORMS, celeba_cnn, celeba_reference_cnn
+from tff_pmc.models.functional import (
+    CONV_ACTIVATIONS,
+    INITIALIZERS,
+    check_choice,
+    num_parameters,
+    weights_type,
+)
+
+MODELS = {
+    "mnist_cnn": mnist_cnn,
+    "femnist_cnn": femnist_cnn,
+    "celeba_cnn": celeba_cnn,
+    "celeba_reference_cnn": celeba_reference_cnn,
+}
+"""The papers' models by name."""
+
+__all__ = [
+    "BATCH_NORMS",
+    "CONV_ACTIVATIONS",
+    "INITIALIZERS",
+    "MODELS",
+    "celeba_cnn",
+    "celeba_reference_cnn",
+    "check_choice",
+    "femnist_cnn",
+    "mnist_cnn",
+    "num_parameters",
+    "weights_type",
+]

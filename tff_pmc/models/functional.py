@@ -1,0 +1,102 @@
+"""What the papers' models share: initial weights, loss, types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tff_pmc._lazy import tf, tff
+
+CONV_ACTIVATIONS = ("relu", "none")
+INITIALIZERS = ("glorot_uniform", "glorot_normal")
+
+
+def num_parameters(model: tff.learning.models.FunctionalModel) -> int:
+    """Number of trainable parameters."""
+    return sum(int(np.size(w)) for w in model.initial_weights[0])
+
+
+def weights_type(model: tff.learning.models.FunctionalModel) -> tff.Type:
+    """The TFF type of the model's `tff.learning.models.ModelWeights`."""
+    return tff.to_type(
+        tff.learning.models.ModelWeights(
+            *(
+                tuple(
+                    tff.TensorType(np.asarray(w).dtype.type, np.shape(w)) for w in part
+                )
+                for part in model.initial_weights
+            )
+        )
+    )
+
+
+def classifier(
+    weights, predict_on_batch, element_shape: Sequence[int], non_trainable=()
+) -> tff.learning.models.FunctionalModel:
+    """A model of images and labels with the mean cross-entropy as its loss.
+
+    Args:
+        weights: the initial trainable weights, arrays.
+        predict_on_batch: `((trainable, non_trainable), x, training) -> scores`.
+        element_shape: of one image, uint8.
+        non_trainable: the initial non-trainable weights.
+    """
+
+    @tf.function
+    def loss(output, label, sample_weight=None):
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(label, output)
+        if sample_weight is not None:
+            return tf.reduce_sum(losses * sample_weight) / tf.reduce_sum(sample_weight)
+        return tf.reduce_mean(losses)
+
+    return tff.learning.models.FunctionalModel(
+        initial_weights=(tuple(weights), tuple(non_trainable)),
+        predict_on_batch_fn=predict_on_batch,
+        loss_fn=loss,
+        input_spec=(
+            tf.TensorSpec([None, *element_shape], tf.uint8),
+            tf.TensorSpec([None], tf.int32),
+        ),
+    )
+
+
+def conv(x, kernel, bias):
+    """A convolution that keeps the image's size."""
+    return tf.nn.conv2d(x, kernel, strides=1, padding="SAME") + bias
+
+
+def initial_weights(shapes, initializer: str, seed: int) -> list[np.ndarray]:
+    """Glorot and Bengio's (2010) initial kernels, drawn with NumPy."""
+    check_choice("initializer", initializer, INITIALIZERS)
+    generator = np.random.default_rng(seed)
+    weights = []
+    for shape in shapes:
+        if len(shape) == 1:
+            weights.append(np.zeros(shape, np.float32))
+            continue
+        receptive_field = int(np.prod(shape[:-2]))
+        fan_sum = receptive_field * (shape[-2] + shape[-1])
+        if initializer == "glorot_uniform":
+            limit = np.sqrt(6.0 / fan_sum)
+            kernel = generator.uniform(-limit, limit, shape)
+        else:
+            kernel = _truncated_normal(generator, np.sqrt(2.0 / fan_sum), shape)
+        weights.append(kernel.astype(np.float32))
+    return weights
+
+
+def _truncated_normal(generator, deviation: float, shape) -> np.ndarray:
+    """A normal cut at two deviations, rescaled to keep its deviation, as Keras."""
+    kernel = generator.standard_normal(shape)
+    outside = np.abs(kernel) > 2
+    while outside.any():
+        kernel[outside] = generator.standard_normal(int(outside.sum()))
+        outside = np.abs(kernel) > 2
+    return kernel * deviation / 0.87962566103423978
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raises a `ValueError` that names the option when `value` is no choice."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")

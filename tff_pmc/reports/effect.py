@@ -1,0 +1,200 @@
+"""Is there an effect? Orderings against DS on paired seeds, beside the noise floor.
+
+A run with one seed proves nothing: seeds alone move the rounds to a target by more than
+orderings do. Here every ordering is held against DS under the same seed (partition,
+initial weights, cohorts, batches), seed by seed, and beside it stands the A/A control:
+DS against DS under other seeds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.rounds_to_target import rounds_to_target
+
+BASELINE = "DS"
+MIN_SEEDS = 5
+"""Below this many seeds nothing is claimed."""
+
+SHARE = 50
+"""Of the devices, percent, whose round counts."""
+
+COLUMNS = (
+    *("ordering", "measure", "seeds", "mean", "deviation", "interval", "noise_floor"),
+    *("coefficient_of_variation", "effective_clients", "total_variation", "verdict"),
+)
+
+
+def effect_rows(
+    by_seed: Mapping[int, Sequence[Run]], targets: Sequence[int]
+) -> pd.DataFrame:
+    """The paired differences of every ordering from DS.
+
+    The measures are `accuracy`, the mean over the second half of the rounds, and
+    `rounds to T %`, until half of the devices reach the target (the run's length plus
+    one where they never do). A difference is the ordering's minus that of DS under the
+    same seed.
+
+    Args:
+        by_seed: the runs of each seed, of the same orderings, DS among them.
+        targets: target accuracies, percent.
+
+    Returns:
+        The columns `COLUMNS`. `mean` and `deviation` are of the differences over the
+        seeds, `interval` is half the width of the 95 % confidence interval of the
+        mean (Student's t; empty below five seeds). `noise_floor` is the standard
+        deviation of the difference between DS and DS of another seed. How unequal the
+        weights are, and how far from those of DS, is the mean over the cohorts of the
+        runs of DS. `verdict` is `none`, `above` or `below` DS by the interval, and
+        `undecided` below five seeds. Eight orderings and several measures are many
+        comparisons: one in twenty verdicts is chance.
+
+    Raises:
+        ValueError: a seed lacks DS, or has other orderings than the others.
+    """
+    labels = [run.label for run in next(iter(by_seed.values()))]
+    values: dict[tuple[str, str], list[float]] = {}
+    for seed, runs in by_seed.items():
+        if [run.label for run in runs] != labels or BASELINE not in labels:
+            raise ValueError(
+                f"seed {seed} has the runs {', '.join(r.label for r in runs)}; each "
+                f"seed needs the same, {BASELINE} among them"
+            )
+        for run in runs:
+            for measure, value in _measures(run, targets).items():
+                values.setdefault((run.label, measure), []).append(value)
+    weights = _weights(by_seed)
+    rows: list[dict[str, Any]] = []
+    for (label, measure), own in values.items():
+        if label == BASELINE:
+            continue
+        base = values[BASELINE, measure]
+        floor = [a - b for a, b in itertools.permutations(base, 2)]
+        rows.append(
+            {
+                "ordering": label,
+                "measure": measure,
+                **_paired(np.subtract(own, base)),
+                "noise_floor": float(np.std(floor)) if floor else math.nan,
+                **weights.get(label.split(" ")[0], {}),
+            }
+        )
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def write(
+    by_seed: Mapping[int, Sequence[Run]], targets: Sequence[int], folder: str
+) -> str:
+    """Writes `effect.csv` and `effect.md`; returns the page as text."""
+    rows = effect_rows(by_seed, targets)
+    rows.to_csv(os.path.join(folder, "effect.csv"), index=False, float_format="%.6g")
+    run = next(iter(by_seed.values()))[0]
+    page = _page(rows, run, list(by_seed))
+    with open(os.path.join(folder, "effect.md"), "w", encoding="utf-8") as file:
+        file.write(page)
+    return page
+
+
+def _measures(run: Run, targets: Sequence[int]) -> dict[str, float]:
+    accuracy = run.correct.sum(axis=1) / run.examples.sum()
+    reached = rounds_to_target(run.correct, run.examples, targets, [SHARE])
+    never = len(run.correct) + 1
+    return {
+        "accuracy": float(accuracy[len(accuracy) // 2 :].mean()),
+        **{
+            f"rounds to {target} %": float(reached[target, SHARE] or never)
+            for target in targets
+        },
+    }
+
+
+def _paired(differences: npt.NDArray[np.float64]) -> dict[str, Any]:
+    count = len(differences)
+    mean = float(differences.mean())
+    deviation = float(differences.std(ddof=1)) if count > 1 else math.nan
+    if count < MIN_SEEDS:
+        interval, verdict = math.nan, "undecided"
+    else:
+        quantile = float(stats.t.ppf(0.975, count - 1))
+        interval = quantile * deviation / math.sqrt(count)
+        verdict = "none" if abs(mean) <= interval else "above" if mean > 0 else "below"
+    return {
+        "seeds": count,
+        "mean": mean,
+        "deviation": deviation,
+        "interval": interval,
+        "verdict": verdict,
+    }
+
+
+def _weights(by_seed: Mapping[int, Sequence[Run]]) -> dict[str, dict[str, float]]:
+    """How unequal each ordering's weights were on the cohorts of the runs of DS."""
+    tables = [
+        run.weights
+        for runs in by_seed.values()
+        for run in runs
+        if run.label == BASELINE
+    ]
+    names = ["coefficient_of_variation", "effective_clients", "total_variation"]
+    means = pd.concat(tables).groupby("ordering", sort=False)[names].mean()
+    return {
+        str(label): {name: float(row[name]) for name in names}
+        for label, row in means.iterrows()
+    }
+
+
+def _page(rows: pd.DataFrame, run: Run, seeds: Sequence[int]) -> str:
+    data, settings = run.info["data"], run.info["settings"]
+    lines = [
+        f"# Is there an effect? {settings['experiment']}",
+        "",
+        f"{data['name']}, {data['clients']} clients, {len(run.correct)} rounds, the "
+        f"seeds {', '.join(map(str, seeds))}. Each ordering minus {BASELINE} under the "
+        "same seed: mean ± half the 95 % interval. The noise floor is the standard "
+        f"deviation of {BASELINE} minus {BASELINE} under another seed.",
+        "",
+        f"How far apart the weights are, on the cohorts of the runs of {BASELINE} "
+        f"(total variation: share of weight that moves away from {BASELINE}):",
+        "",
+        "| ordering | coefficient of variation | effective clients | total variation |",
+        "|---|---:|---:|---:|",
+    ]
+    for ordering, part in rows.groupby("ordering", sort=False):
+        first = part.iloc[0]
+        lines.append(
+            f"| {ordering} | {first.coefficient_of_variation:.4f} | "
+            f"{first.effective_clients:.2f} | {first.total_variation:.4f} |"
+        )
+    for measure, part in rows.groupby("measure", sort=False):
+        digits = 4 if measure == "accuracy" else 1
+        lines += [
+            "",
+            f"## {measure}",
+            "",
+            f"| ordering | minus {BASELINE} | noise floor | effect |",
+            "|---|---:|---:|---|",
+        ]
+        for row in part.itertuples():
+            half: Any = row.interval
+            interval = "" if math.isnan(half) else f" ± {half:.{digits}f}"
+            lines.append(
+                f"| {row.ordering} | {row.mean:+.{digits}f}{interval} | "
+                f"{row.noise_floor:.{digits}f} | {row.verdict} |"
+            )
+    decided = rows[rows["verdict"] != "undecided"]
+    found = int((decided["verdict"] != "none").sum())
+    lines += ["", f"{found} of {len(rows)} comparisons lie outside their interval; of "]
+    lines[-1] += f"{len(rows)}, about {len(rows) / 20:.1f} would by chance."
+    if len(seeds) < MIN_SEEDS:
+        lines += ["", f"Under {MIN_SEEDS} seeds nothing is claimed."]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,200 @@
+"""PMC's Tables 2 to 7 from runs, ours beside the published numbers.
+
+Tables 2, 4 and 6 are made here: the rounds DS needs until a share of the devices
+reaches a target accuracy, and the rounds every other ordering gains over DS. Tables 3,
+5 and 7 come from the same runs, in `pmc_joint_tables`.
+
+Two rules of the paper, recomputed from its printed cells:
+
+* A run that does not arrive counts as arriving in its last round (Table 6: 100), so
+  its gain is a bound. Where DS does not arrive either, the cell is a dash.
+* "Avg." of the tables is the sum of the gains / 9, a dash counting as 0; the paper's
+  text divides by the number of columns that have a gain.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Optional
+
+import numpy as np
+import pandas as pd
+
+from leaf_data import DataError
+from tff_pmc.reports import grids, pmc_joint_tables, pmc_paper, published
+from tff_pmc.reports.pmc_paper import BASELINE, KEYS, PAPER, TEXT_AVERAGE
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.rounds_to_target import DEVICES, average, rounds_to_target
+from tff_pmc.reports.tables import AVERAGE
+
+AT_MOST, AT_LEAST = "at most", "at least"
+AVERAGES = (AVERAGE, TEXT_AVERAGE)
+_WRONG = "†"
+_MARKS = {AT_MOST: "≤", AT_LEAST: "≥", "": ""}
+_RULES = (
+    "Gain: rounds of DS minus rounds of the ordering; more is better. Difference: ours "
+    "minus the published.",
+    "≤ and ≥: the ordering, or DS, did not arrive and counts as arriving in the last "
+    f"round, as in the paper. {published.DASH}: neither arrived.",
+    f"{AVERAGE}: the sum of the gains / 9, a dash as 0 (the paper's tables). "
+    f"{TEXT_AVERAGE}: divided by the columns that have a gain (the paper's text).",
+)
+
+
+def write(
+    runs: Mapping[str, Run],
+    folder: str,
+    experiment: str,
+    *,
+    strictly_above: bool = False,
+) -> str:
+    """Writes both tables of an experiment; returns them as text for a terminal.
+
+    `tableN.csv` and `tableN.md` for N = 2 and 3 (`mnist_iid`), 4 and 5
+    (`mnist_noniid`), 6 and 7 (`celeba`). A table that cannot be made (no run of DS, no
+    predictions on record) is left out, and the text says why.
+
+    Args:
+        runs: run folder -> run, as `compare.read_runs` gives them: any of the nine.
+            Rows without a run, and runs without a row, are named in the notes.
+        folder: where the files go; they are replaced.
+        experiment: a key of `pmc_paper.PAPER`.
+        strictly_above: see `rounds_to_target`.
+
+    Raises:
+        DataError: see `PaperResults.rows`.
+        KeyError: the paper has no such experiment.
+    """
+    paper = PAPER[experiment]
+    rows, number, joint = paper.rows(runs), paper.rounds_table, paper.joint_table
+    by_label = {run.label: run for run in rows.values()}
+    if BASELINE not in by_label:
+        return (
+            f"PMC Tables {number} and {joint} are left out: no run of {BASELINE}, "
+            "their baseline."
+        )
+    ours = tidy_rows(by_label, paper.targets, strictly_above=strictly_above)
+    notes = [*paper.notes(runs), *_RULES]
+    try:
+        theirs = pmc_paper.published_rows(number)
+        notes += paper.prose
+        if experiment == "celeba":
+            notes += pmc_paper.exchanged_labels(ours, theirs)
+    except published.PublishedTableMissing as error:
+        theirs = ours.head(0).assign(printed="")
+        notes.append(f"No comparison: {error}.")
+    cells = published.beside(ours, theirs, KEYS).fillna({"printed": ""})
+    cells["bound"] = ours["bound"]
+    wrong = pmc_paper.impossible(theirs)
+    keys = zip(*(cells[key] for key in KEYS))
+    cells["impossible"] = [int(key in wrong) for key in keys]
+    if cells["impossible"].any():
+        notes.append(
+            f"{_WRONG}: impossible as printed: more of the devices in an earlier round."
+        )
+    path = os.path.join(folder, f"table{number}")
+    cells.to_csv(f"{path}.csv", index=False, float_format="%.10g")
+    title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
+    parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
+    texts = [grids.write(f"{path}.md", title, notes, parts)]
+    try:
+        texts.append(pmc_joint_tables.write(rows, folder, joint))
+    except DataError as error:
+        texts.append(f"PMC Table {joint} is left out: {error}")
+    return "\n\n".join(texts)
+
+
+def tidy_rows(
+    runs: Mapping[str, Run], targets: Sequence[int], *, strictly_above: bool = False
+) -> pd.DataFrame:
+    """The cells from runs, in the columns of the published tables' CSV.
+
+    Args:
+        runs: label -> run, DS among them, all of equally many rounds.
+        targets: target accuracies, percent.
+        strictly_above: see `rounds_to_target`.
+
+    Returns:
+        The columns `KEYS` (experiment as the paper prints it; devices `10%` to `90%`,
+        and of gains `Avg.` and `Avg. (text)`), `value` in rounds (NaN: not reached),
+        and `bound`: `at most` where the run did not arrive, `at least` where DS did
+        not.
+    """
+    reached = {
+        label: rounds_to_target(
+            run.correct, run.examples, targets, strictly_above=strictly_above
+        )
+        for label, run in runs.items()
+    }
+    base, last = reached[BASELINE], len(runs[BASELINE].correct)
+    rows: list[tuple[Any, ...]] = []
+    for target in targets:
+        start = (published.pmc_experiment(BASELINE), "rounds", target)
+        rows += [(*start, f"{share}%", base[target, share], "") for share in DEVICES]
+        for label, own in reached.items():
+            if label == BASELINE:
+                continue
+            start = (published.pmc_experiment(label), "gain", target)
+            gains: dict[tuple[int, int], Optional[int]] = {}
+            for share in DEVICES:
+                key = target, share
+                gains[key], bound = _gain(base[key], own[key], last)
+                rows.append((*start, f"{share}%", gains[key], bound))
+            known = [gain for gain in gains.values() if gain is not None]
+            means = (average(gains, target), sum(known) / len(known)) if known else ()
+            for column, mean in itertools.zip_longest(AVERAGES, means):
+                rows.append((*start, column, mean, ""))
+    tidy = pd.DataFrame(rows, columns=[*KEYS, "value", "bound"])
+    tidy["value"] = tidy["value"].astype(float)
+    return tidy
+
+
+def _gain(
+    base: Optional[int], own: Optional[int], last: int
+) -> tuple[Optional[int], str]:
+    """Rounds saved, and what kind of bound that is."""
+    if base is None and own is None:
+        return None, ""
+    gain = (base or last) - (own or last)
+    return gain, AT_MOST if own is None else AT_LEAST if base is None else ""
+
+
+def _grid(cells: pd.DataFrame) -> grids.Grid:
+    """Three lines an experiment: ours, published, and the difference."""
+    columns = list(dict.fromkeys(cells["devices"]))
+    grid = [["experiment", "", *columns]]
+    for name, part in cells.groupby("experiment", sort=False):
+        unit = "rounds" if part["quantity"].iloc[0] == "rounds" else "gain"
+        records = part.to_dict("records")
+        lines = {
+            f"{unit}, ours": [_ours(cell) for cell in records],
+            "published": [_published(cell) for cell in records],
+            "difference": [_signed(cell["difference"]) for cell in records],
+        }
+        for what, texts in lines.items():
+            own = dict(zip(part["devices"], texts))
+            if any(own.values()):
+                first = str(name) if what.endswith("ours") else ""
+                grid.append([first, what, *(own.get(c, "") for c in columns)])
+    return grid
+
+
+def _ours(cell: Mapping[Hashable, Any]) -> str:
+    return f"{_MARKS[cell['bound']]}{published.rounds_text(cell['ours'])}"
+
+
+def _published(cell: Mapping[Hashable, Any]) -> str:
+    """The number as we write it (the paper has a decimal comma), if there is one."""
+    if not cell["printed"] and np.isnan(cell["published"]):
+        return ""
+    wrong = _WRONG if cell["impossible"] else ""
+    return f"{published.rounds_text(cell['published'])}{wrong}"
+
+
+def _signed(difference: float) -> str:
+    if np.isnan(difference):
+        return ""
+    text: str = published.rounds_text(difference)
+    return f"+{text}" if difference > 0 else text

@@ -1,0 +1,110 @@
+"""The record of predictions: what a run's model answered on each test example.
+
+    predictions/labels.npz      y [N], row_splits [K + 1], client_ids [K]
+    predictions/round_NNNN.npz  predicted [N], the model of that round
+
+N test examples in the federation's order, client after client. A run writes the
+record when it is asked to (`--predictions`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import zipfile
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data import DataError
+
+FOLDER = "predictions"
+_BROKEN_ZIP = (zipfile.BadZipFile, zlib.error)
+
+
+@dataclasses.dataclass(frozen=True)
+class Predictions:
+    """One round's predictions on the test examples of every client.
+
+    Attributes:
+        client_ids: the K clients, in the order of their examples.
+        row_splits: client k has the examples `row_splits[k]:row_splits[k + 1]`,
+            int64 [K + 1].
+        y: the labels, int [N].
+        predicted: the predicted labels, int [N].
+    """
+
+    client_ids: tuple[str, ...]
+    row_splits: npt.NDArray[np.int64]
+    y: npt.NDArray[np.int64]
+    predicted: npt.NDArray[np.int64]
+
+    @property
+    def right(self) -> npt.NDArray[np.bool_]:
+        """Which examples are classified correctly, [N]."""
+        right: npt.NDArray[np.bool_] = self.predicted == self.y
+        return right
+
+    @property
+    def correct(self) -> npt.NDArray[np.int64]:
+        """Correctly classified examples of each client, [K]."""
+        sums = np.concatenate([[0], np.cumsum(self.right)])
+        counts: npt.NDArray[np.int64] = np.diff(sums[self.row_splits])
+        return counts
+
+    def reordered(self, places: Sequence[int]) -> Predictions:
+        """The same with the clients in another order: first `places[0]`, and so on."""
+        splits = self.row_splits
+        rows = [np.arange(splits[k], splits[k + 1]) for k in places]
+        chosen = np.concatenate(rows)
+        return Predictions(
+            tuple(self.client_ids[k] for k in places),
+            np.cumsum([0, *map(len, rows)]),
+            self.y[chosen],
+            self.predicted[chosen],
+        )
+
+
+def read_predictions(run_folder: str, round_num: int) -> Predictions:
+    """Reads what one of our runs recorded in a round.
+
+    Args:
+        run_folder: the run's folder.
+        round_num: the round, from 1.
+
+    Raises:
+        DataError: the record is missing or broken; the message names the file.
+    """
+    folder = os.path.join(run_folder, FOLDER)
+    labels = os.path.join(folder, "labels.npz")
+    y, splits, clients = _read_arrays(labels, ("y", "row_splits", "client_ids"))
+    fits = splits.shape == (len(clients) + 1,) and splits[0] == 0
+    if not (fits and splits[-1] == len(y) and (np.diff(splits) >= 0).all()):
+        raise DataError(f"{labels}: row_splits does not split y among the clients")
+    name = os.path.join(folder, f"round_{round_num:04d}.npz")
+    (predicted,) = _read_arrays(name, ("predicted",))
+    if predicted.shape != y.shape:
+        raise DataError(
+            f"{name} has predictions of shape {predicted.shape}, and there are "
+            f"{len(y)} test examples"
+        )
+    return Predictions(
+        tuple(str(client) for client in clients),
+        splits.astype(np.int64),
+        y.astype(np.int64),
+        predicted.astype(np.int64),
+    )
+
+
+def _read_arrays(path: str, names: Sequence[str]) -> list[npt.NDArray[np.int64]]:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return [arrays[name] for name in names]
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{path} is missing: was the run made with --predictions?"
+        ) from error
+    except (OSError, ValueError, KeyError, EOFError, *_BROKEN_ZIP) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error

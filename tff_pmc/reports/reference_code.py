@@ -1,0 +1,237 @@
+"""Result folders of the authors' published code, `sisinflab/ClientAware-FL`.
+
+    params.txt            the settings; the last line is `Permutation: INDEX`
+    accuracy.csv          n_round, %_clients, aggr_accuracy
+    round_N/client_P.csv  y_pred, y_true of one client's test examples
+
+An experiments folder holds one such folder a run. INDEX is the ordering; P is the
+client's place in a list that the code shuffles in place every round, so the same P
+is another client in another round, or in another run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from typing import Optional
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from leaf_data import DataError
+from tff_pmc.reports import read
+from tff_pmc.reports.predictions import Predictions
+
+PARAMETERS = "params.txt"
+LOCAL_DATA = "Local dataset type"
+NUM_CLIENTS = "K (number of clients)"
+PERMUTATION = "Permutation"
+CRITERIA = {"mnist": ("DS", "LD", "MD"), "celeba": ("DS", "CB", "IS")}
+"""c1, c2, c3 of each data set, by what the code computes: on CelebA c2 is the class
+balance, which its evaluation script calls IS."""
+
+HEADER = "y_pred,y_true"
+_PLACES = ("0", "1", "2", "012", "021", "102", "201", "120", "210")
+
+
+def orderings(data_set: str) -> tuple[tuple[str, ...], ...]:
+    """The orderings of the indices 0 to 8 on `mnist` or `celeba`."""
+    criteria = CRITERIA[data_set]
+    return tuple(tuple(criteria[int(i)] for i in places) for places in _PLACES)
+
+
+def by_meaning(label: str) -> str:
+    """An ordering's label with the codes that the published code's runs have here.
+
+    Its model divergence is the mean over the layers, `MD_layers` among our criteria.
+    """
+    return label.replace("MD_layers", "MD")
+
+
+@dataclasses.dataclass(frozen=True)
+class ReferenceRun(read.Run):
+    """One run of the published code; tables take it like a run of ours.
+
+    The clients are put into one order for all rounds: that of their `y_true`
+    columns. Where two clients have the same column, they cannot be told apart;
+    the one with fewer correct examples then comes first, and `correct` counts the
+    devices of each round but does not follow a device through the rounds.
+
+    Attributes:
+        path: the run's folder.
+        index: of the ordering, 0 to 8.
+        client_ids: the clients, each named by its labels; None where two have
+            the same labels.
+    """
+
+    path: str = ""
+    index: int = 0
+    client_ids: Optional[tuple[str, ...]] = None
+
+    def predictions(self, round_num: int) -> Predictions:
+        """One round's predictions, client after client as in `correct`.
+
+        Raises:
+            DataError: the clients cannot be told apart, or a file is broken.
+        """
+        if self.client_ids is None:
+            raise DataError(
+                f"{self.path}: two clients have the same test labels, so the clients "
+                "of two rounds cannot be aligned"
+            )
+        listed = self.listed(round_num)
+        return listed.reordered(_order(listed))
+
+    def listed(self, round_num: int) -> Predictions:
+        """One round's predictions in the order of the round's shuffled list.
+
+        Raises:
+            DataError: a file is missing or broken.
+        """
+        return _read_round(self.path, round_num, len(self.examples))
+
+
+def is_run(path: str) -> bool:
+    """Whether a folder looks like a run of the published code."""
+    here = os.path.join(path, "")
+    return os.path.exists(here + PARAMETERS) or os.path.exists(here + "round_1")
+
+
+def read_run(path: str) -> ReferenceRun:
+    """Reads one run.
+
+    Accuracies are computed from the predictions, as integers over integers:
+    `accuracy.csv` holds the same in Keras's float32.
+
+    Args:
+        path: the folder that holds `params.txt`.
+
+    Raises:
+        DataError: a file is missing or broken, or the run has other rounds than
+            1, 2, 3, ..., or was cut off in the middle of a round.
+    """
+    parameters = _read_parameters(path)
+    index = _number(path, parameters, PERMUTATION, 0, 8)
+    clients = _number(path, parameters, NUM_CLIENTS, 1, 10**6)
+    rounds = _round_numbers(path)
+    listed = _read_round(path, 1, clients)
+    first = listed.reordered(_order(listed))
+    data_set = _data_set(path, parameters, first)
+    correct = [first.correct]
+    for round_num in rounds[1:]:
+        listed = _read_round(path, round_num, clients)
+        found = listed.reordered(_order(listed))
+        if found.client_ids != first.client_ids:
+            raise DataError(
+                f"{path}: round_{round_num} has other test labels than round_1"
+            )
+        correct.append(found.correct)
+    counts, examples = np.array(correct), np.diff(first.row_splits)
+    unique = len(set(first.client_ids)) == clients
+    return ReferenceRun(
+        label=",".join(orderings(data_set)[index]),
+        info={"data": {"name": data_set, "clients": clients}, "params": parameters},
+        rounds=_rounds_table(counts, examples),
+        weights=pd.DataFrame(),
+        correct=counts,
+        examples=examples,
+        path=path,
+        index=index,
+        client_ids=first.client_ids if unique else None,
+    )
+
+
+def _order(listed: Predictions) -> list[int]:
+    """Places in the list, sorted by the clients' labels, then by correct counts."""
+    correct = listed.correct.tolist()
+    return sorted(range(len(correct)), key=lambda p: (listed.client_ids[p], correct[p]))
+
+
+def _read_parameters(path: str) -> dict[str, str]:
+    name = os.path.join(path, PARAMETERS)
+    try:
+        with open(name) as file:
+            lines = file.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{name} cannot be read: {error}") from error
+    parts = [line.partition(": ") for line in lines]
+    return {key: value for key, separator, value in parts if separator}
+
+
+def _number(
+    path: str, parameters: dict[str, str], name: str, lowest: int, highest: int
+) -> int:
+    value = parameters.get(name, "")
+    if not (value.isdecimal() and lowest <= int(value) <= highest):
+        raise DataError(
+            f"{os.path.join(path, PARAMETERS)}: {name} has to be a number from "
+            f"{lowest} to {highest}, got {value!r}"
+        )
+    return int(value)
+
+
+def _round_numbers(path: str) -> list[int]:
+    names = [re.fullmatch(r"round_(\d+)", name) for name in os.listdir(path)]
+    numbers = sorted(int(match.group(1)) for match in names if match)
+    for expected, number in enumerate(numbers or [0], start=1):
+        if number != expected:
+            raise DataError(f"{path} has no round_{expected}")
+    return numbers
+
+
+def _read_round(path: str, round_num: int, clients: int) -> Predictions:
+    """A round in the order of its files; a client is named by its labels."""
+    folder = os.path.join(path, f"round_{round_num}")
+    found = set(os.listdir(folder))
+    files = [f"client_{place}.csv" for place in range(1, clients + 1)]
+    if found != set(files):
+        odd = sorted(found.symmetric_difference(files))[0]
+        raise DataError(
+            f"{folder} has to hold client_1.csv to client_{clients}.csv and nothing "
+            f"else ({odd}); a run that was cut off can be read without its last round"
+        )
+    pairs = [_read_client(os.path.join(folder, name)) for name in files]
+    table = np.concatenate(pairs)
+    return Predictions(
+        client_ids=tuple(" ".join(map(str, pair[:, 1])) for pair in pairs),
+        row_splits=np.cumsum([0, *map(len, pairs)]),
+        y=table[:, 1],
+        predicted=table[:, 0],
+    )
+
+
+def _read_client(name: str) -> npt.NDArray[np.int64]:
+    """A client's file as int [n, 2]; CelebA's predictions are written as 0.0 and 1.0.
+
+    There are a hundred thousand of them in a run: pandas would take minutes.
+    """
+    with open(name) as file:
+        lines = file.read().split()
+    try:
+        cells = np.array([line.split(",") for line in lines[1:]]).astype(float)
+        whole = cells.astype(np.int64)
+        if lines[0] == HEADER and cells.shape[1] == 2 and (cells == whole).all():
+            return whole
+    except (ValueError, IndexError):
+        pass
+    raise DataError(f"{name} is not {HEADER} and whole numbers below it")
+
+
+def _data_set(path: str, parameters: dict[str, str], first: Predictions) -> str:
+    if LOCAL_DATA not in parameters and first.y.max() > 1:
+        raise DataError(f"{path} is a run on neither MNIST nor CelebA")
+    return "mnist" if LOCAL_DATA in parameters else "celeba"
+
+
+def _rounds_table(
+    correct: npt.NDArray[np.int64], examples: npt.NDArray[np.int64]
+) -> pd.DataFrame:
+    columns = {
+        "round": range(1, len(correct) + 1),
+        "accuracy": correct.sum(axis=1) / examples.sum(),
+    }
+    for percent in (10, 50, 90):
+        columns[f"p{percent}"] = np.percentile(correct / examples, percent, axis=1)
+    return pd.DataFrame(columns)

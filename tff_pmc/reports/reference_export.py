@@ -1,0 +1,178 @@
+"""Writes a run of ours as the authors' published code would have written it.
+
+Its `Evaluation/evaluation.py` and `plots.py` then read our runs. `reference_code`
+has the format.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+import tff_pmc
+from leaf_data import DataError
+from tff_pmc.reports import read, reference_code
+from tff_pmc.reports.predictions import Predictions, read_predictions
+
+_FORMS = {
+    "mnist": "mnist",
+    "digits5k": "mnist",
+    "celeba": "celeba",
+    "drawn_faces": "celeba",
+}
+_PRINTED_AS = {"CB": "IS", "IS": "CB"}
+_README = """\
+A run in the form of sisinflab/ClientAware-FL, written by tff_pmc {version}.
+
+data set:  {data_set}
+ordering:  {ordering}
+index:     {index}, which Evaluation/evaluation.py prints as {printed}
+{label_note}
+client_P.csv is the same client in every round and in every run of this federation:
+the P-th. (In folders that the published code writes itself, P is the place in a list
+that is shuffled every round.)
+%_clients in accuracy.csv counts the clients that have at least the target accuracy;
+evaluation.py counts those strictly above the target it is given.
+"""
+_LABEL_NOTE = """
+Mind the names. CB is the class balance and IS the sharpness of the images, here and
+in the published code's training, whose index 1 is the class balance. But its
+evaluation script prints index 1 as IS and index 2 as CB.
+"""
+
+
+def write(run_folder: str, output: str, target_accuracy: float = 0.95) -> None:
+    """Writes one of our runs in the published code's form.
+
+    The clients keep the federation's order in every round. The published code has
+    them in a shuffled order, but nothing it computes depends on that order except
+    tables that pair two runs by file name, which the shuffling makes wrong.
+
+    Args:
+        run_folder: a run's folder, with its record of predictions.
+        output: the new folder. `evaluation.py` takes the folder above it, and
+            every entry there for a run.
+        target_accuracy: the accuracy that `%_clients` in `accuracy.csv` is about;
+            by default the published code's.
+
+    Raises:
+        DataError: the run's ordering has no index there, its record of predictions
+            is missing or does not fit its other records, a client has no test
+            example, or `output` is there already.
+    """
+    run = read.read_run(run_folder)
+    index = index_of(run.info, run_folder)
+    if (run.examples == 0).any():
+        raise DataError(f"{run_folder}: a client has no test example")
+    if os.path.exists(output):
+        raise DataError(f"{output} is there already; nothing is overwritten")
+    parent = os.path.dirname(os.path.abspath(output))
+    os.makedirs(parent, exist_ok=True)
+    # In its place only when it is whole: a part of a run would be read as a run.
+    with tempfile.TemporaryDirectory(dir=parent) as scratch:
+        folder = os.path.join(scratch, "run")
+        os.makedirs(folder)
+        _write_texts(run, index, folder, target_accuracy)
+        for round_num, correct in enumerate(run.correct, start=1):
+            predictions = read_predictions(run_folder, round_num)
+            if predictions.correct.tolist() != correct.tolist():
+                raise DataError(
+                    f"{run_folder}: the predictions of round {round_num} do not give "
+                    "the counts in clients.csv"
+                )
+            place = os.path.join(folder, f"round_{round_num}")
+            _write_round(predictions, _form(run.info, run_folder), place)
+        os.rename(folder, output)
+
+
+def index_of(info: Mapping[str, Any], run_folder: str) -> int:
+    """The index 0 to 8 of a run's ordering, by the meaning of its criteria.
+
+    Args:
+        info: the run's `run.json`.
+        run_folder: its folder, for the error.
+
+    Raises:
+        DataError: there is none.
+    """
+    settings = info["settings"]
+    known = reference_code.orderings(_form(info, run_folder))
+    order = tuple(reference_code.by_meaning(code) for code in settings["priority"])
+    reason = ""
+    if settings.get("adjustment", "fixed") != "fixed":
+        reason = f"it is adjusted online ({settings['adjustment']})"
+    elif settings.get("normalization", "sum") != "sum":
+        reason = f"its criteria are normalized by {settings['normalization']}"
+    elif order not in known:
+        reason = f"the published code has only {', '.join(map('>'.join, known))}"
+    if reason:
+        raise DataError(
+            f"{run_folder}: the ordering {'>'.join(settings['priority'])} has no index "
+            f"in the published code: {reason}"
+        )
+    return known.index(order)
+
+
+def _form(info: Mapping[str, Any], run_folder: str) -> str:
+    name = info["data"]["name"]
+    if name not in _FORMS:
+        raise DataError(f"{run_folder}: the published code has no data set {name}")
+    return _FORMS[name]
+
+
+def _write_texts(run: read.Run, index: int, folder: str, target: float) -> None:
+    settings, data = run.info["settings"], run.info["data"]
+    clients, form = len(run.examples), _FORMS[data["name"]]
+    size = settings["clients_per_round"]
+    lines = [
+        f"Local learning rate: {settings['learning_rate']}",
+        f"E (local epochs): {settings['local_epochs']}",
+        f"B (local batch size): {settings['batch_size'] or None}",
+        f"C (fraction of clients): {size if size < 1 else size / clients}",
+        f"{reference_code.NUM_CLIENTS}: {clients}",
+        f"Target accuracy: {target}",
+        f"{reference_code.PERMUTATION}: {index}",
+    ]
+    if form == "mnist":
+        kind = "iid" if settings["partition"] == "iid" else "non-iid"
+        lines.insert(0, f"{reference_code.LOCAL_DATA}: {kind}")
+    _write(os.path.join(folder, reference_code.PARAMETERS), "\r\n".join(lines))
+
+    rows = ["n_round,%_clients,aggr_accuracy\n"]
+    for round_num, correct in enumerate(run.correct, start=1):
+        satisfied = int((correct / run.examples >= target).sum())
+        share, accuracy = satisfied * 100 / clients, correct.sum() / run.examples.sum()
+        # Round 1 is written by pandas there, and the others by the csv module.
+        end = "\n" if round_num == 1 else "\r\n"
+        rows.append(f"{round_num},{share!r},{float(accuracy)!r}{end}")
+    _write(os.path.join(folder, "accuracy.csv"), "".join(rows))
+
+    known = reference_code.orderings(form)
+    names = [_PRINTED_AS.get(code, code) for code in known[index]]
+    readme = _README.format(
+        version=tff_pmc.__version__,
+        data_set=data["name"],
+        ordering=run.label,
+        index=index,
+        printed="_".join([str(index), *names]),
+        label_note=_LABEL_NOTE if form == "celeba" else "",
+    )
+    _write(os.path.join(folder, "README.txt"), readme)
+
+
+def _write_round(predictions: Predictions, form: str, folder: str) -> None:
+    os.makedirs(folder)
+    # The sigmoid's output is rounded in place there, and stays a float.
+    predicted = predictions.predicted.astype(float if form == "celeba" else int)
+    pairs = [f"{a},{b}" for a, b in zip(predicted.tolist(), predictions.y.tolist())]
+    splits = predictions.row_splits.tolist()
+    for place, (start, end) in enumerate(zip(splits, splits[1:]), start=1):
+        lines = [reference_code.HEADER, *pairs[start:end], ""]
+        _write(os.path.join(folder, f"client_{place}.csv"), "\n".join(lines))
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", newline="") as file:
+        file.write(text)
