@@ -152,7 +152,7 @@ class _Person:
         x, y = (c + random.uniform(-0.02, 0.02) for c in self.center)
         across, down = self.radii
 
-        def ellipse(at_x: float, at_y: float, width: float, height: float) -> tuple:
+        def ellipse(at_x: float, at_y: float, width: float, height: float) -> Any:
             left, right = at_x - width, at_x + width
             return tuple(unit * v for v in (left, at_y - height, right, at_y + height))
 
