@@ -1,22 +1,15 @@
-"""Where TFF's EMNIST database is: in a folder, in TFF's cache, or to be downloaded."""
+"""FEMNIST as TFF ships it, `emnist_all.sqlite`."""
 
 from __future__ import annotations
 
-import logging
-import lzma
 import os
-import shutil
-import tempfile
 from typing import Union
 
-import numpy as np
-
-from leaf_data import emnist_sqlite, places
-from leaf_data.cache import Arrays, cached, key_of_files
-from leaf_data.errors import DataError
+from leaf_data import emnist_sqlite, tff_database
+from leaf_data.cache import Arrays
 from leaf_data.federated import Origin
 
-_NAME = "emnist_all.sqlite"
+_DATABASE = tff_database.Database("femnist", "emnist_all.sqlite", "TFF's EMNIST")
 
 
 def load(
@@ -28,9 +21,8 @@ def load(
     """Finds, downloads if allowed, and reads the database, or reads its cache.
 
     Args:
-        folders: looked into first, for `emnist_all.sqlite` or `.sqlite.lzma`.
-        cache_dir: where to keep the cache and the download; by default beside the
-            database, and `~/.tff`, TFF's own.
+        folders: see `tff_database.load`.
+        cache_dir: see there.
         download: whether TFF's cache and download follow.
         version: of the conversion, part of the cache's key.
 
@@ -40,52 +32,14 @@ def load(
     Raises:
         DataError: there is no database, it cannot be downloaded or is unusable.
     """
-    path, source = _find(folders, cache_dir, download)
-    folder = os.path.dirname(path)
-
-    def make() -> Arrays:
-        digest = places.sha256(path)
-        return {**_read(path), "source_sha256": np.array([digest])}
-
-    key = key_of_files([path], version=version)
-    arrays = cached("femnist_tff", folder, key, make, cache_dir)
-    digest = str(arrays["source_sha256"][0])
-    return arrays, Origin(source, ((os.path.basename(path), digest),), folder)
-
-
-def _find(
-    folders: tuple[str, ...],
-    cache_dir: Union[str, os.PathLike[str], None],
-    download: bool,
-) -> tuple[str, str]:
-    for folder in folders:
-        for name in (_NAME, _NAME + ".lzma"):
-            path = os.path.join(folder, name)
-            if os.path.isfile(path):
-                return path, "TFF's EMNIST"
-    searched = f"no {_NAME} or {_NAME}.lzma in {' or '.join(folders)}"
-    if not download:
-        raise DataError(f"femnist: {searched}")
-    own = os.path.expanduser(os.fspath(cache_dir or os.path.join("~", ".tff")))
-    path = os.path.join(own, _NAME)
-    if os.path.isfile(path):
-        return path, "TFF's EMNIST (its cache)"
-    logging.getLogger(__name__).warning("FEMNIST: downloading %s by TFF", _NAME)
-    try:
-        os.makedirs(own, exist_ok=True)
-        # TFF writes to the file's final name and trusts what it finds there, whole or
-        # not: so it is given a folder of its own first.
-        with tempfile.TemporaryDirectory(dir=own) as partial:
-            _download(partial)
-            os.replace(os.path.join(partial, _NAME), path)
-    except Exception as error:  # TensorFlow and urllib raise many kinds.
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(
-            f"femnist: {searched + ', and ' if folders else ''}TFF could not download "
-            f"{_NAME} ({reason}): pass data_dir or set {places.ENVIRONMENT_VARIABLE} "
-            "to the folder that holds it"
-        ) from error
-    return path, "TFF's EMNIST (its download)"
+    return tff_database.load(
+        _DATABASE,
+        folders,
+        cache_dir,
+        lambda path: emnist_sqlite.read(path),
+        _download if download else None,
+        version,
+    )
 
 
 def _download(folder: str) -> None:
@@ -93,20 +47,3 @@ def _download(folder: str) -> None:
     import tensorflow_federated as tff
 
     tff.simulation.datasets.emnist.load_data(only_digits=False, cache_dir=folder)
-
-
-def _read(path: str) -> Arrays:
-    if not path.endswith(".lzma"):
-        return emnist_sqlite.read(path)
-    # Gigabytes, where the environment variable TMPDIR says.
-    with tempfile.TemporaryDirectory() as folder:
-        unpacked = os.path.join(folder, _NAME)
-        try:
-            with lzma.open(path) as packed, open(unpacked, "wb") as file:
-                shutil.copyfileobj(packed, file, 1 << 20)
-        except (OSError, EOFError, lzma.LZMAError) as error:
-            raise DataError(f"{path}: cannot be unpacked ({error})") from error
-        try:
-            return emnist_sqlite.read(unpacked)
-        except DataError as error:
-            raise DataError(str(error).replace(unpacked, path)) from error

@@ -20,6 +20,7 @@ _LOADERS = {
     "mnist": "leaf_data.mnist",
     "femnist": "leaf_data.femnist",
     "celeba": "leaf_data.celeba",
+    "drawn_faces": "leaf_data.drawn_faces",
 }
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import leaf_data
-from leaf_data import DataError, emnist_sqlite, femnist_tff
+from leaf_data import DataError, emnist_sqlite, femnist_tff, tff_sqlite
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -188,7 +188,7 @@ def test_reading_imports_no_tensorflow(database):
 @pytest.mark.parametrize("value", [0, 1, 127, 128, 2**40, 2**63 - 1, -1, -(2**63)])
 def test_the_wire_format(tf, value):
     floats = np.random.RandomState(1).rand(5).astype(np.float32)
-    found = emnist_sqlite.parse_example(_proto(tf, floats, [value, 3]))
+    found = tff_sqlite.parse_example(_proto(tf, floats, [value, 3]))
     assert sorted(found) == ["label", "pixels"]
     assert found["label"].tolist() == [value, 3]
     np.testing.assert_array_equal(found["pixels"], floats)
@@ -197,7 +197,7 @@ def test_the_wire_format(tf, value):
 def test_values_that_are_not_packed_are_read_too():
     one = bytes([0x0A, 1]) + b"k" + bytes([0x12, 6, 0x1A, 4, 8, 5, 8, 7])
     proto = bytes([0x0A, len(one) + 2, 0x0A, len(one)]) + one
-    assert emnist_sqlite.parse_example(proto)["k"].tolist() == [5, 7]
+    assert tff_sqlite.parse_example(proto)["k"].tolist() == [5, 7]
 
 
 def test_databases_that_are_damaged(database, tf):
