@@ -57,7 +57,7 @@ def adjustment_plot(
     _curve(curve, run, tested, colors, reference)
     _lanes(lanes, tested, colors)
     lanes.set_xlim(0.5, last + 0.5)
-    lanes.xaxis.get_major_locator().set_params(integer=True)
+    lanes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     curve.set_title(title, fontsize=11, loc="left")
     handles, labels = curve.get_legend_handles_labels()
     figure.legend(
@@ -91,7 +91,6 @@ def _curve(
         facecolors="none",
         edgecolors=[colors[name] for name in rejected["ordering"]],
         linewidths=0.9,
-        label="tested and rejected",
     )
     axes.plot(kept["round"], kept["accuracy"], color=_DARK, linewidth=1.2)
     axes.scatter(
@@ -100,8 +99,12 @@ def _curve(
         s=size,
         color=[colors[name] for name in kept["ordering"]],
         zorder=3,
-        label="kept",
     )
+    # The marks have their ordering's color; the legend's stand for all of them.
+    axes.plot([], [], "o", color=_DARK, label="kept")
+    if len(rejected):
+        label = "tested and rejected"
+        axes.plot([], [], "o", color=_DARK, fillstyle="none", label=label)
     judge = run.info.get("settings", {}).get("judge_on", "test")
     axes.set_ylabel(f"accuracy, all clients' {judge.replace('_', ' ')} examples")
     axes.grid(alpha=0.25)
