@@ -90,9 +90,9 @@ def test_the_plot_shows_what_was_kept_and_what_was_rejected(tmp_path, drawn):
     (figure,) = drawn
     curve, lanes = figure.axes
     assert curve.get_title(loc="left") == "a title"
-    assert curve.get_ylabel() == "accuracy, all clients' local validation examples"
+    assert curve.get_ylabel() == "accuracy of all clients"
 
-    (line,) = curve.get_lines()
+    line = curve.get_lines()[0]
     assert line.get_xydata().tolist() == [[1, 0.2], [2, 0.3], [3, 0.2]]
     rejected, kept = curve.collections
     assert rejected.get_offsets().tolist() == [[2, 0.1], [3, 0.1], [3, 0.0]]
@@ -114,7 +114,7 @@ def test_the_plot_shows_what_was_kept_and_what_was_rejected(tmp_path, drawn):
     assert hexes(kept.get_facecolor()) == [md, ds, ds]
     assert hexes(rejected.get_edgecolor()) == [md, md, ld]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert legend == ["tested and rejected", "kept"]
+    assert legend == ["kept, on the test examples", "kept", "tested and rejected"]
 
 
 def test_a_reference_is_a_line_of_its_own(tmp_path, drawn):
@@ -123,14 +123,17 @@ def test_a_reference_is_a_line_of_its_own(tmp_path, drawn):
     adjustment_plot(run, str(tmp_path / "plot.png"), "title", reference)
     line = drawn[0].axes[0].get_lines()[0]
     assert line.get_xydata().tolist() == [[1, 0.2], [2, 0.3], [3, 0.2]]
-    assert line.get_label() == "MD,DS,LD (test examples)"
+    assert line.get_label() == "MD,DS,LD, on the test examples"
 
 
-def test_a_run_that_rejected_nothing_is_drawn(tmp_path):
+def test_a_run_of_one_round_that_rejected_nothing(tmp_path, drawn):
     first = "".join(CANDIDATES.splitlines(keepends=True)[:2])
     run = make_run(tmp_path / "run", "backtracking", candidates=first)
     adjustment_plot(run, str(tmp_path / "plot.png"), "title")
-    assert (tmp_path / "plot.png").stat().st_size
+    (figure,) = drawn
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["kept"]
+    ticks = figure.axes[1].get_xticks()
+    assert all(tick == round(tick) for tick in ticks)  # No half rounds.
 
 
 def test_a_fixed_run_has_no_such_plot(tmp_path):

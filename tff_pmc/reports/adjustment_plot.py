@@ -57,7 +57,7 @@ def adjustment_plot(
     _curve(curve, run, tested, colors, reference)
     _lanes(lanes, tested, colors)
     lanes.set_xlim(0.5, last + 0.5)
-    lanes.xaxis.get_major_locator().set_params(integer=True)
+    lanes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     curve.set_title(title, fontsize=11, loc="left")
     handles, labels = curve.get_legend_handles_labels()
     figure.legend(
@@ -110,17 +110,11 @@ def _curve(
         color=[colors[name] for name in kept["ordering"]],
         zorder=3,
     )
-    # Neutral marks: a color means an ordering.
-    axes.scatter([], [], s=size, color="#777777", label="kept")
-    axes.scatter(
-        [],
-        [],
-        s=2.2 * size,
-        facecolors="none",
-        edgecolors="#777777",
-        linewidths=0.9,
-        label="tested and rejected",
-    )
+    # The marks have their ordering's color; the legend's stand for all of them.
+    axes.plot([], [], "o", color=_DARK, label="kept")
+    if len(rejected):
+        label = "tested and rejected"
+        axes.plot([], [], "o", color=_DARK, fillstyle="none", label=label)
     axes.set_ylabel("accuracy of all clients")
     axes.grid(alpha=0.25)
 
