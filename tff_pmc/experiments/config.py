@@ -63,6 +63,7 @@ DATA_OPTIONS: dict[str, dict[str, str]] = {
         "missing_images": "missing_images",
         "seed": "partition_seed",
     },
+    "drawn_faces": {"client_rule": "client_rule", "seed": "partition_seed"},
 }
 """For each data set, its loader's options and the settings that fill them."""
 

@@ -29,13 +29,23 @@ EXPERIMENTS: dict[str, RunConfig] = {
         "celeba",
         model="celeba_cnn",
         criteria=("DS", "CB", "IS"),
-        learning_rate=0.05,
+        learning_rate=0.1,
+        targets=(70, 80, 85),
+    ),
+    "drawn_faces": RunConfig(
+        "drawn_faces",
+        "drawn_faces",
+        model="celeba_cnn",
+        criteria=("DS", "CB", "IS"),
+        rounds=40,
+        learning_rate=0.1,
         targets=(70, 80, 85),
     ),
 }
 """The named experiments, with 10 % of the clients a round and E = 5. MNIST: 100
 clients, full batch, the authors' published rates (`docs/fidelity.md`). FEMNIST: as DA
-prints it. CelebA: full batch; its rate is printed nowhere, and this one is ours."""
+prints it. CelebA: full batch; its rate is printed nowhere, and this one is ours, the
+lowest of the published code's grid. Drawn faces: the same on a generated stand-in."""
 
 _BOTH = {
     "protocol": "reference_code",
@@ -45,14 +55,16 @@ _BOTH = {
     "cohort_rounding": "nearest",
     "reach": "above",
 }
+_FACES = {
+    **_BOTH,
+    "model": "celeba_reference_cnn",
+    "client_rule": "reference_code",
+}
 REFERENCE_CODE: dict[str, dict[str, Any]] = {
     "digits5k": _BOTH,
     "mnist": _BOTH,
-    "celeba": {
-        **_BOTH,
-        "model": "celeba_reference_cnn",
-        "client_rule": "reference_code",
-    },
+    "celeba": _FACES,
+    "drawn_faces": _FACES,
 }
 """What `--protocol=reference_code` changes, by data set: every difference between the
 papers and the authors' published code, each also a flag (`docs/fidelity.md`)."""
