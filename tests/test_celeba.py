@@ -192,7 +192,7 @@ def test_images_are_resized_whole_and_averaged(tmp_path):
     assert abs(found[..., 1] - 127.5).max() < 20  # Nearest would be 0 or 255.
     # What has no three channels becomes RGB.
     gray = celeba_images.to_pixels(Image.new("L", (30, 20), 77))
-    assert (gray == 77).all()
+    assert gray.shape == (64, 64, 3) and (gray == 77).all()
 
 
 def test_missing_images_are_counted_and_skipped(raw, caplog):
