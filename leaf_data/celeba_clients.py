@@ -82,7 +82,7 @@ def reference_code(photos: Mapping[str, Rows], seed: int = 0) -> Clients:
 
     The identities in ascending order are shuffled by Python's `random`, the first
     half is kept, and of it those with at least 10 photos; the first round(0.2 n)
-    photos are for testing (Python's round: 2.5 is 2). With CelebA's 10,177
+    photos are for testing. With CelebA's 10,177
     identities and seed 0: 4,168 clients, 77,098 training and 19,319 test photos.
 
     Args:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-from leaf_data import celeba, partition
+from leaf_data import celeba, celeba_clients, partition
 from leaf_data.celeba_files import ATTRIBUTES, DRAWN_PREFIX, IDENTITIES, IMAGES
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset, Origin
@@ -56,6 +56,7 @@ def load(
         DataError: no such rule or seed, or too few faces for it.
     """
     del data_dir
+    celeba_clients.check(client_rule)
     with tempfile.TemporaryDirectory() as folder:
         write(folder, num_identities, images_per_identity, seed)
         data = celeba.load(folder, client_rule=client_rule, seed=seed, cache_dir=folder)
@@ -92,7 +93,8 @@ def write(
     """
     _check("num_identities", num_identities, 2)
     _check("images_per_identity", images_per_identity, 1)
-    identities, attributes = [], []
+    identities: list[str] = []
+    attributes: list[str] = []
     try:
         os.makedirs(os.path.join(folder, IMAGES), exist_ok=True)
         for identity in range(1, num_identities + 1):
