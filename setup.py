@@ -22,6 +22,7 @@ INSTALL_REQUIRES = [
     "mlxtend",
     "numpy",
     "pandas",
+    "pillow>=9.1",
     "scipy",
     # TFF imports google.rpc, and that pkg_resources: gone from setuptools 81, and
     # from 80.9 on every import of it prints a warning.
