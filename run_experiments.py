@@ -22,7 +22,7 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 from absl import flags
 
 import leaf_data
-from tff_pmc.experiments import command_line, parsing
+from tff_pmc.experiments import command_line, named, parsing
 from tff_pmc.experiments import config as config_lib
 from tff_pmc.experiments.command_line import FLAGS, SEARCH, parse
 
@@ -41,7 +41,7 @@ def main(argv):
             raise config_lib.ConfigError(f"--data_dir={FLAGS.data_dir} is no folder")
         if rest:
             raise config_lib.ConfigError(f"unexpected argument: {rest[0]}")
-        if FLAGS.compare is not None or FLAGS.export is not None:
+        if any(FLAGS[name].value for name in ("compare", "export", "tables")):
             return side_by_side()
         table = read_table()
         configs = parse(tuple(table.values))
@@ -51,10 +51,13 @@ def main(argv):
 
 
 def side_by_side():
-    """Compares two folders, or exports one; no TensorFlow."""
+    """Compares two folders, or writes tables or an export of one; no TensorFlow."""
+    if (FLAGS.export or FLAGS.tables) and FLAGS.output_dir is None:
+        raise config_lib.ConfigError("--export and --tables need an --output_dir")
+    if FLAGS.tables is not None:
+        print(made_again())
+        return 0
     if FLAGS.export is not None:
-        if FLAGS.output_dir is None:
-            raise config_lib.ConfigError("--export needs an --output_dir")
         from tff_pmc.reports import reference_export
 
         reference_export.write(FLAGS.export, FLAGS.output_dir)
@@ -64,13 +67,35 @@ def side_by_side():
         raise config_lib.ConfigError("--compare names two folders, as A,B")
     from tff_pmc.reports import compare
 
-    above = FLAGS.reach == "above"
-    rows = compare.compare(*FLAGS.compare, strictly_above=above)
+    targets = named.experiment(FLAGS.experiment).targets
+    rows = compare.compare(*FLAGS.compare, targets, strictly_above=reaches_above())
     if FLAGS.output_dir is not None:
         os.makedirs(FLAGS.output_dir, exist_ok=True)
         rows.to_csv(os.path.join(FLAGS.output_dir, "comparison.csv"), index=False)
     print(compare.comparison_text(rows))
     return 0
+
+
+def reaches_above():
+    """Whether a target is reached above it alone, by the flags."""
+    protocol = "above" if FLAGS.protocol == "reference_code" else "at_least"
+    return (FLAGS.reach or protocol) == "above"
+
+
+def made_again():
+    """PMC's tables and figure of a folder of runs; returns them as text."""
+    from tff_pmc.reports import compare, pmc_figures, pmc_paper, pmc_tables
+
+    if FLAGS.experiment not in pmc_paper.PAPER:
+        raise config_lib.ConfigError(
+            f"--tables: --experiment must be one of {', '.join(pmc_paper.PAPER)}"
+        )
+    runs = compare.read_runs(FLAGS.tables)
+    os.makedirs(FLAGS.output_dir, exist_ok=True)
+    tables = pmc_tables.write(
+        runs, FLAGS.output_dir, FLAGS.experiment, strictly_above=reaches_above()
+    )
+    return f"{tables}\n\n{pmc_figures.write(runs, FLAGS.output_dir, FLAGS.experiment)}"
 
 
 def read_table():

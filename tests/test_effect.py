@@ -23,7 +23,8 @@ def run(label, per_round):
         }
     )
     correct = np.repeat(np.array(per_round)[:, None], 2, axis=1)
-    info = {"data": {"name": "toy", "clients": 2}, "settings": {"experiment": "toy"}}
+    data = {"name": "toy", "clients": 2, "origin": {"source": "made up"}}
+    info = {"data": data, "settings": {"experiment": "toy"}}
     return read.Run(label, info, pd.DataFrame(), weights, correct, EXAMPLES)
 
 
@@ -44,7 +45,7 @@ def test_differences_are_paired_by_seed():
     assert row["deviation"] == pytest.approx(math.sqrt(0.008 / 4))
     half = 2.776 * math.sqrt(0.002 / 5)
     assert row["interval"] == pytest.approx(half, rel=1e-3)
-    assert row["verdict"] == "above"
+    assert row["verdict"] == "more"
     # All pairs of .5 .6 .7 .8 .9: four at .1, three at .2, two at .3, one at .4.
     squares = 4 * 0.01 + 3 * 0.04 + 2 * 0.09 + 0.16
     assert row["noise_floor"] == pytest.approx(math.sqrt(squares / 10))
@@ -56,7 +57,10 @@ def test_a_target_never_reached_counts_as_one_round_after_the_last():
     rows = effect.effect_rows(five_seeds(), [70]).set_index("measure")
     row = rows.loc["rounds to 70 %"]
     assert row["mean"] == pytest.approx(-2 / 5)
-    assert row["verdict"] == "none"  # 2.776 * sqrt(.8 / 5) = 1.1.
+    # Under the first seed neither arrives: their difference is not known to be 0.
+    assert row["verdict"] == "undecided" and math.isnan(row["interval"])
+    accuracy = effect.effect_rows(five_seeds(), []).iloc[0]
+    assert accuracy["verdict"] == "more"
 
 
 def test_under_five_seeds_nothing_is_claimed(tmp_path):

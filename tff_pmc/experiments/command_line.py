@@ -126,6 +126,12 @@ flags.DEFINE_list(
     "comparison.csv, too.",
 )
 flags.DEFINE_string(
+    "tables",
+    None,
+    "A folder of runs, ours or as the authors' published code writes them, of which "
+    "the PMC tables and figure of --experiment are made again, into --output_dir.",
+)
+flags.DEFINE_string(
     "export",
     None,
     "A run's folder, recorded with --predictions, to be written into --output_dir in "
@@ -174,7 +180,7 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
     searching = experiment == SEARCH
     if searching:
         experiment = FLAGS.search_for
-        for name in ("priority", "adjustment", "learning_rate"):
+        for name in ("priority", "adjustment", "learning_rate", "judge_on"):
             if FLAGS[name].value:
                 raise config_lib.ConfigError(
                     f"--{name} does not go with --experiment={SEARCH}, which runs DS "
@@ -235,6 +241,16 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
         for policy in policies
         for order in orders
     ]
+    if FLAGS.seeds is not None and ("DS",) not in orders:
+        raise config_lib.ConfigError(
+            "--seeds holds every ordering against DS: name --priority=DS, too"
+        )
+    if config.model != "celeba_reference_cnn":
+        for name in ("dropout", "batch_norm"):
+            if FLAGS[name].value is not None:
+                raise config_lib.ConfigError(
+                    f"--{name} is of no use with {config.model}"
+                )
     return [  # Each is checked before the first one runs.
         start({**overrides, "priority": order, "adjustment": policy})
         for order, policy in dict.fromkeys(pairs)

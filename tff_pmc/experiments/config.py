@@ -276,8 +276,8 @@ class RunConfig:
             count = int(size)
         elif self.cohort_rounding == "up":
             count = math.ceil(share * num_clients)
-        else:  # Python's own rounding, which the published code uses.
-            count = max(round(share * num_clients), 1)
+        else:  # Of the product in floats, as the published code has it.
+            count = max(round(size * num_clients), 1)
         if count > num_clients:
             raise ConfigError(
                 f"--clients_per_round={count}, but {self.dataset} has {num_clients} "

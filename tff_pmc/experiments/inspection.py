@@ -39,6 +39,7 @@ def inspect(
     Returns:
         Text for the terminal.
     """
+    loop.check(config, data)
     data, _ = loop.judged(config, data)
     chosen = [
         loop.choose_cohort(config, data, round_num)
@@ -106,6 +107,12 @@ def _from_data(
     for k in chosen:
         part = data.train_examples.client(k)
         own = {name: column[k] for name, column in table.items()}
-        client = criteria_lib.LocalClient(part["x"], part["y"], None, None, own)
+        sharing = {
+            name: np.asarray(part[name], np.float32)
+            for name in criteria_lib.example_attributes(found)
+        }
+        client = criteria_lib.LocalClient(
+            part["x"], part["y"], None, None, own, sharing
+        )
         values.append([float(criterion.value(client)) for criterion in found])
     return np.array(values)

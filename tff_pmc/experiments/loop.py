@@ -12,7 +12,7 @@ import numpy as np
 from tqdm import tqdm
 
 import leaf_data
-from tff_pmc import criteria
+from tff_pmc import criteria, models
 from tff_pmc.clients import packing
 from tff_pmc.experiments import rows
 from tff_pmc.experiments.checkpoints import Checkpoints
@@ -67,10 +67,24 @@ def check(config: RunConfig, data: leaf_data.FederatedDataset) -> None:
     """Refuses settings that do not fit the data.
 
     Raises:
-        ConfigError: the cohort is larger than the federation, or no client has an
-            example to be tested or judged on.
+        ConfigError: the cohort is larger than the federation, a criterion needs
+            what the examples do not have, the model takes other images, or no client
+            has an example to be tested or judged on.
     """
     choose_cohort(config, data, 1)
+    for criterion in config.resolve_criteria():
+        for name in criterion.example_attributes:
+            if name not in data.train_examples.attributes:
+                raise ConfigError(
+                    f"--criteria: {criterion.code} needs to know of each example "
+                    f"whether it is {name}, which {data.name} does not say"
+                )
+    shape = models.ELEMENT_SHAPES[config.model]
+    if data.element_shape != shape:
+        raise ConfigError(
+            f"--model={config.model} takes images of {shape}, and those of {data.name} "
+            f"are {data.element_shape}"
+        )
     _, judged_on = judged(config, data)
     for what, examples in (("test", data.test_examples), ("validation", judged_on)):
         if not examples.num_examples:

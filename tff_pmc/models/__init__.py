@@ -23,9 +23,18 @@ MODELS = {
 }
 """The papers' models by name."""
 
+ELEMENT_SHAPES = {
+    "mnist_cnn": (28, 28),
+    "femnist_cnn": (28, 28),
+    "celeba_cnn": (64, 64, 3),
+    "celeba_reference_cnn": (64, 64, 3),
+}
+"""The images each takes, uint8."""
+
 __all__ = [
     "BATCH_NORMS",
     "CONV_ACTIVATIONS",
+    "ELEMENT_SHAPES",
     "INITIALIZERS",
     "MODELS",
     "celeba_cnn",

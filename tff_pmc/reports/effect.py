@@ -55,8 +55,9 @@ def effect_rows(
         mean (Student's t; empty below five seeds). `noise_floor` is the standard
         deviation of the difference between DS and DS of another seed. How unequal the
         weights are, and how far from those of DS, is the mean over the cohorts of the
-        runs of DS. `verdict` is `none`, `above` or `below` DS by the interval, and
-        `undecided` below five seeds. Eight orderings and several measures are many
+        runs of DS. `verdict` is `none`, `more` or `less` than DS by the interval (more
+        rounds are worse), and `undecided` below five seeds or where neither reached
+        the target under some seed. Eight orderings and several measures are many
         comparisons: one in twenty verdicts is chance.
 
     Raises:
@@ -64,6 +65,7 @@ def effect_rows(
     """
     labels = [run.label for run in next(iter(by_seed.values()))]
     values: dict[tuple[str, str], list[float]] = {}
+    never: dict[tuple[str, str], list[bool]] = {}
     for seed, runs in by_seed.items():
         if [run.label for run in runs] != labels or BASELINE not in labels:
             raise ValueError(
@@ -73,6 +75,12 @@ def effect_rows(
         for run in runs:
             for measure, value in _measures(run, targets).items():
                 values.setdefault((run.label, measure), []).append(value)
+                late = measure != "accuracy" and value > len(run.correct)
+                never.setdefault((run.label, measure), []).append(late)
+    censored = {
+        (label, measure): any(a and b for a, b in zip(late, never[BASELINE, measure]))
+        for (label, measure), late in never.items()
+    }
     weights = _weights(by_seed)
     rows: list[dict[str, Any]] = []
     for (label, measure), own in values.items():
@@ -84,7 +92,7 @@ def effect_rows(
             {
                 "ordering": label,
                 "measure": measure,
-                **_paired(np.subtract(own, base)),
+                **_paired(np.subtract(own, base), censored[label, measure]),
                 "noise_floor": float(np.std(floor)) if floor else math.nan,
                 **weights.get(label.split(" ")[0], {}),
             }
@@ -118,16 +126,16 @@ def _measures(run: Run, targets: Sequence[int]) -> dict[str, float]:
     }
 
 
-def _paired(differences: npt.NDArray[np.float64]) -> dict[str, Any]:
+def _paired(differences: npt.NDArray[np.float64], censored: bool) -> dict[str, Any]:
     count = len(differences)
     mean = float(differences.mean())
     deviation = float(differences.std(ddof=1)) if count > 1 else math.nan
-    if count < MIN_SEEDS:
+    if count < MIN_SEEDS or censored:
         interval, verdict = math.nan, "undecided"
     else:
         quantile = float(stats.t.ppf(0.975, count - 1))
         interval = quantile * deviation / math.sqrt(count)
-        verdict = "none" if abs(mean) <= interval else "above" if mean > 0 else "below"
+        verdict = "none" if abs(mean) <= interval else "more" if mean > 0 else "less"
     return {
         "seeds": count,
         "mean": mean,
@@ -158,7 +166,8 @@ def _page(rows: pd.DataFrame, run: Run, seeds: Sequence[int]) -> str:
     lines = [
         f"# Is there an effect? {settings['experiment']}",
         "",
-        f"{data['name']}, {data['clients']} clients, {len(run.correct)} rounds, the "
+        f"{data['name']} ({data['origin']['source']}), {data['clients']} clients, "
+        f"{len(run.correct)} rounds, the "
         f"seeds {', '.join(map(str, seeds))}. Each ordering minus {BASELINE} under the "
         "same seed: mean ± half the 95 % interval. The noise floor is the standard "
         f"deviation of {BASELINE} minus {BASELINE} under another seed.",
@@ -193,8 +202,12 @@ def _page(rows: pd.DataFrame, run: Run, seeds: Sequence[int]) -> str:
             )
     decided = rows[rows["verdict"] != "undecided"]
     found = int((decided["verdict"] != "none").sum())
-    lines += ["", f"{found} of {len(rows)} comparisons lie outside their interval; of "]
-    lines[-1] += f"{len(rows)}, about {len(rows) / 20:.1f} would by chance."
+    if len(decided):
+        lines += [
+            "",
+            f"{found} of {len(decided)} comparisons lie outside their interval; about "
+            f"{len(decided) / 20:.1f} would by chance. For rounds, less is better.",
+        ]
     if len(seeds) < MIN_SEEDS:
         lines += ["", f"Under {MIN_SEEDS} seeds nothing is claimed."]
     return "\n".join(lines) + "\n"

@@ -86,10 +86,12 @@ class PaperResults:
         labels = [run.label for run in rows]
         missing = [name for name in self.labels if name not in labels]
         others = [run.label for run in runs.values() if run.label not in labels]
+        data = rows[0].info["data"]
+        source = data.get("origin", {}).get("source", "")
         notes = [
-            f"Runs: {rows[0].info['data']['name']}, {len(rows[0].examples)} clients, "
-            f"{len(rows[0].correct)} rounds; one run a row, so without the spread "
-            "over seeds."
+            f"Runs: {data['name']}{f' ({source})' if source else ''}, "
+            f"{len(rows[0].examples)} clients, {len(rows[0].correct)} rounds; one run "
+            "a row, so without the spread over seeds."
         ]
         if missing:
             notes.append(f"No run, so no row: {'; '.join(missing)}.")

@@ -53,9 +53,18 @@ def read_run(path: str) -> Run:
             info = json.load(file)
         except json.JSONDecodeError as error:
             raise ValueError(f"{name} is not JSON: {error}") from error
+    try:
+        return _from_files(path, info)
+    except (KeyError, IndexError) as error:
+        raise ValueError(f"{path}: a record lacks {error}") from error
+
+
+def _from_files(path: str, info: dict[str, Any]) -> Run:
     clients = _read_csv(path, "clients.csv")
     # A round's rows follow each other in the federation's order of clients.
     per_round = int((clients["round"] == clients["round"].iloc[0]).sum())
+    if len(clients) % per_round:
+        raise ValueError(f"{path}: clients.csv ends within a round")
     shape = (-1, per_round)
     label = ",".join(info["settings"]["priority"])
     adjustment = info["settings"].get("adjustment", "fixed")
