@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import numpy as np
+import tensorflow as tf
 import tensorflow_federated as tff
-
-_STATE_TYPE = tff.to_type(
-    collections.OrderedDict(
-        seed=tff.TensorType(np.int32), round=tff.TensorType(np.int32)
-    )
-)
 
 
 def build_client_work(
-    weights_type: tff.Type,
+    received_type: tff.Type,
     data_type: tff.Type,
-    train_shard: Callable[[Any, Any, Any], tuple[Any, Any]],
+    train_shard: Callable[[Any, Any, Any], tuple[Any, ...]],
     *,
     seed: int,
+    memory: Optional[Any] = None,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work around a function that trains one placement.
 
-    With `W` the type of the model's weights and `W*B` a tuple of B of them, the
-    `next` of the result has the type
+    With `R` what clients receive, which is the type `W` of the model's weights or
+    holds it, and `W*B` a tuple of B of them, the `next` of the result has the type
 
-        (<state=<seed=int32,round=int32>@SERVER, W@CLIENTS, data_type@CLIENTS>
+        (<state=<seed=int32,round=int32>@SERVER, R@CLIENTS, data_type@CLIENTS>
          -> <state@SERVER,
              result=<update=W*B, update_weight=<criteria=float32[m],
                      monomials=float32[B]>>@CLIENTS,
@@ -37,40 +33,73 @@ def build_client_work(
     The state is the seed of the batches and the number of rounds done.
 
     Args:
-        weights_type: the type of the model's `ModelWeights`.
+        received_type: R.
         data_type: the sequence at each placement.
-        train_shard: `(state, received weights, sequence) -> (ClientResult,
-            measurements)` in TensorFlow; the measurements are summed.
+        train_shard: `(state, received, sequence) -> (ClientResult, measurements)` in
+            TensorFlow; the measurements are summed.
         seed: the initial seed.
+        memory: for simulation: what A clients would remember from round to round, if
+            TFF's clients were not stateless: arrays `[A, ...]`, a row a client. The
+            state then has them as `memory`, and `train_shard` gives a third result,
+            `<rows=like memory, present=float32[A]>`: the rows, zeros elsewhere, of
+            the clients that are `present` in the shard.
     """
+    state = collections.OrderedDict(seed=np.int32(seed), round=np.int32(0))
+    if memory is not None:
+        state["memory"] = memory
+    state_type = tff.types.tensorflow_to_type(
+        tf.nest.map_structure(lambda a: tf.TensorSpec(a.shape, a.dtype), state)
+    )
 
-    @tff.tensorflow.computation(_STATE_TYPE, weights_type, data_type)
+    @tff.tensorflow.computation
+    def first_state():
+        return tf.nest.map_structure(tf.constant, state)
+
+    @tff.tensorflow.computation(state_type, received_type, data_type)
     def work(state, received, shard):
         return train_shard(state, received, shard)
 
-    @tff.tensorflow.computation(_STATE_TYPE)
+    @tff.tensorflow.computation(state_type)
     def advance(state):
-        return collections.OrderedDict(seed=state["seed"], round=state["round"] + 1)
+        return collections.OrderedDict(state, round=state["round"] + 1)
 
     @tff.federated_computation
     def initialize():
-        return tff.federated_value(
-            collections.OrderedDict(seed=seed, round=0), tff.SERVER
-        )
+        return tff.federated_eval(first_state, tff.SERVER)
 
     @tff.federated_computation(
-        tff.FederatedType(_STATE_TYPE, tff.SERVER),
-        tff.FederatedType(weights_type, tff.CLIENTS),
+        tff.FederatedType(state_type, tff.SERVER),
+        tff.FederatedType(received_type, tff.CLIENTS),
         tff.FederatedType(data_type, tff.CLIENTS),
     )
     def next_fn(state, received, shards):
-        results, measured = tff.federated_map(
+        outputs = tff.federated_map(
             work, (tff.federated_broadcast(state), received, shards)
         )
         # Under `train`, as TFF's own algorithms have it and its programs expect.
-        measurements = collections.OrderedDict(train=tff.federated_sum(measured))
+        measurements = collections.OrderedDict(train=tff.federated_sum(outputs[1]))
+        if memory is not None:
+            recalled = _build_recall(state_type, work.type_signature.result[2])
+            state = tff.federated_map(recalled, (state, tff.federated_sum(outputs[2])))
         return tff.templates.MeasuredProcessOutput(
-            tff.federated_map(advance, state), results, tff.federated_zip(measurements)
+            tff.federated_map(advance, state),
+            outputs[0],
+            tff.federated_zip(measurements),
         )
 
     return tff.learning.templates.ClientWorkProcess(initialize, next_fn)
+
+
+def _build_recall(state_type: tff.Type, found_type: tff.Type) -> tff.Computation:
+    @tff.tensorflow.computation(state_type, found_type)
+    def recall(state, found):
+        present = found["present"] > 0
+
+        def choose(new, old):
+            of_row = tf.reshape(present, [-1] + [1] * (len(new.shape) - 1))
+            return tf.where(of_row, new, old)
+
+        rows = tf.nest.map_structure(choose, found["rows"], state["memory"])
+        return collections.OrderedDict(state, memory=rows)
+
+    return recall

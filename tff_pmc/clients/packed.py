@@ -7,15 +7,18 @@ not grow with the cohort and only sums leave the shard.
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Sequence
 from typing import Any, Callable
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import models
 from tff_pmc.clients import contribution
 from tff_pmc.clients.client_work import build_client_work
+from tff_pmc.clients.own_models import OwnModels
 from tff_pmc.clients.packing import element_spec
 from tff_pmc.criteria import LocalClient, example_attributes
 
@@ -30,6 +33,7 @@ def train_locally(
     local_epochs: int,
     batch_size: int,
     seed: tf.Tensor,
+    class_weights: tf.Tensor | None = None,
 ) -> tuple[tff.learning.models.ModelWeights, tf.Tensor]:
     """Trains on one client's examples (PMC's client update).
 
@@ -48,6 +52,9 @@ def train_locally(
         local_epochs: passes over the examples, E.
         batch_size: B; 0 is one batch of all examples.
         seed: int32 [2], of this client's batches, and of its dropout, in this round.
+        class_weights: float32 [classes], what an example's loss is multiplied by
+            before the mean over the batch, as Keras's `class_weight`; None for 1. It
+            needs a model with `example_losses`.
 
     Returns:
         The trained weights, and the sum of the examples' losses over the last
@@ -59,6 +66,7 @@ def train_locally(
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), weights)
     state = optimizer.initialize(specs)
     forward, fold_in = _forward_of(model), tf.random.experimental.stateless_fold_in
+    loss_of = _loss_of(model, class_weights)
     size = tf.shape(y)[0]
     step = tf.maximum(size, 1) if batch_size == 0 else tf.constant(batch_size)
     loss_sum = tf.constant(0.0)
@@ -80,7 +88,7 @@ def train_locally(
                 output, non_trainable = forward(
                     weights, non_trainable, batch_x, fold_in(epoch_seed, start)
                 )
-                loss = model.loss(output, batch_y)
+                loss = loss_of(output, batch_y)
             gradients = tape.gradient(loss, weights)
             state, weights = optimizer.next(state, weights, gradients)
             loss_sum += loss * tf.cast(tf.shape(batch_y)[0], tf.float32)
@@ -98,6 +106,17 @@ def _forward_of(model: tff.learning.models.FunctionalModel) -> Callable[..., Any
     )
 
 
+def _loss_of(
+    model: tff.learning.models.FunctionalModel, class_weights: tf.Tensor | None
+) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """The mean loss of a batch."""
+    if class_weights is None:
+        return model.loss
+    return lambda output, y: tf.reduce_mean(
+        model.example_losses(output, y) * tf.gather(class_weights, y)
+    )
+
+
 def build_packed_client_work(
     model: tff.learning.models.FunctionalModel,
     rule: contribution.Rule,
@@ -109,12 +128,15 @@ def build_packed_client_work(
     client_attributes: Sequence[str] = (),
     report_num_clients: int | None = None,
     only_counts: bool = False,
+    num_weighted_classes: int = 0,
+    keep_own_model: Sequence[int] = (),
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work for shards of packed clients.
 
     Its type is that of `build_client_work`, with the data
 
-        {<x=..., y=..., client=int32, attributes=<name=float32, ...>>*}@CLIENTS
+        {<x=..., y=..., client=int32, attributes=<name=float32, ...>,
+          example_attributes=<name=float32[n], ...>>*}@CLIENTS
 
     Args:
         model: the model; its `input_spec` types the packed element.
@@ -130,6 +152,10 @@ def build_packed_client_work(
             client left out: they show the server what it must not see in a
             deployment.
         only_counts: see `contribution.shard_output`.
+        num_weighted_classes: above 0, clients receive not the weights W but
+            `<weights=W, class_weights=float32[classes]>`; see `train_locally`.
+        keep_own_model: for simulation: numbers of clients that do not start from the
+            weights received, but from those they had themselves; see `own_models`.
 
     Returns:
         A `tff.learning.templates.ClientWorkProcess`.
@@ -138,25 +164,37 @@ def build_packed_client_work(
         model.input_spec, client_attributes, example_attributes(rule.criteria)
     )
     num_criteria = rule.basis.num_criteria
+    received_type = models.weights_type(model)
+    if num_weighted_classes:
+        received_type = weighted_type(received_type, num_weighted_classes)
+    own = OwnModels.of(keep_own_model)
 
     @tf.function
     def train_shard(state, received, shard):
+        class_weights = None
+        if num_weighted_classes:
+            received, class_weights = received["weights"], received["class_weights"]
+        kept = state.get("memory", ())
+        memory = own.nothing(kept)
         sums = contribution.no_clients(rule.basis, received)
         by_client = tf.zeros([report_num_clients or 0, num_criteria + 1])
         round_seed = tf.stack([state["seed"], state["round"]])
         fold_in = tf.random.experimental.stateless_fold_in
         for element in iter(shard):
             x, y = element["x"], element["y"]
+            start = own.start(kept, element["client"], received)
             trained, loss = train_locally(
                 model,
                 optimizer,
-                received,
+                start,
                 x,
                 y,
                 local_epochs=local_epochs,
                 batch_size=batch_size,
                 seed=fold_in(round_seed, element["client"]),
+                class_weights=class_weights,
             )
+            memory = own.remember(memory, element["client"], trained)
             part = contribution.measure(
                 rule,
                 LocalClient(
@@ -182,11 +220,23 @@ def build_packed_client_work(
         if report_num_clients is not None:
             measured["criteria_by_client"] = by_client[:, :-1]
             measured["excluded_by_client"] = by_client[:, -1]
-        return result, measured
+        return (result, measured, memory) if own.clients else (result, measured)
 
+    first = tff.learning.models.ModelWeights(*model.initial_weights)
     return build_client_work(
-        models.weights_type(model),
+        received_type,
         tff.SequenceType(tff.types.tensorflow_to_type(spec)),
         train_shard,
         seed=seed,
+        memory=own.initial(first) if own.clients else None,
+    )
+
+
+def weighted_type(weights_type: tff.Type, num_classes: int) -> tff.Type:
+    """What clients receive when their loss is weighted by class."""
+    return tff.to_type(
+        collections.OrderedDict(
+            weights=weights_type,
+            class_weights=tff.TensorType(np.float32, [num_classes]),
+        )
     )

@@ -41,16 +41,23 @@ def classifier(
         predict_on_batch: `((trainable, non_trainable), x, training) -> scores`.
         element_shape: of one image, uint8.
         non_trainable: the initial non-trainable weights.
+
+    Returns:
+        The model, with `example_losses(scores, y) -> float32[n]`, of which its loss
+        is the mean, for training weighted by class.
     """
+
+    def example_losses(output, label):
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(label, output)
 
     @tf.function
     def loss(output, label, sample_weight=None):
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(label, output)
+        losses = example_losses(output, label)
         if sample_weight is not None:
             return tf.reduce_sum(losses * sample_weight) / tf.reduce_sum(sample_weight)
         return tf.reduce_mean(losses)
 
-    return tff.learning.models.FunctionalModel(
+    model = tff.learning.models.FunctionalModel(
         initial_weights=(tuple(weights), tuple(non_trainable)),
         predict_on_batch_fn=predict_on_batch,
         loss_fn=loss,
@@ -59,6 +66,8 @@ def classifier(
             tf.TensorSpec([None], tf.int32),
         ),
     )
+    model.example_losses = example_losses
+    return model
 
 
 def conv(x, kernel, bias):

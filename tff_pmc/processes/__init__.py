@@ -1,5 +1,6 @@
 """TFF processes composed from criteria, scores, client work and aggregation."""
 
+from tff_pmc.processes.adafed import build_adafed
 from tff_pmc.processes.evaluation import (
     build_federated_evaluation,
     build_federated_prediction,
@@ -18,14 +19,17 @@ from tff_pmc.processes.prioritized_fed_avg import (
     build_prioritized_fed_avg,
     with_score,
 )
+from tff_pmc.processes.server_set import build_server_judge
 
 __all__ = [
     "OnlineAdjustedFedAvg",
+    "build_adafed",
     "build_federated_evaluation",
     "build_federated_prediction",
     "build_online_adjusted_fed_avg",
     "build_online_adjusted_iterative_process",
     "build_prioritized_fed_avg",
+    "build_server_judge",
     "evaluation_shards",
     "pair_shards",
     "prediction_shards",

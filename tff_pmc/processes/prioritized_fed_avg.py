@@ -21,7 +21,7 @@ from tff_pmc.aggregation import GaussianSums, build_basis_aggregation
 from tff_pmc.aggregation.basis_sums import SumFactory
 from tff_pmc.processes import options
 from tff_pmc.processes.finalizer import build_finalizer
-from tff_pmc.processes.training import ModelFn, build_training
+from tff_pmc.processes.training import ModelFn, Training, build_training
 from tff_pmc.scores import Basis, PolynomialScore
 
 
@@ -157,10 +157,25 @@ def build_prioritized_fed_avg(
         privacy=privacy,
         report_num_clients=report_num_clients,
     )
-    weights_type = training.weights_type
+    return compose(training, score)
+
+
+def compose(
+    training: Training,
+    score: PolynomialScore,
+    distributor: Optional[tff.learning.templates.DistributionProcess] = None,
+) -> tff.learning.templates.LearningProcess:
+    """The learning process of these parts, with one score in force.
+
+    Args:
+        training: clients, criteria and the rule of the sums.
+        score: which the training's basis covers.
+        distributor: sends what the clients receive; by default the model.
+    """
+    weights_type, basis = training.weights_type, training.rule.basis
     return tff.learning.templates.compose_learning_process(
         training.initial_weights,
-        tff.learning.templates.build_broadcast_process(weights_type),
+        distributor or tff.learning.templates.build_broadcast_process(weights_type),
         training.client_work,
         build_basis_aggregation(weights_type, basis, score, **training.sums_options),
         build_finalizer(training.server_optimizer, weights_type),

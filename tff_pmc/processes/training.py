@@ -68,11 +68,14 @@ def build_training(
     scalar_sum_factory: Optional[SumFactory] = None,
     privacy: Optional[GaussianSums] = None,
     report_num_clients: Optional[int] = None,
+    num_weighted_classes: int = 0,
+    keep_own_model: Sequence[int] = (),
 ) -> Training:
     """Checks the options and builds the parts.
 
     Args and errors are those of `build_prioritized_fed_avg`, with the criteria
-    resolved and the basis known.
+    resolved and the basis known; the last two are those of
+    `build_packed_client_work`.
     """
     if basis.num_criteria != len(criteria):
         raise ValueError(
@@ -119,6 +122,8 @@ def build_training(
             client_attributes=client_attributes,
             report_num_clients=report_num_clients,
             only_counts=only_counts,
+            num_weighted_classes=num_weighted_classes,
+            keep_own_model=keep_own_model,
         )
     else:
         client_work = build_dataset_client_work(
