@@ -43,7 +43,7 @@ import leaf_data
 from tff_pmc import criteria, processes, scores
 from tff_pmc.aggregation import combine
 from tff_pmc.clients import contribution, packing
-from tff_pmc.experiments import named, training
+from tff_pmc.experiments import builders, named
 from tff_pmc.reports import reference_code
 from tff_pmc.runtime import Runtime
 
@@ -99,7 +99,7 @@ class Reference:
         self._make_model = parts["Model"].Model
         self._name, self._config = name, config
         self._model = self._mended_model()
-        ours = training.build_model(config).initial_weights[0]
+        ours = builders.build_model(config).initial_weights[0]
         for variable, value in zip(averaged(self._model), ours):
             variable.assign(value)
         self._initial = self._model.get_weights()
@@ -252,7 +252,7 @@ class Ours:
 
     def __init__(self, config, examples):
         self._basis = scores.Basis.all_subsets(len(config.criteria))
-        self._process = training.build_process(
+        self._process = builders.build_process(
             config, examples.num_clients, self._basis
         )
         self._initial = self._process.initialize()

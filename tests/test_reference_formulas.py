@@ -8,7 +8,7 @@ import pytest
 import leaf_data
 from tff_pmc import processes, scores
 from tff_pmc.clients import packing
-from tff_pmc.experiments import named, training
+from tff_pmc.experiments import builders, named
 from tff_pmc.reports import reference_code
 
 RATE, EPOCHS = 0.5, 3
@@ -128,7 +128,7 @@ def test_all_nine_rows_are_the_published_codes(
     )
     codes = CRITERIA[experiment]
     basis = scores.Basis.all_subsets(3)
-    process = training.build_process(config, federation.num_clients, basis)
+    process = builders.build_process(config, federation.num_clients, basis)
     initial = [np.asarray(w) for w in two_layers.initial_weights[0]]
     c, trained = expected(federation, initial, criteria_of)
     shards = packing.pack(

@@ -201,6 +201,25 @@ register(
 )
 
 
+
+
+def _needs_the_server(client: LocalClient) -> Any:
+    raise ValueError(
+        "ACC needs the server's examples: use server_criteria.server_accuracy(...)"
+    )
+
+
+register(
+    Criterion(
+        "ACC",
+        "accuracy on the server's examples",
+        "AdaFed section 3.1; Dual",
+        _needs_the_server,
+        needs_model=True,
+    )
+)
+
+
 def example_attributes(criteria: Sequence[Criterion]) -> tuple[str, ...]:
     """The attributes of examples that any of the criteria needs, sorted."""
     return tuple(sorted({name for c in criteria for name in c.example_attributes}))

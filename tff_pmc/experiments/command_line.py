@@ -6,13 +6,14 @@ Imports no TensorFlow, so that a wrong flag is named at once.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from absl import flags
 
 from tff_pmc import search
 from tff_pmc.experiments import config as config_lib
-from tff_pmc.experiments import named, parsing
+from tff_pmc.experiments import named, parsing, systems
 
 FLAGS = flags.FLAGS
 SEARCH = "lr_search"
@@ -40,6 +41,12 @@ flags.DEFINE_multi_string(
     "criterion alone and every ordering. May be repeated: each is one run. DS is "
     "federated averaging.",
 )
+flags.DEFINE_list(
+    "systems",
+    None,
+    "Of an experiment that compares systems (adafed_*, dual_criterion*): those to run, "
+    "as fedavg,adafed; by default all.",
+)
 flags.DEFINE_string("criteria", None, "The criteria the clients measure, as DS,LD,MD.")
 _CHOICES = {
     "protocol": "Start from the papers' settings, or from those of the authors' "
@@ -57,10 +64,28 @@ _CHOICES = {
     "celeba_source": "CelebA's own files, LEAF's JSON, or TFF's celeba.sqlite.",
     "client_rule": "Which of CelebA's identities are clients.",
     "missing_images": "CelebA's images that are not there: skip or refuse.",
+    "client_optimizer": "The clients' optimizer, which begins anew in every round.",
+    "server_set": "What AdaFed's server measures models on: the images that accuracy "
+    "is reported on (the paper), or others.",
+    "personalized_form": "Dual's personalized baseline by its formula, or its text.",
 }
 for _name, _help in _CHOICES.items():
     flags.DEFINE_enum(_name, None, list(config_lib.CHOICES[_name]), _help)
-flags.DEFINE_float("dropout", None, "celeba_reference_cnn's.")
+flags.DEFINE_float("dropout", None, "celeba_reference_cnn's and keras_mnist_cnn's.")
+flags.DEFINE_float("accuracy_power", None, "AdaFed: to which ACC is raised.")
+flags.DEFINE_float("alpha", None, "Dual's personalized baseline: part of the new model.")
+flags.DEFINE_float("beta", None, "Dual's momentum baseline: the momentum.")
+flags.DEFINE_float("eta", None, "Dual's momentum baseline: the server's rate.")
+flags.DEFINE_float("epsilon", None, "Dual's Laplace noise has the scale 1/epsilon.")
+flags.DEFINE_integer("quantization_levels", None, "Dual's quantized baseline: Q.")
+flags.DEFINE_integer(
+    "num_clients", None, "Clients of adafed_1 (6 or 8) and dual_criterion (3 or 4)."
+)
+flags.DEFINE_integer("num_adversaries", None, "Clients of adafed_3 that are.")
+flags.DEFINE_integer("images_per_client", None, "Training images of adafed_3.")
+flags.DEFINE_float(
+    "image_fraction", None, "Of CIFAR-10's images, by class, for quick trials."
+)
 flags.DEFINE_multi_enum(
     "adjustment",
     None,
@@ -191,6 +216,8 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
         *("learning_rate", "server_learning_rate", "num_shards"),
         *("normalization", "clip_norm", "validation_fraction", "predictions"),
         *("sample_fraction", "min_samples", "dropout", *_CHOICES),
+        *("accuracy_power", "alpha", "beta", "eta", "epsilon", "quantization_levels"),
+        *("num_clients", "num_adversaries", "images_per_client", "image_fraction"),
     )
     overrides = {name: FLAGS[name].value for name in names}
     _check_flags_of_data(named.experiment(experiment).dataset)
@@ -225,6 +252,10 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
             start({**overrides, "learning_rate": rate})
             for rate in parsing.parse_rates(FLAGS.learning_rates)
         ]
+    if experiment in systems.SYSTEMS:
+        return _systems(experiment, start, overrides)
+    if FLAGS.systems is not None:
+        raise config_lib.ConfigError(f"--systems is of no use with {experiment}")
     config = start(overrides)
     policies = FLAGS.adjustment or [config.adjustment]
     adjusted = any(policy != "fixed" for policy in policies)
@@ -245,16 +276,46 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
         raise config_lib.ConfigError(
             "--seeds holds every ordering against DS: name --priority=DS, too"
         )
-    if config.model != "celeba_reference_cnn":
-        for name in ("dropout", "batch_norm"):
-            if FLAGS[name].value is not None:
-                raise config_lib.ConfigError(
-                    f"--{name} is of no use with {config.model}"
-                )
+    _check_flags_of_model(config.model)
     return [  # Each is checked before the first one runs.
         start({**overrides, "priority": order, "adjustment": policy})
         for order, policy in dict.fromkeys(pairs)
     ]
+
+
+def _systems(
+    experiment: str,
+    start: Callable[[dict[str, Any]], config_lib.RunConfig],
+    overrides: dict[str, Any],
+) -> list[config_lib.RunConfig]:
+    """The runs of an experiment that compares systems."""
+    for name in ("priority", "adjustment", "seeds", "inspect", "criteria"):
+        if FLAGS[name].value:
+            raise config_lib.ConfigError(
+                f"--{name} does not go with {experiment}, which compares systems: "
+                "see --systems"
+            )
+    given = {key: value for key, value in overrides.items() if value is not None}
+    wanted = given.get("num_clients")
+    found = [
+        start({**row, **given})
+        for row in systems.rows_of(experiment, FLAGS.systems)
+        if wanted is None or row.get("num_clients", wanted) == wanted
+    ]
+    if not found:
+        raise config_lib.ConfigError(
+            f"--num_clients={wanted}: {experiment} has no run of so many"
+        )
+    _check_flags_of_model(found[0].model)
+    return found
+
+
+def _check_flags_of_model(model: str) -> None:
+    """Refuses flags of another model."""
+    takes = {"dropout": config_lib.DROPOUT_MODELS, "batch_norm": "celeba_reference_cnn"}
+    for name, models in takes.items():
+        if FLAGS[name].value is not None and model not in models:
+            raise config_lib.ConfigError(f"--{name} is of no use with {model}")
 
 
 def _check_flags_of_data(dataset: str) -> None:

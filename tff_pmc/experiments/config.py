@@ -5,13 +5,21 @@ from __future__ import annotations
 import dataclasses
 import fractions
 import math
+import re
 from typing import Any
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import models, scores, search
 
-JUDGES = ("test", "local_validation")
-"""On which of the clients' examples candidates are judged."""
+JUDGES = ("test", "local_validation", "server")
+"""On what candidates are judged: examples of the clients, or the server's own."""
+
+AGGREGATORS = (
+    "criteria",
+    *("simple_average", "weighted_mean", "median", "momentum"),
+    *("personalized", "laplace", "quantized"),
+)
+"""Sums weighted by criteria, or one of Dual's baselines."""
 
 SEEDS = ("partition_seed", "model_seed", "cohort_seed", "batch_seed")
 """The seeds of a run."""
@@ -31,6 +39,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "client_rule": ("paper", "reference_code"),
     "missing_images": ("skip", "refuse"),
     "protocol": ("paper", "reference_code"),
+    "aggregator": AGGREGATORS,
+    "score": ("prioritized", "dual"),
+    "client_optimizer": ("sgd", "adam"),
+    "personalized_form": ("formula", "text"),
+    "server_set": ("reported", "apart"),
 }
 """The settings that are one word of a few."""
 
@@ -64,11 +77,30 @@ DATA_OPTIONS: dict[str, dict[str, str]] = {
         "seed": "partition_seed",
     },
     "drawn_faces": {"client_rule": "client_rule", "seed": "partition_seed"},
+    "mnist_adafed": {
+        "simulation": "simulation",
+        "num_clients": "num_clients",
+        "mislabeled_fraction": "mislabeled_fraction",
+        "num_adversaries": "num_adversaries",
+        "images_per_client": "images_per_client",
+        "server_set": "server_set",
+        "seed": "partition_seed",
+    },
+    "cifar10": {
+        "num_clients": "num_clients",
+        "image_fraction": "image_fraction",
+        "seed": "partition_seed",
+    },
+    "obstacles": {"seed": "partition_seed"},
+    "drawn_obstacles": {"seed": "partition_seed"},
 }
 """For each data set, its loader's options and the settings that fill them."""
 
 
-CACHED = ("femnist", "celeba")
+DROPOUT_MODELS = ("celeba_reference_cnn", "keras_mnist_cnn")
+"""The models that drop units."""
+
+CACHED = ("femnist", "celeba", "cifar10")
 """The data sets that are converted once, into a cache."""
 
 
@@ -84,17 +116,18 @@ class RunConfig:
         priority: the ordering, codes of criteria, most important first.
         criteria: the criteria measured, in the order of the columns.
         rounds: number of rounds.
-        clients_per_round: cohort size; below 1, the fraction of the clients.
+        clients_per_round: cohort size; below 1, the fraction of the clients; 0 is all.
         cohort_rounding: of that fraction: `up` (DA: 0.2 x 371 = 75), or to the
             `nearest` number, as the published code has it.
         local_epochs: E.
         batch_size: B; 0 is full batch.
-        learning_rate: of the clients' SGD.
+        learning_rate: of the clients' optimizer.
+        client_optimizer: `sgd` or `adam`, whose state begins anew in every round.
         server_learning_rate: PMC eq. 2; 1 takes the weighted mean as it is.
         conv_activation: `relu` or `none`; see `models.mnist_cnn`.
         initializer: of the kernels; see `models.mnist_cnn`.
         batch_norm: of `celeba_reference_cnn`; see there.
-        dropout: of `celeba_reference_cnn`.
+        dropout: of the models in `DROPOUT_MODELS`.
         model_divergence: what MD is: of the `whole` model (the papers), or the mean
             over the layers' kernels, `by_layer` (the published code).
         partition_seed: of the partition of the data into clients.
@@ -111,8 +144,8 @@ class RunConfig:
             Algorithm 1) or `best_of_all`; see `search.POLICIES`. An ordering of one
             criterion leaves nothing to adjust.
         judge_on: what candidates are judged on: every client's `test` set (the
-            paper's), or a `local_validation` part of its training examples, which it
-            then does not train on.
+            paper's), a `local_validation` part of its training examples, which it
+            then does not train on, or the `server`'s own examples.
         validation_fraction: that part.
         predictions: record each test example's predicted label in every round.
         femnist_source: `leaf` or `tff`; see `leaf_data.femnist`.
@@ -127,6 +160,30 @@ class RunConfig:
         targets: target accuracies of the tables, percent.
         num_shards: placements the cohort is packed into; changes results only
             in the order of float32 sums.
+        score: `prioritized`, or Dual's, `dual`.
+        lambda_steps: how many lambdas the search of `dual` tries, from 0 to 1.
+        dual_lambda: the one in force; of a run's record, not its settings.
+        system: what the run is called where an experiment compares systems; see
+            `systems`.
+        aggregator: `criteria`, or a name in `aggregation.baselines.BASELINES`.
+        adapt_loss: AdaFed's class weights, sent with the model.
+        accuracy_power: of the criterion ACC; see `server_criteria.server_accuracy`.
+        keep_own_model: clients whose attribute `adversary` is 1 ignore the server's
+            model and go on with their own.
+        alpha: of the aggregator `personalized`.
+        personalized_form: see `baselines.personalized`.
+        beta: of `momentum`.
+        eta: of `momentum`.
+        epsilon: of `laplace`.
+        quantization_levels: of `quantized`.
+        num_clients: of `mnist_adafed` and `cifar10`; 0 is the data set's own.
+        simulation: of `mnist_adafed`, AdaFed's simulation 1, 2 or 3.
+        mislabeled_fraction: of its adversaries' labels.
+        num_adversaries: how many of its clients are.
+        images_per_client: of its simulation 3.
+        server_set: what its server measures models on: the `reported` images (the
+            paper), or images kept `apart` from these.
+        image_fraction: of `cifar10`, for quick trials.
     """
 
     experiment: str
@@ -169,6 +226,28 @@ class RunConfig:
     reach: str = "at_least"
     targets: tuple[int, ...] = (70, 80, 90, 95)
     num_shards: int = 2
+    score: str = "prioritized"
+    lambda_steps: int = 11
+    dual_lambda: float = 0.0
+    system: str = ""
+    aggregator: str = "criteria"
+    client_optimizer: str = "sgd"
+    adapt_loss: bool = False
+    accuracy_power: float = 1.0
+    keep_own_model: bool = False
+    alpha: float = 0.5
+    personalized_form: str = "formula"
+    beta: float = 0.9
+    eta: float = 1.0
+    epsilon: float = 1.0
+    quantization_levels: int = 256
+    num_clients: int = 0
+    simulation: str = "1"
+    mislabeled_fraction: float = 0.0
+    num_adversaries: int = 2
+    images_per_client: int = 7500
+    server_set: str = "reported"
+    image_fraction: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("rounds", "local_epochs", "num_shards"):
@@ -180,6 +259,11 @@ class RunConfig:
         for name in ("learning_rate", "server_learning_rate"):
             value = getattr(self, name)
             _require(name, math.isfinite(value) and value > 0, "above 0", self)
+        for name in ("accuracy_power", "eta", "epsilon"):
+            value = getattr(self, name)
+            _require(name, math.isfinite(value) and value > 0, "above 0", self)
+        _require("alpha", 0 < self.alpha <= 1, "above 0, at most 1", self)
+        _require("beta", 0 <= self.beta < 1, "at least 0, below 1", self)
         for name in SEEDS:
             _require(name, 0 <= getattr(self, name) < 2**31, "in [0, 2^31)", self)
         fraction = self.validation_fraction
@@ -188,11 +272,11 @@ class RunConfig:
         fraction = self.sample_fraction
         _require("sample_fraction", 0 < fraction <= 1, "above 0, at most 1", self)
         size = self.clients_per_round
-        whole_or_fraction = 0 < size < 1 or (1 <= size < math.inf and size % 1 == 0)
+        whole_or_fraction = 0 <= size < 1 or (1 <= size < math.inf and size % 1 == 0)
         _require(
             "clients_per_round",
             whole_or_fraction,
-            "a number of clients, or a fraction between 0 and 1",
+            "a number of clients, a fraction between 0 and 1, or 0 for all",
             self,
         )
         if self.normalization == "range" and not self.criteria_ranges:
@@ -245,15 +329,56 @@ class RunConfig:
 
     @property
     def label(self) -> str:
-        """What tables call this run: `LD,DS,MD`, or `LD,DS,MD (backtracking)`."""
+        """What tables call this run: `LD,DS,MD`, or `LD,DS,MD (backtracking)`.
+
+        Where systems are compared, the system and what its data differs in.
+        """
+        if self.system:
+            return self._system_label
         adjusted = "" if self.adjustment == "fixed" else f" ({self.adjustment})"
         return ",".join(self.priority) + adjusted
 
     @property
     def folder(self) -> str:
         """The run's folder: `LD-DS-MD`, or `LD-DS-MD_backtracking`."""
+        if self.system:
+            return re.sub(r"[^a-z0-9]+", "_", self._system_label.lower()).strip("_")
         adjusted = "" if self.adjustment == "fixed" else f"_{self.adjustment}"
         return "-".join(self.priority) + adjusted
+
+    @property
+    def _system_label(self) -> str:
+        wrong = f", {self.mislabeled_fraction:.0%} mislabeled"
+        clients = f", {self.num_clients} clients" if self.num_clients else ""
+        return self.system + clients + (wrong if self.mislabeled_fraction else "")
+
+    @property
+    def score_in_force(self) -> scores.PolynomialScore | None:
+        """The score that weighs the clients; None where there is no weight.
+
+        The baselines weigh by their sizes, but for the simple average and the median.
+        """
+        if self.aggregator in ("simple_average", "median"):
+            return None
+        if self.score == "dual":
+            return scores.dual(self.dual_lambda, criteria=self.criteria)
+        return scores.prioritized(self.priority, self.criteria)
+
+    @property
+    def score_name(self) -> str:
+        """What the record calls it: `LD,DS,MD`, `lambda=0.30`, `median`."""
+        if self.aggregator != "criteria":
+            return self.aggregator
+        if self.score == "dual":
+            return f"lambda={self.dual_lambda:.2f}"
+        return ",".join(self.priority)
+
+    @property
+    def measures_at_server(self) -> bool:
+        """Whether the server's own examples take part in the training."""
+        return (
+            "ACC" in self.criteria or self.adapt_loss or self.judge_on == "server"
+        )
 
     @property
     def data_options(self) -> dict[str, Any]:
@@ -261,6 +386,7 @@ class RunConfig:
         return {
             option: getattr(self, field)
             for option, field in DATA_OPTIONS[self.dataset].items()
+            if not (field == "num_clients" and self.num_clients == 0)
         }
 
     def cohort_size(self, num_clients: int) -> int:
@@ -272,7 +398,9 @@ class RunConfig:
         size = self.clients_per_round
         # As written in decimals: in floats 0.07 * 100 is above 7.
         share = fractions.Fraction(repr(size))
-        if size >= 1:
+        if size == 0:
+            count = num_clients
+        elif size >= 1:
             count = int(size)
         elif self.cohort_rounding == "up":
             count = math.ceil(share * num_clients)

@@ -9,7 +9,7 @@ import pandas as pd
 
 import leaf_data
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.experiments import loop, rows, training
+from tff_pmc.experiments import builders, loop, rows
 from tff_pmc.experiments.config import RunConfig
 from tff_pmc.runtime import Runtime
 
@@ -85,7 +85,7 @@ def _measure(
     found = config.resolve_criteria()
     if not any(criterion.needs_model for criterion in found):
         return [_from_data(found, data, chosen) for chosen in cohorts]
-    process = training.build_process(config, len(data.client_ids))
+    process = builders.build_process(config, len(data.client_ids))
     measured = []
     with Runtime(private=private):
         state = process.initialize()

@@ -14,17 +14,12 @@ from tqdm import tqdm
 import leaf_data
 from tff_pmc import criteria, models
 from tff_pmc.clients import packing
-from tff_pmc.experiments import rows
+from tff_pmc.experiments import rows, training
 from tff_pmc.experiments.checkpoints import Checkpoints
 from tff_pmc.experiments.cohorts import cohort
 from tff_pmc.experiments.config import ConfigError, RunConfig
 from tff_pmc.experiments.run_folder import RunFolder
 from tff_pmc.experiments.test_sets import TestSets
-from tff_pmc.experiments.training import (
-    AdjustedOrdering,
-    FixedOrdering,
-    Round,
-)
 
 
 def run(
@@ -79,6 +74,11 @@ def check(config: RunConfig, data: leaf_data.FederatedDataset) -> None:
                     f"--criteria: {criterion.code} needs to know of each example "
                     f"whether it is {name}, which {data.name} does not say"
                 )
+    if config.measures_at_server and data.server_examples is None:
+        raise ConfigError(
+            f"--experiment={config.experiment} measures models on examples of the "
+            f"server's own, which {data.name} does not have"
+        )
     shape = models.ELEMENT_SHAPES[config.model]
     if data.element_shape != shape:
         raise ConfigError(
@@ -109,11 +109,13 @@ def pack_cohort(
     config: RunConfig, data: leaf_data.FederatedDataset, chosen: Sequence[int]
 ) -> list[Any]:
     """A cohort's shards of packed clients; see `packing.pack`."""
+    table = data.client_table.values
+    baseline = config.aggregator != "criteria"  # Which needs each client by itself.
     return packing.pack(
         data.train_examples,
         chosen,
-        num_shards=config.num_shards,
-        attributes=data.client_table.values,
+        num_shards=len(chosen) if baseline else config.num_shards,
+        attributes={name: table[name] for name in config.client_attributes},
         example_attributes=criteria.example_attributes(config.resolve_criteria()),
     )
 
@@ -125,14 +127,10 @@ def _train(
     until: Callable[[np.ndarray], bool],
 ) -> None:
     data, judged_on = judged(config, data)
-    num_clients = len(data.client_ids)
-    if config.adjustment == "fixed":
-        training = FixedOrdering(config, num_clients)
-    else:
-        training = AdjustedOrdering(config, num_clients, judged_on)
+    process = training.start(config, data, judged_on)
     test_sets = TestSets(config, data)
     checkpoints = Checkpoints(os.path.join(folder.path, "checkpoints"))
-    state = training.initialize()
+    state = process.initialize()
     last_state, done = checkpoints.load_last(state, folder.complete_rounds())
     state = state if last_state is None else last_state
     folder.cut_after(done)
@@ -147,21 +145,23 @@ def _train(
     for round_num in progress:
         start = time.perf_counter()
         chosen = choose_cohort(config, data, round_num)
-        outcome = training.next(state, pack_cohort(config, data, chosen))
+        outcome = process.next(state, pack_cohort(config, data, chosen))
         state = outcome.state
         trained = time.perf_counter()
         correct, predicted = test_sets.answer(
-            training.get_model_weights(state), outcome.counts
+            process.get_model_weights(state), outcome.counts
         )
         tested = time.perf_counter()
         test_sets.record(folder.path, round_num, predicted)
-        judgements = len(outcome.trials) * training.num_judges
+        validated = test_sets.validate(process.get_model_weights(state))
+        judgements = len(outcome.trials) * process.num_judges
         traffic = {
-            "train_bytes": len(chosen) * training.traffic.per_client_training,
-            "test_bytes": judgements * training.traffic.per_client_testing,
+            "train_bytes": len(chosen) * process.traffic.per_client_training,
+            "test_bytes": judgements * process.traffic.per_client_testing,
         }
         row = _record(
-            folder, config, data, round_num, chosen, outcome, correct, traffic
+            *(folder, data, round_num, chosen, outcome, correct),
+            {**traffic, **validated},
         )
         train_seconds = outcome.train_seconds or trained - start
         seconds = {"train": train_seconds, "test": tested - start - train_seconds}
@@ -176,25 +176,24 @@ def _train(
 
 def _record(
     folder: RunFolder,
-    config: RunConfig,
     data: leaf_data.FederatedDataset,
     round_num: int,
     chosen: Sequence[int],
-    outcome: Round,
+    outcome: training.Round,
     correct: np.ndarray,
-    traffic: dict[str, int],
+    more: dict[str, int],
 ) -> dict[str, Any]:
     """Writes a round's rows; returns that of `rounds.csv`."""
     names, sizes = data.client_ids, np.asarray(data.test_examples.sizes, np.int64)
     train = outcome.metrics["client_work"]["train"]
     raw = np.asarray(train["criteria_by_client"], float)[chosen]
     excluded = np.asarray(train["excluded_by_client"])[chosen] > 0
-    in_force = dataclasses.replace(config, priority=outcome.ordering)
+    in_force = outcome.in_force
     row = {
         **rows.round_row(round_num, correct, sizes, outcome.metrics),
-        "ordering": ",".join(outcome.ordering),
+        "ordering": in_force.score_name,
         "testing_rounds": len(outcome.trials),
-        **traffic,
+        **more,
     }
     folder.release_round(row)
     folder.append("clients", rows.client_rows(round_num, names, correct, sizes))
@@ -223,12 +222,15 @@ def judged(
     """
     if config.judge_on == "test":
         return data, data.test_examples
+    if config.judge_on == "server":
+        return data, data.server_examples
     return data.hold_out(config.validation_fraction, config.partition_seed)
 
 
 def describe(config: RunConfig, data: leaf_data.FederatedDataset) -> dict[str, Any]:
     """What `run.json` says of a run before it starts."""
     return {
+        "label": config.label,
         "settings": dataclasses.asdict(config),
         "data": {
             "name": data.name,

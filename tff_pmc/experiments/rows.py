@@ -74,7 +74,7 @@ def cohort_rows(
     excluded: npt.NDArray[np.bool_],
 ) -> list[dict[str, Any]]:
     """The rows of `cohort.csv`: raw criteria [clients, m], left out or not, weights."""
-    weights = _weights(config, config.priority, without(raw, excluded))
+    weights = _weights(config, config.score_in_force, without(raw, excluded))
     return [
         {
             "round": round_num,
@@ -106,15 +106,21 @@ def weight_rows(
     unequal its weights are, and the share of weight that it would move away
     from the ordering in force.
     """
-    in_force = _weights(config, config.priority, raw)
+    in_force = _weights(config, config.score_in_force, raw)
+    orders = dict.fromkeys([*recorded_orderings(config), *others])
+    named = {
+        ",".join(order): scores.prioritized(order, config.criteria) for order in orders
+    }
+    if config.score_in_force is not None:
+        named[config.score_name] = config.score_in_force
     rows = []
-    for order in dict.fromkeys([*recorded_orderings(config), *others]):
-        weights = _weights(config, order, raw)
+    for name, score in named.items():
+        weights = _weights(config, score, raw)
         rows.append(
             {
                 "round": round_num,
-                "ordering": ",".join(order),
-                "in_force": int(order == config.priority),
+                "ordering": name,
+                "in_force": int(name == config.score_name),
                 "coefficient_of_variation": _digits(
                     scores.coefficient_of_variation(weights)
                 ),
@@ -138,27 +144,27 @@ def recorded_orderings(config: RunConfig) -> list[tuple[str, ...]]:
 
 def candidate_rows(
     round_num: int,
-    trials: Sequence[tuple[tuple[str, ...], int, int]],
+    trials: Sequence[tuple[str, int, int]],
     kept: int,
 ) -> list[dict[str, Any]]:
     """The rows of `candidates.csv`: each ordering tested, in the order of testing.
 
     Args:
         round_num: from 1.
-        trials: (ordering, correct, judged examples) of each.
+        trials: (name, correct, judged examples) of each.
         kept: the place in `trials` of the one whose model was kept.
     """
     return [
         {
             "round": round_num,
             "trial": number,
-            "ordering": ",".join(ordering),
+            "ordering": name,
             "correct": correct,
             "examples": examples,
             "accuracy": round(correct / examples, 6),
             "kept": int(number == kept + 1),
         }
-        for number, (ordering, correct, examples) in enumerate(trials, 1)
+        for number, (name, correct, examples) in enumerate(trials, 1)
     ]
 
 
@@ -205,13 +211,15 @@ def group_rows(
 
 
 def _weights(
-    config: RunConfig, order: Sequence[str], raw: npt.NDArray[np.float64]
+    config: RunConfig,
+    score: scores.PolynomialScore | None,
+    raw: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
-    return scores.participant_weights(
-        raw,
-        scores.prioritized(order, config.criteria),
-        config.scores_normalization,
-    )
+    """Weights [clients] under a score; equal ones without."""
+    if score is None:
+        included = np.isfinite(raw).all(axis=1)
+        return included / max(int(included.sum()), 1)
+    return scores.participant_weights(raw, score, config.scores_normalization)
 
 
 def _digits(value: float) -> float:

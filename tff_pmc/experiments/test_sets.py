@@ -9,7 +9,7 @@ import numpy as np
 
 import leaf_data
 from tff_pmc import processes
-from tff_pmc.experiments import training
+from tff_pmc.experiments import builders
 from tff_pmc.experiments.config import RunConfig
 from tff_pmc.reports.predictions import FOLDER
 
@@ -20,7 +20,7 @@ class TestSets:
     def __init__(self, config: RunConfig, data: leaf_data.FederatedDataset) -> None:
         """Builds it; with `config.predictions` each single answer is recorded."""
         self._examples, self._single = data.test_examples, config.predictions
-        model, num_shards = training.build_model(config), config.num_shards
+        model, num_shards = builders.build_model(config), config.num_shards
         if self._single:
             self._compute = processes.build_federated_prediction(
                 model, self._examples.num_examples
@@ -32,6 +32,21 @@ class TestSets:
             )
             shards = processes.evaluation_shards
         self._shards = shards(self._examples, num_shards=num_shards)
+        self._judge = None
+        if data.server_examples is not None:
+            self._judge = processes.build_server_judge(
+                model, *builders.server_examples(data), data.num_classes
+            )
+
+    def validate(self, weights: Any) -> dict[str, int]:
+        """What a model gets right of the server's own examples, where there are any.
+
+        Columns of `rounds.csv`, so that the best round can be chosen on examples that
+        accuracy is not reported on.
+        """
+        if self._judge is None:
+            return {}
+        return {"validation_correct": int(self._judge(weights, []))}
 
     def answer(
         self, weights: Any, known: Optional[np.ndarray] = None

@@ -1,14 +1,16 @@
-"""One round of a run: with a fixed ordering, or with one adjusted online."""
+"""One round of a run: with a fixed score, or with one adjusted online."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 import tensorflow_federated as tff
 
 import leaf_data
-from tff_pmc import models, processes, scores
+from tff_pmc import processes
+from tff_pmc.experiments import builders
 from tff_pmc.experiments.config import RunConfig
 from tff_pmc.processes.communication import Traffic, traffic
 
@@ -19,9 +21,9 @@ class Round(NamedTuple):
     Attributes:
         state: of the process, for the next round and for the checkpoint.
         metrics: `<client_work, aggregator, finalizer>`.
-        ordering: the one whose model was kept.
-        trials: (ordering, correct, judged examples) of each candidate tested, in
-            order; empty with a fixed ordering, which needs no testing.
+        in_force: the settings with the ordering, or lambda, whose model was kept.
+        trials: (name, correct, judged examples) of each candidate tested, in order;
+            empty where nothing is tested.
         kept: the place in `trials` of the one kept.
         train_seconds: of the training alone; None where nothing else was done.
         counts: correct examples of each client, where the judge counted them on the
@@ -30,64 +32,67 @@ class Round(NamedTuple):
 
     state: Any
     metrics: Any
-    ordering: tuple[str, ...]
-    trials: list[tuple[tuple[str, ...], int, int]]
+    in_force: RunConfig
+    trials: list[tuple[str, int, int]]
     kept: int
     counts: Optional[np.ndarray] = None
     train_seconds: Optional[float] = None
 
 
-class FixedOrdering:
-    """Rounds of `build_prioritized_fed_avg`."""
+class FixedScore:
+    """Rounds of a process that tests nothing."""
 
-    def __init__(self, config: RunConfig, num_clients: int) -> None:
-        """Builds the process."""
-        self._ordering = config.priority
-        self.process = build_process(config, num_clients)
-        self.initialize = self.process.initialize
-        self.get_model_weights = self.process.get_model_weights
-        signature = self.process.next.type_signature
+    num_judges = 0
+
+    def __init__(
+        self, config: RunConfig, process: tff.learning.templates.LearningProcess
+    ) -> None:
+        """Takes the process that the settings describe."""
+        self._config = config
+        self.process = process
+        self.initialize = process.initialize
+        self.get_model_weights = process.get_model_weights
+        signature = process.next.type_signature
         state, metrics = signature.parameter[0], signature.result.metrics
         self.traffic = _traffic(config, state.member, metrics.member)
-        self.num_judges = 0
 
     def next(self, state: Any, shards: Any) -> Round:
         """Runs one round."""
         output = self.process.next(state, shards)
-        return Round(output.state, output.metrics, self._ordering, [], 0)
+        return Round(output.state, output.metrics, self._config, [], 0)
 
 
-class AdjustedOrdering:
+class AdjustedScore:
     """Rounds of `build_online_adjusted_fed_avg`."""
 
     def __init__(
         self,
-        config: RunConfig,
-        num_clients: int,
+        settings: Sequence[RunConfig],
+        online: processes.OnlineAdjustedFedAvg,
         judged: leaf_data.Examples,
     ) -> None:
-        """Builds the process.
+        """Takes the process.
 
         Args:
-            config: the settings.
-            num_clients: clients in the federation.
-            judged: the examples of all clients on which candidates are judged.
+            settings: those of each candidate, in the order of `online.candidates`.
+            online: the process.
+            judged: the examples on which candidates are judged.
         """
-        self._config = config
-        self._online = processes.build_online_adjusted_fed_avg(
-            build_model(config),
-            priority=config.priority,
-            policy=config.adjustment,
-            **_options(config, num_clients),
-        )
-        self._shards = processes.evaluation_shards(judged, num_shards=config.num_shards)
+        self._settings, self._online = settings, online
+        config = settings[0]
+        self._at_server = config.judge_on == "server"
+        self._counts = config.judge_on == "test"
+        self._shards = []
+        if not self._at_server:
+            shards = config.num_shards
+            self._shards = processes.evaluation_shards(judged, num_shards=shards)
         self._num_examples = judged.num_examples
-        self.initialize = self._online.initialize
-        self.get_model_weights = self._online.get_model_weights
-        signature = self._online.parts.train.type_signature
+        self.initialize = online.initialize
+        self.get_model_weights = online.get_model_weights
+        signature = online.parts.train.type_signature
         state, metrics = signature.parameter[0], signature.result.metrics
         self.traffic = _traffic(config, state.member, metrics.member)
-        self.num_judges = int((judged.sizes > 0).sum())
+        self.num_judges = 0 if self._at_server else int((judged.sizes > 0).sum())
 
     def next(self, state: Any, shards: Any) -> Round:
         """Runs one round."""
@@ -97,68 +102,31 @@ class AdjustedOrdering:
         return Round(
             output.state,
             output.metrics,
-            self._ordering(kept),
+            self._settings[kept],
             [
-                (self._ordering(trial.candidate), trial.correct, self._num_examples)
-                for trial in output.trials
+                (self._settings[c].score_name, trial.correct, self._num_examples)
+                for c, trial in zip(tried, output.trials)
             ],
             tried.index(kept),
-            output.counts if self._config.judge_on == "test" else None,
+            output.counts if self._counts else None,
             output.train_seconds,
         )
 
-    def _ordering(self, candidate: int) -> tuple[str, ...]:
-        columns = self._online.candidates[candidate].columns
-        return tuple(self._config.criteria[column] for column in columns)
 
-
-def build_process(
-    config: RunConfig, num_clients: int, basis: Optional[scores.Basis] = None
-) -> tff.learning.templates.LearningProcess:
-    """The learning process of a run whose ordering is fixed.
+def start(
+    config: RunConfig, data: leaf_data.FederatedDataset, judged: leaf_data.Examples
+) -> Union[FixedScore, AdjustedScore]:
+    """Builds the rounds that the settings describe.
 
     Args:
         config: the settings.
-        num_clients: clients in the federation, for the per-client criteria.
-        basis: the sums to make; by default those the ordering needs.
+        data: the federation.
+        judged: the examples on which candidates are judged, where any are.
     """
-    return processes.build_prioritized_fed_avg(
-        build_model(config),
-        priority=config.priority,
-        basis=basis,
-        **_options(config, num_clients),
-    )
-
-
-def build_model(config: RunConfig) -> tff.learning.models.FunctionalModel:
-    """The model a run's settings describe."""
-    own = {}
-    if config.model == "celeba_reference_cnn":
-        own = {"batch_norm": config.batch_norm, "dropout": config.dropout}
-    return models.MODELS[config.model](
-        conv_activation=config.conv_activation,
-        initializer=config.initializer,
-        seed=config.model_seed,
-        **own,
-    )
-
-
-def _options(config: RunConfig, num_clients: int) -> dict[str, Any]:
-    """What both processes are built with."""
-    sgd = tff.learning.optimizers.build_sgdm
-    return dict(
-        criteria=config.resolve_criteria(),
-        client_optimizer_fn=sgd(config.learning_rate),
-        server_optimizer_fn=sgd(config.server_learning_rate),
-        local_epochs=config.local_epochs,
-        batch_size=config.batch_size,
-        seed=config.batch_seed,
-        normalization=config.normalization,
-        criteria_ranges=dict(zip(config.criteria, config.criteria_ranges)),
-        client_attributes=config.client_attributes,
-        clip_norm=config.clip_norm or None,
-        report_num_clients=num_clients,
-    )
+    if config.adjustment == "fixed":
+        return FixedScore(config, builders.build_fixed(config, data))
+    online, settings = builders.build_adjusted(config, data)
+    return AdjustedScore(settings, online, judged)
 
 
 def _traffic(

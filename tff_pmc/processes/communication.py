@@ -41,23 +41,29 @@ def traffic(
         weights_type: of the model's `ModelWeights`.
         work_state_type: of the client work's state, which is broadcast.
         metrics_type: of the metrics, `<client_work, aggregator, ...>`, whose sums
-            have the types of what each client sends. What a simulation reports of
-            each client (`*_by_client`) is left out.
+            have the types of what each client sends; class weights in the broadcast
+            have that of `distributor`. A baseline has no `totals`: then a client sends
+            its update and one weight. What a simulation reports of each client
+            (`*_by_client`) is left out, and so is what it remembers for them.
         normalization: of the criteria; `max` sends the maxima too.
     """
     specs = tff.types.type_to_tf_tensor_specs
-    model, state = size(specs(weights_type)), size(specs(work_state_type))
+    model, state = size(specs(weights_type)), dict(specs(work_state_type))
+    state.pop("memory", None)
     metrics = specs(metrics_type)
-    scalars = [metrics["aggregator"]["totals"], metrics["aggregator"]["monomials"]]
-    if normalization == "max":
-        scalars.append(metrics["aggregator"]["totals"])
+    num_sums, scalars = 1, [tf.TensorSpec([], tf.float32)]
+    if "monomials" in metrics["aggregator"]:
+        totals, monomials = (metrics["aggregator"][k] for k in ("totals", "monomials"))
+        (num_sums,), scalars = monomials.shape, [totals, monomials]
+        scalars += [totals] if normalization == "max" else []
+    f1 = metrics["distributor"] if "distributor" in metrics else ()
     measured = [
         spec
         for name, spec in metrics["client_work"]["train"].items()
         if not name.endswith("_by_client")
     ]
-    (num_sums,) = metrics["aggregator"]["monomials"].shape
-    training = model + state + num_sums * model + size(scalars) + size(measured)
+    sent = model + size(state) + size(f1)
+    training = sent + num_sums * model + size(scalars) + size(measured)
     return Traffic(training, model + _COUNT_BYTES)
 
 

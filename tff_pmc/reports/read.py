@@ -70,7 +70,7 @@ def _from_files(path: str, info: dict[str, Any]) -> Run:
     adjustment = info["settings"].get("adjustment", "fixed")
     fixed = adjustment == "fixed"
     return Run(
-        label=label if fixed else f"{label} ({adjustment})",
+        label=info.get("label", label if fixed else f"{label} ({adjustment})"),
         info=info,
         rounds=_read_csv(path, "rounds.csv"),
         weights=_read_csv(path, "weights.csv"),

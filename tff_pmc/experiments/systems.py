@@ -1,0 +1,81 @@
+"""The systems that AdaFed's and Dual's experiments compare (no TensorFlow)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tff_pmc.experiments.config import AGGREGATORS, ConfigError
+
+_FEDAVG = {"system": "FedAvg", "priority": ("DS",)}
+_ADAFED = {"system": "AdaFed", "adapt_loss": True}
+_DUAL = {
+    "system": "Dual-criterion",
+    "score": "dual",
+    "adjustment": "best_of_all",
+    "judge_on": "server",
+}
+
+SYSTEMS: dict[str, list[dict[str, Any]]] = {
+    "adafed_1": [_FEDAVG, _ADAFED],
+    "adafed_2": [_FEDAVG, {"system": "AdaFed, weights only"}, _ADAFED],
+    "adafed_3": [
+        {**system, "mislabeled_fraction": share}
+        for share in (0.5, 1.0)
+        for system in (_FEDAVG, _ADAFED)
+    ],
+    "dual_criterion": [
+        {**system, "num_clients": clients}
+        for clients in (3, 4)
+        for system in [
+            _DUAL,
+            *(
+                {
+                    "system": name.replace("_", " ").capitalize(),
+                    "aggregator": name,
+                    "criteria": ("DS",),
+                    "priority": ("DS",),
+                }
+                for name in AGGREGATORS
+                if name != "criteria"
+            ),
+        ]
+    ],
+}
+"""What differs from an experiment's settings in each of its runs."""
+
+SYSTEMS["dual_criterion_obstacles"] = [
+    {**row, "num_clients": 0}
+    for row in SYSTEMS["dual_criterion"]
+    if row["num_clients"] == 3
+]
+
+
+def rows_of(experiment: str, wanted: Sequence[str] | None) -> list[dict[str, Any]]:
+    """The rows of an experiment, or those of the systems named.
+
+    Args:
+        experiment: a name in `SYSTEMS`.
+        wanted: names of systems, in any case, with spaces or underscores; None is all.
+
+    Raises:
+        ConfigError: there is no such system, or none is named.
+    """
+    rows = SYSTEMS[experiment]
+    if wanted is None:
+        return rows
+    names = {_plain(row["system"]): row["system"] for row in rows}
+    for name in wanted:
+        if _plain(name) not in names:
+            raise ConfigError(
+                f"--systems={','.join(wanted)}: {experiment} has no {name!r}; it has "
+                f"{', '.join(names)}"
+            )
+    chosen = {_plain(name) for name in wanted}
+    return [row for row in rows if _plain(row["system"]) in chosen]
+
+
+def _plain(name: str) -> str:
+    """`AdaFed, weights only` as a flag has it: `adafed_weights_only`."""
+    words = name.lower().replace(",", " ").replace("_", " ").replace("-", " ").split()
+    return "_".join(words)
