@@ -99,11 +99,9 @@ def build_baseline_fed_avg(
         report_num_clients=report_num_clients,
     )
     weights_type = training.weights_type
-    if isinstance(factory, tff.aggregators.WeightedAggregationFactory):
-        aggregation = factory.create(weights_type, WEIGHT_TYPE)
-    elif isinstance(factory, tff.aggregators.UnweightedAggregationFactory):
-        aggregation = factory.create(weights_type)
-    else:
+    if isinstance(factory, tff.aggregators.UnweightedAggregationFactory):
+        factory = tff.aggregators.as_weighted_aggregator(factory)
+    elif not isinstance(factory, tff.aggregators.WeightedAggregationFactory):
         raise TypeError(
             f"factory must be one of tff.aggregators, got {type(factory).__name__}"
         )
@@ -111,7 +109,7 @@ def build_baseline_fed_avg(
         training.initial_weights,
         tff.learning.templates.build_broadcast_process(weights_type),
         _one_client_each(training.client_work),
-        aggregation,
+        factory.create(weights_type, WEIGHT_TYPE),
         build_finalizer(training.server_optimizer, weights_type),
     )
 
