@@ -17,6 +17,7 @@ Example (PMC, Example 4.2):
 """
 
 from tff_pmc.scores.basis import Basis
+from tff_pmc.scores.dual import dual, dual_grid
 from tff_pmc.scores.inequality import (
     coefficient_of_variation,
     effective_clients,
@@ -32,6 +33,8 @@ __all__ = [
     "Normalization",
     "PolynomialScore",
     "coefficient_of_variation",
+    "dual",
+    "dual_grid",
     "effective_clients",
     "normalize",
     "participant_weights",

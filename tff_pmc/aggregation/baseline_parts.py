@@ -1,0 +1,251 @@
+"""What the baselines of `aggregation.baselines` are made of."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Protocol
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc.clients.contribution import check_not_negative
+
+WEIGHT_TYPE = tff.TensorType(np.float32)
+"""Of a client's weight: the number of its examples."""
+
+
+class IncludedClients(tff.aggregators.WeightedAggregationFactory):
+    """Another factory, to which a client that must not count is 0 with weight 0."""
+
+    def __init__(
+        self,
+        inner: tff.aggregators.WeightedAggregationFactory,
+        *,
+        equal_weights: bool = False,
+    ) -> None:
+        """Makes the factory.
+
+        Args:
+            inner: gives nothing to a value of weight 0.
+            equal_weights: the clients that count all have the weight 1.
+        """
+        self._inner, self._equal_weights = inner, equal_weights
+
+    def create(
+        self, value_type: tff.Type, weight_type: tff.Type
+    ) -> tff.templates.AggregationProcess:
+        """Creates the aggregation; see the module `aggregation.baselines`.
+
+        Raises:
+            TypeError: the weight is not a float32 scalar.
+        """
+        if not WEIGHT_TYPE.is_equivalent_to(weight_type):
+            raise TypeError(
+                "the weight must be the client's number of examples, a float32 scalar; "
+                f"got {weight_type}"
+            )
+        process = self._inner.create(value_type, weight_type)
+
+        @tff.tensorflow.computation(value_type, weight_type)
+        def prepare(value, weight):
+            weight = check_not_negative("DS", weight)
+            finite = [
+                tf.reduce_all(tf.math.is_finite(part))
+                for part in [weight, *tf.nest.flatten(value)]
+            ]
+            included = tf.logical_and(tf.reduce_all(finite), weight > 0)
+            if self._equal_weights:
+                weight = tf.ones_like(weight)
+            value, weight = tf.nest.map_structure(
+                lambda part: tf.where(included, part, tf.zeros_like(part)),
+                (value, weight),
+            )
+            return value, weight, tf.cast(tf.logical_not(included), tf.int32)
+
+        @tff.federated_computation(
+            process.initialize.type_signature.result,
+            tff.FederatedType(value_type, tff.CLIENTS),
+            tff.FederatedType(weight_type, tff.CLIENTS),
+        )
+        def next_fn(state, values, weights):
+            prepared = tff.federated_map(prepare, (values, weights))
+            output = process.next(state, prepared[0], prepared[1])
+            measured = collections.OrderedDict(left_out=tff.federated_sum(prepared[2]))
+            return tff.templates.MeasuredProcessOutput(
+                output.state, output.result, tff.federated_zip(measured)
+            )
+
+        return tff.templates.AggregationProcess(process.initialize, next_fn)
+
+
+class Median(tff.aggregators.WeightedAggregationFactory):
+    """The median of each coordinate, over the values whose weight is above 0."""
+
+    def __init__(self, max_clients: int) -> None:
+        """Takes the most clients that may come in one round."""
+        self._max_clients = max_clients
+
+    def create(
+        self, value_type: tff.Type, weight_type: tff.Type
+    ) -> tff.templates.AggregationProcess:
+        """Creates the aggregation; it has no state."""
+        pair_type = tff.to_type(
+            collections.OrderedDict(value=value_type, weight=weight_type)
+        )
+        reservoir = tff.aggregators.UnweightedReservoirSamplingFactory(
+            sample_size=self._max_clients
+        ).create(pair_type)
+        sample_type = reservoir.next.type_signature.result.result.member
+
+        @tff.tensorflow.computation(sample_type, np.int32)
+        def middle(sample, clients):
+            # The reservoir would drop some of them at random.
+            room = tf.debugging.Assert(
+                clients <= self._max_clients,
+                [f"the median has room for {self._max_clients} clients, not", clients],
+            )
+            with tf.control_dependencies([room]):
+                counts = sample["weight"] > 0
+            return tf.nest.map_structure(
+                lambda stacked: median_of_rows(stacked, counts), sample["value"]
+            )
+
+        @tff.federated_computation(
+            reservoir.initialize.type_signature.result,
+            tff.FederatedType(value_type, tff.CLIENTS),
+            tff.FederatedType(weight_type, tff.CLIENTS),
+        )
+        def next_fn(state, values, weights):
+            pairs = collections.OrderedDict(value=values, weight=weights)
+            sampled = reservoir.next(state, tff.federated_zip(pairs))
+            clients = tff.federated_sum(tff.federated_value(1, tff.CLIENTS))
+            result = tff.federated_map(middle, (sampled.result, clients))
+            nothing = tff.federated_value((), tff.SERVER)
+            return tff.templates.MeasuredProcessOutput(sampled.state, result, nothing)
+
+        return tff.templates.AggregationProcess(reservoir.initialize, next_fn)
+
+
+def median_of_rows(stacked: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
+    """The median over the first axis [K, ...], of the rows that count, bool [K].
+
+    Of an even number it is the mean of the middle two; of no rows it is 0.
+    """
+    shape = tf.concat(
+        [tf.shape(counts), tf.ones([len(stacked.shape) - 1], tf.int32)], 0
+    )
+    # Sorted last, the others do not move the middle.
+    present = tf.where(tf.reshape(counts, shape), stacked, stacked.dtype.max)
+    ordered = tf.sort(present, axis=0)
+    number = tf.math.count_nonzero(counts, dtype=tf.int32)
+    low, high = tf.maximum(number - 1, 0) // 2, number // 2
+    found = 0.5 * ordered[low] + 0.5 * ordered[high]
+    return tf.where(number > 0, found, tf.zeros_like(found))
+
+
+class ServerStep(Protocol):
+    """What happens to the aggregate at the server, in TensorFlow."""
+
+    def initialize(self, specs: Any) -> Any:
+        """The state before the first round, for an update of these `TensorSpec`s."""
+
+    def next(self, state: Any, update: Any) -> tuple[Any, Any]:
+        """The next state, and the update that takes the place of the one given."""
+
+
+class OptimizerStep:
+    """A TFF optimizer's step from 0, with the update as its gradient."""
+
+    def __init__(self, optimizer: tff.learning.optimizers.Optimizer) -> None:
+        """Takes the optimizer."""
+        self._optimizer = optimizer
+
+    def initialize(self, specs: Any) -> Any:
+        """The optimizer's state."""
+        return self._optimizer.initialize(tf.nest.flatten(specs))
+
+    def next(self, state: Any, update: Any) -> tuple[Any, Any]:
+        """What the optimizer would take off the weights."""
+        flat = tf.nest.flatten(update)
+        state, moved = self._optimizer.next(
+            state, [tf.zeros_like(t) for t in flat], flat
+        )
+        return state, tf.nest.pack_sequence_as(update, [-t for t in moved])
+
+
+class LaplaceNoise:
+    """Laplace noise on every number of the update."""
+
+    def __init__(self, scale: float, seed: int) -> None:
+        """Takes the noise's scale (the mean of its absolute value) and its seed."""
+        self._scale, self._seed = scale, seed
+
+    def initialize(self, specs: Any) -> Any:
+        """The state: the seed and the number of rounds done, int64 [2]."""
+        del specs
+        return tf.constant([self._seed, 0], tf.int64)
+
+    def next(self, state: Any, update: Any) -> tuple[Any, Any]:
+        """The update with noise; each tensor and each round has a stream."""
+
+        def noise(place, value):
+            key = tf.random.experimental.stateless_fold_in(state, place)
+            # By the inverse of the distribution function; -1 itself would be infinite.
+            uniform = tf.random.stateless_uniform(
+                tf.shape(value), key, np.nextafter(np.float32(-1), np.float32(0)), 1.0
+            )
+            drawn = -self._scale * tf.sign(uniform) * tf.math.log1p(-tf.abs(uniform))
+            return tf.cast(drawn, value.dtype)
+
+        flat = tf.nest.flatten(update)
+        noisy = [value + noise(place, value) for place, value in enumerate(flat)]
+        return state + [0, 1], tf.nest.pack_sequence_as(update, noisy)
+
+
+class AtServer(tff.aggregators.WeightedAggregationFactory):
+    """Another factory, with a step of the server on its result."""
+
+    def __init__(
+        self, inner: tff.aggregators.WeightedAggregationFactory, step: ServerStep
+    ) -> None:
+        """Takes the factory and the step."""
+        self._inner, self._step = inner, step
+
+    def create(
+        self, value_type: tff.Type, weight_type: tff.Type
+    ) -> tff.templates.AggregationProcess:
+        """Creates the aggregation; its state is `<inner=..., step=...>`."""
+        process = self._inner.create(value_type, weight_type)
+
+        @tff.tensorflow.computation
+        def first_state():
+            return self._step.initialize(tff.types.type_to_tf_tensor_specs(value_type))
+
+        @tff.tensorflow.computation(first_state.type_signature.result, value_type)
+        def step(state, update):
+            return self._step.next(state, update)
+
+        @tff.federated_computation
+        def initialize():
+            return tff.federated_zip(
+                collections.OrderedDict(
+                    inner=process.initialize(),
+                    step=tff.federated_eval(first_state, tff.SERVER),
+                )
+            )
+
+        @tff.federated_computation(
+            initialize.type_signature.result,
+            tff.FederatedType(value_type, tff.CLIENTS),
+            tff.FederatedType(weight_type, tff.CLIENTS),
+        )
+        def next_fn(state, values, weights):
+            output = process.next(state.inner, values, weights)
+            stepped = tff.federated_map(step, (state.step, output.result))
+            new_state = collections.OrderedDict(inner=output.state, step=stepped[0])
+            return tff.templates.MeasuredProcessOutput(
+                tff.federated_zip(new_state), stepped[1], output.measurements
+            )
+
+        return tff.templates.AggregationProcess(initialize, next_fn)

@@ -1,0 +1,198 @@
+"""The seven baselines of Dual's Table I, as aggregation factories.
+
+Dual is *Dual-Criterion Model Aggregation in Federated Learning* (2024). Each factory
+takes the clients' updates `d_k = w - w_k` (received minus trained, TFF's sign) and the
+numbers of their examples `n_k`, a float32 scalar, and gives the update that the server
+subtracts from its model. TFF's own parts are used where TFF has them. `create` gives a
+`tff.templates.AggregationProcess` whose `next` has the type
+
+    (<state@SERVER, U@CLIENTS, float32@CLIENTS>
+     -> <state@SERVER, result=U@SERVER, measurements=<left_out=int32>@SERVER>)
+
+A client whose update or weight is not finite, or whose weight is 0, counts in none of
+them: it is `left_out`. When all are, the mean is 0. The paper prints no value of
+alpha, beta, eta, epsilon or Q; the defaults are ours (`docs/dual_criterion.md`).
+
+    >>> process = BASELINES["median"]().create(update_type, WEIGHT_TYPE)
+    >>> process.next(process.initialize(), updates, [600.0, 20.0, 100.0])
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Callable
+
+import tensorflow_federated as tff
+
+from tff_pmc.aggregation.baseline_parts import (
+    WEIGHT_TYPE,
+    AtServer,
+    IncludedClients,
+    LaplaceNoise,
+    Median,
+    OptimizerStep,
+)
+
+PERSONALIZED_FORMS = ("formula", "text")
+"""The two readings of the personalized baseline; see `personalized`."""
+
+_Factory = tff.aggregators.WeightedAggregationFactory
+
+
+def simple_average() -> _Factory:
+    """`sum_k d_k / K`: the unweighted mean.
+
+    It is TFF's `MeanFactory` with equal weights. TFF's `UnweightedMeanFactory` is the
+    same where no client is left out, and would count one that is as an update of 0.
+    """
+    return IncludedClients(_mean(), equal_weights=True)
+
+
+def weighted_mean() -> _Factory:
+    """`sum_k n_k d_k / sum_k n_k`: federated averaging, TFF's `MeanFactory`."""
+    return IncludedClients(_mean())
+
+
+def median(max_clients: int = 1000) -> _Factory:
+    """The median of each coordinate; of an even number, the mean of the middle two.
+
+    Weights do not count. The server sees every client's update, and holds them all:
+    no sum gives a median. Updates are collected by TFF's reservoir sampling, with
+    room for all.
+
+    Args:
+        max_clients: the most clients in a round; with more the round fails.
+
+    Raises:
+        ValueError: `max_clients` is below 1.
+    """
+    if max_clients < 1:
+        raise ValueError(f"max_clients must be at least 1, got {max_clients}")
+    return IncludedClients(Median(max_clients))
+
+
+def momentum(beta: float = 0.9, eta: float = 1.0) -> _Factory:
+    """Momentum on the weighted mean: `v <- beta v + mean`, update `eta v`.
+
+    This is TFF's server optimizer `build_sgdm(eta, beta)`, which it uses: the same
+    model follows from `weighted_mean` with that optimizer. It acts on every tensor of
+    the update; with batch normalization's statistics in it, use the server optimizer,
+    which leaves them alone.
+
+    Args:
+        beta: the momentum, in [0, 1).
+        eta: the server's rate.
+
+    Raises:
+        ValueError: a number is out of range.
+    """
+    if not 0 <= beta < 1:
+        raise ValueError(f"beta must be in [0, 1), got {beta}")
+    _check_above_0("eta", eta)
+    optimizer = tff.learning.optimizers.build_sgdm(eta, beta or None)
+    return AtServer(weighted_mean(), OptimizerStep(optimizer))
+
+
+def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
+    """The personalized baseline, by the paper's formula or by its text.
+
+    - `formula`: new global model = `alpha * mean of local + (1 - alpha) * old global`.
+      Nothing in it is personal: it is the weighted mean with the server's rate alpha.
+    - `text` (local training after aggregation): the server's model stays the weighted
+      mean, and what is reported is each client's own model after one more local
+      training (`processes.baseline_fed_avg.build_local_tuning_prediction`). `alpha`
+      has no part in it.
+
+    Args:
+        alpha: the part of the local models, in (0, 1].
+        form: one of `PERSONALIZED_FORMS`.
+
+    Raises:
+        ValueError: an unknown form, or alpha out of range.
+    """
+    if form not in PERSONALIZED_FORMS:
+        raise ValueError(
+            f"form must be one of {', '.join(PERSONALIZED_FORMS)}; got {form!r}"
+        )
+    if not 0 < alpha <= 1:
+        raise ValueError(f"alpha must be in (0, 1], got {alpha}")
+    if form == "text":
+        return weighted_mean()
+    optimizer = tff.learning.optimizers.build_sgdm(alpha)
+    return AtServer(weighted_mean(), OptimizerStep(optimizer))
+
+
+def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
+    """The weighted mean with Laplace noise of scale `1 / epsilon` on every parameter.
+
+    As printed, and odd: the scale is not tied to any sensitivity (no update is
+    clipped), so that **epsilon is no privacy guarantee**, and at epsilon = 1 the noise
+    is far larger than the parameters of a network, which it destroys. The paper's
+    accuracy of 0.11 with ten classes agrees. For differential privacy see
+    `aggregation.GaussianSums`.
+
+    Args:
+        epsilon: the inverse of the noise's scale.
+        seed: of the noise; each round has its own.
+
+    Raises:
+        ValueError: epsilon is not above 0.
+    """
+    _check_above_0("epsilon", epsilon)
+    return AtServer(weighted_mean(), LaplaceNoise(1.0 / epsilon, seed))
+
+
+def quantized(levels: int = 256) -> _Factory:
+    """The weighted mean of updates quantized to Q levels at the clients.
+
+    Each tensor of an update is rounded to the nearest of Q evenly spaced values
+    between its minimum and its maximum (TFF's `EncodedSumFactory`, not stochastic).
+    The weight does not matter to that: it stretches the levels with the values.
+
+    Args:
+        levels: Q, a power of two from 2 to 65536.
+
+    Raises:
+        ValueError: Q is something else.
+    """
+    bits = int(levels).bit_length() - 1
+    if levels != 2**bits or not 1 <= bits <= 16:
+        raise ValueError(f"levels must be a power of two from 2 to 65536, got {levels}")
+    sums = tff.aggregators.EncodedSumFactory.quantize_above_threshold(
+        bits, threshold=0, stochastic=False
+    )
+    return IncludedClients(_mean(sums))
+
+
+BASELINES: dict[str, Callable[..., _Factory]] = {
+    "simple_average": simple_average,
+    "weighted_mean": weighted_mean,
+    "median": median,
+    "momentum": momentum,
+    "personalized": personalized,
+    "laplace": laplace,
+    "quantized": quantized,
+}
+"""What makes each baseline's factory, in the order of Dual's Table I."""
+
+__all__ = [
+    "BASELINES",
+    "PERSONALIZED_FORMS",
+    "WEIGHT_TYPE",
+    "laplace",
+    "median",
+    "momentum",
+    "personalized",
+    "quantized",
+    "simple_average",
+    "weighted_mean",
+]
+
+
+def _mean(value_sum_factory=None) -> _Factory:
+    return tff.aggregators.MeanFactory(value_sum_factory, no_nan_division=True)
+
+
+def _check_above_0(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name} must be finite and above 0, got {value}")

@@ -1,0 +1,113 @@
+"""Accuracy, precision, F1 and MCC of a classifier (the columns of Dual's tables)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data import DataError
+
+Confusion = npt.NDArray[np.int64]
+"""`[t, p]`: examples of the class t that are answered p."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Measures:
+    """The four measures of Dual's Tables IV and V.
+
+    Attributes:
+        accuracy: the share of right answers.
+        precision: of the answers of a class, the share that is right; 0 for a class
+            that is never answered.
+        f1: `2 tp / (2 tp + fp + fn)` of a class, which is the harmonic mean of
+            precision and recall.
+        mcc: Matthews correlation coefficient, of many classes Gorodkin's `R_K` (2004);
+            0 where all labels, or all answers, are of one class.
+    """
+
+    accuracy: float
+    precision: float
+    f1: float
+    mcc: float
+
+
+def measures(confusion: Confusion, *, positive: Optional[int] = None) -> Measures:
+    """The measures that follow from a confusion matrix.
+
+    Args:
+        confusion: `[C, C]`, true classes by answered ones.
+        positive: the class that precision and F1 are of, as usual with two classes
+            (Dual's Table V). By default they are macro averages: the plain mean over
+            the classes that occur among labels or answers (Table IV).
+
+    Raises:
+        DataError: there are no examples, or no such class.
+    """
+    total = int(confusion.sum())
+    if not total:
+        raise DataError("there are no predictions to measure")
+    if positive is not None and not 0 <= positive < len(confusion):
+        raise DataError(f"the positive class is {positive} of {len(confusion)} classes")
+    right = np.diag(confusion)
+    labels, answers = confusion.sum(axis=1), confusion.sum(axis=0)
+    occurs = labels + answers > 0
+    # Every right answer is among the answers, so 0 / 1 stands for 0 / 0.
+    precision = right / np.maximum(answers, 1)
+    f1 = 2 * right / np.maximum(labels + answers, 1)
+    chosen = occurs if positive is None else np.arange(len(right)) == positive
+    return Measures(
+        accuracy=int(right.sum()) / total,
+        precision=float(precision[chosen].mean()),
+        f1=float(f1[chosen].mean()),
+        mcc=_matthews(confusion),
+    )
+
+
+def confusion_matrix(
+    y_true: npt.ArrayLike, y_pred: npt.ArrayLike, num_classes: Optional[int] = None
+) -> Confusion:
+    """Counts answers, int64 `[num_classes, num_classes]`, true classes by answered.
+
+    Args:
+        y_true: labels, integers `[N]`.
+        y_pred: answers, integers `[N]`.
+        num_classes: C; by default one more than the largest that occurs.
+
+    Raises:
+        DataError: the lengths differ, there are no examples, or a class is not in
+            0..C-1.
+    """
+    true, answered = np.asarray(y_true), np.asarray(y_pred)
+    if true.ndim != 1 or true.shape != answered.shape or not len(true):
+        raise DataError(
+            f"labels and answers must be as many, and some: their shapes are "
+            f"{true.shape} and {answered.shape}"
+        )
+    both = np.stack([true, answered])
+    if not np.issubdtype(both.dtype, np.integer):
+        raise DataError(f"classes must be integers, not {both.dtype}")
+    classes = int(both.max()) + 1 if num_classes is None else num_classes
+    if both.min() < 0 or both.max() >= classes:
+        wrong = int(both.min() if both.min() < 0 else both.max())
+        raise DataError(f"the class {wrong} is not in 0..{classes - 1}")
+    places = both[0].astype(np.int64) * classes + both[1]
+    counts = np.bincount(places, minlength=classes**2)
+    return counts.astype(np.int64).reshape(classes, classes)
+
+
+def _matthews(confusion: Confusion) -> float:
+    """`R_K`: the correlation of labels and answers, in whole numbers to the last."""
+    total = int(confusion.sum())
+    labels = [int(n) for n in confusion.sum(axis=1)]
+    answers = [int(n) for n in confusion.sum(axis=0)]
+    covariance = int(np.trace(confusion)) * total - _dot(labels, answers)
+    spread = (total**2 - _dot(labels, labels)) * (total**2 - _dot(answers, answers))
+    return covariance / math.sqrt(spread) if spread else 0.0
+
+
+def _dot(a: list[int], b: list[int]) -> int:
+    return sum(x * y for x, y in zip(a, b))
