@@ -45,7 +45,8 @@ def mixed(labels: IntArray, random: np.random.RandomState) -> IntArray:
 
     With classes of equal size, any run of it holds as many of each, within one.
     """
-    return np.lexsort((labels, _ranks(labels, random)))
+    order: IntArray = np.lexsort((labels, _ranks(labels, random)))
+    return order
 
 
 def _ranks(labels: IntArray, random: np.random.RandomState) -> IntArray:
