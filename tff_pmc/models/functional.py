@@ -36,6 +36,9 @@ def classifier(
 ) -> tff.learning.models.FunctionalModel:
     """A model of images and labels with the mean cross-entropy as its loss.
 
+    Its attribute `example_losses(output, label)` gives the cross-entropy of each
+    example, float32 `[n]`, of which `loss` is the mean: for whoever weights them.
+
     Args:
         weights: the initial trainable weights, arrays.
         predict_on_batch: `((trainable, non_trainable), x, training) -> scores`.
@@ -44,13 +47,17 @@ def classifier(
     """
 
     @tf.function
+    def example_losses(output, label):
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(label, output)
+
+    @tf.function
     def loss(output, label, sample_weight=None):
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(label, output)
+        losses = example_losses(output, label)
         if sample_weight is not None:
             return tf.reduce_sum(losses * sample_weight) / tf.reduce_sum(sample_weight)
         return tf.reduce_mean(losses)
 
-    return tff.learning.models.FunctionalModel(
+    model = tff.learning.models.FunctionalModel(
         initial_weights=(tuple(weights), tuple(non_trainable)),
         predict_on_batch_fn=predict_on_batch,
         loss_fn=loss,
@@ -59,11 +66,13 @@ def classifier(
             tf.TensorSpec([None], tf.int32),
         ),
     )
+    model.example_losses = example_losses
+    return model
 
 
-def conv(x, kernel, bias):
-    """A convolution that keeps the image's size."""
-    return tf.nn.conv2d(x, kernel, strides=1, padding="SAME") + bias
+def conv(x, kernel, bias, padding: str = "SAME"):
+    """A convolution; it keeps the image's size, unless the padding is "VALID"."""
+    return tf.nn.conv2d(x, kernel, strides=1, padding=padding) + bias
 
 
 def initial_weights(shapes, initializer: str, seed: int) -> list[np.ndarray]:
