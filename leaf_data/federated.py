@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import tensorflow_federated as tff
 
 
+SERVER = "server"  # The one client of `FederatedDataset.server_examples`.
 # Its own stream: partitions draw from the seed too.
 _HOLD_OUT_STREAM = 80
 _MANY_FILES = 4
@@ -94,10 +95,11 @@ class FederatedDataset:
         origin: where the bytes came from.
         options: the options it was loaded with, the defaults filled in.
         client_table: what is known of the clients beside their examples.
+        server_examples: the server's evaluation set, as the client "server", or None.
 
     Raises:
-        DataError: (constructor) train and test do not fit together, or a label is
-            out of range.
+        DataError: (constructor) the sets of examples do not fit together, or a label
+            is out of range.
     """
 
     name: str
@@ -108,17 +110,26 @@ class FederatedDataset:
     origin: Origin
     options: Mapping[str, Any]
     client_table: ClientTable = ClientTable()
+    server_examples: Examples | None = None
 
     def __post_init__(self) -> None:
         train, test = self.train_examples, self.test_examples
+        parts = {"train": train, "test": test}
         if train.client_ids != test.client_ids:
             raise DataError(f"{self.name}: train and test have different clients")
-        if train.element_shape != test.element_shape:
-            raise DataError(
-                f"{self.name}: train images are {train.element_shape}, test images "
-                f"{test.element_shape}"
-            )
-        for part, examples in (("train", train), ("test", test)):
+        if self.server_examples is not None:
+            parts["server"] = self.server_examples
+            ids = self.server_examples.client_ids
+            if ids != (SERVER,):
+                raise DataError(
+                    f"{self.name}: the server's one client is {SERVER!r}, not {ids}"
+                )
+        for part, examples in parts.items():
+            if examples.element_shape != train.element_shape:
+                raise DataError(
+                    f"{self.name}: train images are {train.element_shape}, {part} "
+                    f"images {examples.element_shape}"
+                )
             if examples.num_examples and examples.y.max() >= self.num_classes:
                 raise DataError(
                     f"{self.name}: {part} has label {examples.y.max()}, but there "
@@ -208,12 +219,14 @@ class FederatedDataset:
         ]
         options = ", ".join(f"{key}={value}" for key, value in self.options.items())
         shape = " x ".join(map(str, self.element_shape))
+        server = self.server_examples
         return "\n".join(
             [
                 f"{self.name} ({options}): {train.num_clients} clients, "
                 f"{self.num_classes} classes, {shape} uint8",
                 f"train: {_sizes(train)}, {_range(labels)} labels a client",
                 f"test: {_sizes(test)}",
+                *([f"server: {server.num_examples} examples"] if server else []),
                 f"pixels: {self.pixel_convention}",
                 f"from {self.origin}",
             ]

@@ -45,14 +45,8 @@ def load(
 ) -> FederatedDataset:
     """Loads MNIST, in 100 clients.
 
-    It is looked for in `data_dir` and its subfolder `mnist`: first the four idx
-    files (`train-images-idx3-ubyte.gz` and so on, or unpacked), then `mnist.npz`.
-    Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` is searched so, then
-    Keras's cache, then Keras downloads it (11 MB; the only case in which loading
-    imports TensorFlow). With a `data_dir` nothing is ever downloaded.
-
-    Client i's test set is test images 100 i .. 100 i + 99 in file order, under
-    either partition and any seed.
+    It is looked for as `read` says. Client i's test set is test images 100 i ..
+    100 i + 99 in file order, under either partition and any seed.
 
     Args:
         data_dir: the folder.
@@ -70,7 +64,7 @@ def load(
     """
     # Before seconds are spent on files.
     partitions.by_name(partition, np.zeros(_NUM_CLIENTS * 2), _NUM_CLIENTS, seed)
-    arrays, origin = _find(data_dir)
+    arrays, origin = read(data_dir)
     ids = partitions.client_ids(_NUM_CLIENTS)
     parts = partitions.by_name(partition, arrays["y_train"], _NUM_CLIENTS, seed)
     test_parts = partitions.consecutive(len(arrays["y_test"]), _NUM_CLIENTS)
@@ -89,9 +83,27 @@ def load(
     )
 
 
-def _find(
+def read(
     data_dir: str | os.PathLike | None,
 ) -> tuple[dict[str, np.ndarray], Origin]:
+    """Finds and reads the images and labels, in file order.
+
+    They are looked for in `data_dir` and its subfolder `mnist`: first the four idx
+    files (`train-images-idx3-ubyte.gz` and so on, or unpacked), then `mnist.npz`.
+    Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` is searched so, then
+    Keras's cache, then Keras downloads it (11 MB; the only case in which loading
+    imports TensorFlow). With a `data_dir` nothing is ever downloaded.
+
+    Args:
+        data_dir: the folder.
+
+    Returns:
+        `x_train` uint8 [60000, 28, 28], `y_train` uint8 [60000], and `x_test` and
+        `y_test` of 10,000; and where they came from.
+
+    Raises:
+        DataError: no data found; a file is truncated, corrupt or not MNIST's.
+    """
     folders = places.folders("mnist", data_dir)
     for folder in folders:
         paths = {key: idx.find(folder, name) for key, name in _IDX_NAMES.items()}

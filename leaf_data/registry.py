@@ -21,6 +21,10 @@ _LOADERS = {
     "femnist": "leaf_data.femnist",
     "celeba": "leaf_data.celeba",
     "drawn_faces": "leaf_data.drawn_faces",
+    "mnist_adafed": "leaf_data.adafed",
+    "cifar10": "leaf_data.cifar10",
+    "obstacles": "leaf_data.obstacles",
+    "drawn_obstacles": "leaf_data.drawn_obstacles",
 }
 
 
@@ -47,7 +51,11 @@ def load(
             `source`, `sample_fraction`, `min_samples`, `seed` and `cache_dir`;
             `celeba` takes `client_rule`, `source`, `missing_images`, `seed` and
             `cache_dir`; `drawn_faces` takes `client_rule`, `num_identities`,
-            `images_per_identity` and `seed`.
+            `images_per_identity` and `seed`; `mnist_adafed` takes `simulation`,
+            `num_clients`, `mislabeled_fraction`, `num_adversaries`,
+            `images_per_client`, `server_set` and `seed`; `cifar10` takes
+            `num_clients`, `image_fraction`, `seed` and `cache_dir`; `obstacles` takes
+            `seed` and `cache_dir`; `drawn_obstacles` takes `pictures` and `seed`.
 
     Returns:
         The data set. The same arguments give the same one, to the byte.

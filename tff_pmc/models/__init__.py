@@ -14,12 +14,16 @@ from tff_pmc.models.functional import (
     num_parameters,
     weights_type,
 )
+from tff_pmc.models.images import cifar_cnn, keras_mnist_cnn, obstacle_cnn
 
 MODELS = {
     "mnist_cnn": mnist_cnn,
     "femnist_cnn": femnist_cnn,
     "celeba_cnn": celeba_cnn,
     "celeba_reference_cnn": celeba_reference_cnn,
+    "keras_mnist_cnn": keras_mnist_cnn,
+    "cifar_cnn": cifar_cnn,
+    "obstacle_cnn": obstacle_cnn,
 }
 """The papers' models by name."""
 
@@ -28,6 +32,9 @@ ELEMENT_SHAPES = {
     "femnist_cnn": (28, 28),
     "celeba_cnn": (64, 64, 3),
     "celeba_reference_cnn": (64, 64, 3),
+    "keras_mnist_cnn": (28, 28),
+    "cifar_cnn": (32, 32, 3),
+    "obstacle_cnn": (64, 64, 3),
 }
 """The images each takes, uint8."""
 
@@ -40,8 +47,11 @@ __all__ = [
     "celeba_cnn",
     "celeba_reference_cnn",
     "check_choice",
+    "cifar_cnn",
     "femnist_cnn",
+    "keras_mnist_cnn",
     "mnist_cnn",
     "num_parameters",
+    "obstacle_cnn",
     "weights_type",
 ]

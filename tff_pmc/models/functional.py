@@ -36,6 +36,9 @@ def classifier(
 ) -> tff.learning.models.FunctionalModel:
     """A model of images and labels with the mean cross-entropy as its loss.
 
+    Its attribute `example_losses(output, label)` gives the cross-entropy of each
+    example, float32 `[n]`, of which `loss` is the mean: for whoever weights them.
+
     Args:
         weights: the initial trainable weights, arrays.
         predict_on_batch: `((trainable, non_trainable), x, training) -> scores`.
@@ -47,6 +50,10 @@ def classifier(
         is the mean, for training weighted by class.
     """
 
+    def example_losses(output, label):
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(label, output)
+
+    @tf.function
     def example_losses(output, label):
         return tf.nn.sparse_softmax_cross_entropy_with_logits(label, output)
 
@@ -70,9 +77,9 @@ def classifier(
     return model
 
 
-def conv(x, kernel, bias):
-    """A convolution that keeps the image's size."""
-    return tf.nn.conv2d(x, kernel, strides=1, padding="SAME") + bias
+def conv(x, kernel, bias, padding: str = "SAME"):
+    """A convolution; it keeps the image's size, unless the padding is "VALID"."""
+    return tf.nn.conv2d(x, kernel, strides=1, padding=padding) + bias
 
 
 def initial_weights(shapes, initializer: str, seed: int) -> list[np.ndarray]:
