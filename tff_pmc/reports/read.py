@@ -28,6 +28,8 @@ class Run:
             run from before there was a choice), `backtracking` or `best_of_all`.
         candidates: `candidates.csv`, a row an ordering tested, in the order of the
             tests; None for a fixed ordering.
+        cohort: `cohort.csv`, the raw criteria of each round's clients; None where it
+            is not there.
     """
 
     label: str
@@ -38,6 +40,7 @@ class Run:
     examples: npt.NDArray[np.int64]
     adjustment: str = "fixed"
     candidates: Optional[pd.DataFrame] = None
+    cohort: Optional[pd.DataFrame] = None
 
 
 def read_run(path: str) -> Run:
@@ -69,6 +72,8 @@ def _from_files(path: str, info: dict[str, Any]) -> Run:
     label = ",".join(info["settings"]["priority"])
     adjustment = info["settings"].get("adjustment", "fixed")
     fixed = adjustment == "fixed"
+    # Not among the few files of a run that may be kept in a repository.
+    has_cohort = os.path.exists(os.path.join(path, "cohort.csv"))
     return Run(
         label=label if fixed else f"{label} ({adjustment})",
         info=info,
@@ -78,6 +83,7 @@ def _from_files(path: str, info: dict[str, Any]) -> Run:
         examples=clients["examples"].to_numpy().reshape(shape)[0],
         adjustment=adjustment,
         candidates=None if fixed else _read_csv(path, "candidates.csv"),
+        cohort=_read_csv(path, "cohort.csv") if has_cohort else None,
     )
 
 
