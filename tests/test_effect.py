@@ -143,7 +143,7 @@ def test_the_page_says_how_far_an_ordering_is_from_its_own_first_criterion(tmp_p
         for number, raw in enumerate(COHORTS, start=1)
         for k, values in enumerate(raw)
     ]
-    rows.append([1, "client_9", 900, 9, math.nan, 1, 0.0])  # Was left out.
+    rows.append([1, "client_9", 900, 9, 0.5, 1, 0.0])  # Was left out.
     names = ["round", "client", *CODES, "excluded", "weight"]
     cohort = pd.DataFrame(rows, columns=names)
     by_seed = {}

@@ -42,6 +42,17 @@ class Run:
     candidates: Optional[pd.DataFrame] = None
     cohort: Optional[pd.DataFrame] = None
 
+    @property
+    def data_caveat(self) -> str:
+        """The source of its data where that is a stand-in or incomplete, else empty.
+
+        To be shown wherever the run is: nobody may take it for one on all of the
+        data set that its experiment is named after.
+        """
+        data = self.info["data"]
+        source: str = data.get("origin", {}).get("source", "")
+        return source if "drawn" in data["name"] or "INCOMPLETE" in source else ""
+
 
 def read_run(path: str) -> Run:
     """Reads a run folder.
