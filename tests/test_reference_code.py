@@ -287,7 +287,7 @@ def test_celeba_has_seven_lines_floats_and_a_note_on_the_labels(tmp_path):
     ("data", "source", "settings", "marks"),
     [
         ("mnist", "idx files", {}, []),
-        ("mnist", "idx files", {"priority": ["DS"], "model_divergence": "whole"}, []),
+        ("mnist", "idx files", {"priority": ["LD"], "model_divergence": "whole"}, []),
         ("mnist", "idx files", {"model_divergence": "whole"}, ["Mind MD."]),
         ("mnist", "", {"priority": ["MD_layers"], "model_divergence": "whole"}, []),
         (
