@@ -1,12 +1,15 @@
 """Paired differences and the noise floor, on numbers worked by hand."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from tff_pmc import scores
 from tff_pmc.reports import effect, read
+from tff_pmc.reports.ordering_distances import ordering_distances
 
 EXAMPLES = np.array([10, 10])
 
@@ -77,3 +80,91 @@ def test_seeds_must_have_the_same_runs():
     runs[3] = runs[3][:1]
     with pytest.raises(ValueError, match="seed 3 has the runs DS; each seed needs"):
         effect.effect_rows(runs, [70])
+
+
+def direct_weights(raw, order):
+    """PMC eq. 5 and 6 client by client, in plain numbers; `order` names columns."""
+    totals = [sum(column) for column in zip(*raw)]
+    values = []
+    for client in raw:
+        score, product = 0.0, 1.0
+        for column in order:
+            product *= client[column] / totals[column]
+            score += product
+        values.append(score)
+    return [value / sum(values) for value in values]
+
+
+def moved(p, q):
+    return sum(abs(a - b) for a, b in zip(p, q)) / 2
+
+
+COHORTS = [
+    [[40, 1, 0.7], [10, 3, 0.6], [50, 2, 0.8]],
+    [[5, 2, 0.9], [5, 1, 0.1], [20, 2, 0.4]],
+]
+CODES = ("DS", "LD", "MD")
+
+
+def test_distances_of_orderings_against_the_formula():
+    orders = [(0,), (1,), (0, 1, 2), (0, 2, 1), (1, 0, 2)]
+    named = [tuple(CODES[i] for i in order) for order in orders]
+    # A client that was left out of the sums does not count, in uniform neither.
+    with_one_more = [[*COHORTS[0], [7, math.nan, 0.5]], COHORTS[1]]
+    table = ordering_distances(with_one_more, CODES, named)
+    assert list(table.index) == [",".join(order) for order in named]
+    for order, label in zip(orders, table.index):
+        expected = np.zeros(3)
+        for raw in COHORTS:
+            own = direct_weights(raw, order)
+            alike = [direct_weights(raw, o) for o in orders if o[0] == order[0]]
+            expected += [
+                moved(own, [1 / 3] * 3),
+                moved(own, direct_weights(raw, order[:1])),
+                max(moved(p, q) for p in alike for q in alike),
+            ]
+        assert table.loc[label].tolist() == pytest.approx((expected / 2).tolist())
+    assert table.loc["DS", "from_first"] == 0 < table.loc["DS", "among_first"]
+
+
+def test_distances_by_hand_and_with_another_normalization():
+    """DS 1/4, 3/4 and LD 3/4, 1/4 make both scores 3/16 more: 7/16, 15/16."""
+    raw, orders = [[[1, 6], [3, 2]]], [("DS", "LD"), ("DS",)]
+    table = ordering_distances(raw, ("DS", "LD"), orders)
+    assert table.loc["DS,LD"].tolist() == pytest.approx([4 / 22, 1.5 / 22, 1.5 / 22])
+    # By the largest: DS 1/3, 1 and LD 1, 1/3, scores 2/3, 4/3.
+    by_max = ordering_distances(raw, ("DS", "LD"), orders, scores.Normalization("max"))
+    assert by_max.loc["DS,LD", "from_first"] == pytest.approx(1 / 3 - 1 / 4)
+
+
+def test_the_page_says_how_far_an_ordering_is_from_its_own_first_criterion(tmp_path):
+    rows = [
+        [number, f"client_{k}", *values, 0, 0.3]
+        for number, raw in enumerate(COHORTS, start=1)
+        for k, values in enumerate(raw)
+    ]
+    rows.append([1, "client_9", 900, 9, 0.5, 1, 0.0])  # Was left out.
+    names = ["round", "client", *CODES, "excluded", "weight"]
+    cohort = pd.DataFrame(rows, columns=names)
+    by_seed = {}
+    for seed in (0, 1):
+        runs = [run("DS", [1, 2]), run("LD,DS,MD", [1, 2])]
+        for each in runs:
+            each.weights["ordering"] = ["DS", "LD,DS,MD"]
+            each.info["settings"]["criteria"] = list(CODES)
+        by_seed[seed] = [dataclasses.replace(each, cohort=cohort) for each in runs]
+    text = effect.write(by_seed, [70], str(tmp_path))
+    order = [1, 0, 2]
+    expected = np.mean(
+        [moved(direct_weights(c, order), direct_weights(c, [1])) for c in COHORTS]
+    )
+    found = pd.read_csv(tmp_path / "effect.csv")["from_first"]
+    assert found.tolist() == pytest.approx([expected] * 2, rel=1e-5)
+    assert f"| LD,DS,MD | 0.2000 | 9.00 | 0.0500 | {expected:.4f} |" in text
+    # Runs whose raw criteria are not on record have the rest of the page.
+    without = {
+        seed: [dataclasses.replace(each, cohort=None) for each in runs]
+        for seed, runs in by_seed.items()
+    }
+    text = effect.write(without, [70], str(tmp_path))
+    assert "| LD,DS,MD | 0.2000 | 9.00 | 0.0500 |  |" in text

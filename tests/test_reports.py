@@ -101,3 +101,28 @@ def test_a_broken_run_folder_is_named(tmp_path):
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(ValueError, match="run.json is not JSON"):
         read.read_run(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "second_line"),
+    [
+        ("celeba", "CelebA's files", ""),
+        (
+            "celeba",
+            "CelebA's files, INCOMPLETE: 8 of the 9 images",
+            "(CelebA's files, INCOMPLETE: 8 of the 9 images)",
+        ),
+        ("drawn_faces", "drawn faces, no photographs", "(drawn faces, no photographs)"),
+    ],
+)
+def test_a_plots_title_says_where_the_data_is_not_the_whole_set(
+    name, source, second_line
+):
+    from tff_pmc.experiments import named, suite
+
+    info = {"data": {"name": name, "clients": 3, "origin": {"source": source}}}
+    table = pd.DataFrame()
+    run = read.Run("DS", info, table, table, CORRECT, EXAMPLES)
+    title = suite._title(named.EXPERIMENTS["celeba"], run)
+    assert title.split("\n")[1:] == ([second_line] if second_line else [])
+    assert title.startswith("celeba: ")

@@ -42,6 +42,10 @@ def search(
 
     Returns:
         The table, as text for the terminal.
+
+    Raises:
+        ConfigError: the settings do not fit the data, or the folder is in use or
+            holds something else.
     """
     config = configs[0]
     kept, aside = data.hold_out(config.validation_fraction, config.partition_seed)
@@ -53,6 +57,7 @@ def search(
         found = rounds_to_target(correct[:, able], sizes[able], [target], [_SHARE])
         return found[target, _SHARE]
 
+    loop.check(config, data)  # Refused before a folder is made.
     plan = loop.describe(config, data)
     for name in ("priority", "adjustment", "learning_rate"):
         plan["settings"].pop(name)

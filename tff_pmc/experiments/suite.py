@@ -95,8 +95,14 @@ def run_seeds(
 
     Returns:
         The page of effects, as text.
+
+    Raises:
+        ConfigError: the settings do not fit the data, or the folder is in use or
+            holds something else.
     """
-    plan = loop.describe(configs[0], load(configs[0]))
+    data = load(configs[0])
+    loop.check(configs[0], data)  # Refused before a folder is made.
+    plan = loop.describe(configs[0], data)
     for name in ("priority", "adjustment", *SEEDS):
         plan["settings"].pop(name)
     plan["data"].pop("options")  # The seed is among them.
@@ -180,8 +186,9 @@ def _title(config: RunConfig, run: read.Run) -> str:
     data = run.info["data"]
     partition = f"{config.partition}, " if "partition" in config.data_options else ""
     name = "" if data["name"] == config.experiment else f"{data['name']}, "
+    caveat = f"\n({run.data_caveat})" if run.data_caveat else ""
     return (
         f"{config.experiment}: {name}{data['clients']} clients, "
         f"{partition}E = {config.local_epochs}, "
-        f"B = {config.batch_size or 'all'}, rate {config.learning_rate:g}"
+        f"B = {config.batch_size or 'all'}, rate {config.learning_rate:g}{caveat}"
     )

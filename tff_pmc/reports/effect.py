@@ -19,6 +19,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from tff_pmc import scores
+from tff_pmc.reports.ordering_distances import ordering_distances
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.rounds_to_target import rounds_to_target
 
@@ -31,7 +33,8 @@ SHARE = 50
 
 COLUMNS = (
     *("ordering", "measure", "seeds", "mean", "deviation", "interval", "noise_floor"),
-    *("coefficient_of_variation", "effective_clients", "total_variation", "verdict"),
+    *("coefficient_of_variation", "effective_clients", "total_variation"),
+    *("from_first", "verdict"),
 )
 
 
@@ -54,11 +57,12 @@ def effect_rows(
         seeds, `interval` is half the width of the 95 % confidence interval of the
         mean (Student's t; empty below five seeds). `noise_floor` is the standard
         deviation of the difference between DS and DS of another seed. How unequal the
-        weights are, and how far from those of DS, is the mean over the cohorts of the
-        runs of DS. `verdict` is `none`, `more` or `less` than DS by the interval (more
-        rounds are worse), and `undecided` below five seeds or where neither reached
-        the target under some seed. Eight orderings and several measures are many
-        comparisons: one in twenty verdicts is chance.
+        weights are, how far (total variation) from those of DS and, `from_first`,
+        from those by the ordering's own first criterion alone, is the mean over the
+        cohorts of the runs of DS. `verdict` is `none`, `more` or `less` than DS by the
+        interval (more rounds are worse), and `undecided` below five seeds or where
+        neither reached the target under some seed. Eight orderings and several
+        measures are many comparisons: one in twenty verdicts is chance.
 
     Raises:
         ValueError: a seed lacks DS, or has other orderings than the others.
@@ -147,18 +151,33 @@ def _paired(differences: npt.NDArray[np.float64], censored: bool) -> dict[str, A
 
 def _weights(by_seed: Mapping[int, Sequence[Run]]) -> dict[str, dict[str, float]]:
     """How unequal each ordering's weights were on the cohorts of the runs of DS."""
-    tables = [
-        run.weights
-        for runs in by_seed.values()
-        for run in runs
-        if run.label == BASELINE
-    ]
+    base = [run for runs in by_seed.values() for run in runs if run.label == BASELINE]
     names = ["coefficient_of_variation", "effective_clients", "total_variation"]
-    means = pd.concat(tables).groupby("ordering", sort=False)[names].mean()
+    tables = pd.concat([run.weights for run in base])
+    means = tables.groupby("ordering", sort=False)[names].mean()
+    means["from_first"] = _from_first(base, [str(label) for label in means.index])
     return {
-        str(label): {name: float(row[name]) for name in names}
+        str(label): {str(name): float(value) for name, value in row.items()}
         for label, row in means.iterrows()
     }
+
+
+def _from_first(runs: Sequence[Run], labels: Sequence[str]) -> pd.Series[float]:
+    """`from_first` by label, from the raw criteria on record; NaN without them."""
+    settings, cohorts = runs[0].info["settings"], []
+    for run in runs:
+        if run.cohort is None:
+            return pd.Series(math.nan, labels)
+        counted = run.cohort[run.cohort["excluded"] == 0]
+        columns = counted.groupby("round")[settings["criteria"]]
+        cohorts += [part.to_numpy(float) for _, part in columns]
+    ranges = tuple(map(tuple, settings.get("criteria_ranges", ())))
+    return ordering_distances(
+        cohorts,
+        settings["criteria"],
+        [tuple(label.split(",")) for label in labels],
+        scores.Normalization(settings.get("normalization", "sum"), ranges),
+    )["from_first"]
 
 
 def _page(rows: pd.DataFrame, run: Run, seeds: Sequence[int]) -> str:
@@ -173,16 +192,20 @@ def _page(rows: pd.DataFrame, run: Run, seeds: Sequence[int]) -> str:
         f"deviation of {BASELINE} minus {BASELINE} under another seed.",
         "",
         f"How far apart the weights are, on the cohorts of the runs of {BASELINE} "
-        f"(total variation: share of weight that moves away from {BASELINE}):",
+        f"(total variation: the share of weight that moves away from {BASELINE}, or "
+        "from the ordering's own first criterion alone):",
         "",
-        "| ordering | coefficient of variation | effective clients | total variation |",
-        "|---|---:|---:|---:|",
+        "| ordering | coefficient of variation | effective clients "
+        f"| total variation from {BASELINE} | from its own first criterion |",
+        "|---|---:|---:|---:|---:|",
     ]
     for ordering, part in rows.groupby("ordering", sort=False):
         first = part.iloc[0]
+        unknown = math.isnan(first.from_first)
         lines.append(
             f"| {ordering} | {first.coefficient_of_variation:.4f} | "
-            f"{first.effective_clients:.2f} | {first.total_variation:.4f} |"
+            f"{first.effective_clients:.2f} | {first.total_variation:.4f} | "
+            f"{'' if unknown else f'{first.from_first:.4f}'} |"
         )
     for measure, part in rows.groupby("measure", sort=False):
         digits = 4 if measure == "accuracy" else 1

@@ -72,11 +72,9 @@ def write(
     )
     table.to_csv(f"{path}.csv", index=False, float_format="%.10g")
     title = f"PMC Figure {paper.figure}: {paper.title}, up to {target} % on all clients"
-    data = next(iter(runs.values())).info["data"]
-    if "drawn" in data["name"] or "INCOMPLETE" in data.get("origin", {}).get(
-        "source", ""
-    ):  # Nobody may take it for a run on CelebA.
-        title += f"\n({data['origin']['source']})"
+    caveat = next(iter(runs.values())).data_caveat
+    if caveat:
+        title += f"\n({caveat})"
     _draw(curves, f"{path}.png", title, target)
     base = curves.get(BASELINE, (None, None))[1]
     grid = [["ordering", "round", "gain over DS"]]

@@ -28,6 +28,8 @@ class Run:
             run from before there was a choice), `backtracking` or `best_of_all`.
         candidates: `candidates.csv`, a row an ordering tested, in the order of the
             tests; None for a fixed ordering.
+        cohort: `cohort.csv`, the raw criteria of each round's clients; None where it
+            is not there.
     """
 
     label: str
@@ -38,6 +40,18 @@ class Run:
     examples: npt.NDArray[np.int64]
     adjustment: str = "fixed"
     candidates: Optional[pd.DataFrame] = None
+    cohort: Optional[pd.DataFrame] = None
+
+    @property
+    def data_caveat(self) -> str:
+        """The source of its data where that is a stand-in or incomplete, else empty.
+
+        To be shown wherever the run is: nobody may take it for one on all of the
+        data set that its experiment is named after.
+        """
+        data = self.info["data"]
+        source: str = data.get("origin", {}).get("source", "")
+        return source if "drawn" in data["name"] or "INCOMPLETE" in source else ""
 
 
 def read_run(path: str) -> Run:
@@ -69,6 +83,8 @@ def _from_files(path: str, info: dict[str, Any]) -> Run:
     label = ",".join(info["settings"]["priority"])
     adjustment = info["settings"].get("adjustment", "fixed")
     fixed = adjustment == "fixed"
+    # Not among the few files of a run that may be kept in a repository.
+    has_cohort = os.path.exists(os.path.join(path, "cohort.csv"))
     return Run(
         label=info.get("label", label if fixed else f"{label} ({adjustment})"),
         info=info,
@@ -78,6 +94,7 @@ def _from_files(path: str, info: dict[str, Any]) -> Run:
         examples=clients["examples"].to_numpy().reshape(shape)[0],
         adjustment=adjustment,
         candidates=None if fixed else _read_csv(path, "candidates.csv"),
+        cohort=_read_csv(path, "cohort.csv") if has_cohort else None,
     )
 
 

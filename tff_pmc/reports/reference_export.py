@@ -22,6 +22,7 @@ _FORMS = {
     "celeba": "celeba",
     "drawn_faces": "celeba",
 }
+_REAL = {"mnist": "MNIST", "celeba": "CelebA"}
 _PRINTED_AS = {"CB": "IS", "IS": "CB"}
 _README = """\
 A run in the form of sisinflab/ClientAware-FL, written by tff_pmc {version}.
@@ -29,17 +30,31 @@ A run in the form of sisinflab/ClientAware-FL, written by tff_pmc {version}.
 data set:  {data_set}
 ordering:  {ordering}
 index:     {index}, which Evaluation/evaluation.py prints as {printed}
-{label_note}
+{notes}
 client_P.csv is the same client in every round and in every run of this federation:
 the P-th. (In folders that the published code writes itself, P is the place in a list
 that is shuffled every round.)
 %_clients in accuracy.csv counts the clients that have at least the target accuracy;
 evaluation.py counts those strictly above the target it is given.
 """
-_LABEL_NOTE = """
+_LABEL_NOTE = """\
 Mind the names. CB is the class balance and IS the sharpness of the images, here and
 in the published code's training, whose index 1 is the class balance. But its
 evaluation script prints index 1 as IS and index 2 as CB.
+"""
+_MD_NOTE = """\
+Mind MD. Here it is one norm over the whole model, as in the paper; the published code
+takes a norm for each layer's kernel and their mean (--model_divergence=by_layer).
+"""
+_PAPER_NOTE = """\
+Mind the settings. This run began from the paper's, which differ from what the published
+code does in more than params.txt has room for (--protocol=reference_code).
+"""
+_HELD_OUT_NOTE = """\
+Mind the training examples. {fraction:.0%} of each client's were held out.
+"""
+_DATA_NOTE = """\
+Mind the data. This is no run on the whole of {real}: see the data set above.
 """
 
 
@@ -90,6 +105,9 @@ def write(run_folder: str, output: str, target_accuracy: float = 0.95) -> None:
 def index_of(info: Mapping[str, Any], run_folder: str) -> int:
     """The index 0 to 8 of a run's ordering, by the meaning of its criteria.
 
+    What the index means there is the weighted mean of the clients' models, with the
+    criteria divided by their sums: a run that aggregated otherwise has none.
+
     Args:
         info: the run's `run.json`.
         run_folder: its folder, for the error.
@@ -105,6 +123,10 @@ def index_of(info: Mapping[str, Any], run_folder: str) -> int:
         reason = f"it is adjusted online ({settings['adjustment']})"
     elif settings.get("normalization", "sum") != "sum":
         reason = f"its criteria are normalized by {settings['normalization']}"
+    elif settings.get("clip_norm", 0):
+        reason = f"its updates are clipped to the norm {settings['clip_norm']:g}"
+    elif settings.get("server_learning_rate", 1) != 1:
+        reason = f"its server's learning rate is {settings['server_learning_rate']:g}"
     elif order not in known:
         reason = f"the published code has only {', '.join(map('>'.join, known))}"
     if reason:
@@ -151,15 +173,35 @@ def _write_texts(run: read.Run, index: int, folder: str, target: float) -> None:
 
     known = reference_code.orderings(form)
     names = [_PRINTED_AS.get(code, code) for code in known[index]]
+    source = data.get("origin", {}).get("source", "")
     readme = _README.format(
         version=tff_pmc.__version__,
-        data_set=data["name"],
+        data_set=f"{data['name']} ({source})" if source else data["name"],
         ordering=run.label,
         index=index,
         printed="_".join([str(index), *names]),
-        label_note=_LABEL_NOTE if form == "celeba" else "",
+        notes="".join(f"\n{note}" for note in _notes(run, form)),
     )
     _write(os.path.join(folder, "README.txt"), readme)
+
+
+def _notes(run: read.Run, form: str) -> list[str]:
+    """What the published code's form does not show, and its reader must know."""
+    settings, notes = run.info["settings"], []
+    if run.data_caveat or run.info["data"]["name"] != form:
+        notes.append(_DATA_NOTE.format(real=_REAL[form]))
+    if form == "celeba":
+        notes.append(_LABEL_NOTE)
+    if "MD" in settings["priority"] and (
+        settings.get("model_divergence", "whole") == "whole"
+    ):
+        notes.append(_MD_NOTE)
+    if settings.get("judge_on", "test") != "test":
+        fraction = settings["validation_fraction"]
+        notes.append(_HELD_OUT_NOTE.format(fraction=fraction))
+    if settings.get("protocol", "paper") == "paper":
+        notes.append(_PAPER_NOTE)
+    return notes
 
 
 def _write_round(predictions: Predictions, form: str, folder: str) -> None:

@@ -1,0 +1,88 @@
+"""How far an ordering's weights are from uniform, and from its first criterion's.
+
+With m clients a normalized criterion is about 1/m, so the second priority enters at
+order 1/m of the first (PMC eq. 6): the larger the cohort, the nearer are all orderings
+that share their first criterion. These are the figures of that argument.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tff_pmc import scores
+
+COLUMNS = ("from_uniform", "from_first", "among_first")
+
+
+def ordering_distances(
+    cohorts: Iterable[npt.ArrayLike],
+    criteria: Sequence[str],
+    orderings: Sequence[tuple[str, ...]],
+    normalization: scores.Normalization = scores.SUM,
+) -> pd.DataFrame:
+    """The distances of orderings, each the mean over the cohorts.
+
+    A distance of two sets of weights is their total variation, between 0 and 1: the
+    share of weight that one moves away from the other.
+
+    Args:
+        cohorts: the raw criteria of each cohort, [clients, m]. A client with a value
+            that is not finite is not counted.
+        criteria: the codes of the columns.
+        orderings: of any of the criteria, most important first.
+        normalization: of the criteria; by default the papers'.
+
+    Returns:
+        A row an ordering, by its label such as `LD,DS`, with the columns `COLUMNS`:
+        `from_uniform`, from equal weights; `from_first`, from those by the ordering's
+        own first criterion alone; `among_first`, the largest between two of the
+        `orderings` that begin with it.
+
+    Raises:
+        ValueError: an ordering names no criterion, or raw criteria are negative.
+    """
+    rows = [
+        row
+        for raw in cohorts
+        for row in _rows(np.asarray(raw, float), criteria, orderings, normalization)
+    ]
+    means: pd.DataFrame = (
+        pd.DataFrame(rows, columns=["ordering", *COLUMNS])
+        .groupby("ordering", sort=False)
+        .mean()
+    )
+    return means
+
+
+def _rows(
+    raw: npt.NDArray[np.float64],
+    criteria: Sequence[str],
+    orderings: Sequence[tuple[str, ...]],
+    normalization: scores.Normalization,
+) -> list[tuple[str, float, float, float]]:
+    raw = raw[np.isfinite(raw).all(axis=1)]
+
+    def weights(order: tuple[str, ...]) -> npt.NDArray[np.float64]:
+        score = scores.prioritized(order, criteria)
+        return scores.participant_weights(raw, score, normalization)
+
+    found = {order: weights(order) for order in orderings}
+    uniform = np.full(len(raw), 1 / len(raw)) if len(raw) else np.zeros(0)
+    rows = []
+    for order, own in found.items():
+        alike = [p for other, p in found.items() if other[0] == order[0]]
+        pairs = itertools.combinations(alike, 2)
+        rows.append(
+            (
+                ",".join(order),
+                scores.total_variation(own, uniform),
+                scores.total_variation(own, weights(order[:1])),
+                max((scores.total_variation(*pair) for pair in pairs), default=0.0),
+            )
+        )
+    return rows
