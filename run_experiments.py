@@ -126,9 +126,15 @@ def execute(configs, table):
         if FLAGS.resume and FLAGS.output_dir is None:
             raise config_lib.ConfigError("--resume needs the --output_dir of the run")
 
+        loaded = {}
+
         def load(settings):
-            data = suite.load_data(settings, FLAGS.data_dir, FLAGS.cache_dir)
-            return data.with_client_table(table) if table.values else data
+            key = repr((settings.dataset, settings.data_options))
+            if key not in loaded:
+                loaded.clear()  # One federation at a time is enough memory.
+                data = suite.load_data(settings, FLAGS.data_dir, FLAGS.cache_dir)
+                loaded[key] = data.with_client_table(table) if table.values else data
+            return loaded[key]
 
         data = load(config)
         if FLAGS.inspect:
@@ -147,7 +153,8 @@ def execute(configs, table):
             else:
                 searching = FLAGS.experiment == SEARCH
                 run = rate_search.search if searching else suite.run_all
-                tables = run(configs, data, output_dir, resume=FLAGS.resume)
+                given = data if searching else load
+                tables = run(configs, given, output_dir, resume=FLAGS.resume)
         print(f"\n{tables}\n\nResults, records and plot: {output_dir}", flush=True)
         return 0
     except (config_lib.ConfigError, leaf_data.DataError) as error:

@@ -119,7 +119,7 @@ def test_all_nine_rows_are_the_published_codes(
     runtime, monkeypatch, request, two_layers, experiment, data, criteria_of
 ):
     """Criteria, weights and model of a round, under the settings of a real run."""
-    monkeypatch.setattr(training, "build_model", lambda config: two_layers)
+    monkeypatch.setattr(builders, "build_model", lambda config: two_layers)
     federation = request.getfixturevalue(data)
     config = named.settings(
         experiment,

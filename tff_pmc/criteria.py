@@ -201,8 +201,6 @@ register(
 )
 
 
-
-
 def _needs_the_server(client: LocalClient) -> Any:
     raise ValueError(
         "ACC needs the server's examples: use server_criteria.server_accuracy(...)"

@@ -73,7 +73,9 @@ for _name, _help in _CHOICES.items():
     flags.DEFINE_enum(_name, None, list(config_lib.CHOICES[_name]), _help)
 flags.DEFINE_float("dropout", None, "celeba_reference_cnn's and keras_mnist_cnn's.")
 flags.DEFINE_float("accuracy_power", None, "AdaFed: to which ACC is raised.")
-flags.DEFINE_float("alpha", None, "Dual's personalized baseline: part of the new model.")
+flags.DEFINE_float(
+    "alpha", None, "Dual's personalized: the new models' part."
+)
 flags.DEFINE_float("beta", None, "Dual's momentum baseline: the momentum.")
 flags.DEFINE_float("eta", None, "Dual's momentum baseline: the server's rate.")
 flags.DEFINE_float("epsilon", None, "Dual's Laplace noise has the scale 1/epsilon.")

@@ -376,9 +376,7 @@ class RunConfig:
     @property
     def measures_at_server(self) -> bool:
         """Whether the server's own examples take part in the training."""
-        return (
-            "ACC" in self.criteria or self.adapt_loss or self.judge_on == "server"
-        )
+        return "ACC" in self.criteria or self.adapt_loss or self.judge_on == "server"
 
     @property
     def data_options(self) -> dict[str, Any]:

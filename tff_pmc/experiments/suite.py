@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import leaf_data
-from tff_pmc.experiments import files, loop, run_folder
+from tff_pmc.experiments import files, loop, run_folder, systems
 from tff_pmc.experiments.config import SEEDS, RunConfig
 from tff_pmc.reports import (
+    adafed,
     da_table1,
+    dual_table4,
     effect,
     plots,
     pmc_figures,
@@ -44,7 +46,7 @@ def load_data(
 
 def run_all(
     configs: Sequence[RunConfig],
-    data: leaf_data.FederatedDataset,
+    load: Callable[[RunConfig], leaf_data.FederatedDataset],
     output_dir: str,
     *,
     resume: bool = False,
@@ -56,24 +58,46 @@ def run_all(
 
     Args:
         configs: the settings of each run, which differ in the ordering and its
-            adjustment alone.
-        data: the federation.
+            adjustment alone, or in what `systems.SYSTEMS` says.
+        load: gives the federation of settings.
         output_dir: gets one folder a run, `results.csv` and `accuracy.png`.
         resume: go on with what the folder holds; finished runs are kept.
 
     Returns:
         The tables, as text for the terminal.
+
+    Raises:
+        ConfigError: the settings do not fit the data, or the folder is in use or
+            holds something else.
     """
-    loop.check(configs[0], data)  # Refused before a folder is made.
-    plan = loop.describe(configs[0], data)
-    for name in ("priority", "adjustment"):
-        plan["settings"].pop(name)
-    plan["settings"]["orderings"] = [config.label for config in configs]
-    with folder_of_runs(output_dir, plan, resume=resume):
+    data = load(configs[0])
+    for config in configs:
+        loop.check(config, data)  # Refused before a folder is made.
+    with folder_of_runs(output_dir, _plan(configs, data), resume=resume):
         for config in configs:
             folder = os.path.join(output_dir, config.folder)
-            loop.run(config, data, folder, resume=resume)
+            loop.run(config, load(config), folder, resume=resume)
         return report(output_dir, configs)
+
+
+def _plan(
+    configs: Sequence[RunConfig], data: leaf_data.FederatedDataset
+) -> dict[str, Any]:
+    """What all runs share, and which there are."""
+    plan = loop.describe(configs[0], data)
+    del plan["label"]
+    plan["settings"] = {
+        name: value
+        for name, value in plan["settings"].items()
+        if all(getattr(config, name) == value for config in configs)
+    }
+    for name in ("priority", "adjustment"):
+        plan["settings"].pop(name, None)
+    plan["settings"]["orderings"] = [config.label for config in configs]
+    if configs[0].system:
+        for name in ("clients", "options"):  # They differ, too.
+            plan["data"].pop(name)
+    return plan
 
 
 def run_seeds(
@@ -102,11 +126,10 @@ def run_seeds(
     """
     data = load(configs[0])
     loop.check(configs[0], data)  # Refused before a folder is made.
-    plan = loop.describe(configs[0], data)
-    for name in ("priority", "adjustment", *SEEDS):
+    plan = _plan(configs, data)
+    for name in SEEDS:
         plan["settings"].pop(name)
     plan["data"].pop("options")  # The seed is among them.
-    plan["settings"]["orderings"] = [config.label for config in configs]
     plan["settings"]["seeds"] = list(seeds)
     by_seed = {}
     with folder_of_runs(output_dir, plan, resume=resume):
@@ -117,7 +140,7 @@ def run_seeds(
             ]
             folder = os.path.join(output_dir, f"seed_{seed}")
             begun = resume and files.read_json(folder) is not None
-            run_all(own, load(own[0]), folder, resume=begun)
+            run_all(own, load, folder, resume=begun)
             by_seed[seed] = [
                 read.read_run(os.path.join(folder, config.folder)) for config in own
             ]
@@ -179,6 +202,15 @@ def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
             pmc_tables.write(by_folder, output_dir, experiment, strictly_above=above),
             pmc_figures.write(by_folder, output_dir, experiment),
         ]
+    if experiment in adafed.CLAIMS:
+        texts.append(adafed.write(runs, output_dir, experiment))
+    if experiment in systems.DUAL_TABLES:
+        folders = {
+            systems.dual_row(config): os.path.join(output_dir, config.folder)
+            for config in configs
+        }
+        table = systems.DUAL_TABLES[experiment]
+        texts.append(dual_table4.write(folders, output_dir, table=table))
     return "\n\n".join(filter(None, texts))
 
 

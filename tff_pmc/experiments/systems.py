@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tff_pmc.experiments.config import AGGREGATORS, ConfigError
+from tff_pmc.experiments.config import AGGREGATORS, ConfigError, RunConfig
 
 _FEDAVG = {"system": "FedAvg", "priority": ("DS",)}
 _ADAFED = {"system": "AdaFed", "adapt_loss": True}
@@ -49,6 +49,16 @@ SYSTEMS["dual_criterion_obstacles"] = [
     for row in SYSTEMS["dual_criterion"]
     if row["num_clients"] == 3
 ]
+
+DUAL_TABLES = {"dual_criterion": 4, "dual_criterion_obstacles": 5}
+"""The table of Dual that an experiment makes."""
+
+
+def dual_row(config: RunConfig) -> tuple[str, str]:
+    """The row of Dual's tables that a run is: algorithm, and clients as printed."""
+    algorithm = "dual" if config.aggregator == "criteria" else config.aggregator
+    clients = config.num_clients or 3
+    return algorithm, "&".join(f"C{number + 1}" for number in range(clients))
 
 
 def rows_of(experiment: str, wanted: Sequence[str] | None) -> list[dict[str, Any]]:

@@ -36,9 +36,6 @@ def classifier(
 ) -> tff.learning.models.FunctionalModel:
     """A model of images and labels with the mean cross-entropy as its loss.
 
-    Its attribute `example_losses(output, label)` gives the cross-entropy of each
-    example, float32 `[n]`, of which `loss` is the mean: for whoever weights them.
-
     Args:
         weights: the initial trainable weights, arrays.
         predict_on_batch: `((trainable, non_trainable), x, training) -> scores`.
@@ -49,9 +46,6 @@ def classifier(
         The model, with `example_losses(scores, y) -> float32[n]`, of which its loss
         is the mean, for training weighted by class.
     """
-
-    def example_losses(output, label):
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(label, output)
 
     @tf.function
     def example_losses(output, label):

@@ -56,7 +56,8 @@ def write(runs: Sequence[Run], output_dir: str, experiment: str) -> str:
         rows += _rows(members, share)
     table = pd.DataFrame(rows)
     table.to_csv(os.path.join(output_dir, "adafed.csv"), index=False)
-    grid = [list(table), *([str(v) for v in row] for row in table.to_numpy())]
+    head = [str(name) for name in table]
+    grid = [head, *([str(v) for v in row] for row in table.to_numpy())]
     notes = [
         f"The paper: {CLAIMS[experiment]} It prints no numbers.",
         f"`lead`: the mean difference to {BASELINE} over rounds 1 to 5, and over all, "
