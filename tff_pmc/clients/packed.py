@@ -14,7 +14,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import models
-from tff_pmc.clients import contribution
+from tff_pmc.clients import contribution, kept
 from tff_pmc.clients.client_work import build_client_work
 from tff_pmc.clients.packing import element_spec
 from tff_pmc.criteria import LocalClient, example_attributes
@@ -109,6 +109,7 @@ def build_packed_client_work(
     client_attributes: Sequence[str] = (),
     report_num_clients: int | None = None,
     only_counts: bool = False,
+    keep_updates: bool = False,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work for shards of packed clients.
 
@@ -130,6 +131,8 @@ def build_packed_client_work(
             client left out: they show the server what it must not see in a
             deployment.
         only_counts: see `contribution.shard_output`.
+        keep_updates: the result is not the sums but `clients.kept`'s: every client's
+            update, so that memory grows with the shard; for simulation only.
 
     Returns:
         A `tff.learning.templates.ClientWorkProcess`.
@@ -141,7 +144,8 @@ def build_packed_client_work(
 
     @tf.function
     def train_shard(state, received, shard):
-        sums = contribution.no_clients(rule.basis, received)
+        sums = contribution.no_clients(rule.basis, received, models=not keep_updates)
+        updates = kept.none(received, num_criteria) if keep_updates else ()
         by_client = tf.zeros([report_num_clients or 0, num_criteria + 1])
         round_seed = tf.stack([state["seed"], state["round"]])
         fold_in = tf.random.experimental.stateless_fold_in
@@ -169,6 +173,8 @@ def build_packed_client_work(
                 ),
             )
             sums = contribution.add_client(sums, part, tf.shape(y)[0], loss)
+            if keep_updates:
+                updates = kept.keep(updates, part)
             if report_num_clients is not None:
                 left_out = tf.cast(tf.logical_not(part.included), tf.float32)
                 by_client = tf.tensor_scatter_nd_add(
@@ -182,6 +188,8 @@ def build_packed_client_work(
         if report_num_clients is not None:
             measured["criteria_by_client"] = by_client[:, :-1]
             measured["excluded_by_client"] = by_client[:, -1]
+        if keep_updates:
+            result = kept.stack(updates, received)
         return result, measured
 
     return build_client_work(

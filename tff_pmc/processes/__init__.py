@@ -18,6 +18,7 @@ from tff_pmc.processes.prioritized_fed_avg import (
     build_prioritized_fed_avg,
     with_score,
 )
+from tff_pmc.processes.two_stage import build_two_stage_fed_avg
 
 __all__ = [
     "OnlineAdjustedFedAvg",
@@ -26,6 +27,7 @@ __all__ = [
     "build_online_adjusted_fed_avg",
     "build_online_adjusted_iterative_process",
     "build_prioritized_fed_avg",
+    "build_two_stage_fed_avg",
     "evaluation_shards",
     "pair_shards",
     "prediction_shards",

@@ -77,8 +77,8 @@ def choquet(
 
     Args:
         capacity: v by set (tuple or frozenset) of codes or columns, for every set of
-            those it names but the empty one (0); the whole may be left out (1). Monotone: a set is worth
-            at least as much as any part of it.
+            those it names but the empty one (0); the whole may be left out (1).
+            Monotone: a set is worth at least as much as any part of it.
         criteria: the code of each column.
 
     Raises:
