@@ -132,12 +132,17 @@ def execute(configs, table):
 
         data = load(config)
         if FLAGS.inspect:
-            orders = [config.priority for config in configs]
+            others = [config.resolve_score() for config in configs]
             print(
-                inspection.inspect(config, orders, data, private=FLAGS.private_worker)
+                inspection.inspect(config, others, data, private=FLAGS.private_worker)
             )
             return 0
         print(data.describe(), flush=True)
+        if any(config.two_stage for config in configs):
+            print(
+                f"--score={config.score} needs the totals first: two aggregations a "
+                "round, and every client's update is kept until the second"
+            )
         with Runtime(private=FLAGS.private_worker):
             if FLAGS.seeds is not None:
                 seeds = parsing.parse_seeds(FLAGS.seeds)

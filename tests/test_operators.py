@@ -213,12 +213,15 @@ def test_an_additive_capacity_needs_no_minima():
         ),
         (lambda: scores.ChoquetScore("x", {(0,): 0.5}, (0,)), "must be 1"),
         (lambda: scores.named("sugeno", ("DS",)), "prioritized, weighted_average, owa"),
-        (lambda: scores.named("owa", ("DS", "LD")), "weights or quantifier"),
+        (lambda: scores.named("owa", ("DS", "LD")), "score_weights or quantifier"),
         (
-            lambda: scores.named("owa", ("DS",), weights=(1,), quantifier="all"),
+            lambda: scores.named("owa", ("DS",), score_weights=(1,), quantifier="all"),
             "one of them",
         ),
-        (lambda: scores.named("product", ("DS",), weights=(1,)), "takes no weights"),
+        (
+            lambda: scores.named("product", ("DS",), score_weights=(1,)),
+            "takes no score_weights",
+        ),
         (
             lambda: scores.named(
                 "choquet", ("DS", "LD", "MD"), capacity=[("DS", 0.4), ("LD", 0.4)]
@@ -235,7 +238,7 @@ def test_what_is_no_operator_is_refused_by_name(make, message):
 def test_names_and_parameters_make_the_scores():
     members = ("LD", "DS")
     assert scores.named("prioritized", members).terms == {(1,): 1, (0, 1): 1}
-    average = scores.named("weighted_average", members, weights=(0.25, 0.75))
+    average = scores.named("weighted_average", members, score_weights=(0.25, 0.75))
     assert average.terms == {(0,): 0.75, (1,): 0.25}
     assert scores.named("owa", members, quantifier="all").terms == {(0, 1): 1.0}
     assert scores.named("product", members).terms == {(0, 1): 1.0}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from tff_pmc import search
+from tff_pmc import scores, search
 from tff_pmc.experiments import config as config_lib
 from tff_pmc.experiments import named, parsing
 
@@ -39,6 +39,33 @@ flags.DEFINE_multi_string(
     "An ordering of criteria, most important first, as DS or LD,DS,MD; or all: each "
     "criterion alone and every ordering. May be repeated: each is one run. DS is "
     "federated averaging.",
+)
+flags.DEFINE_enum(
+    "score",
+    None,
+    list(scores.SCORES),
+    "How the criteria that --priority names become a client's score (by default all "
+    "that are measured, unless prioritized). owa and choquet sort a client's "
+    "normalized criteria: with --normalization=range in one aggregation, otherwise in "
+    "two, which keep the clients' updates in memory (docs/operators.md).",
+)
+flags.DEFINE_list(
+    "score_weights",
+    None,
+    "As 0.5,0.3,0.2, sum 1: with --score=weighted_average of the criteria in the order "
+    "of --priority; with --score=owa of the largest criterion, the next, the smallest.",
+)
+flags.DEFINE_enum(
+    "quantifier",
+    None,
+    list(scores.QUANTIFIERS),
+    "With --score=owa, weights by how many criteria have to be satisfied.",
+)
+flags.DEFINE_string(
+    "capacity",
+    None,
+    "With --score=choquet: what each set of criteria is worth, as DS:0.4,LD:0.3,"
+    "DS+LD:0.8; that of all is 1.",
 )
 flags.DEFINE_string("criteria", None, "The criteria the clients measure, as DS,LD,MD.")
 _CHOICES = {
@@ -180,7 +207,7 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
     searching = experiment == SEARCH
     if searching:
         experiment = FLAGS.search_for
-        for name in ("priority", "adjustment", "learning_rate", "judge_on"):
+        for name in ("priority", "score", "adjustment", "learning_rate", "judge_on"):
             if FLAGS[name].value:
                 raise config_lib.ConfigError(
                     f"--{name} does not go with --experiment={SEARCH}, which runs DS "
@@ -191,6 +218,7 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
         *("learning_rate", "server_learning_rate", "num_shards"),
         *("normalization", "clip_norm", "validation_fraction", "predictions"),
         *("sample_fraction", "min_samples", "dropout", *_CHOICES),
+        *("score", "quantifier"),
     )
     overrides = {name: FLAGS[name].value for name in names}
     _check_flags_of_data(named.experiment(experiment).dataset)
@@ -207,6 +235,10 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
     if FLAGS.seed is not None and not 0 <= FLAGS.seed < 2**31:
         raise config_lib.ConfigError(f"--seed must be in [0, 2^31), got {FLAGS.seed}")
     overrides["client_attributes"] = attributes
+    if FLAGS.score_weights is not None:
+        overrides["score_weights"] = parsing.parse_weights(FLAGS.score_weights)
+    if FLAGS.capacity is not None:
+        overrides["capacity"] = parsing.parse_capacity(FLAGS.capacity, attributes)
     start = functools.partial(
         named.settings, experiment, protocol=FLAGS.protocol or "paper"
     )
@@ -228,13 +260,19 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
     config = start(overrides)
     policies = FLAGS.adjustment or [config.adjustment]
     adjusted = any(policy != "fixed" for policy in policies)
-    orders = [criteria if adjusted else config.priority]
+    combined = config.score != "prioritized"
+    orders = [criteria if adjusted or combined else config.priority]
     if FLAGS.priority is not None:
         orders = parsing.parse_priorities(FLAGS.priority, criteria, attributes)
     if adjusted and all(len(order) == 1 for order in orders):
         raise config_lib.ConfigError(
             f"--adjustment={','.join(policies)} has nothing to adjust: no --priority "
             "has two criteria"
+        )
+    if combined and all(len(order) == 1 for order in orders):
+        raise config_lib.ConfigError(
+            f"--score={config.score} has nothing to combine: no --priority has two "
+            "criteria"
         )
     pairs = [  # An ordering of one criterion leaves nothing to adjust.
         (order, policy if len(order) > 1 else "fixed")
@@ -251,10 +289,12 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
                 raise config_lib.ConfigError(
                     f"--{name} is of no use with {config.model}"
                 )
-    return [  # Each is checked before the first one runs.
+    configs = [  # Each is checked before the first one runs.
         start({**overrides, "priority": order, "adjustment": policy})
         for order, policy in dict.fromkeys(pairs)
     ]
+    # To OWA, Choquet and the product all orderings of the same criteria are one.
+    return list({config.label: config for config in reversed(configs)}.values())[::-1]
 
 
 def _check_flags_of_data(dataset: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fractions
 import math
+import re
 from typing import Any
 
 from tff_pmc import criteria as criteria_lib
@@ -17,6 +18,7 @@ SEEDS = ("partition_seed", "model_seed", "cohort_seed", "batch_seed")
 """The seeds of a run."""
 
 CHOICES: dict[str, tuple[str, ...]] = {
+    "score": scores.SCORES,
     "conv_activation": models.CONV_ACTIVATIONS,
     "initializer": models.INITIALIZERS,
     "model": tuple(models.MODELS),
@@ -81,7 +83,12 @@ class RunConfig:
         dataset: a name `leaf_data.load` knows.
         model: a name in `models.MODELS`.
         partition: `iid` or `noniid`; for data sets that are partitioned here.
-        priority: the ordering, codes of criteria, most important first.
+        priority: the ordering, codes of criteria, most important first; of scores
+            other than `prioritized`, the criteria that take part.
+        score: one of `scores.SCORES`; one criterion alone is the same in each.
+        score_weights: of `weighted_average`, in the order of `priority`; or of `owa`.
+        quantifier: of `owa`, in the place of weights; see `scores.owa_weights`.
+        capacity: of `choquet`: (`DS+LD`, value) for each set of criteria.
         criteria: the criteria measured, in the order of the columns.
         rounds: number of rounds.
         clients_per_round: cohort size; below 1, the fraction of the clients.
@@ -134,6 +141,10 @@ class RunConfig:
     model: str = "mnist_cnn"
     partition: str = "iid"
     priority: tuple[str, ...] = ("DS",)
+    score: str = "prioritized"
+    score_weights: tuple[float, ...] = ()
+    quantifier: str = ""
+    capacity: tuple[tuple[str, float], ...] = ()
     criteria: tuple[str, ...] = ("DS", "LD", "MD")
     rounds: int = 100
     clients_per_round: float = 0.1
@@ -223,6 +234,15 @@ class RunConfig:
                 models.check_choice(f"--{name}", getattr(self, name), choices)
             except ValueError as error:
                 raise ConfigError(str(error)) from error
+        try:
+            self.resolve_score()
+        except ValueError as error:
+            raise ConfigError(f"--score={self.score}: {error}") from error
+        if self.adjustment != "fixed" and self.score != "prioritized":
+            raise ConfigError(
+                f"--adjustment={self.adjustment} searches orderings, which "
+                f"--score={self.score} does not have"
+            )
 
     def resolve_criteria(self) -> tuple[criteria_lib.Criterion, ...]:
         """The criteria; MD as the settings want it, client attributes among them."""
@@ -236,6 +256,22 @@ class RunConfig:
             return dataclasses.replace(criteria_lib.REGISTRY["MD_layers"], code="MD")
         return found
 
+    def resolve_score(self) -> scores.Score:
+        """The score of the settings."""
+        return scores.named(
+            self.score,
+            self.priority,
+            self.criteria,
+            score_weights=self.score_weights,
+            quantifier=self.quantifier,
+            capacity=self.capacity,
+        )
+
+    @property
+    def two_stage(self) -> bool:
+        """Whether a client cannot score itself before the cohort's totals."""
+        return self.normalization != "range" and bool(self.resolve_score().minima)
+
     @property
     def scores_normalization(self) -> scores.Normalization:
         """The normalization, as the scores take it."""
@@ -247,13 +283,14 @@ class RunConfig:
     def label(self) -> str:
         """What tables call this run: `LD,DS,MD`, or `LD,DS,MD (backtracking)`."""
         adjusted = "" if self.adjustment == "fixed" else f" ({self.adjustment})"
-        return ",".join(self.priority) + adjusted
+        return self.resolve_score().label + adjusted
 
     @property
     def folder(self) -> str:
         """The run's folder: `LD-DS-MD`, or `LD-DS-MD_backtracking`."""
         adjusted = "" if self.adjustment == "fixed" else f"_{self.adjustment}"
-        return "-".join(self.priority) + adjusted
+        words = re.findall(r"[\w.]+", self.resolve_score().label)
+        return "-".join(words) + adjusted
 
     @property
     def data_options(self) -> dict[str, Any]:

@@ -192,7 +192,7 @@ def _record(
     in_force = dataclasses.replace(config, priority=outcome.ordering)
     row = {
         **rows.round_row(round_num, correct, sizes, outcome.metrics),
-        "ordering": ",".join(outcome.ordering),
+        "ordering": in_force.resolve_score().label,
         "testing_rounds": len(outcome.trials),
         **traffic,
     }

@@ -74,7 +74,7 @@ def cohort_rows(
     excluded: npt.NDArray[np.bool_],
 ) -> list[dict[str, Any]]:
     """The rows of `cohort.csv`: raw criteria [clients, m], left out or not, weights."""
-    weights = _weights(config, config.priority, without(raw, excluded))
+    weights = _weights(config, config.resolve_score(), without(raw, excluded))
     return [
         {
             "round": round_num,
@@ -98,23 +98,27 @@ def weight_rows(
     round_num: int,
     config: RunConfig,
     raw: npt.NDArray[np.float64],
-    others: Sequence[tuple[str, ...]] = (),
+    others: Sequence[scores.Score] = (),
 ) -> list[dict[str, Any]]:
     """The rows of `weights.csv`: could another ordering have mattered?
 
-    One row for each single criterion and each ordering of the criteria: how
-    unequal its weights are, and the share of weight that it would move away
-    from the ordering in force.
+    One row for each single criterion and each ordering of the criteria, and for the
+    score in force if it is none: how unequal its weights are, and the share of weight
+    that it would move away from the score in force.
     """
-    in_force = _weights(config, config.priority, raw)
+    own = config.resolve_score()
+    orders = recorded_orderings(config)
+    compared = [scores.prioritized(order, config.criteria) for order in orders]
+    by_label = {score.label: score for score in [*compared, own, *others]}
+    in_force = _weights(config, own, raw)
     rows = []
-    for order in dict.fromkeys([*recorded_orderings(config), *others]):
-        weights = _weights(config, order, raw)
+    for label, score in by_label.items():
+        weights = _weights(config, score, raw)
         rows.append(
             {
                 "round": round_num,
-                "ordering": ",".join(order),
-                "in_force": int(order == config.priority),
+                "ordering": label,
+                "in_force": int(label == own.label),
                 "coefficient_of_variation": _digits(
                     scores.coefficient_of_variation(weights)
                 ),
@@ -126,14 +130,16 @@ def weight_rows(
 
 
 def recorded_orderings(config: RunConfig) -> list[tuple[str, ...]]:
-    """The orderings whose weights are recorded, the one in force among them.
+    """The orderings whose weights are recorded, an ordering in force among them.
 
     With more than four criteria their orderings are too many to write in every
     round: then the single ones, and the one in force.
     """
     few = len(config.criteria) <= 4
     orders = all_orderings(config.criteria)[: None if few else len(config.criteria)]
-    return orders if config.priority in orders else [*orders, config.priority]
+    if config.score != "prioritized" or config.priority in orders:
+        return orders
+    return [*orders, config.priority]
 
 
 def candidate_rows(
@@ -205,13 +211,9 @@ def group_rows(
 
 
 def _weights(
-    config: RunConfig, order: Sequence[str], raw: npt.NDArray[np.float64]
+    config: RunConfig, score: scores.Score, raw: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    return scores.participant_weights(
-        raw,
-        scores.prioritized(order, config.criteria),
-        config.scores_normalization,
-    )
+    return scores.participant_weights(raw, score, config.scores_normalization)
 
 
 def _digits(value: float) -> float:

@@ -38,7 +38,7 @@ class Round(NamedTuple):
 
 
 class FixedOrdering:
-    """Rounds of `build_prioritized_fed_avg`."""
+    """Rounds of `build_process`: one ordering, or another score."""
 
     def __init__(self, config: RunConfig, num_clients: int) -> None:
         """Builds the process."""
@@ -115,16 +115,21 @@ class AdjustedOrdering:
 def build_process(
     config: RunConfig, num_clients: int, basis: Optional[scores.Basis] = None
 ) -> tff.learning.templates.LearningProcess:
-    """The learning process of a run whose ordering is fixed.
+    """The learning process of a run whose score is fixed.
+
+    Where a client cannot score itself before the totals, it has two stages.
 
     Args:
         config: the settings.
         num_clients: clients in the federation, for the per-client criteria.
-        basis: the sums to make; by default those the ordering needs.
+        basis: the sums to make; by default those the score needs.
     """
-    return processes.build_prioritized_fed_avg(
+    build = processes.build_prioritized_fed_avg
+    if config.two_stage:
+        build = processes.build_two_stage_fed_avg
+    return build(
         build_model(config),
-        priority=config.priority,
+        score=config.resolve_score(),
         basis=basis,
         **_options(config, num_clients),
     )
@@ -169,4 +174,5 @@ def _traffic(
         state_type.client_work,
         metrics_type,
         normalization=config.normalization,
+        two_stage=config.two_stage,
     )

@@ -34,6 +34,7 @@ def traffic(
     metrics_type: tff.Type,
     *,
     normalization: str = "sum",
+    two_stage: bool = False,
 ) -> Traffic:
     """The traffic of a process, from the types in its `next`.
 
@@ -44,6 +45,8 @@ def traffic(
             have the types of what each client sends. What a simulation reports of
             each client (`*_by_client`) is left out.
         normalization: of the criteria; `max` sends the maxima too.
+        two_stage: the totals (or maxima) come back to the clients, which send the
+            sums of the normalized criteria in addition.
     """
     specs = tff.types.type_to_tf_tensor_specs
     model, state = size(specs(weights_type)), size(specs(work_state_type))
@@ -51,6 +54,8 @@ def traffic(
     scalars = [metrics["aggregator"]["totals"], metrics["aggregator"]["monomials"]]
     if normalization == "max":
         scalars.append(metrics["aggregator"]["totals"])
+    if two_stage:
+        scalars += 2 * [metrics["aggregator"]["totals"]]
     measured = [
         spec
         for name, spec in metrics["client_work"]["train"].items()

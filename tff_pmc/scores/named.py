@@ -17,7 +17,7 @@ def named(
     members: Sequence[str],
     criteria: Sequence[str] = DEFAULT_CRITERIA,
     *,
-    weights: Sequence[float] = (),
+    score_weights: Sequence[float] = (),
     quantifier: str = "",
     capacity: Sequence[tuple[str, float]] = (),
 ) -> Score:
@@ -30,7 +30,7 @@ def named(
         name: one of `SCORES`.
         members: codes of the criteria that take part; of `prioritized`, their order.
         criteria: the code of each column.
-        weights: of the weighted average, in the members' order; or OWA's.
+        score_weights: of the weighted average, in the members' order; or OWA's.
         quantifier: OWA's, in the place of weights; see `owa_weights`.
         capacity: of the Choquet integral: (`DS+LD`, value) for each set of members;
             that of all may be left out.
@@ -42,11 +42,15 @@ def named(
     if name not in SCORES:
         raise ValueError(f"must be one of {', '.join(SCORES)}, got {name!r}")
     taken = {
-        "weighted_average": ("weights",),
-        "owa": ("weights", "quantifier"),
+        "weighted_average": ("score_weights",),
+        "owa": ("score_weights", "quantifier"),
         "choquet": ("capacity",),
     }.get(name, ())
-    given = {"weights": weights, "quantifier": quantifier, "capacity": capacity}
+    given = {
+        "score_weights": score_weights,
+        "quantifier": quantifier,
+        "capacity": capacity,
+    }
     found = [parameter for parameter, value in given.items() if value]
     for parameter in found:
         if parameter not in taken:
@@ -56,9 +60,9 @@ def named(
     if len(members) == 1 or name == "prioritized":
         return prioritized(members, criteria)
     if name == "weighted_average":
-        return weighted_average(weights, criteria, members=members)
+        return weighted_average(score_weights, criteria, members=members)
     if name == "owa":
-        return owa(quantifier or weights, criteria, members=members)
+        return owa(quantifier or score_weights, criteria, members=members)
     if name == "product":
         return product(criteria, members=members)
     value = {tuple(subset.split("+")): worth for subset, worth in capacity}
