@@ -22,9 +22,10 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 from absl import flags
 
 import leaf_data
-from tff_pmc.experiments import command_line, named, parsing
 from tff_pmc.experiments import config as config_lib
-from tff_pmc.experiments.command_line import FLAGS, SEARCH, parse
+from tff_pmc.experiments import flag_definitions, named, parsing
+from tff_pmc.experiments.command_line import parse
+from tff_pmc.experiments.flag_definitions import FLAGS, SEARCH
 
 EXIT_BAD_INPUT = 2
 
@@ -33,7 +34,7 @@ def main(argv):
     """Parses the command line and runs; returns the exit code."""
     if any(argument in ("--help", "-help", "-h", "--helpfull") for argument in argv):
         print(__doc__)
-        print(FLAGS.module_help(command_line))
+        print(FLAGS.module_help(flag_definitions))
         return 0
     try:
         rest = FLAGS(argv)[1:]
@@ -138,12 +139,17 @@ def execute(configs, table):
 
         data = load(config)
         if FLAGS.inspect:
-            orders = [config.priority for config in configs]
+            others = [config.resolve_score() for config in configs]
             print(
-                inspection.inspect(config, orders, data, private=FLAGS.private_worker)
+                inspection.inspect(config, others, data, private=FLAGS.private_worker)
             )
             return 0
         print(data.describe(), flush=True)
+        if any(config.two_stage for config in configs):
+            print(
+                f"--score={config.score} needs the totals first: two aggregations a "
+                "round, and every client's update is kept until the second"
+            )
         with Runtime(private=FLAGS.private_worker):
             if FLAGS.seeds is not None:
                 seeds = parsing.parse_seeds(FLAGS.seeds)

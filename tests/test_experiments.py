@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tff_pmc import scores
+from tff_pmc.experiments import choices, files, named, parsing, rows, run_folder
 from tff_pmc.experiments import config as config_lib
-from tff_pmc.experiments import files, named, parsing, rows, run_folder
 from tff_pmc.experiments.cohorts import cohort
 
 CONFIG = named.EXPERIMENTS["mnist_noniid"]
@@ -97,7 +97,7 @@ class TestConfig:
         assert femnist.targets == (75, 80)
 
     def test_each_data_set_is_given_options_it_knows(self):
-        for name, options in config_lib.DATA_OPTIONS.items():
+        for name, options in choices.DATA_OPTIONS.items():
             loader = importlib.import_module(f"leaf_data.{name}").load
             assert set(options) <= set(inspect.signature(loader).parameters)
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.candidates import combine
-from tff_pmc.scores import SUM, Basis, Normalization, PolynomialScore
+from tff_pmc.scores import SUM, Basis, Normalization, Score
 
 SumFactory = tff.aggregators.UnweightedAggregationFactory
 
@@ -41,15 +41,16 @@ def build_basis_sums(
 
     Args:
         update_type: the type of one update, a structure of float tensors.
-        basis: the monomials whose weighted updates come in.
+        basis: the monomials and minima whose weighted updates come in.
         normalization: of the criteria.
         model_sum_factory: sums the weighted updates; plain sums by default.
         scalar_sum_factory: sums criteria and monomials; plain sums by default.
 
     Raises:
-        ValueError: there is not one range for each criterion, or a factory is not
-            one of sums.
+        ValueError: there is not one range for each criterion, the basis has minima
+            without declared ranges, or a factory is not one of sums.
     """
+    basis.check_computable(normalization)
     columns = basis.num_criteria
     sums_type = tff.to_type((update_type,) * len(basis))
     per_criterion = tff.TensorType(np.float32, [columns])
@@ -129,7 +130,7 @@ def build_basis_sums(
 def build_basis_aggregation(
     update_type: tff.Type,
     basis: Basis,
-    score: PolynomialScore,
+    score: Score,
     **sums_options,
 ) -> tff.templates.AggregationProcess:
     """Builds the aggregation whose result is the update under one score.
@@ -148,8 +149,19 @@ def build_basis_aggregation(
     Raises:
         ValueError: the basis does not cover the score, or as `build_basis_sums`.
     """
-    vector = basis.vector(score)
     sums = build_basis_sums(update_type, basis, **sums_options)
+    return with_candidate(sums, basis, score)
+
+
+def with_candidate(
+    sums: tff.templates.AggregationProcess, basis: Basis, score: Score
+) -> tff.templates.AggregationProcess:
+    """`build_basis_aggregation` around sums that are built already.
+
+    Raises:
+        ValueError: the basis does not cover the score.
+    """
+    vector = basis.vector(score)
     _, *client_types = sums.next.type_signature.parameter
     result_type = sums.next.type_signature.result.result.member
 

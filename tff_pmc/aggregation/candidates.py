@@ -21,11 +21,12 @@ def combine(
     """The weighted mean of the clients' updates under a candidate.
 
     `sum_k p_k d_k = sum_S f_S * (sum_k r_S[k] d_k)` with
-    `f_S = a_S / T_S / sum_k s_k`: no client's score is needed.
+    `f_S = a_S / T_S / sum_k s_k`: no client's score is needed. Minima are of
+    criteria that are normalized already, whose scales are 1.
 
     Args:
-        basis: the monomials S summed, in the order of the vectors below.
-        candidate: `a_S`, float32 [B]; see `Basis.vector`.
+        basis: the monomials and minima summed, in the order of the vectors below.
+        candidate: the coefficients `a_S`, float32 [B]; see `Basis.vector`.
         scales: what each criterion is divided by, float32 [m]: the totals `T_i`
             in the papers' normalization.
         monomials: `sum_k r_S[k]`, float32 [B].

@@ -17,7 +17,7 @@ from tff_pmc.clients.contribution import (
     shard_output,
     weigh,
 )
-from tff_pmc.scores import SUM, Basis, Normalization, PolynomialScore, prioritized
+from tff_pmc.scores import SUM, Basis, Normalization, Score, prioritized
 
 
 class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
@@ -39,7 +39,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
     def __init__(
         self,
         criteria: Sequence[str],
-        priority: Union[Sequence[Union[int, str]], PolynomialScore],
+        priority: Union[Sequence[Union[int, str]], Score],
         *,
         normalization: Normalization = SUM,
         clip_norm: Optional[float] = None,
@@ -50,7 +50,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
 
         Args:
             criteria: the code of each of the m columns.
-            priority: an ordering of codes or columns, or any polynomial score.
+            priority: an ordering of codes or columns, or any score.
             normalization: of the criteria.
             clip_norm: L2 norm to which an update is clipped before it is
                 weighted; None does not clip.
@@ -59,7 +59,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
 
         Raises:
             ValueError: the ordering does not fit the criteria, one is named twice,
-                or `clip_norm` is out of range.
+                the score needs declared ranges, or `clip_norm` is out of range.
         """
         if len(set(criteria)) != len(criteria):
             raise ValueError(f"a criterion is named twice: {', '.join(criteria)}")
@@ -67,11 +67,10 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
             raise ValueError(f"clip_norm must be finite and above 0, got {clip_norm}")
         self._criteria = tuple(criteria)
         self._score = (
-            priority
-            if isinstance(priority, PolynomialScore)
-            else prioritized(priority, criteria)
+            priority if isinstance(priority, Score) else prioritized(priority, criteria)
         )
         self._basis = Basis.of(len(criteria), [self._score])
+        self._basis.check_computable(normalization)
         self._normalization = normalization
         self._clip_norm = clip_norm
         self._sum_factories = {

@@ -6,6 +6,7 @@ import collections
 import dataclasses
 from typing import Any, NamedTuple, Optional
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
@@ -19,7 +20,7 @@ class Rule:
 
     Attributes:
         criteria: the m criteria, in the order of the basis's columns.
-        basis: the monomials whose weighted updates are summed.
+        basis: the monomials and minima whose weighted updates are summed.
         normalization: of the criteria; `range` is applied at the client.
         clip_norm: the L2 norm to which an update is clipped before it is
             weighted; None does not clip.
@@ -37,7 +38,7 @@ class Part(NamedTuple):
     Attributes:
         raw: raw criteria as measured, float32 [m].
         criteria: the same, after a normalization that the client applies.
-        monomials: `r_S` for each summed monomial, float32 [B].
+        monomials: `r_S` for each sum of the basis, float32 [B].
         update: received minus trained weights, a `ModelWeights`: TFF's sign, in
             which a server optimizer takes it for a gradient.
         included: bool, False when an update or a criterion is not finite.
@@ -82,8 +83,7 @@ def weigh(
     if normalization.method == "range":
         low, high = (tf.constant(x, tf.float32) for x in zip(*normalization.ranges))
         values = tf.clip_by_value((raw - low) / (high - low), 0.0, 1.0)
-    members = tf.constant(basis.membership())
-    monomials = tf.reduce_prod(tf.where(members, values[tf.newaxis], 1.0), axis=1)
+    monomials = basis_values(basis, values)
     if clip_norm is not None:
         update = _clip(update, clip_norm)
     # A product may overflow where its factors are finite.
@@ -101,6 +101,17 @@ def weigh(
         tf.nest.map_structure(keep, update),
         included,
     )
+
+
+def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
+    """Products and minima of criteria [..., m], as the basis has them, [..., B]."""
+    members = tf.constant(basis.membership())
+    values = values[..., tf.newaxis, :]
+    products = tf.reduce_prod(tf.where(members, values, 1.0), axis=-1)
+    if not basis.minima:
+        return products
+    minima = tf.reduce_min(tf.where(members, values, np.inf), axis=-1)
+    return tf.where(np.arange(len(basis)) < len(basis.summed), products, minima)
 
 
 def raw_value(
@@ -172,11 +183,12 @@ class ShardSums(NamedTuple):
     loss: tf.Tensor
 
 
-def no_clients(basis: Basis, weights: Any) -> ShardSums:
-    """The sums over no clients."""
+def no_clients(basis: Basis, weights: Any, *, models: bool = True) -> ShardSums:
+    """The sums over no clients; without `models`, updates are not to be summed."""
     zero = tf.constant(0)
+    zeros = tf.nest.map_structure(tf.zeros_like, weights)
     return ShardSums(
-        (tf.nest.map_structure(tf.zeros_like, weights),) * len(basis),
+        (zeros,) * (len(basis) if models else 0),
         tf.zeros([basis.num_criteria]),
         tf.zeros([basis.num_criteria]),
         tf.zeros([len(basis)]),
@@ -197,7 +209,7 @@ def add_client(
     def add(weight):
         return lambda total, d: total + tf.cast(weight, d.dtype) * d
 
-    weights = tf.unstack(part.monomials, num=len(sums.models))
+    weights = tf.unstack(part.monomials)
     return ShardSums(
         tuple(
             tf.nest.map_structure(add(weight), total, part.update)

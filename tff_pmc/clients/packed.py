@@ -16,7 +16,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import models
-from tff_pmc.clients import contribution
+from tff_pmc.clients import contribution, kept
 from tff_pmc.clients.client_work import build_client_work
 from tff_pmc.clients.own_models import OwnModels
 from tff_pmc.clients.packing import element_spec
@@ -130,6 +130,7 @@ def build_packed_client_work(
     only_counts: bool = False,
     num_weighted_classes: int = 0,
     keep_own_model: Sequence[int] = (),
+    keep_updates: bool = False,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work for shards of packed clients.
 
@@ -156,6 +157,8 @@ def build_packed_client_work(
             `<weights=W, class_weights=float32[classes]>`; see `train_locally`.
         keep_own_model: for simulation: numbers of clients that do not start from the
             weights received, but from those they had themselves; see `own_models`.
+        keep_updates: the result is not the sums but `clients.kept`'s: every client's
+            update, so that memory grows with the shard; for simulation only.
 
     Returns:
         A `tff.learning.templates.ClientWorkProcess`.
@@ -174,15 +177,16 @@ def build_packed_client_work(
         class_weights = None
         if num_weighted_classes:
             received, class_weights = received["weights"], received["class_weights"]
-        kept = state.get("memory", ())
-        memory = own.nothing(kept)
-        sums = contribution.no_clients(rule.basis, received)
+        own_models = state.get("memory", ())
+        memory = own.nothing(own_models)
+        sums = contribution.no_clients(rule.basis, received, models=not keep_updates)
+        updates = kept.none(received, num_criteria) if keep_updates else ()
         by_client = tf.zeros([report_num_clients or 0, num_criteria + 1])
         round_seed = tf.stack([state["seed"], state["round"]])
         fold_in = tf.random.experimental.stateless_fold_in
         for element in iter(shard):
             x, y = element["x"], element["y"]
-            start = own.start(kept, element["client"], received)
+            start = own.start(own_models, element["client"], received)
             trained, loss = train_locally(
                 model,
                 optimizer,
@@ -207,6 +211,8 @@ def build_packed_client_work(
                 ),
             )
             sums = contribution.add_client(sums, part, tf.shape(y)[0], loss)
+            if keep_updates:
+                updates = kept.keep(updates, part)
             if report_num_clients is not None:
                 left_out = tf.cast(tf.logical_not(part.included), tf.float32)
                 by_client = tf.tensor_scatter_nd_add(
@@ -220,6 +226,8 @@ def build_packed_client_work(
         if report_num_clients is not None:
             measured["criteria_by_client"] = by_client[:, :-1]
             measured["excluded_by_client"] = by_client[:, -1]
+        if keep_updates:
+            result = kept.stack(updates, received)
         return (result, measured, memory) if own.clients else (result, measured)
 
     first = tff.learning.models.ModelWeights(*model.initial_weights)

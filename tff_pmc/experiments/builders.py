@@ -11,7 +11,8 @@ import tensorflow_federated as tff
 import leaf_data
 from tff_pmc import models, processes, scores
 from tff_pmc.aggregation.baselines import BASELINES
-from tff_pmc.experiments.config import DROPOUT_MODELS, RunConfig
+from tff_pmc.experiments.choices import DROPOUT_MODELS
+from tff_pmc.experiments.config import RunConfig
 from tff_pmc.processes.baseline_fed_avg import build_baseline_fed_avg
 from tff_pmc.server_criteria import server_accuracy
 
@@ -52,16 +53,21 @@ def build_fixed(
 def build_process(
     config: RunConfig, num_clients: int, basis: Optional[scores.Basis] = None
 ) -> tff.learning.templates.LearningProcess:
-    """The learning process of a run whose ordering is fixed.
+    """The learning process of a run whose score is fixed.
+
+    Where a client cannot score itself before the totals, it has two stages.
 
     Args:
         config: the settings.
         num_clients: clients in the federation, for the per-client criteria.
-        basis: the sums to make; by default those the ordering needs.
+        basis: the sums to make; by default those the score needs.
     """
-    return processes.build_prioritized_fed_avg(
+    build = processes.build_prioritized_fed_avg
+    if config.two_stage:
+        build = processes.build_two_stage_fed_avg
+    return build(
         build_model(config),
-        priority=config.priority,
+        score=config.resolve_score(),
         basis=basis,
         criteria=config.resolve_criteria(),
         **_options(config, num_clients),
@@ -103,7 +109,7 @@ def server_examples(data: leaf_data.FederatedDataset) -> tuple[Any, Any]:
     return np.asarray(data.server_examples.x), np.asarray(data.server_examples.y)
 
 
-def _settings_of(config: RunConfig, score: scores.PolynomialScore) -> RunConfig:
+def _settings_of(config: RunConfig, score: scores.Score) -> RunConfig:
     if config.score == "dual":
         quality = (config.criteria.index("ACC"),)
         return dataclasses.replace(config, dual_lambda=score.terms[quality])
@@ -122,7 +128,7 @@ def _build_adafed(
         num_classes=data.num_classes,
         power=config.accuracy_power,
         criteria=config.resolve_criteria()[1:],
-        score=config.score_in_force,
+        score=config.resolve_score(),
         adapt_loss=config.adapt_loss,
         keep_own_model=[int(client) for client in own],
         **_options(config, len(data.client_ids)),

@@ -10,45 +10,7 @@ from typing import Any
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import models, scores, search
-
-JUDGES = ("test", "local_validation", "server")
-"""On what candidates are judged: examples of the clients, or the server's own."""
-
-AGGREGATORS = (
-    "criteria",
-    *("simple_average", "weighted_mean", "median", "momentum"),
-    *("personalized", "laplace", "quantized"),
-)
-"""Sums weighted by criteria, or one of Dual's baselines."""
-
-SEEDS = ("partition_seed", "model_seed", "cohort_seed", "batch_seed")
-"""The seeds of a run."""
-
-CHOICES: dict[str, tuple[str, ...]] = {
-    "conv_activation": models.CONV_ACTIVATIONS,
-    "initializer": models.INITIALIZERS,
-    "model": tuple(models.MODELS),
-    "batch_norm": models.BATCH_NORMS,
-    "model_divergence": ("whole", "by_layer"),
-    "adjustment": search.POLICIES,
-    "judge_on": JUDGES,
-    "reach": ("at_least", "above"),
-    "cohort_rounding": ("up", "nearest"),
-    "femnist_source": ("leaf", "tff"),
-    "celeba_source": ("raw", "leaf", "tff"),
-    "client_rule": ("paper", "reference_code"),
-    "missing_images": ("skip", "refuse"),
-    "protocol": ("paper", "reference_code"),
-    "aggregator": AGGREGATORS,
-    "score": ("prioritized", "dual"),
-    "client_optimizer": ("sgd", "adam"),
-    "personalized_form": ("formula", "text"),
-    "server_set": ("reported", "apart"),
-}
-"""The settings that are one word of a few."""
-
-RESERVED = ("all", "round", "client", "weight", "excluded")
-"""What an attribute cannot be called: a flag's word, or a column of the record."""
+from tff_pmc.experiments.choices import CHOICES, DATA_OPTIONS, RESERVED, SEEDS
 
 
 class ConfigError(ValueError):
@@ -60,50 +22,6 @@ def _require(name: str, holds: bool, what: str, config: RunConfig) -> None:
         raise ConfigError(f"--{name} must be {what}, got {getattr(config, name)}")
 
 
-_PARTITIONED = {"partition": "partition", "seed": "partition_seed"}
-DATA_OPTIONS: dict[str, dict[str, str]] = {
-    "digits5k": _PARTITIONED,
-    "mnist": _PARTITIONED,
-    "femnist": {
-        "source": "femnist_source",
-        "sample_fraction": "sample_fraction",
-        "min_samples": "min_samples",
-        "seed": "partition_seed",
-    },
-    "celeba": {
-        "source": "celeba_source",
-        "client_rule": "client_rule",
-        "missing_images": "missing_images",
-        "seed": "partition_seed",
-    },
-    "drawn_faces": {"client_rule": "client_rule", "seed": "partition_seed"},
-    "mnist_adafed": {
-        "simulation": "simulation",
-        "num_clients": "num_clients",
-        "mislabeled_fraction": "mislabeled_fraction",
-        "num_adversaries": "num_adversaries",
-        "images_per_client": "images_per_client",
-        "server_set": "server_set",
-        "seed": "partition_seed",
-    },
-    "cifar10": {
-        "num_clients": "num_clients",
-        "image_fraction": "image_fraction",
-        "seed": "partition_seed",
-    },
-    "obstacles": {"seed": "partition_seed"},
-    "drawn_obstacles": {"seed": "partition_seed"},
-}
-"""For each data set, its loader's options and the settings that fill them."""
-
-
-DROPOUT_MODELS = ("celeba_reference_cnn", "keras_mnist_cnn")
-"""The models that drop units."""
-
-CACHED = ("femnist", "celeba", "cifar10")
-"""The data sets that are converted once, into a cache."""
-
-
 @dataclasses.dataclass(frozen=True)
 class RunConfig:
     """Everything that decides what a run computes.
@@ -113,7 +31,13 @@ class RunConfig:
         dataset: a name `leaf_data.load` knows.
         model: a name in `models.MODELS`.
         partition: `iid` or `noniid`; for data sets that are partitioned here.
-        priority: the ordering, codes of criteria, most important first.
+        priority: the ordering, codes of criteria, most important first; of scores
+            other than `prioritized`, the criteria that take part.
+        score: one of `scores.SCORES`, in which one criterion alone is the same; or
+            Dual's, `dual`.
+        score_weights: of `weighted_average`, in the order of `priority`; or of `owa`.
+        quantifier: of `owa`, in the place of weights; see `scores.owa_weights`.
+        capacity: of `choquet`: (`DS+LD`, value) for each set of criteria.
         criteria: the criteria measured, in the order of the columns.
         rounds: number of rounds.
         clients_per_round: cohort size; below 1, the fraction of the clients; 0 is all.
@@ -160,7 +84,6 @@ class RunConfig:
         targets: target accuracies of the tables, percent.
         num_shards: placements the cohort is packed into; changes results only
             in the order of float32 sums.
-        score: `prioritized`, or Dual's, `dual`.
         lambda_steps: how many lambdas the search of `dual` tries, from 0 to 1.
         dual_lambda: the one in force; of a run's record, not its settings.
         system: what the run is called where an experiment compares systems; see
@@ -191,6 +114,10 @@ class RunConfig:
     model: str = "mnist_cnn"
     partition: str = "iid"
     priority: tuple[str, ...] = ("DS",)
+    score: str = "prioritized"
+    score_weights: tuple[float, ...] = ()
+    quantifier: str = ""
+    capacity: tuple[tuple[str, float], ...] = ()
     criteria: tuple[str, ...] = ("DS", "LD", "MD")
     rounds: int = 100
     clients_per_round: float = 0.1
@@ -226,7 +153,6 @@ class RunConfig:
     reach: str = "at_least"
     targets: tuple[int, ...] = (70, 80, 90, 95)
     num_shards: int = 2
-    score: str = "prioritized"
     lambda_steps: int = 11
     dual_lambda: float = 0.0
     system: str = ""
@@ -307,6 +233,15 @@ class RunConfig:
                 models.check_choice(f"--{name}", getattr(self, name), choices)
             except ValueError as error:
                 raise ConfigError(str(error)) from error
+        try:
+            self.resolve_score()
+        except ValueError as error:
+            raise ConfigError(f"--score={self.score}: {error}") from error
+        if self.adjustment != "fixed" and self.score not in ("prioritized", "dual"):
+            raise ConfigError(
+                f"--adjustment={self.adjustment} searches orderings, which "
+                f"--score={self.score} does not have"
+            )
 
     def resolve_criteria(self) -> tuple[criteria_lib.Criterion, ...]:
         """The criteria; MD as the settings want it, client attributes among them."""
@@ -319,6 +254,24 @@ class RunConfig:
         if found.code == "MD" and self.model_divergence == "by_layer":
             return dataclasses.replace(criteria_lib.REGISTRY["MD_layers"], code="MD")
         return found
+
+    def resolve_score(self) -> scores.Score:
+        """The score of the settings; of Dual's, with the lambda in force."""
+        if self.score == "dual":
+            return scores.dual(self.dual_lambda, criteria=self.criteria)
+        return scores.named(
+            self.score,
+            self.priority,
+            self.criteria,
+            score_weights=self.score_weights,
+            quantifier=self.quantifier,
+            capacity=self.capacity,
+        )
+
+    @property
+    def two_stage(self) -> bool:
+        """Whether a client cannot score itself before the cohort's totals."""
+        return self.normalization != "range" and bool(self.resolve_score().minima)
 
     @property
     def scores_normalization(self) -> scores.Normalization:
@@ -336,7 +289,7 @@ class RunConfig:
         if self.system:
             return self._system_label
         adjusted = "" if self.adjustment == "fixed" else f" ({self.adjustment})"
-        return ",".join(self.priority) + adjusted
+        return self.resolve_score().label + adjusted
 
     @property
     def folder(self) -> str:
@@ -344,34 +297,14 @@ class RunConfig:
         if self.system:
             return re.sub(r"[^a-z0-9]+", "_", self._system_label.lower()).strip("_")
         adjusted = "" if self.adjustment == "fixed" else f"_{self.adjustment}"
-        return "-".join(self.priority) + adjusted
+        words = re.findall(r"[\w.]+", self.resolve_score().label)
+        return "-".join(words) + adjusted
 
     @property
     def _system_label(self) -> str:
         wrong = f", {self.mislabeled_fraction:.0%} mislabeled"
         clients = f", {self.num_clients} clients" if self.num_clients else ""
         return self.system + clients + (wrong if self.mislabeled_fraction else "")
-
-    @property
-    def score_in_force(self) -> scores.PolynomialScore | None:
-        """The score that weighs the clients; None where there is no weight.
-
-        The baselines weigh by their sizes, but for the simple average and the median.
-        """
-        if self.aggregator in ("simple_average", "median"):
-            return None
-        if self.score == "dual":
-            return scores.dual(self.dual_lambda, criteria=self.criteria)
-        return scores.prioritized(self.priority, self.criteria)
-
-    @property
-    def score_name(self) -> str:
-        """What the record calls it: `LD,DS,MD`, `lambda=0.30`, `median`."""
-        if self.aggregator != "criteria":
-            return self.aggregator
-        if self.score == "dual":
-            return f"lambda={self.dual_lambda:.2f}"
-        return ",".join(self.priority)
 
     @property
     def measures_at_server(self) -> bool:

@@ -9,6 +9,7 @@ import pandas as pd
 
 import leaf_data
 from tff_pmc import criteria as criteria_lib
+from tff_pmc import scores
 from tff_pmc.experiments import builders, loop, rows
 from tff_pmc.experiments.config import RunConfig
 from tff_pmc.runtime import Runtime
@@ -18,7 +19,7 @@ NUM_COHORTS = 3
 
 def inspect(
     config: RunConfig,
-    orders: Sequence[tuple[str, ...]],
+    others: Sequence[scores.Score],
     data: leaf_data.FederatedDataset,
     *,
     private: bool = True,
@@ -31,8 +32,8 @@ def inspect(
 
     Args:
         config: the settings.
-        orders: orderings to show beside the usual ones; distances are measured
-            from the first.
+        others: scores to show beside the usual orderings; distances are measured
+            from that of the settings.
         data: the federation.
         private: see `runtime.Runtime`.
 
@@ -49,7 +50,7 @@ def inspect(
     weights = pd.DataFrame(
         row
         for number, raw in enumerate(measured, 1)
-        for row in rows.weight_rows(number, config, raw, orders)
+        for row in rows.weight_rows(number, config, raw, others)
     )
     means = weights.groupby("ordering", sort=False).mean(numeric_only=True)
     lines = [data.describe(), ""]

@@ -191,7 +191,7 @@ def _record(
     in_force = outcome.in_force
     row = {
         **rows.round_row(round_num, correct, sizes, outcome.metrics),
-        "ordering": in_force.score_name,
+        "ordering": in_force.resolve_score().label,
         "testing_rounds": len(outcome.trials),
         **more,
     }

@@ -99,6 +99,40 @@ def parse_seeds(values: Sequence[str]) -> list[int]:
     return seeds
 
 
+def parse_weights(values: Sequence[str]) -> tuple[float, ...]:
+    """Weights from a comma-separated flag.
+
+    Raises:
+        ConfigError: one is no number.
+    """
+    try:
+        return tuple(float(value) for value in values)
+    except ValueError as error:
+        flag = f"--score_weights={','.join(values)}"
+        raise ConfigError(f"{flag}: {error}") from error
+
+
+def parse_capacity(
+    value: str, attributes: Sequence[str] = ()
+) -> tuple[tuple[str, float], ...]:
+    """A capacity from a flag such as `DS:0.4,LD:0.3`, pairs as `DS+LD:0.8`.
+
+    Raises:
+        ConfigError: it does not parse, or a code is unknown.
+    """
+    flag = f"--capacity={value}"
+    found = []
+    for item in value.split(","):
+        subset, _, number = item.rpartition(":")
+        try:
+            worth = float(number)
+        except ValueError as error:
+            raise ConfigError(f"{flag}: {item!r} is not CODE+CODE:VALUE") from error
+        codes = parse_codes("capacity", subset.replace("+", ","), attributes)
+        found.append(("+".join(codes), worth))
+    return tuple(found)
+
+
 def parse_ranges(
     value: str, criteria: Sequence[str]
 ) -> tuple[tuple[float, float], ...]:

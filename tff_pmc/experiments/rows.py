@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tff_pmc import scores
+from tff_pmc.experiments.choices import UNWEIGHTED
 from tff_pmc.experiments.config import RunConfig
 from tff_pmc.experiments.parsing import all_orderings
 
@@ -74,7 +75,7 @@ def cohort_rows(
     excluded: npt.NDArray[np.bool_],
 ) -> list[dict[str, Any]]:
     """The rows of `cohort.csv`: raw criteria [clients, m], left out or not, weights."""
-    weights = _weights(config, config.score_in_force, without(raw, excluded))
+    weights = _in_force(config, without(raw, excluded))
     return [
         {
             "round": round_num,
@@ -98,29 +99,27 @@ def weight_rows(
     round_num: int,
     config: RunConfig,
     raw: npt.NDArray[np.float64],
-    others: Sequence[tuple[str, ...]] = (),
+    others: Sequence[scores.Score] = (),
 ) -> list[dict[str, Any]]:
     """The rows of `weights.csv`: could another ordering have mattered?
 
-    One row for each single criterion and each ordering of the criteria: how
-    unequal its weights are, and the share of weight that it would move away
-    from the ordering in force.
+    One row for each single criterion and each ordering of the criteria, and for the
+    score in force if it is none: how unequal its weights are, and the share of weight
+    that it would move away from the score in force.
     """
-    in_force = _weights(config, config.score_in_force, raw)
-    orders = dict.fromkeys([*recorded_orderings(config), *others])
-    named = {
-        ",".join(order): scores.prioritized(order, config.criteria) for order in orders
-    }
-    if config.score_in_force is not None:
-        named[config.score_name] = config.score_in_force
+    own = config.resolve_score()
+    orders = recorded_orderings(config)
+    compared = [scores.prioritized(order, config.criteria) for order in orders]
+    by_label = {score.label: score for score in [*compared, own, *others]}
+    in_force = _in_force(config, raw)
     rows = []
-    for name, score in named.items():
+    for label, score in by_label.items():
         weights = _weights(config, score, raw)
         rows.append(
             {
                 "round": round_num,
-                "ordering": name,
-                "in_force": int(name == config.score_name),
+                "ordering": label,
+                "in_force": int(label == own.label),
                 "coefficient_of_variation": _digits(
                     scores.coefficient_of_variation(weights)
                 ),
@@ -132,14 +131,16 @@ def weight_rows(
 
 
 def recorded_orderings(config: RunConfig) -> list[tuple[str, ...]]:
-    """The orderings whose weights are recorded, the one in force among them.
+    """The orderings whose weights are recorded, an ordering in force among them.
 
     With more than four criteria their orderings are too many to write in every
     round: then the single ones, and the one in force.
     """
     few = len(config.criteria) <= 4
     orders = all_orderings(config.criteria)[: None if few else len(config.criteria)]
-    return orders if config.priority in orders else [*orders, config.priority]
+    if config.score != "prioritized" or config.priority in orders:
+        return orders
+    return [*orders, config.priority]
 
 
 def candidate_rows(
@@ -210,15 +211,19 @@ def group_rows(
     return rows
 
 
-def _weights(
-    config: RunConfig,
-    score: scores.PolynomialScore | None,
-    raw: npt.NDArray[np.float64],
+def _in_force(
+    config: RunConfig, raw: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Weights [clients] under a score; equal ones without."""
-    if score is None:
+    """The weights of the clients in the run's own aggregation, [clients]."""
+    if config.aggregator in UNWEIGHTED:
         included = np.isfinite(raw).all(axis=1)
         return included / max(int(included.sum()), 1)
+    return _weights(config, config.resolve_score(), raw)
+
+
+def _weights(
+    config: RunConfig, score: scores.Score, raw: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
     return scores.participant_weights(raw, score, config.scores_normalization)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import leaf_data
 from tff_pmc.experiments import files, loop, run_folder, systems
-from tff_pmc.experiments.config import SEEDS, RunConfig
+from tff_pmc.experiments.choices import SEEDS
+from tff_pmc.experiments.config import RunConfig
 from tff_pmc.reports import (
     adafed,
     da_table1,

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tff_pmc.experiments.config import AGGREGATORS, ConfigError, RunConfig
+from tff_pmc.experiments.choices import AGGREGATORS
+from tff_pmc.experiments.config import ConfigError, RunConfig
 
 _FEDAVG = {"system": "FedAvg", "priority": ("DS",)}
 _ADAFED = {"system": "AdaFed", "adapt_loss": True}
+_WEIGHTS_ONLY = {"system": "AdaFed, weights only"}
+_TIMES_SAMPLES = {
+    "system": "AdaFed, times samples",
+    "score": "product",
+    "priority": ("ACC", "DS"),
+    "adapt_loss": True,
+}
 _DUAL = {
     "system": "Dual-criterion",
     "score": "dual",
@@ -18,7 +26,7 @@ _DUAL = {
 
 SYSTEMS: dict[str, list[dict[str, Any]]] = {
     "adafed_1": [_FEDAVG, _ADAFED],
-    "adafed_2": [_FEDAVG, {"system": "AdaFed, weights only"}, _ADAFED],
+    "adafed_2": [_FEDAVG, _WEIGHTS_ONLY, _ADAFED],
     "adafed_3": [
         {**system, "mislabeled_fraction": share}
         for share in (0.5, 1.0)
@@ -50,6 +58,17 @@ SYSTEMS["dual_criterion_obstacles"] = [
     if row["num_clients"] == 3
 ]
 
+ON_DEMAND: dict[str, list[dict[str, Any]]] = {
+    "adafed_1": [_WEIGHTS_ONLY, _TIMES_SAMPLES],
+    "adafed_2": [_TIMES_SAMPLES],
+    "adafed_3": [
+        {**system, "mislabeled_fraction": share}
+        for share in (0.5, 1.0)
+        for system in (_WEIGHTS_ONLY, _TIMES_SAMPLES)
+    ],
+}
+"""More of them, which run where they are named."""
+
 DUAL_TABLES = {"dual_criterion": 4, "dual_criterion_obstacles": 5}
 """The table of Dual that an experiment makes."""
 
@@ -71,9 +90,9 @@ def rows_of(experiment: str, wanted: Sequence[str] | None) -> list[dict[str, Any
     Raises:
         ConfigError: there is no such system, or none is named.
     """
-    rows = SYSTEMS[experiment]
     if wanted is None:
-        return rows
+        return SYSTEMS[experiment]
+    rows = SYSTEMS[experiment] + ON_DEMAND.get(experiment, [])
     names = {_plain(row["system"]): row["system"] for row in rows}
     for name in wanted:
         if _plain(name) not in names:

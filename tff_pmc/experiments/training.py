@@ -98,14 +98,15 @@ class AdjustedScore:
         """Runs one round."""
         output = self._online.next(state, shards, self._shards)
         tried = [trial.candidate for trial in output.trials]
+        names = [self._settings[c].resolve_score().label for c in tried]
         kept = int(output.state.candidate)
         return Round(
             output.state,
             output.metrics,
             self._settings[kept],
             [
-                (self._settings[c].score_name, trial.correct, self._num_examples)
-                for c, trial in zip(tried, output.trials)
+                (name, trial.correct, self._num_examples)
+                for name, trial in zip(names, output.trials)
             ],
             tried.index(kept),
             output.counts if self._counts else None,
@@ -137,4 +138,5 @@ def _traffic(
         state_type.client_work,
         metrics_type,
         normalization=config.normalization,
+        two_stage=config.two_stage,
     )

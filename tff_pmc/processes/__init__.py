@@ -20,6 +20,7 @@ from tff_pmc.processes.prioritized_fed_avg import (
     with_score,
 )
 from tff_pmc.processes.server_set import build_server_judge
+from tff_pmc.processes.two_stage import build_two_stage_fed_avg
 
 __all__ = [
     "OnlineAdjustedFedAvg",
@@ -30,6 +31,7 @@ __all__ = [
     "build_online_adjusted_iterative_process",
     "build_prioritized_fed_avg",
     "build_server_judge",
+    "build_two_stage_fed_avg",
     "evaluation_shards",
     "pair_shards",
     "prediction_shards",

@@ -34,6 +34,7 @@ def traffic(
     metrics_type: tff.Type,
     *,
     normalization: str = "sum",
+    two_stage: bool = False,
 ) -> Traffic:
     """The traffic of a process, from the types in its `next`.
 
@@ -46,6 +47,8 @@ def traffic(
             its update and one weight. What a simulation reports of each client
             (`*_by_client`) is left out, and so is what it remembers for them.
         normalization: of the criteria; `max` sends the maxima too.
+        two_stage: the totals (or maxima) come back to the clients, which send the
+            sums of the normalized criteria in addition.
     """
     specs = tff.types.type_to_tf_tensor_specs
     model, state = size(specs(weights_type)), dict(specs(work_state_type))
@@ -56,6 +59,7 @@ def traffic(
         totals, monomials = (metrics["aggregator"][k] for k in ("totals", "monomials"))
         (num_sums,), scalars = monomials.shape, [totals, monomials]
         scalars += [totals] if normalization == "max" else []
+        scalars += 2 * [totals] if two_stage else []
     f1 = metrics["distributor"] if "distributor" in metrics else ()
     measured = [
         spec

@@ -32,7 +32,7 @@ from tff_pmc.processes.online_parts import (
     default_judge,
 )
 from tff_pmc.processes.training import ModelFn
-from tff_pmc.scores import PolynomialScore
+from tff_pmc.scores import Score
 
 
 class OnlineOutput(NamedTuple):
@@ -70,7 +70,7 @@ class OnlineAdjustedFedAvg:
     judge: tff.Computation
 
     @property
-    def candidates(self) -> tuple[PolynomialScore, ...]:
+    def candidates(self) -> tuple[Score, ...]:
         """The scores that are searched, in the order of testing."""
         return self.parts.candidates
 
@@ -132,7 +132,7 @@ class OnlineAdjustedFedAvg:
         """The model of a state, a `tff.learning.models.ModelWeights`."""
         return state.learning.global_model_weights
 
-    def _step(self, state: OnlineState, trained: Any, score: PolynomialScore) -> Any:
+    def _step(self, state: OnlineState, trained: Any, score: Score) -> Any:
         """The server's step with one candidate; no client takes part."""
         return self.parts.step(
             self.parts.training.rule.basis.vector(score),
@@ -146,7 +146,7 @@ def build_online_adjusted_fed_avg(
     model_fn: ModelFn,
     *,
     priority: Optional[Sequence[str]] = None,
-    candidates: Optional[Sequence[PolynomialScore]] = None,
+    candidates: Optional[Sequence[Score]] = None,
     criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
     policy: str = "backtracking",
     judge: Optional[tff.Computation] = None,
@@ -171,7 +171,9 @@ def build_online_adjusted_fed_avg(
         report_num_clients: for simulation: the federation's size; metrics then show
             each client's criteria, and the judge counts for each client.
         **training_options: `client_optimizer_fn` and the other options of
-            `build_prioritized_fed_avg`, but for `score` and `basis`.
+            `build_prioritized_fed_avg`, but for `score` and `basis`; `two_stage=True`
+            makes the sums as `build_two_stage_fed_avg` does, which OWA and Choquet
+            need without declared ranges.
 
     Returns:
         An `OnlineAdjustedFedAvg`: `initialize()`, `next(state, clients, judges)`,

@@ -18,14 +18,14 @@ from tff_pmc.processes.online_parts import (
     default_judge,
 )
 from tff_pmc.processes.training import ModelFn
-from tff_pmc.scores import PolynomialScore
+from tff_pmc.scores import Score
 
 
 def build_online_adjusted_iterative_process(
     model_fn: ModelFn,
     *,
     priority: Optional[Sequence[str]] = None,
-    candidates: Optional[Sequence[PolynomialScore]] = None,
+    candidates: Optional[Sequence[Score]] = None,
     criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
     judge: Optional[tff.Computation] = None,
     **training_options: Any,

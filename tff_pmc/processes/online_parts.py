@@ -11,12 +11,12 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
-from tff_pmc.aggregation import build_basis_sums, combine
+from tff_pmc.aggregation import combine
 from tff_pmc.processes import options
 from tff_pmc.processes.evaluation import build_federated_evaluation
 from tff_pmc.processes.finalizer import apply_update, build_optimizer_initializer
 from tff_pmc.processes.training import ModelFn, Training, build_training
-from tff_pmc.scores import Basis, PolynomialScore, prioritized
+from tff_pmc.scores import Basis, Score, prioritized
 
 
 class OnlineState(NamedTuple):
@@ -46,7 +46,7 @@ class OnlineParts(NamedTuple):
         step: see `build_step`.
     """
 
-    candidates: tuple[PolynomialScore, ...]
+    candidates: tuple[Score, ...]
     training: Training
     initialize: tff.Computation
     train: tff.Computation
@@ -56,7 +56,7 @@ class OnlineParts(NamedTuple):
 def build_parts(
     model_fn: ModelFn,
     priority: Optional[Sequence[str]],
-    candidates: Optional[Sequence[PolynomialScore]],
+    candidates: Optional[Sequence[Score]],
     criteria: Sequence[Union[str, criteria_lib.Criterion]],
     training_options: Mapping[str, Any],
 ) -> OnlineParts:
@@ -97,7 +97,7 @@ def build_train(training: Training) -> tff.Computation:
              sums=<models=W*B, scales=float32[m], monomials=float32[B]>,
              metrics=<client_work=..., aggregator=...>>@SERVER)
     """
-    sums = _build_sums(training)
+    sums = training.sums
     learning_type = _learning_type(training)
     data_type = training.client_work.next.type_signature.parameter[2]
 
@@ -180,7 +180,6 @@ def _build_initialize(training: Training, first: int) -> tff.Computation:
     optimizer = build_optimizer_initializer(
         training.server_optimizer, training.weights_type
     )
-    sums = _build_sums(training)
 
     @tff.tensorflow.computation
     def search_state():
@@ -200,19 +199,13 @@ def _build_initialize(training: Training, first: int) -> tff.Computation:
             ),
             distributor=tff.federated_value((), tff.SERVER),
             client_work=training.client_work.initialize(),
-            aggregator=sums.initialize(),
+            aggregator=training.sums.initialize(),
             finalizer=tff.federated_eval(optimizer, tff.SERVER),
         )
         found = tff.federated_eval(search_state, tff.SERVER)
         return tff.federated_map(join, (tff.federated_zip(learning), found))
 
     return initialize
-
-
-def _build_sums(training: Training) -> tff.templates.AggregationProcess:
-    return build_basis_sums(
-        training.weights_type, training.rule.basis, **training.sums_options
-    )
 
 
 def _learning_type(training: Training) -> tff.Type:
@@ -224,7 +217,7 @@ def _learning_type(training: Training) -> tff.Type:
             global_model_weights=training.weights_type,
             distributor=tff.to_type(()),
             client_work=training.client_work.state_type.member,
-            aggregator=_build_sums(training).state_type.member,
+            aggregator=training.sums.state_type.member,
             finalizer=optimizer.type_signature.result,
         )
     )

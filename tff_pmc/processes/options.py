@@ -14,16 +14,16 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import GaussianSums
 from tff_pmc.clients import contribution
 from tff_pmc.clients.packing import split_batch
-from tff_pmc.scores import PolynomialScore, prioritized
+from tff_pmc.scores import Score, prioritized
 
 _PROBE_EXAMPLES = 3
 
 
 def resolve_score(
     priority: Optional[Sequence[str]],
-    score: Optional[PolynomialScore],
+    score: Optional[Score],
     codes: Sequence[str],
-) -> PolynomialScore:
+) -> Score:
     """The score that `priority` or `score` names.
 
     Raises:
@@ -32,9 +32,9 @@ def resolve_score(
     if score is not None:
         if priority is not None:
             raise ValueError("give either priority or score, not both")
-        if not isinstance(score, PolynomialScore):
+        if not isinstance(score, Score):
             raise ValueError(
-                f"score must be a scores.PolynomialScore, got {type(score).__name__}"
+                f"score must be a scores.Score, got {type(score).__name__}"
             )
         return score
     if isinstance(priority, str):
@@ -138,6 +138,26 @@ def check_sums(
             "the normalization 'max' sends maxima beside the sums, in the clear: it "
             "excludes scalar_sum_factory; use 'sum' or 'range'"
         )
+
+
+def check_two_stage(packed: bool, **hidden: Any) -> None:
+    """Refuses what the two-stage form cannot do.
+
+    Raises:
+        ValueError: the clients are not packed, or sums are to be hidden; the message
+            names the option.
+    """
+    if not packed:
+        raise ValueError(
+            "the two-stage form keeps the updates of packed clients: it needs a "
+            "tff.learning.models.FunctionalModel, and no packed=False"
+        )
+    for name, value in hidden.items():
+        if value is not None:
+            raise ValueError(
+                "the two-stage form sends the totals in the clear: it excludes "
+                f"{name}; with normalization='range' one stage is enough"
+            )
 
 
 def probe_criteria(

@@ -17,19 +17,19 @@ from typing import Any, Optional, Union
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.aggregation import GaussianSums, build_basis_aggregation
+from tff_pmc.aggregation import GaussianSums, with_candidate
 from tff_pmc.aggregation.basis_sums import SumFactory
 from tff_pmc.processes import options
 from tff_pmc.processes.finalizer import build_finalizer
 from tff_pmc.processes.training import ModelFn, Training, build_training
-from tff_pmc.scores import Basis, PolynomialScore
+from tff_pmc.scores import Basis, Score
 
 
 def build_prioritized_fed_avg(
     model_fn: ModelFn,
     *,
     priority: Optional[Sequence[str]] = None,
-    score: Optional[PolynomialScore] = None,
+    score: Optional[Score] = None,
     criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
     basis: Optional[Basis] = None,
     client_optimizer_fn: tff.learning.optimizers.Optimizer,
@@ -84,11 +84,13 @@ def build_prioritized_fed_avg(
         priority: codes of criteria, most important first: the prioritized score
             (DA eq. 4, PMC eq. 6). `("DS",)` is federated averaging. Default:
             the declared criteria, in their order.
-        score: any other polynomial score over the columns of `criteria`, in the
-            place of `priority`.
+        score: any other score over the columns of `criteria`, in the place of
+            `priority`. OWA and Choquet need the normalization `range` here, and
+            `build_two_stage_fed_avg` with the others (`docs/operators.md`).
         criteria: the m criteria the clients measure, codes or `Criterion`s.
         basis: the sums to make; by default those the score needs. With
-            `Basis.all_subsets(m)` every ordering follows (`with_score`).
+            `Basis.all_subsets(m)` every ordering follows (`with_score`), and with
+            its `minima` every OWA and Choquet integral.
         client_optimizer_fn: the clients' optimizer, for example
             `tff.learning.optimizers.build_sgdm(0.1)`.
         server_optimizer_fn: the server's; by default SGD with rate 1, which
@@ -122,8 +124,9 @@ def build_prioritized_fed_avg(
 
     Raises:
         ValueError: a criterion is unknown, named twice, negative or no scalar,
-            the basis does not cover the score, options exclude each other, or a
-            number is out of range; the message names it.
+            the basis does not cover the score, the score needs the totals first,
+            options exclude each other, or a number is out of range; the message
+            names it.
         TypeError: an optimizer is not a `tff.learning.optimizers.Optimizer`.
 
     Example:
@@ -162,27 +165,27 @@ def build_prioritized_fed_avg(
 
 def compose(
     training: Training,
-    score: PolynomialScore,
+    score: Score,
     distributor: Optional[tff.learning.templates.DistributionProcess] = None,
 ) -> tff.learning.templates.LearningProcess:
-    """The learning process of these parts, with one score in force.
+    """The learning process of a fixed score, of either form of the sums.
 
     Args:
         training: clients, criteria and the rule of the sums.
         score: which the training's basis covers.
         distributor: sends what the clients receive; by default the model.
     """
-    weights_type, basis = training.weights_type, training.rule.basis
+    weights_type = training.weights_type
     return tff.learning.templates.compose_learning_process(
         training.initial_weights,
         distributor or tff.learning.templates.build_broadcast_process(weights_type),
         training.client_work,
-        build_basis_aggregation(weights_type, basis, score, **training.sums_options),
+        with_candidate(training.sums, training.rule.basis, score),
         build_finalizer(training.server_optimizer, weights_type),
     )
 
 
-def with_score(state: Any, basis: Basis, score: PolynomialScore) -> Any:
+def with_score(state: Any, basis: Basis, score: Score) -> Any:
     """The state of a process with another score in force.
 
     Args:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, Optional, Union
+from typing import Callable, Optional, Union
 
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.aggregation import GaussianSums
+from tff_pmc.aggregation import (
+    GaussianSums,
+    build_basis_sums,
+    build_two_stage_sums,
+)
 from tff_pmc.aggregation.basis_sums import SumFactory
 from tff_pmc.clients.contribution import Rule
 from tff_pmc.clients.datasets import build_dataset_client_work
@@ -33,14 +37,14 @@ class Training:
         client_work: local training and the criteria; see
             `clients.client_work.build_client_work`.
         rule: criteria, basis and normalization.
-        sums_options: for `aggregation.build_basis_sums`.
+        sums: of `aggregation.build_basis_sums` or `build_two_stage_sums`.
         server_optimizer: of the server.
     """
 
     initial_weights: tff.Computation
     client_work: tff.learning.templates.ClientWorkProcess
     rule: Rule
-    sums_options: dict[str, Any]
+    sums: tff.templates.AggregationProcess
     server_optimizer: tff.learning.optimizers.Optimizer
 
     @property
@@ -70,12 +74,14 @@ def build_training(
     report_num_clients: Optional[int] = None,
     num_weighted_classes: int = 0,
     keep_own_model: Sequence[int] = (),
+    two_stage: bool = False,
 ) -> Training:
     """Checks the options and builds the parts.
 
     Args and errors are those of `build_prioritized_fed_avg`, with the criteria
-    resolved and the basis known; the last two are those of
-    `build_packed_client_work`.
+    resolved and the basis known; `two_stage` makes the sums as of
+    `build_two_stage_fed_avg`, and `num_weighted_classes` and `keep_own_model` are
+    those of `build_packed_client_work`.
     """
     if basis.num_criteria != len(criteria):
         raise ValueError(
@@ -97,6 +103,10 @@ def build_training(
     options.check_optimizer("server_optimizer_fn", server_optimizer_fn)
     factories = (model_sum_factory, scalar_sum_factory)
     options.check_sums(privacy, factories, report_num_clients, normalization)
+    if two_stage:
+        options.check_two_stage(
+            packed, privacy=privacy, scalar_sum_factory=scalar_sum_factory
+        )
     # What is measured beside the sums is not protected as they are.
     only_counts = privacy is not None or scalar_sum_factory is not None
     codes = [criterion.code for criterion in criteria]
@@ -106,6 +116,8 @@ def build_training(
         Normalization.declared(normalization, codes, criteria_ranges),
         clip_norm,
     )
+    if not two_stage:
+        basis.check_computable(rule.normalization)
     if privacy is not None:
         factories = privacy.factories(basis, rule.normalization, clip_norm)
 
@@ -114,7 +126,7 @@ def build_training(
     if packed:
         client_work = build_packed_client_work(
             model_fn,
-            rule,
+            _first_stage(rule) if two_stage else rule,
             client_optimizer_fn,
             local_epochs=local_epochs,
             batch_size=batch_size,
@@ -124,6 +136,7 @@ def build_training(
             only_counts=only_counts,
             num_weighted_classes=num_weighted_classes,
             keep_own_model=keep_own_model,
+            keep_updates=two_stage,
         )
     else:
         client_work = build_dataset_client_work(
@@ -139,11 +152,20 @@ def build_training(
     def initial_weights():
         return tf.nest.map_structure(tf.constant, weights)
 
+    weights_type = initial_weights.type_signature.result
     sums_options = dict(
-        normalization=rule.normalization,
-        model_sum_factory=factories[0],
-        scalar_sum_factory=factories[1],
+        normalization=rule.normalization, model_sum_factory=factories[0]
     )
-    return Training(
-        initial_weights, client_work, rule, sums_options, server_optimizer_fn
-    )
+    if two_stage:
+        sums = build_two_stage_sums(weights_type, basis, **sums_options)
+    else:
+        sums = build_basis_sums(
+            weights_type, basis, scalar_sum_factory=factories[1], **sums_options
+        )
+    return Training(initial_weights, client_work, rule, sums, server_optimizer_fn)
+
+
+def _first_stage(rule: Rule) -> Rule:
+    """The rule by which clients measure their criteria and weigh nothing yet."""
+    singles = tuple((column,) for column in range(len(rule.criteria)))
+    return dataclasses.replace(rule, basis=Basis(len(rule.criteria), singles))

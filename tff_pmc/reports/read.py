@@ -11,14 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tff_pmc import scores
+
 
 @dataclasses.dataclass(frozen=True)
 class Run:
     """One run, as its folder has it.
 
     Attributes:
-        label: its ordering, for example `LD,DS,MD`; of an adjusted run the initial
-            one and the policy, for example `MD,DS,LD (backtracking)`.
+        label: its ordering, for example `LD,DS,MD`, or other score; of an adjusted run
+            the initial ordering and the policy, `MD,DS,LD (backtracking)`.
         info: `run.json`.
         rounds: `rounds.csv`.
         weights: `weights.csv`.
@@ -80,7 +82,7 @@ def _from_files(path: str, info: dict[str, Any]) -> Run:
     if len(clients) % per_round:
         raise ValueError(f"{path}: clients.csv ends within a round")
     shape = (-1, per_round)
-    label = ",".join(info["settings"]["priority"])
+    label = _score_label(info["settings"])
     adjustment = info["settings"].get("adjustment", "fixed")
     fixed = adjustment == "fixed"
     # Not among the few files of a run that may be kept in a repository.
@@ -96,6 +98,18 @@ def _from_files(path: str, info: dict[str, Any]) -> Run:
         candidates=None if fixed else _read_csv(path, "candidates.csv"),
         cohort=_read_csv(path, "cohort.csv") if has_cohort else None,
     )
+
+
+def _score_label(settings: dict[str, Any]) -> str:
+    """The label of a run's score; records from before there was a choice have none."""
+    return scores.named(
+        settings.get("score", "prioritized"),
+        settings["priority"],
+        settings.get("criteria", settings["priority"]),
+        score_weights=settings.get("score_weights", ()),
+        quantifier=settings.get("quantifier", ""),
+        capacity=settings.get("capacity", ()),
+    ).label
 
 
 def _read_csv(path: str, name: str) -> pd.DataFrame:

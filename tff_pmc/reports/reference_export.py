@@ -121,6 +121,8 @@ def index_of(info: Mapping[str, Any], run_folder: str) -> int:
     reason = ""
     if settings.get("adjustment", "fixed") != "fixed":
         reason = f"it is adjusted online ({settings['adjustment']})"
+    elif settings.get("score", "prioritized") != "prioritized":
+        reason = f"its score is {settings['score']}"
     elif settings.get("normalization", "sum") != "sum":
         reason = f"its criteria are normalized by {settings['normalization']}"
     elif settings.get("clip_norm", 0):

@@ -4,9 +4,10 @@
     score(c)              ->  s[k]
     participant weights   ->  p[k] = s[k] / sum_k s[k]
 
-Nothing in this package imports TensorFlow. Every score of the papers is a
-polynomial without repeated factors, so that the aggregate of any score is a
-linear combination of a few sums over the clients; `Basis` names those sums.
+Nothing in this package imports TensorFlow. The papers' scores are polynomials
+without repeated factors; OWA and Choquet integrals are the same with minima in the
+place of products. So the aggregate of any score is a linear combination of a few
+sums over the clients; `Basis` names those sums.
 
 Example (PMC, Example 4.2):
 
@@ -17,28 +18,56 @@ Example (PMC, Example 4.2):
 """
 
 from tff_pmc.scores.basis import Basis
+from tff_pmc.scores.capacity import from_moebius, moebius
+from tff_pmc.scores.choquet import (
+    QUANTIFIERS,
+    ChoquetScore,
+    choquet,
+    owa,
+    owa_weights,
+)
 from tff_pmc.scores.dual import dual, dual_grid
 from tff_pmc.scores.inequality import (
     coefficient_of_variation,
     effective_clients,
     total_variation,
 )
+from tff_pmc.scores.named import SCORES, named
 from tff_pmc.scores.normalization import SUM, Normalization
-from tff_pmc.scores.polynomial import PolynomialScore, prioritized, single
+from tff_pmc.scores.polynomial import (
+    PolynomialScore,
+    prioritized,
+    product,
+    single,
+    weighted_average,
+)
+from tff_pmc.scores.score import Score
 from tff_pmc.scores.weights import normalize, participant_weights
 
 __all__ = [
+    "QUANTIFIERS",
+    "SCORES",
     "SUM",
     "Basis",
+    "ChoquetScore",
     "Normalization",
     "PolynomialScore",
+    "Score",
+    "choquet",
     "coefficient_of_variation",
     "dual",
     "dual_grid",
     "effective_clients",
+    "from_moebius",
+    "moebius",
+    "named",
     "normalize",
+    "owa",
+    "owa_weights",
     "participant_weights",
     "prioritized",
+    "product",
     "single",
     "total_variation",
+    "weighted_average",
 ]

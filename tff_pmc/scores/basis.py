@@ -3,7 +3,9 @@
 A monomial S stands for `r_S[k] = prod_{i in S} r[k, i]`. Because
 `sum_k s[k] d_k = sum_S coef_S * (sum_k r_S[k] d_k)` for every polynomial score,
 one aggregation of the monomial-weighted updates and of the monomials themselves
-serves all scores over the basis (`docs/architecture.md`).
+serves all scores over the basis (`docs/architecture.md`). The same holds of minima,
+`min_{i in S} c[k, i]`, and every Choquet integral (`docs/operators.md`), but that the
+minimum is of *normalized* criteria: a scale for each does not come out of it.
 """
 
 from __future__ import annotations
@@ -15,76 +17,113 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tff_pmc.scores.polynomial import Monomial, PolynomialScore
+from tff_pmc.scores.normalization import Normalization
+from tff_pmc.scores.score import Score, Subset
 
 
 @dataclasses.dataclass(frozen=True)
 class Basis:
-    """The monomials a process sums, fixed when the process is built.
+    """The monomials and minima a process sums, fixed when the process is built.
 
     Attributes:
         num_criteria: m, the number of columns of the raw criteria.
         summed: the monomials whose weighted updates are summed, each of which
             costs one model of memory and traffic. (The m totals `T_i` are
             scalars and are always summed.)
+        minima: the sets of criteria whose minima weigh updates that are summed, too;
+            they come after the monomials, and cost the same.
     """
 
     num_criteria: int
-    summed: tuple[Monomial, ...]
+    summed: tuple[Subset, ...]
+    minima: tuple[Subset, ...] = ()
 
     def __post_init__(self) -> None:
-        columns = {i for monomial in self.summed for i in monomial}
-        if not self.summed or columns - set(range(self.num_criteria)):
+        columns = {i for subset in self._entries for i in subset}
+        if not self._entries or columns - set(range(self.num_criteria)):
             raise ValueError(
-                f"a basis over {self.num_criteria} criteria cannot sum {self.summed}"
+                f"a basis over {self.num_criteria} criteria cannot sum {self._entries}"
             )
 
-    @classmethod
-    def of(cls, num_criteria: int, scores: Sequence[PolynomialScore]) -> Basis:
-        """The smallest basis for these scores."""
-        found = {monomial for score in scores for monomial in score.monomials}
-        return cls(num_criteria, tuple(sorted(found, key=_size_then_columns)))
+    @property
+    def _entries(self) -> tuple[Subset, ...]:
+        return self.summed + self.minima
 
     @classmethod
-    def all_subsets(cls, num_criteria: int) -> Basis:
-        """The basis of every ordering of m criteria: 2^m - 1 sums."""
-        sets = (
+    def of(cls, num_criteria: int, scores: Sequence[Score]) -> Basis:
+        """The smallest basis for these scores."""
+        products = {subset for score in scores for subset in score.products}
+        minima = {subset for score in scores for subset in score.minima}
+        return cls(
+            num_criteria,
+            tuple(sorted(products, key=_size_then_columns)),
+            tuple(sorted(minima, key=_size_then_columns)),
+        )
+
+    @classmethod
+    def all_subsets(cls, num_criteria: int, *, minima: bool = False) -> Basis:
+        """The basis of every ordering of m criteria: 2^m - 1 sums.
+
+        With `minima` that of every capacity and OWA: as many sums, in which minima
+        take the place of the products of two criteria or more.
+        """
+        sets = tuple(
             subset
             for size in range(1, num_criteria + 1)
             for subset in itertools.combinations(range(num_criteria), size)
         )
-        return cls(num_criteria, tuple(sets))
+        if minima:
+            return cls(num_criteria, sets[:num_criteria], sets[num_criteria:])
+        return cls(num_criteria, sets)
 
     def __len__(self) -> int:
-        return len(self.summed)
+        return len(self._entries)
 
-    def covers(self, score: PolynomialScore) -> bool:
+    def covers(self, score: Score) -> bool:
         """Whether the score's model follows from the sums of this basis."""
-        return set(score.monomials) <= set(self.summed)
+        return not self._missing(score)
 
-    def vector(self, score: PolynomialScore) -> npt.NDArray[np.float32]:
-        """The score as a candidate: `a_S` for each summed monomial, float32 [B].
+    def vector(self, score: Score) -> npt.NDArray[np.float32]:
+        """The score as a candidate: its coefficient of each sum, float32 [B].
 
         Raises:
-            ValueError: the score needs a monomial that is not summed.
+            ValueError: the score needs a monomial or minimum that is not summed.
         """
         if not self.covers(score):
-            missing = sorted(set(score.monomials) - set(self.summed))
             raise ValueError(
-                f"the score {score.label!r} needs the sums {missing}, which this "
-                "process does not make: build it with a basis that covers the score"
+                f"the score {score.label!r} needs the sums {self._missing(score)}, "
+                "which this process does not make: build it with a basis that covers "
+                "the score"
             )
-        values = [score.terms.get(monomial, 0.0) for monomial in self.summed]
-        return np.array(values, np.float32)
+        products = [score.products.get(subset, 0.0) for subset in self.summed]
+        minima = [score.minima.get(subset, 0.0) for subset in self.minima]
+        return np.array(products + minima, np.float32)
 
     def membership(self) -> npt.NDArray[np.bool_]:
-        """Which criteria each summed monomial multiplies, bool [B, m]."""
+        """Which criteria each sum multiplies or takes the minimum of, bool [B, m]."""
         rows = [
-            [i in monomial for i in range(self.num_criteria)]
-            for monomial in self.summed
+            [i in subset for i in range(self.num_criteria)] for subset in self._entries
         ]
         return np.array(rows)
 
+    def check_computable(self, normalization: Normalization) -> None:
+        """Refuses minima of criteria that a client cannot normalize by itself.
 
-def _size_then_columns(monomial: Monomial) -> tuple[int, Monomial]:
-    return len(monomial), monomial
+        Raises:
+            ValueError: there are minima, and the ranges are not declared.
+        """
+        if self.minima and normalization.method != "range":
+            raise ValueError(
+                "OWA and Choquet compare a client's normalized criteria, which it does "
+                "not know before the totals with the normalization "
+                f"{normalization.method!r}: declare ranges (normalization='range'), or "
+                "build the two-stage form, processes.build_two_stage_fed_avg"
+            )
+
+    def _missing(self, score: Score) -> list[Subset]:
+        products = set(score.products) - set(self.summed)
+        return sorted(products | (set(score.minima) - set(self.minima)))
+
+
+def _size_then_columns(subset: Subset) -> tuple[int, Subset]:
+    return len(subset), subset

@@ -3,55 +3,50 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-Monomial = tuple[int, ...]
-"""A set of criteria, as ascending column indices; stands for their product."""
+from tff_pmc.scores.score import (
+    DEFAULT_CRITERIA,
+    Score,
+    Subset,
+    columns_of,
+    digits,
+    labeled,
+)
 
-DEFAULT_CRITERIA = ("DS", "LD", "MD")
-"""The columns a code refers to when none are named: the order of both papers."""
+SUM_TOLERANCE = 1e-6
+"""How far weights that should sum to one may be from it."""
 
 
 @dataclasses.dataclass(frozen=True)
-class PolynomialScore:
+class PolynomialScore(Score):
     """A score `s = sum_S a_S * prod_{i in S} c_i` over sets S of criteria.
 
     Attributes:
         label: what tables and records call it, for example `LD,DS,MD`.
-        terms: `a_S` for every monomial S that occurs, all of them `>= 0`.
+        terms: `a_S` for every set S that occurs, all of them `>= 0`.
         columns: the criteria's indices in order of priority (for a score
             without priorities, ascending).
     """
 
-    label: str
-    terms: Mapping[Monomial, float]
-    columns: tuple[int, ...]
-
     def __post_init__(self) -> None:
-        if not self.terms:
-            raise ValueError(f"the score {self.label!r} has no terms")
-        for monomial, value in self.terms.items():
-            if not monomial or list(monomial) != sorted(set(monomial)):
-                raise ValueError(
-                    f"the score {self.label!r} has the monomial {monomial}: each "
-                    "must be a non-empty set of ascending column indices"
-                )
-            if not math.isfinite(value) or value < 0:
+        super().__post_init__()
+        for subset, value in self.terms.items():
+            if value < 0:
                 raise ValueError(
                     f"the score {self.label!r} has the coefficient {value} for "
-                    f"{monomial}: coefficients must be finite and not negative"
+                    f"{subset}: coefficients must be finite and not negative"
                 )
 
     @property
-    def monomials(self) -> tuple[Monomial, ...]:
+    def monomials(self) -> tuple[Subset, ...]:
         """The sets of criteria whose products the score adds up."""
         return tuple(self.terms)
 
-    def coefficients(self, totals: npt.ArrayLike) -> dict[Monomial, float]:
+    def coefficients(self, totals: npt.ArrayLike) -> dict[Subset, float]:
         """Returns `a_S / prod_{i in S} T_i`, the factors of the *raw* monomials.
 
         Args:
@@ -66,30 +61,6 @@ class PolynomialScore:
             s: self.terms[s] / product if product else 0.0
             for s, product in products.items()
         }
-
-    def __call__(self, c: npt.ArrayLike) -> float | npt.NDArray[np.float64]:
-        """Scores criteria as given, without normalizing them.
-
-        Args:
-            c: criteria, a tuple [m] or an array [clients, m].
-
-        Returns:
-            A float, or an array [clients].
-
-        Raises:
-            ValueError: `c` has fewer columns than the score uses.
-        """
-        values = np.asarray(c, float)
-        if values.ndim not in (1, 2) or values.shape[-1] <= max(self.columns):
-            raise ValueError(
-                f"the score {self.label!r} needs criteria [m] or [clients, m] with "
-                f"m > {max(self.columns)}, got the shape {values.shape}"
-            )
-        result = sum(
-            factor * np.prod(values[..., list(monomial)], axis=-1)
-            for monomial, factor in self.terms.items()
-        )
-        return float(result) if values.ndim == 1 else np.asarray(result)
 
 
 def prioritized(
@@ -119,13 +90,9 @@ def prioritized(
     """
     if isinstance(order, str):
         raise ValueError(f"order must be a sequence of criteria, got {order!r}")
-    columns = tuple(_column(item, tuple(criteria)) for item in order)
-    label = ",".join(str(item) for item in order)
-    if not columns:
-        raise ValueError("the ordering is empty: name at least one criterion")
-    if len(set(columns)) != len(columns):
-        raise ValueError(f"the ordering {label} names a criterion twice")
+    columns = columns_of(order, criteria)
     prefixes = [tuple(sorted(columns[: j + 1])) for j in range(len(columns))]
+    label = ",".join(str(item) for item in order)
     return PolynomialScore(label, dict.fromkeys(prefixes, 1.0), columns)
 
 
@@ -136,14 +103,71 @@ def single(
     return prioritized((criterion,), criteria)
 
 
-def _column(item: int | str, criteria: tuple[str, ...]) -> int:
-    if isinstance(item, str):
-        if item not in criteria:
-            raise ValueError(
-                f"unknown criterion {item!r} in the ordering; the declared criteria "
-                f"are {', '.join(criteria)}"
-            )
-        return criteria.index(item)
-    if isinstance(item, bool) or int(item) != item or item < 0:
-        raise ValueError(f"{item!r} is neither a criterion's code nor its column")
-    return int(item)
+def weighted_average(
+    weights: Sequence[float],
+    criteria: Sequence[str] = DEFAULT_CRITERIA,
+    *,
+    members: Sequence[int | str] | None = None,
+) -> PolynomialScore:
+    """The weighted average of the criteria, `s = sum_i a_i c_i`.
+
+    Args:
+        weights: `a_i` of each member, in the members' order; not negative, sum 1.
+        criteria: the code of each column.
+        members: the criteria that take part; by default all.
+
+    Raises:
+        ValueError: the weights do not fit, or a member is not there.
+
+    Example:
+        >>> weighted_average((0.5, 0.25, 0.25))((1.0, 0.0, 0.4))
+        0.6
+    """
+    columns = columns_of(members, criteria)
+    check_weights(weights, len(columns), "weighted average")
+    terms: dict[Subset, float] = {
+        (i,): float(a) for i, a in sorted(zip(columns, weights)) if a > 0
+    }
+    label = labeled(f"average[{digits(weights)}]", columns, criteria)
+    return PolynomialScore(label, terms, tuple(sorted(columns)))
+
+
+def product(
+    criteria: Sequence[str] = DEFAULT_CRITERIA,
+    *,
+    members: Sequence[int | str] | None = None,
+) -> PolynomialScore:
+    """The product of the criteria, one monomial; AdaFed's accuracy x samples.
+
+    Args:
+        criteria: the code of each column.
+        members: the criteria that take part; by default all.
+
+    Raises:
+        ValueError: a member is not there.
+    """
+    columns = tuple(sorted(columns_of(members, criteria)))
+    label = labeled("product", columns, criteria)
+    return PolynomialScore(label, {columns: 1.0}, columns)
+
+
+def check_weights(weights: Sequence[float], size: int, what: str) -> None:
+    """Refuses weights that are no distribution over the criteria.
+
+    Raises:
+        ValueError: there is not one for each criterion, one is negative or not
+            finite, or they do not sum to 1.
+    """
+    if len(weights) != size:
+        raise ValueError(
+            f"the {what} of {size} criteria needs {size} weights, got {len(weights)}"
+        )
+    if not all(0 <= weight <= 1 for weight in weights):
+        raise ValueError(
+            f"the weights of the {what} must be in [0, 1], got {digits(weights)}"
+        )
+    if abs(sum(weights) - 1) > SUM_TOLERANCE:
+        raise ValueError(
+            f"the weights of the {what} must sum to 1, and {digits(weights)} sum to "
+            f"{sum(weights):g}"
+        )

@@ -1,0 +1,185 @@
+"""Choquet integrals: scores that sort the criteria; OWA is the symmetric one.
+
+With the Moebius transform m of a capacity v the Choquet integral is a linear
+combination of minima, `s = sum_S m(S) * min_{i in S} c_i`: what the monomials are to
+the prioritized score, the minima are to every capacity.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from tff_pmc.scores import capacity as capacities
+from tff_pmc.scores.polynomial import check_weights
+from tff_pmc.scores.score import (
+    DEFAULT_CRITERIA,
+    Score,
+    Subset,
+    columns_of,
+    digits,
+    labeled,
+    named,
+)
+
+QUANTIFIERS = {
+    "any": (0.0, 0.0),
+    "at_least_half": (0.0, 0.5),
+    "most": (0.3, 0.8),
+    "as_many_as_possible": (0.5, 1.0),
+    "all": (1.0, 1.0),
+}
+"""Where `Q(r)` begins to rise and where it is 1 (Zadeh 1983; the ends: Yager 1988)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoquetScore(Score):
+    """A score `s = sum_S m(S) * min_{i in S} c_i`; `choquet` and `owa` make them.
+
+    Attributes:
+        label: what tables and records call it, for example `OWA[most]:DS,LD,MD`.
+        terms: m(S), the Moebius transform of a capacity; a set that is not there has
+            0. A term may be negative, the score never is.
+        columns: the criteria's indices, ascending.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        terms = {frozenset(subset): value for subset, value in self.terms.items()}
+        try:
+            capacities.check_capacity(capacities.from_moebius(terms))
+        except ValueError as error:
+            raise ValueError(f"the score {self.label!r}: {error}") from error
+
+    @property
+    def products(self) -> Mapping[Subset, float]:
+        """The terms of single criteria."""
+        return {subset: m for subset, m in self.terms.items() if len(subset) == 1}
+
+    @property
+    def minima(self) -> Mapping[Subset, float]:
+        """The terms of two criteria or more."""
+        return {subset: m for subset, m in self.terms.items() if len(subset) > 1}
+
+
+def choquet(
+    capacity: Mapping[Any, float],
+    criteria: Sequence[str] = DEFAULT_CRITERIA,
+) -> ChoquetScore:
+    """The Choquet integral of the criteria (Choquet 1954; Grabisch 1996).
+
+    With `c_(1) <= ... <= c_(m)`, `s = sum_j (c_(j) - c_(j-1)) * v({(j), ..., (m)})`:
+    each rise counts by what the criteria that reach it are worth together. A pair
+    worth more than its members' sum rewards clients that satisfy both, one worth less
+    holds the two for nearly the same. An additive capacity gives the weighted average,
+    one that depends on the set's size alone OWA.
+
+    Args:
+        capacity: v by set (tuple or frozenset) of codes or columns, for every set of
+            those it names but the empty one (0); the whole may be left out (1).
+            Monotone: a set is worth at least as much as any part of it.
+        criteria: the code of each column.
+
+    Raises:
+        ValueError: a set is missing or named twice, or v is not monotone from 0 to 1;
+            the message names the sets.
+
+    Example:
+        >>> v = {("DS",): 0.4, ("LD",): 0.3, ("DS", "LD"): 1.0}
+        >>> round(choquet(v)((0.5, 0.8)), 2)  # 0.5 + (0.8 - 0.5) * 0.3
+        0.59
+    """
+    value: dict[frozenset[int], float] = {}
+    for members, worth in capacity.items():
+        items = [members] if isinstance(members, str) else list(members)
+        key = frozenset(columns_of(items, criteria) if items else ())
+        if key in value:
+            raise ValueError(f"the capacity names {_name(criteria)(key)} twice")
+        value[key] = float(worth)
+    value.setdefault(frozenset().union(*value), 1.0)
+    capacities.check_capacity(value, _name(criteria))
+    return _from_capacity(None, value, criteria)
+
+
+def owa(
+    weights: str | Sequence[float],
+    criteria: Sequence[str] = DEFAULT_CRITERIA,
+    *,
+    members: Sequence[int | str] | None = None,
+) -> ChoquetScore:
+    """Ordered weighted averaging (Yager 1988), `s = sum_j w_j * c_(j)`.
+
+    The weights belong to places and not to criteria: `w_1` to the client's largest
+    criterion, `w_m` to its smallest. (1, 0, ...) is the maximum, (0, ..., 1) the
+    minimum, equal weights the mean. It is the Choquet integral of the capacity
+    `v(S) = w_1 + ... + w_|S|`.
+
+    Args:
+        weights: `w_j`, not negative, sum 1; or the name of a quantifier, see
+            `owa_weights`.
+        criteria: the code of each column.
+        members: the criteria that take part; by default all.
+
+    Raises:
+        ValueError: the weights do not fit, or the quantifier or a member is not there.
+
+    Example:
+        >>> round(owa((0.5, 0.3, 0.2))((0.1, 0.4, 0.2)), 2)
+        0.28
+    """
+    columns = columns_of(members, criteria)
+    shown = weights if isinstance(weights, str) else digits(weights)
+    if isinstance(weights, str):
+        weights = owa_weights(weights, len(columns))
+    check_weights(weights, len(columns), "OWA")
+    value = {s: float(sum(weights[: len(s)])) for s in capacities.subsets(columns)}
+    return _from_capacity(f"OWA[{shown}]", value, criteria)
+
+
+def owa_weights(quantifier: str, size: int) -> tuple[float, ...]:
+    """OWA's weights from a quantifier, `w_j = Q(j/m) - Q((j-1)/m)` (Yager 1988).
+
+    `Q(r)` is 0 up to a, 1 from b on and a line between: the share of the criteria that
+    have to be satisfied. `any` is the maximum, `all` the minimum; `at_least_half` has
+    (a, b) = (0, 0.5), `most` (0.3, 0.8), `as_many_as_possible` (0.5, 1).
+
+    Args:
+        quantifier: one of `QUANTIFIERS`.
+        size: the number of criteria, m.
+
+    Raises:
+        ValueError: there is no such quantifier.
+    """
+    if quantifier not in QUANTIFIERS:
+        raise ValueError(
+            f"the quantifier must be one of {', '.join(QUANTIFIERS)}, got "
+            f"{quantifier!r}"
+        )
+    low, high = QUANTIFIERS[quantifier]
+
+    def satisfied(share: float) -> float:
+        if low == high:  # A step: behind 0 for `any`, at 1 for `all`.
+            return float(share > 0 if high == 0 else share >= high)
+        return min(max((share - low) / (high - low), 0.0), 1.0)
+
+    values = [satisfied(j / size) for j in range(size + 1)]
+    return tuple(after - before for before, after in zip(values, values[1:]))
+
+
+def _from_capacity(
+    name: str | None, capacity: Mapping[frozenset[int], float], criteria: Sequence[str]
+) -> ChoquetScore:
+    """The score of a capacity by columns; without a name, its values are the name."""
+    transform = capacities.moebius(capacity)
+    ordered = sorted((tuple(sorted(s)) for s in transform), key=lambda s: (len(s), s))
+    if name is None:
+        name = f"Choquet[{digits([capacity[frozenset(s)] for s in ordered[:-1]])}]"
+    terms = {s: transform[frozenset(s)] for s in ordered}
+    used = {s: m for s, m in terms.items() if abs(m) > 1e-12}  # Rounding is no term.
+    return ChoquetScore(labeled(name, ordered[-1], criteria), used, ordered[-1])
+
+
+def _name(criteria: Sequence[str]) -> Callable[[Iterable[int]], str]:
+    """What messages call a set of columns: `DS+LD`."""
+    return lambda subset: capacities.joined(named(sorted(subset), criteria))
