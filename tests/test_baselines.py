@@ -22,7 +22,7 @@ UPDATES = [
 
 # What `momentum` and `personalized` give in round 1 is eta and alpha times the mean.
 FACTORIES = {
-    **{name: make for name, make in baselines.BASELINES.items()},
+    **baselines.BASELINES,
     "personalized_text": lambda: baselines.personalized(form="text"),
     "prioritized": lambda: PrioritizedMeanFactory(("DS",), ("DS",)),
 }
@@ -51,7 +51,7 @@ class Aggregator:
         weights = [np.full([1] * vector, n, np.float32) for n in sizes]
         output = self.process.next(state, values, weights)
         result = [np.asarray(tensor) for tensor in output.result]
-        if name_is_noisy(self.name) and state is not None:
+        if self.name == "laplace":
             result = [r - n for r, n in zip(result, self.noise(state))]
         return result, output.state, output.measurements
 
@@ -60,10 +60,6 @@ class Aggregator:
         values = [[np.zeros((3, 2), np.float32), np.zeros(2, np.float32)]]
         output = self.process.next(state, values, [np.float32(1)])
         return [np.asarray(tensor) for tensor in output.result]
-
-
-def name_is_noisy(name):
-    return name == "laplace"
 
 
 @pytest.fixture(scope="module", params=FACTORIES)
