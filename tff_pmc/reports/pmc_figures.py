@@ -85,6 +85,11 @@ def write(
         *paper.notes(runs),
         "No published numbers of this figure are at hand: it shows ours alone.",
     ]
+    if paper.text_numbers:
+        notes.append(
+            "The numbers of the paper's text are beside ours in "
+            f"table{paper.rounds_table}.md."
+        )
     if experiment == "celeba":
         notes.append("Its labels IS and CB are probably exchanged, as in Table 6.")
     head = f"Round in which the accuracy over all test examples first is {target} %"
