@@ -25,8 +25,8 @@ import pandas as pd  # noqa: E402
 from matplotlib import pyplot as plt  # noqa: E402
 
 from tff_pmc.reports import grids, published  # noqa: E402
-from tff_pmc.reports.pmc_paper import BASELINE, PAPER  # noqa: E402
-from tff_pmc.reports.read import Run  # noqa: E402
+from tff_pmc.reports.pmc_paper import PAPER  # noqa: E402
+from tff_pmc.reports.read import BASELINE, Run  # noqa: E402
 
 TARGET = 80
 """Target accuracy, percent, of the published script."""

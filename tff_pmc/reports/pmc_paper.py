@@ -18,7 +18,6 @@ from tff_pmc.reports.read import Run
 from tff_pmc.reports.rounds_to_target import DEVICES
 from tff_pmc.reports.tables import AVERAGE
 
-BASELINE = "DS"
 KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices")
 TEXT_AVERAGE = "Avg. (text)"
 """The average by the rule of the paper's text, which its tables do not have."""

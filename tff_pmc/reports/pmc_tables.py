@@ -24,8 +24,8 @@ import pandas as pd
 
 from leaf_data import DataError
 from tff_pmc.reports import grids, pmc_joint_tables, pmc_paper, published
-from tff_pmc.reports.pmc_paper import BASELINE, KEYS, PAPER, TEXT_AVERAGE
-from tff_pmc.reports.read import Run
+from tff_pmc.reports.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
+from tff_pmc.reports.read import BASELINE, Run
 from tff_pmc.reports.rounds_to_target import DEVICES, average, rounds_to_target
 from tff_pmc.reports.tables import AVERAGE
 

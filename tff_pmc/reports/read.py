@@ -11,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+BASELINE = "DS"
+"""The run that reports hold the others against: the weights of federated averaging."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Run:
