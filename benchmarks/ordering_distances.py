@@ -10,8 +10,11 @@ partition too). A data set that is not in the folder is left out, and said to be
 """
 
 import argparse
+import dataclasses
+import itertools
 import pathlib
 import sys
+from typing import Callable
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
@@ -35,9 +38,9 @@ CRITERIA = {
 
 def celeba(data_dir, unused_seed):
     """(y, sharp) of each client, from the text files."""
-    folder = pathlib.Path(data_dir)
-    places = [folder / sub for sub in ("celeba/data/raw", "data/raw", "raw", "")]
-    found = [p for p in places if (p / celeba_files.IDENTITIES).exists()]
+    places = itertools.product((".", "celeba"), ("data/raw", "raw", "."))
+    folders = [pathlib.Path(data_dir, *parts) for parts in places]
+    found = [f for f in folders if (f / celeba_files.IDENTITIES).exists()]
     if not found:
         raise leaf_data.DataError(f"{data_dir}: no {celeba_files.IDENTITIES}")
     photos = celeba_files.read_photos(str(found[0]))
@@ -58,15 +61,26 @@ def labels(name, **options):
     return read
 
 
-# Title: (experiment, criteria, clients, whether the seed changes them, cohort).
+@dataclasses.dataclass
+class Setting:
+    """A data set, its criteria that need no model, and its cohorts."""
+
+    experiment: str
+    criteria: tuple
+    read: Callable  # (data_dir, seed) -> (y, sharp) of each client.
+    partitioned: bool = False  # Whether its clients depend on the seed.
+    cohort_size: int = 0  # 0: the experiment's own.
+
+
 SETTINGS = {
-    "CelebA": ("celeba", ("DS", "CB", "IS"), celeba, False, None),
-    "CelebA, smaller cohorts": ("celeba", ("DS", "CB", "IS"), celeba, False, 10),
-    "MNIST non-IID": (
-        *("mnist_noniid", ("DS", "LD")),
-        *(labels("mnist", partition="noniid"), True, None),
+    "CelebA": Setting("celeba", ("DS", "CB", "IS"), celeba),
+    "CelebA, small cohorts": Setting(
+        "celeba", ("DS", "CB", "IS"), celeba, cohort_size=10
     ),
-    "FEMNIST": ("femnist", ("DS", "LD"), labels("femnist"), False, None),
+    "MNIST non-IID": Setting(
+        "mnist_noniid", ("DS", "LD"), labels("mnist", partition="noniid"), True
+    ),
+    "FEMNIST": Setting("femnist", ("DS", "LD"), labels("femnist")),
 }
 
 
@@ -76,27 +90,33 @@ def measure(clients, criteria):
     return np.array(rows)
 
 
+def cohorts_of(setting, data_dir, seeds):
+    """The raw criteria of the first cohort of each seed, and the number of clients."""
+    config, found = named.experiment(setting.experiment), []
+    for seed in range(seeds):
+        if setting.partitioned or not found:
+            raw = measure(setting.read(data_dir, seed), setting.criteria)
+        size = setting.cohort_size or config.cohort_size(len(raw))
+        found.append(raw[cohort(seed, 1, len(raw), min(size, len(raw)))])
+    return found, len(raw)
+
+
 def main():
     """Prints a table a setting."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data_dir", required=True, help="as of run_experiments.py")
     parser.add_argument("--seeds", type=int, default=20, help="how many cohorts")
     options = parser.parse_args()
-    for title, (experiment, criteria, read, seeded, wanted) in SETTINGS.items():
+    for title, setting in SETTINGS.items():
         try:
-            raw = measure(read(options.data_dir, 0), criteria)
-            cohorts = []
-            for seed in range(options.seeds):
-                if seeded:
-                    raw = measure(read(options.data_dir, seed), criteria)
-                config = named.experiment(experiment)
-                size = wanted or config.cohort_size(len(raw))
-                cohorts.append(raw[cohort(seed, 1, len(raw), size)])
+            cohorts, total = cohorts_of(setting, options.data_dir, options.seeds)
         except leaf_data.DataError as error:
             print(f"\n{title} is left out: {error}")
             continue
-        table = ordering_distances(cohorts, criteria, all_orderings(criteria))
-        print(f"\n{title}: {size} of {len(raw)} clients, {len(cohorts)} cohorts\n")
+        orderings = all_orderings(setting.criteria)
+        table = ordering_distances(cohorts, setting.criteria, orderings)
+        size = len(cohorts[0])
+        print(f"\n{title}: {size} of {total} clients, {len(cohorts)} cohorts\n")
         names = [name.replace("_", " ") for name in COLUMNS]
         print(f"| ordering | {' | '.join(names)} |\n|---|{'---:|' * len(COLUMNS)}")
         for ordering, row in table.iterrows():

@@ -114,12 +114,13 @@ def test_distances_of_orderings_against_the_formula():
     table = ordering_distances(with_one_more, CODES, named)
     assert list(table.index) == [",".join(order) for order in named]
     for order, label in zip(orders, table.index):
-        expected = np.zeros(3)
+        expected = np.zeros(4)
         for raw in COHORTS:
             own = direct_weights(raw, order)
             alike = [direct_weights(raw, o) for o in orders if o[0] == order[0]]
             expected += [
                 moved(own, [1 / 3] * 3),
+                moved(own, direct_weights(raw, [0])),
                 moved(own, direct_weights(raw, order[:1])),
                 max(moved(p, q) for p in alike for q in alike),
             ]
@@ -131,7 +132,11 @@ def test_distances_by_hand_and_with_another_normalization():
     """DS 1/4, 3/4 and LD 3/4, 1/4 make both scores 3/16 more: 7/16, 15/16."""
     raw, orders = [[[1, 6], [3, 2]]], [("DS", "LD"), ("DS",)]
     table = ordering_distances(raw, ("DS", "LD"), orders)
-    assert table.loc["DS,LD"].tolist() == pytest.approx([4 / 22, 1.5 / 22, 1.5 / 22])
+    assert table.loc["DS,LD"].tolist() == pytest.approx(
+        [4 / 22, 1.5 / 22, 1.5 / 22, 1.5 / 22]
+    )
+    other = ordering_distances(raw, ("MD", "LD"), [("LD",), ("LD", "MD")])
+    assert other["from_baseline"].isna().all() and other["from_first"].notna().all()
     # By the largest: DS 1/3, 1 and LD 1, 1/3, scores 2/3, 4/3.
     by_max = ordering_distances(raw, ("DS", "LD"), orders, scores.Normalization("max"))
     assert by_max.loc["DS,LD", "from_first"] == pytest.approx(1 / 3 - 1 / 4)

@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
+from leaf_data import registry
 from tff_pmc import scores
 from tff_pmc.experiments import choices, files, named, parsing, rows, run_folder
 from tff_pmc.experiments import config as config_lib
@@ -98,7 +99,7 @@ class TestConfig:
 
     def test_each_data_set_is_given_options_it_knows(self):
         for name, options in choices.DATA_OPTIONS.items():
-            loader = importlib.import_module(f"leaf_data.{name}").load
+            loader = importlib.import_module(registry._LOADERS[name]).load
             assert set(options) <= set(inspect.signature(loader).parameters)
 
     def test_a_cohort_larger_than_the_federation_is_refused(self):

@@ -1,5 +1,6 @@
 """PMC's tables and figures: what the paper printed, fed back, and cases by hand."""
 
+import itertools
 import json
 import pathlib
 
@@ -97,6 +98,60 @@ def test_the_averages_in_the_papers_text_are_cbs():
     rows = pmc_paper.published_rows(6)
     text = rows[(rows["devices"] == "Avg. (text)") & (rows["experiment"] == "CB")]
     assert text["value"].round(1).tolist() == [8.6, 11.5, 13.0]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "number", "text", "rows"),
+    [
+        ("celeba", 6, {70: "8.6", 80: "11.5", 85: "13.0"}, ["CB"]),
+        ("mnist_noniid", 4, {90: "2.1"}, ["LD", "MW≻DS≻LD"]),
+    ],
+)
+def test_the_numbers_of_the_papers_text_stand_beside_ours(
+    tmp_path, experiment, number, text, rows
+):
+    """DS arrives in round 6, the others in 4, two of nine shares never: 2 or 14 / 9."""
+    slow, fast = 7 * [6] + 2 * [np.nan], 7 * [4] + 2 * [np.nan]
+    labels = ["DS", *(row.replace("≻", ",").replace(MW, "MD") for row in rows)]
+    runs = {
+        label: from_rounds(label, fast if place else slow, 99, 7)
+        for place, label in enumerate(labels)
+    }
+    shown = pmc_tables.write(runs, str(tmp_path), experiment)
+    markdown = (tmp_path / f"table{number}.md").read_text(encoding="utf-8")
+    part = markdown.split("## Averages that the paper's text names\n\n")[1]
+    lines = [line.strip("| ").split(" | ") for line in part.splitlines()[2:]]
+    cells = printed_cells(number)
+    expected = []
+    for row, target in itertools.product(rows, text):
+        gains = [cells[row, target].get(share, np.nan) for share in SHARES]
+        known = [gain for gain in gains if not np.isnan(gain)]
+        whole = experiment == "celeba"  # Of the columns reached, or of nine.
+        column, theirs, ours = (
+            ("Avg. (text)", sum(known) / len(known), 14 / 7)
+            if whole
+            else ("Avg.", sum(known) / 9, 14 / 9)
+        )
+        # The text is its cell in all but Table 4.
+        assert (f"{theirs:.1f}" == text[target]) == whole
+        difference = ours - float(text[target])
+        expected.append(
+            [
+                row,
+                f"{target} %, {column}",
+                text[target],
+                *(f"{value:.2f}".rstrip("0").rstrip(".") for value in (theirs, ours)),
+                f"{difference:.2f}".rstrip("0").rstrip("."),
+            ]
+        )
+    assert sorted(lines) == sorted(expected)
+    assert "ours minus the text's" in shown
+    csv = pd.read_csv(tmp_path / f"table{number}.csv")
+    assert csv["text"].notna().sum() == len(expected)
+    note = "The numbers of the paper's text are beside ours in table"
+    for name in pmc_paper.PAPER:
+        figure = pmc_figures.write(runs, str(tmp_path), name)
+        assert (f"{note}{number}.md" in figure) == (name == experiment)
 
 
 def test_a_run_that_does_not_arrive_is_a_bound_and_both_a_dash():

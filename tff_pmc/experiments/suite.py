@@ -185,7 +185,7 @@ def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
     title = _title(configs[0], runs[0])
     plots.accuracy_plot(runs, os.path.join(output_dir, "accuracy.png"), title)
     texts = [tables.text_tables(tidy)]
-    baseline = next((run for run in runs if run.label == "DS"), None)
+    baseline = next((run for run in runs if run.label == read.BASELINE), None)
     for config, run in zip(configs, runs):
         if run.candidates is not None:
             path = os.path.join(output_dir, f"adjustment_{config.folder}.png")

@@ -21,10 +21,9 @@ from scipy import stats
 
 from tff_pmc import scores
 from tff_pmc.reports.ordering_distances import ordering_distances
-from tff_pmc.reports.read import Run
+from tff_pmc.reports.read import BASELINE, Run
 from tff_pmc.reports.rounds_to_target import rounds_to_target
 
-BASELINE = "DS"
 MIN_SEEDS = 5
 """Below this many seeds nothing is claimed."""
 

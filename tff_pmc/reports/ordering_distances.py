@@ -8,6 +8,7 @@ that share their first criterion. These are the figures of that argument.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -15,8 +16,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from tff_pmc import scores
+from tff_pmc.reports.read import BASELINE
 
-COLUMNS = ("from_uniform", "from_first", "among_first")
+COLUMNS = ("from_uniform", "from_baseline", "from_first", "among_first")
 
 
 def ordering_distances(
@@ -39,7 +41,8 @@ def ordering_distances(
 
     Returns:
         A row an ordering, by its label such as `LD,DS`, with the columns `COLUMNS`:
-        `from_uniform`, from equal weights; `from_first`, from those by the ordering's
+        `from_uniform`, from equal weights; `from_baseline`, from those by DS (NaN where
+        DS is no column); `from_first`, from those by the ordering's
         own first criterion alone; `among_first`, the largest between two of the
         `orderings` that begin with it.
 
@@ -64,7 +67,7 @@ def _rows(
     criteria: Sequence[str],
     orderings: Sequence[tuple[str, ...]],
     normalization: scores.Normalization,
-) -> list[tuple[str, float, float, float]]:
+) -> list[tuple[str, float, float, float, float]]:
     raw = raw[np.isfinite(raw).all(axis=1)]
 
     def weights(order: tuple[str, ...]) -> npt.NDArray[np.float64]:
@@ -73,6 +76,7 @@ def _rows(
 
     found = {order: weights(order) for order in orderings}
     uniform = np.full(len(raw), 1 / len(raw)) if len(raw) else np.zeros(0)
+    base = weights((BASELINE,)) if BASELINE in criteria else None
     rows = []
     for order, own in found.items():
         alike = [p for other, p in found.items() if other[0] == order[0]]
@@ -81,6 +85,7 @@ def _rows(
             (
                 ",".join(order),
                 scores.total_variation(own, uniform),
+                math.nan if base is None else scores.total_variation(own, base),
                 scores.total_variation(own, weights(order[:1])),
                 max((scores.total_variation(*pair) for pair in pairs), default=0.0),
             )

@@ -25,8 +25,8 @@ import pandas as pd  # noqa: E402
 from matplotlib import pyplot as plt  # noqa: E402
 
 from tff_pmc.reports import grids, published  # noqa: E402
-from tff_pmc.reports.pmc_paper import BASELINE, PAPER  # noqa: E402
-from tff_pmc.reports.read import Run  # noqa: E402
+from tff_pmc.reports.pmc_paper import PAPER  # noqa: E402
+from tff_pmc.reports.read import BASELINE, Run  # noqa: E402
 
 TARGET = 80
 """Target accuracy, percent, of the published script."""
@@ -85,6 +85,11 @@ def write(
         *paper.notes(runs),
         "No published numbers of this figure are at hand: it shows ours alone.",
     ]
+    if paper.text_numbers:
+        notes.append(
+            "The numbers of the paper's text are beside ours in "
+            f"table{paper.rounds_table}.md."
+        )
     if experiment == "celeba":
         notes.append("Its labels IS and CB are probably exchanged, as in Table 6.")
     head = f"Round in which the accuracy over all test examples first is {target} %"

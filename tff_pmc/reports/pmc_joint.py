@@ -26,10 +26,9 @@ import pandas as pd
 
 from leaf_data import DataError
 from tff_pmc.reports.predictions import Predictions, read_predictions
-from tff_pmc.reports.read import Run
+from tff_pmc.reports.read import BASELINE, Run
 from tff_pmc.reports.reference_code import ReferenceRun
 
-BASELINE = "DS"
 PAIRINGS = ("aligned", "shuffled")
 WRONG, RIGHT = "X", "✓"
 OUTCOMES = ((WRONG, WRONG), (WRONG, RIGHT), (RIGHT, WRONG), (RIGHT, RIGHT))

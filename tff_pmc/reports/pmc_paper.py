@@ -18,10 +18,12 @@ from tff_pmc.reports.read import Run
 from tff_pmc.reports.rounds_to_target import DEVICES
 from tff_pmc.reports.tables import AVERAGE
 
-BASELINE = "DS"
 KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices")
 TEXT_AVERAGE = "Avg. (text)"
 """The average by the rule of the paper's text, which its tables do not have."""
+
+Cell = tuple[str, str, int, str]
+"""The `KEYS` of a cell."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +38,8 @@ class PaperResults:
         joint_table: number of the table of right and wrong.
         figure: number of the figure.
         prose: what the paper's text says of the table of rounds.
+        text_numbers: numbers in the paper's text, by the `KEYS` of the cell they are
+            of.
     """
 
     title: str
@@ -45,6 +49,7 @@ class PaperResults:
     joint_table: int
     figure: str
     prose: tuple[str, ...] = ()
+    text_numbers: Mapping[Cell, float] = dataclasses.field(default_factory=dict)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -110,7 +115,14 @@ PAPER = {
         4,
         5,
         "2b",
-        ("The paper's text has an average of 2.1 where the cell is 0.56.",),
+        (
+            "The paper's text has an average of 2.1 where the cell is 0.56. Two rows "
+            "have that cell, and which is meant is not known: both are shown.",
+        ),
+        {
+            (row, "gain", 90, AVERAGE): 2.1
+            for row in map(published.pmc_experiment, ("LD", "MD,DS,LD"))
+        },
     ),
     "celeba": PaperResults(
         "CelebA",
@@ -123,6 +135,10 @@ PAPER = {
             "The averages in the paper's text, 8.6, 11.5 and 13, are those of the row "
             "CB at 70, 80 and 85 %, by the text's rule.",
         ),
+        {
+            ("CB", "gain", target, TEXT_AVERAGE): number
+            for target, number in zip(_CELEBA, (8.6, 11.5, 13.0))
+        },
     ),
 }
 """Experiment -> what the paper shows of it."""
@@ -141,7 +157,7 @@ def published_rows(number: int) -> pd.DataFrame:
     return both
 
 
-def impossible(theirs: pd.DataFrame) -> set[tuple[str, str, int, str]]:
+def impossible(theirs: pd.DataFrame) -> set[Cell]:
     """Cells that contradict each other: more of the devices, in an earlier round.
 
     Args:

@@ -24,14 +24,15 @@ import pandas as pd
 
 from leaf_data import DataError
 from tff_pmc.reports import grids, pmc_joint_tables, pmc_paper, published
-from tff_pmc.reports.pmc_paper import BASELINE, KEYS, PAPER, TEXT_AVERAGE
-from tff_pmc.reports.read import Run
+from tff_pmc.reports.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
+from tff_pmc.reports.read import BASELINE, Run
 from tff_pmc.reports.rounds_to_target import DEVICES, average, rounds_to_target
 from tff_pmc.reports.tables import AVERAGE
 
 AT_MOST, AT_LEAST = "at most", "at least"
 AVERAGES = (AVERAGE, TEXT_AVERAGE)
 _WRONG = "†"
+_TEXT_TITLE = "Averages that the paper's text names"
 _MARKS = {AT_MOST: "≤", AT_LEAST: "≥", "": ""}
 _RULES = (
     "Gain: rounds of DS minus rounds of the ordering; more is better. Difference: ours "
@@ -88,8 +89,9 @@ def write(
     cells = published.beside(ours, theirs, KEYS).fillna({"printed": ""})
     cells["bound"] = ours["bound"]
     wrong = pmc_paper.impossible(theirs)
-    keys = zip(*(cells[key] for key in KEYS))
+    keys = list(zip(*(cells[key] for key in KEYS)))
     cells["impossible"] = [int(key in wrong) for key in keys]
+    cells["text"] = [paper.text_numbers.get(key, np.nan) for key in keys]
     if cells["impossible"].any():
         notes.append(
             f"{_WRONG}: impossible as printed: more of the devices in an earlier round."
@@ -98,6 +100,8 @@ def write(
     cells.to_csv(f"{path}.csv", index=False, float_format="%.10g")
     title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
     parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
+    if cells["text"].notna().any():
+        parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
     texts = [grids.write(f"{path}.md", title, notes, parts)]
     try:
         texts.append(pmc_joint_tables.write(rows, folder, joint))
@@ -178,6 +182,23 @@ def _grid(cells: pd.DataFrame) -> grids.Grid:
             if any(own.values()):
                 first = str(name) if what.endswith("ours") else ""
                 grid.append([first, what, *(own.get(c, "") for c in columns)])
+    return grid
+
+
+def _text_grid(cells: pd.DataFrame) -> grids.Grid:
+    """A line a number of the paper's text: the number, its published cell, ours."""
+    grid = [["experiment", "", "text", "published", "ours", "ours minus the text's"]]
+    for cell in cells.to_dict("records"):
+        grid.append(
+            [
+                str(cell["experiment"]),
+                f"{cell['target_accuracy_pct']} %, {cell['devices']}",
+                f"{cell['text']:.1f}",
+                _published(cell),
+                _ours(cell),
+                _signed(cell["ours"] - cell["text"]),
+            ]
+        )
     return grid
 
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from tff_pmc.reports.read import BASELINE
+
 FOLDER = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
     "results",
@@ -87,6 +89,6 @@ def pmc_experiment(label: str) -> str:
     `DS` is `DS (baseline)`, `LD,DS,MD` is `LD≻DS≻MW`: there MW is the model
     divergence.
     """
-    if label == "DS":
-        return "DS (baseline)"
+    if label == BASELINE:
+        return f"{BASELINE} (baseline)"
     return label.replace("MD", "MW").replace(",", "≻")

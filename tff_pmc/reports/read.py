@@ -13,6 +13,9 @@ import pandas as pd
 
 from tff_pmc import scores
 
+BASELINE = "DS"
+"""The run that reports hold the others against: the weights of federated averaging."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Run:

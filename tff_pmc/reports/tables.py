@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.reports.read import Run
+from tff_pmc.reports.read import BASELINE, Run
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     Rounds,
@@ -48,8 +48,8 @@ def tidy_rows(
     for label, rounds in reached.items():
         rows += _rows(label, "rounds", rounds, targets)
     for label, rounds in reached.items():
-        if "DS" in reached and label != "DS":
-            gained = gains(rounds, reached["DS"])
+        if BASELINE in reached and label != BASELINE:
+            gained = gains(rounds, reached[BASELINE])
             rows += _rows(label, "gain", gained, targets, with_average=True)
     return pd.DataFrame(rows)
 
