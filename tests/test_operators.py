@@ -498,22 +498,22 @@ def test_a_search_over_operators_keeps_the_best(
     assert_close(weights_of(online, output.state), weights_of(alone, state))
 
 
-def test_one_stage_compiles_to_map_reduce_form_and_two_do_not(toy_model):
+def test_one_stage_compiles_for_deployment_and_two_do_not(toy_model):
     import tensorflow_federated as tff
 
     score = scores.owa("most")
+    ranged = dict(normalization="range", criteria_ranges=RANGES)
     one = processes.build_prioritized_fed_avg(
-        toy_model,
-        score=score,
-        normalization="range",
-        criteria_ranges=RANGES,
-        **options(),
+        toy_model, score=score, **options(**ranged)
     )
     two = processes.build_two_stage_fed_avg(toy_model, score=score, **options())
-    to_form = tff.backends.mapreduce.get_map_reduce_form_for_computation
-    assert to_form(one.next).type_signature
-    with pytest.raises(ValueError, match="broadcast dependent on aggregate"):
-        to_form(two.next)
+    for to_form in (
+        tff.backends.mapreduce.get_map_reduce_form_for_computation,
+        tff.backends.mapreduce.get_distribute_aggregate_form_for_computation,
+    ):
+        to_form(one.next)
+        with pytest.raises(ValueError, match="broadcast dependent on aggregate"):
+            to_form(two.next)
 
 
 def test_what_cannot_be_built_is_refused_by_name(toy_model):
