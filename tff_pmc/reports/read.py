@@ -85,7 +85,7 @@ def _from_files(path: str, info: dict[str, Any]) -> Run:
     if len(clients) % per_round:
         raise ValueError(f"{path}: clients.csv ends within a round")
     shape = (-1, per_round)
-    label = _score_label(info["settings"])
+    label = score_label(info["settings"])
     adjustment = info["settings"].get("adjustment", "fixed")
     fixed = adjustment == "fixed"
     # Not among the few files of a run that may be kept in a repository.
@@ -103,7 +103,7 @@ def _from_files(path: str, info: dict[str, Any]) -> Run:
     )
 
 
-def _score_label(settings: dict[str, Any]) -> str:
+def score_label(settings: dict[str, Any]) -> str:
     """The label of a run's score; records from before there was a choice have none."""
     return scores.named(
         settings.get("score", "prioritized"),
