@@ -104,12 +104,6 @@ class Reference:
         self._make_model = parts["Model"].Model
         self._name, self._config = name, config
         self._model = self._mended_model()
-<<<<<<< HEAD
-        ours = builders.build_model(config).initial_weights[0]
-        for variable, value in zip(averaged(self._model), ours):
-            variable.assign(value)
-=======
->>>>>>> left14
         self._initial = self._model.get_weights()
         shared = self._mended_model() if name == "celeba" else None  # As they do.
         self._clients = []
@@ -132,7 +126,7 @@ class Reference:
 
     def begin(self, index, config):
         """A server with ordering `index` and our initial weights of the settings."""
-        ours = training.build_model(config).initial_weights[0]
+        ours = builders.build_model(config).initial_weights[0]
         self._model.set_weights(self._initial)
         for variable, value in zip(averaged(self._model), ours):
             variable.assign(value)
