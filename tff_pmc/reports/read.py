@@ -105,6 +105,8 @@ def _from_files(path: str, info: dict[str, Any]) -> Run:
 
 def score_label(settings: dict[str, Any]) -> str:
     """The label of a run's score; records from before there was a choice have none."""
+    if settings.get("score") == "dual":  # Whose lambda is another in every round.
+        return "dual"
     return scores.named(
         settings.get("score", "prioritized"),
         settings["priority"],
