@@ -61,16 +61,17 @@ def inspect(
             f"  {code:9} {values.min():10.4g} to {values.max():10.4g}, "
             f"mean {values.mean():.4g}"
         )
+    width = max(14, *(len(label) + 1 for label in means.index))
     lines += [
         "",
         f"Weights of {len(measured[0])} clients, mean over {len(measured)} cohorts",
         f"(total variation: share of weight that moves away from {config.label}):",
-        f"  {'ordering':14}{'coefficient of':>16}{'effective':>11}{'total':>11}",
-        f"  {'':14}{'variation':>16}{'clients':>11}{'variation':>11}",
+        f"  {'ordering':{width}}{'coefficient of':>16}{'effective':>11}{'total':>11}",
+        f"  {'':{width}}{'variation':>16}{'clients':>11}{'variation':>11}",
     ]
     for ordering, row in means.iterrows():
         lines.append(
-            f"  {ordering:14}{row['coefficient_of_variation']:16.4f}"
+            f"  {ordering:{width}}{row['coefficient_of_variation']:16.4f}"
             f"{row['effective_clients']:11.2f}{row['total_variation']:11.4f}"
         )
     return "\n".join(lines)
