@@ -307,6 +307,11 @@ class RunConfig:
         return self.system + clients + (wrong if self.mislabeled_fraction else "")
 
     @property
+    def tunes_locally(self) -> bool:
+        """Whether what is tested is not the server's model but the clients' own."""
+        return self.aggregator == "personalized" and self.personalized_form == "text"
+
+    @property
     def measures_at_server(self) -> bool:
         """Whether the server's own examples take part in the training."""
         return "ACC" in self.criteria or self.adapt_loss or self.judge_on == "server"

@@ -9,8 +9,10 @@ import numpy as np
 
 import leaf_data
 from tff_pmc import processes
+from tff_pmc.clients import packing
 from tff_pmc.experiments import builders
 from tff_pmc.experiments.config import RunConfig
+from tff_pmc.processes.baseline_fed_avg import build_local_tuning_prediction
 from tff_pmc.reports.predictions import FOLDER
 
 
@@ -21,7 +23,8 @@ class TestSets:
         """Builds it; with `config.predictions` each single answer is recorded."""
         self._examples, self._single = data.test_examples, config.predictions
         model, num_shards = builders.build_model(config), config.num_shards
-        if self._single:
+        self._own = OwnAnswers(config, data, model) if config.tunes_locally else None
+        if self._single or self._own:
             self._compute = processes.build_federated_prediction(
                 model, self._examples.num_examples
             )
@@ -63,11 +66,15 @@ class TestSets:
         """
         if known is not None and not self._single:
             return np.asarray(known, np.int64), None
-        result = np.asarray(self._compute(weights, self._shards), np.int64)
-        if not self._single:
+        if self._own is not None:
+            result = self._own.answer(weights)
+        else:
+            result = np.asarray(self._compute(weights, self._shards), np.int64)
+        if not self._single and self._own is None:
             return result, None
         right = np.concatenate([[0], np.cumsum(result == self._examples.y)])
-        return np.diff(right[self._examples.row_splits]), result
+        counts = np.diff(right[self._examples.row_splits])
+        return counts, result if self._single else None
 
     def record(
         self, folder: str, round_num: int, predicted: Optional[np.ndarray]
@@ -89,6 +96,39 @@ class TestSets:
             os.path.join(path, f"round_{round_num:04d}.npz"),
             predicted=predicted.astype(np.uint8),  # No data set has 256 classes.
         )
+
+
+class OwnAnswers:
+    """What each client's own model answers on its own part of the test set.
+
+    Its model is the server's after one more local training: Dual's personalized
+    baseline, as its text has it.
+    """
+
+    def __init__(
+        self, config: RunConfig, data: leaf_data.FederatedDataset, model: Any
+    ) -> None:
+        """Builds the computation."""
+        examples = data.test_examples
+        self._x = np.asarray(examples.x)
+        self._owner = np.repeat(np.arange(examples.num_clients), examples.sizes)
+        everybody = range(examples.num_clients)
+        self._clients = packing.pack(
+            data.train_examples, everybody, num_shards=config.num_shards
+        )
+        self._compute = build_local_tuning_prediction(
+            model,
+            *(examples.num_clients, examples.num_examples),
+            client_optimizer_fn=builders.client_optimizer(config),
+            local_epochs=config.local_epochs,
+            batch_size=config.batch_size,
+            seed=config.batch_seed,
+        )
+
+    def answer(self, weights: Any) -> np.ndarray:
+        """The predicted label of each test example, [N]."""
+        answers = np.asarray(self._compute(weights, self._clients, self._x), np.int64)
+        return answers[self._owner, np.arange(len(self._owner))]
 
 
 def _write(path: str, **arrays: np.ndarray) -> None:

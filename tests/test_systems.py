@@ -1,0 +1,179 @@
+"""AdaFed's and Dual's experiments: their rows, records, resuming and reports."""
+
+import dataclasses
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leaf_data
+from tff_pmc.experiments import config as config_lib
+from tff_pmc.experiments import named, parsing, systems
+from tff_pmc.reports import read
+
+
+@pytest.fixture(scope="module")
+def federation():
+    """Four clients of real digits, the last an adversary, and a set of the server's."""
+    data = leaf_data.load("digits5k", partition="noniid", seed=3)
+    train, test = data.train_examples, data.test_examples
+
+    def of(examples, parts, names):
+        return leaf_data.Examples.from_parts(examples.x, examples.y, parts, names)
+
+    names = ("a", "b", "c", "d")
+    rows = np.arange(train.num_examples)
+    parts = [rows[start : start + 30 + 5 * start % 7] for start in (0, 900, 1800, 2700)]
+    table = leaf_data.ClientTable(
+        names, {"adversary": np.array([0, 0, 0, 1], np.float32)}, "made up"
+    )
+    return dataclasses.replace(
+        data,
+        name="four",
+        train_examples=of(train, parts, names),
+        test_examples=of(test, np.split(np.arange(80), 4), names),
+        server_examples=of(test, [np.arange(100, 160)], ("server",)),
+        client_table=table,
+    )
+
+
+def configs_of(experiment, wanted=None, **changes):
+    return [
+        named.settings(experiment, {**row, "rounds": 2, "local_epochs": 1, **changes})
+        for row in systems.rows_of(experiment, wanted)
+    ]
+
+
+class TestRows:
+    def test_every_row_is_a_run_with_a_name_and_folder_of_its_own(self):
+        for experiment in systems.SYSTEMS:
+            configs = configs_of(experiment)
+            for name in ("label", "folder"):
+                values = [getattr(config, name) for config in configs]
+                assert len(set(values)) == len(values) == len(configs)
+
+    def test_adafed_2_has_the_three_curves_of_the_paper(self):
+        labels = [config.label for config in configs_of("adafed_2")]
+        assert labels == ["FedAvg", "AdaFed, weights only", "AdaFed"]
+
+    def test_adafed_3_mislabels_half_and_all(self):
+        shares = [config.mislabeled_fraction for config in configs_of("adafed_3")]
+        assert shares == [0.5, 0.5, 1.0, 1.0]
+
+    def test_dual_has_eight_algorithms_with_three_and_four_clients(self):
+        rows = [systems.dual_row(c) for c in configs_of("dual_criterion")]
+        assert len(set(rows)) == 16
+        assert {clients for _, clients in rows} == {"C1&C2&C3", "C1&C2&C3&C4"}
+
+    def test_systems_are_named_as_people_type_them(self):
+        rows = systems.rows_of("adafed_2", ["fedavg", "AdaFed weights-only"])
+        assert [row["system"] for row in rows] == ["FedAvg", "AdaFed, weights only"]
+        with pytest.raises(config_lib.ConfigError, match=r"--systems=fedprox: adafed"):
+            systems.rows_of("adafed_1", ["fedprox"])
+
+    def test_what_runs_on_demand_is_not_among_all(self):
+        names = [row["system"] for row in systems.rows_of("adafed_1", None)]
+        assert names == ["FedAvg", "AdaFed"]
+        (row,) = systems.rows_of("adafed_1", ["adafed_times_samples"])
+        score = named.settings("adafed_1", row).resolve_score()
+        assert score((0.5, 0.4)) == pytest.approx(0.2)
+
+
+def run_both(configs, data, folder, resume=False):
+    from tff_pmc.experiments import suite
+
+    return suite.run_all(configs, lambda config: data, str(folder), resume=resume)
+
+
+def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):
+    """Cut after a round and resumed: every record and every bit of the model."""
+    from tff_pmc.experiments import loop
+
+    changes = {"images_per_client": 10, "batch_size": 10, "keep_own_model": True}
+    configs = configs_of("adafed_3", **changes)[:2]
+    text = run_both(configs, federation, tmp_path / "whole")
+    assert "FedAvg" in text and "It prints no numbers" in text
+    for name in ("adafed.csv", "adafed.md", "figure.png", "accuracy.png"):
+        assert (tmp_path / "whole" / name).stat().st_size > 0
+    folder = tmp_path / "whole" / configs[1].folder
+    rounds = pd.read_csv(folder / "rounds.csv")
+    assert rounds["validation_correct"].between(0, 60).all()
+    cohort = pd.read_csv(folder / "cohort.csv")
+    weights = cohort[cohort["round"] == 2]
+    expected = weights["ACC"] / weights["ACC"].sum()
+    np.testing.assert_allclose(weights["weight"], expected, rtol=1e-5)
+
+    cut = str(tmp_path / "cut")
+    loop.run(configs[1], federation, cut, until=lambda correct: True)
+    os.rename(os.path.join(cut, "run.json"), os.path.join(cut, "done.json"))
+    text = (tmp_path / "cut" / "done.json").read_text()
+    (tmp_path / "cut" / "run.json").write_text(text.replace("finished", "interrupted"))
+    os.remove(os.path.join(cut, "done.json"))
+    loop.run(configs[1], federation, cut, resume=True)
+    for name in ("rounds", "clients", "cohort", "weights"):
+        one, other = (open(f"{path}/{name}.csv").read() for path in (folder, cut))
+        assert one == other
+
+
+def test_dual_chooses_lambda_and_makes_its_table(runtime, federation, tmp_path):
+    configs = configs_of(
+        "dual_criterion",
+        ["dual_criterion", "simple_average", "median", "laplace"],
+        model="keras_mnist_cnn",
+        num_clients=4,
+        batch_size=16,
+        lambda_steps=3,
+    )[:4]
+    text = run_both(configs, federation, tmp_path / "dual")
+    assert "Dual-Criterion Weighted" in text and "0.8369" in text
+    run = read.read_run(str(tmp_path / "dual" / configs[0].folder))
+    assert set(run.candidates["ordering"]) == {
+        "lambda=0.00",
+        "lambda=0.50",
+        "lambda=1.00",
+    }
+    # Judged on the server's 60 pictures, and the best of all is kept.
+    assert set(run.candidates["examples"]) == {60}
+    for _, trials in run.candidates.groupby("round"):
+        assert trials["correct"].max() == trials["correct"][trials["kept"] == 1].item()
+    kept = run.candidates[run.candidates["kept"] == 1]
+    assert list(run.rounds["ordering"]) == list(kept["ordering"])
+    assert list(run.rounds["validation_correct"]) == list(kept["correct"])
+
+
+def test_personalized_by_its_text_tests_the_clients_own_models(
+    runtime, federation, tmp_path
+):
+    from tff_pmc.experiments import loop
+
+    (config,) = configs_of(
+        "dual_criterion",
+        ["personalized"],
+        model="keras_mnist_cnn",
+        num_clients=4,
+        batch_size=16,
+        dropout=0.0,
+    )[:1]
+    found = {}
+    for form in ("formula", "text"):
+        own = dataclasses.replace(config, personalized_form=form, alpha=1.0)
+        loop.run(own, federation, str(tmp_path / form))
+        found[form] = pd.read_csv(tmp_path / form / "rounds.csv")
+    # With alpha 1 both train the same model; only what is tested differs.
+    same = ["train_loss", "validation_correct"]
+    pd.testing.assert_frame_equal(found["formula"][same], found["text"][same])
+    assert list(found["formula"]["correct"]) != list(found["text"]["correct"])
+
+
+def test_a_data_set_without_examples_of_the_server_is_refused(federation):
+    from tff_pmc.experiments import loop
+
+    (config, *_) = configs_of("adafed_1")
+    without = dataclasses.replace(federation, server_examples=None)
+    with pytest.raises(config_lib.ConfigError, match="server's own"):
+        loop.check(config, without)
+
+
+def test_criteria_can_name_acc():
+    assert parsing.parse_codes("criteria", "ACC,DS") == ("ACC", "DS")
