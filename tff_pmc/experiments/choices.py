@@ -86,5 +86,5 @@ DATA_OPTIONS: dict[str, dict[str, str]] = {
 DROPOUT_MODELS = ("celeba_reference_cnn", "keras_mnist_cnn")
 """The models that drop units."""
 
-CACHED = ("femnist", "celeba", "cifar10")
+CACHED = ("femnist", "celeba", "cifar10", "obstacles")
 """The data sets that are converted once, into a cache."""
