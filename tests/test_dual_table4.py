@@ -1,5 +1,7 @@
 """Dual's Tables IV and V from made-up run folders."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,6 +30,10 @@ def make_run(folder, wrong, validation=None):
     if validation is not None:
         rounds["validation_correct"] = validation
     rounds.to_csv(folder / "rounds.csv", index=False)
+    settings = {"model": "cnn", "client_optimizer": "sgd", "learning_rate": 0.1}
+    settings |= {"local_epochs": 1, "batch_size": 8, "rounds": 3, "batch_seed": 0}
+    data = {"name": "ten", "options": {"image_fraction": 0.1}}
+    (folder / "run.json").write_text(json.dumps({"settings": settings, "data": data}))
     return str(folder)
 
 
@@ -81,6 +87,7 @@ def test_the_files_have_ours_beside_the_published(runs, tmp_path):
     assert (row.published, row.ours_best_epoch) == (0.8226, 0.9)
     assert row.difference == pytest.approx(0.0774)
     assert "+0.0774" in text
+    assert "image_fraction=0.1" in text and "rate 0.1" in text
     markdown = (tmp_path / "out" / "dual_table4.md").read_text()
     assert "| Simple Average | Accuracy | 0.8000 | 0.5000 |  | 0.8199 |" in markdown
 

@@ -18,7 +18,7 @@ import pandas as pd  # noqa: E402
 from matplotlib import pyplot as plt  # noqa: E402
 
 from tff_pmc.reports import grids  # noqa: E402
-from tff_pmc.reports.read import Run  # noqa: E402
+from tff_pmc.reports.read import Run, conditions  # noqa: E402
 
 BASELINE = "FedAvg"
 ROUNDS = (1, 2, 3, 5, 10, 15, 20)
@@ -60,6 +60,7 @@ def write(runs: Sequence[Run], output_dir: str, experiment: str) -> str:
     grid = [head, *([str(v) for v in row] for row in table.to_numpy())]
     notes = [
         f"The paper: {CLAIMS[experiment]} It prints no numbers.",
+        *dict.fromkeys(conditions(run.info) for run in runs),
         f"`lead`: the mean difference to {BASELINE} over rounds 1 to 5, and over all, "
         "in points of accuracy. `swing`: the mean change from one round to the next.",
         "One run each: a lead within the swing is no lead.",

@@ -24,6 +24,7 @@ from leaf_data import DataError
 from tff_pmc.reports import grids, published
 from tff_pmc.reports.classification import confusion_matrix, measures
 from tff_pmc.reports.predictions import read_predictions
+from tff_pmc.reports.read import conditions, read_info
 
 ALGORITHMS = {
     "dual": "Dual-Criterion Weighted",
@@ -81,6 +82,7 @@ def write(
         raise DataError(f"{TITLES[table]}: there are no runs")
     ours = tidy_rows(runs, positive=None if table == 4 else positive)
     notes = [
+        *dict.fromkeys(_conditions(folder) for folder in runs.values()),
         "best epoch: chosen on the reported test set, as printed. last: the last. "
         "validated: the best one on other examples, where a run recorded them. "
         "difference: best epoch minus published.",
@@ -177,6 +179,13 @@ def noise(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[str]:
                 f"{' and '.join(texts)}. Differences of that size mean nothing."
             )
     return sentences
+
+
+def _conditions(folder: str) -> str:
+    try:
+        return conditions(read_info(folder))
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{folder}: run.json cannot be read: {error}") from error
 
 
 def _epochs(folder: str) -> dict[str, int]:

@@ -54,9 +54,41 @@ class Run:
         To be shown wherever the run is: nobody may take it for one on all of the
         data set that its experiment is named after.
         """
-        data = self.info["data"]
-        source: str = data.get("origin", {}).get("source", "")
-        return source if "drawn" in data["name"] or "INCOMPLETE" in source else ""
+        return _caveat(self.info["data"])
+
+
+def _caveat(data: dict[str, Any]) -> str:
+    source: str = data.get("origin", {}).get("source", "")
+    return source if "drawn" in data["name"] or "INCOMPLETE" in source else ""
+
+
+def conditions(info: dict[str, Any]) -> str:
+    """A sentence of what a run ran on and how, of its `run.json`."""
+    settings, data = info["settings"], info["data"]
+    options = ", ".join(f"{k}={v}" for k, v in data.get("options", {}).items())
+    caveat = f" {_caveat(data)}." if _caveat(data) else ""
+    return (
+        f"Data: {data['name']} ({options}).{caveat} {settings['model']}, "
+        f"{settings['client_optimizer']} with rate {settings['learning_rate']:g}, "
+        f"E = {settings['local_epochs']}, B = {settings['batch_size']}, "
+        f"{settings['rounds']} rounds, seed {settings['batch_seed']}."
+    )
+
+
+def read_info(path: str) -> dict[str, Any]:
+    """Reads a run's `run.json`.
+
+    Raises:
+        FileNotFoundError: it is missing.
+        ValueError: it is not JSON; the message names it.
+    """
+    name = os.path.join(path, "run.json")
+    with open(name) as file:
+        try:
+            info: dict[str, Any] = json.load(file)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{name} is not JSON: {error}") from error
+    return info
 
 
 def read_run(path: str) -> Run:
@@ -66,12 +98,7 @@ def read_run(path: str) -> Run:
         FileNotFoundError: a file of the folder is missing.
         ValueError: a file does not parse; the message names it.
     """
-    name = os.path.join(path, "run.json")
-    with open(name) as file:
-        try:
-            info = json.load(file)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{name} is not JSON: {error}") from error
+    info = read_info(path)
     try:
         return _from_files(path, info)
     except (KeyError, IndexError) as error:
