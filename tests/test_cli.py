@@ -466,7 +466,8 @@ def test_an_interrupt_during_the_imports_is_one_line(tmp_path, seconds):
 def test_every_registered_criterion_runs_from_the_command_line(tmp_path):
     from tff_pmc import criteria
 
-    codes = [c.code for c in criteria.REGISTRY.values() if not c.example_attributes]
+    # Sharpness is of faces, and ACC of servers that have examples.
+    codes = [code for code in criteria.REGISTRY if code not in ("IS", "ACC")]
     flag = f"--criteria={','.join(codes)}"
     done = run(*SMALL, flag, f"--output_dir={tmp_path / 'out'}")
     assert done.returncode == 0, done.stderr
