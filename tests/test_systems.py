@@ -166,6 +166,49 @@ def test_personalized_by_its_text_tests_the_clients_own_models(
     assert list(found["formula"]["correct"]) != list(found["text"]["correct"])
 
 
+def test_each_client_answers_its_own_part_with_its_own_model(runtime, federation):
+    """Against each client tuned by itself, one after another."""
+    import tensorflow as tf
+    import tensorflow_federated as tff
+
+    from tff_pmc import models
+    from tff_pmc.clients.packed import train_locally
+    from tff_pmc.experiments import builders, test_sets
+
+    (config,) = configs_of(
+        "dual_criterion",
+        ["personalized"],
+        model="keras_mnist_cnn",
+        num_clients=4,
+        dropout=0.0,
+        batch_size=0,
+        learning_rate=0.01,
+        personalized_form="text",
+    )[:1]
+    model = models.keras_mnist_cnn(dropout=0.0, seed=1)
+    trainable = tuple(map(tf.constant, model.initial_weights[0]))
+    weights = tff.learning.models.ModelWeights(trainable, ())
+    expected = []
+    for client in federation.client_ids:
+        own = federation.train_examples.client(client)
+        tuned, _ = train_locally(
+            model,
+            builders.client_optimizer(config),
+            weights,
+            own["x"],
+            own["y"],
+            local_epochs=1,
+            batch_size=0,
+            seed=[0, 0],
+        )
+        x = federation.test_examples.client(client)["x"]
+        output = model.predict_on_batch((tuned.trainable, ()), x, False)
+        expected.append(np.argmax(output, axis=-1))
+    found = test_sets.OwnAnswers(config, federation, model).answer(weights)
+    np.testing.assert_array_equal(found, np.concatenate(expected))
+    assert len({part.tobytes() for part in expected}) > 1
+
+
 def test_a_data_set_without_examples_of_the_server_is_refused(federation):
     from tff_pmc.experiments import loop
 
