@@ -125,9 +125,15 @@ def load(
     # A photo's place among the images, -1 if it is missing.
     places_of = {name: place for place, name in enumerate(images)}
     place = np.array([places_of.get(name, -1) for name in photos.names])
-    clients, note = _drop_missing(clients, place)
+    dealt = clients
+    clients, note = _drop_missing(dealt, place)
     if note and (missing_images == "refuse" or not clients):
-        raise DataError(f"{image_folder}: {note}")
+        used = np.concatenate([rows for parts in dealt.values() for rows in parts])
+        first = min(photos.names[row] for row in used if place[row] < 0)
+        raise DataError(
+            f"{image_folder}: {note}; {first} is the first that is missing "
+            "(--missing_images=skip leaves such images out)"
+        )
     if note:
         _LOG.warning("%s: %s", image_folder, note)
     x, images_digest = celeba_images.read(image_folder, images, cache_dir)

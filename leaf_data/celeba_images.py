@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 from collections.abc import Mapping
 from typing import Union
@@ -13,8 +12,8 @@ import numpy.typing as npt
 import tqdm
 from PIL import Image
 
+from leaf_data import image_folder
 from leaf_data.cache import Arrays, cached, key_of_files
-from leaf_data.errors import DataError
 from leaf_data.federated import PixelConvention
 
 SIDE = 64
@@ -56,7 +55,7 @@ def read(
         and contents of all the files.
 
     Raises:
-        DataError: a file is no image or corrupt; the message names it.
+        DataError: a file is no image or cut off; see `image_folder.decode`.
     """
     paths = [os.path.join(folder, file) for file in files.values()]
     # Its digest: spelled out, the key of all of CelebA would be 14 MB.
@@ -76,14 +75,8 @@ def _decode(paths: list[str]) -> Arrays:
     digest = hashlib.sha256()
     progress = tqdm.tqdm(paths, "CelebA, once", unit="image", delay=2, mininterval=1)
     for row, path in enumerate(progress):
-        try:
-            with open(path, "rb") as file:
-                content = file.read()
-            with Image.open(io.BytesIO(content)) as image:
-                x[row] = to_pixels(image)
-        except Exception as error:  # Damaged images make Pillow raise many kinds.
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise DataError(f"{path}: cannot be decoded ({reason})") from error
+        content, image = image_folder.decode(path)
+        x[row] = to_pixels(image)
         name = os.path.basename(path)
         digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
     return {"x": x, "source_sha256": np.array(digest.hexdigest())}

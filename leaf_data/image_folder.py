@@ -12,7 +12,7 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 import tqdm
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from leaf_data.cache import Arrays, cached, key_of_files
 from leaf_data.errors import DataError
@@ -116,6 +116,28 @@ def find(folder: str) -> list[str]:
     return images
 
 
+def decode(path: str) -> tuple[bytes, Image.Image]:
+    """A file's bytes, and the image in them, RGB.
+
+    What Pillow decodes without an error counts as whole: it refuses a file that is cut
+    off, not every byte that was changed.
+
+    Raises:
+        DataError: the file cannot be read, is no image or is cut off; it is named.
+    """
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+        with Image.open(io.BytesIO(content)) as image:
+            return content, image.convert("RGB")
+    except UnidentifiedImageError as error:
+        raise DataError(f"{path}: cannot be decoded (it is no image)") from error
+    except Exception as error:  # Damaged images make Pillow raise many kinds.
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        reason = reason or type(error).__name__
+        raise DataError(f"{path}: cannot be decoded ({reason})") from error
+
+
 def _decode(
     name: str, root: str, paths: Sequence[str], side: int, resize: bool
 ) -> Arrays:
@@ -123,14 +145,7 @@ def _decode(
     digest = hashlib.sha256()
     progress = tqdm.tqdm(paths, f"{name}, once", unit="image", delay=2, mininterval=1)
     for row, path in enumerate(progress):
-        try:
-            with open(path, "rb") as file:
-                content = file.read()
-            with Image.open(io.BytesIO(content)) as image:
-                pixels = image.convert("RGB")
-        except Exception as error:  # Damaged images make Pillow raise many kinds.
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise DataError(f"{path}: cannot be decoded ({reason})") from error
+        content, pixels = decode(path)
         if pixels.size != (side, side):
             if not resize:
                 raise DataError(

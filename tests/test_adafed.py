@@ -96,7 +96,7 @@ def build(model, server, **options):
         ({"adapt_loss": False}, lambda acc, n: acc),
         ({"power": 3.0}, lambda acc, n: acc**3),
         (
-            {"score": scores.PolynomialScore("ACC x DS", {(0, 1): 1.0}, (0, 1))},
+            {"score": scores.product(("ACC", "DS"))},
             lambda acc, n: acc * n,
         ),
         ({"score": scores.single(1), "adapt_loss": False}, lambda acc, n: n),

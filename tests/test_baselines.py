@@ -1,6 +1,7 @@
 """One contract for every aggregator, and Dual's baselines by NumPy and in a process."""
 
 import asyncio
+import functools
 
 import numpy as np
 import pytest
@@ -20,11 +21,24 @@ UPDATES = [
     GENERATOR.normal(size=(5, *shape)).astype(np.float32) for shape in ((3, 2), (2,))
 ]
 
+CODES = ("DS", "LD")
+RANGES = {"normalization": scores.Normalization("range", ((0.0, 50.0), (0.0, 100.0)))}
 # What `momentum` and `personalized` give in round 1 is eta and alpha times the mean.
 FACTORIES = {
     **baselines.BASELINES,
     "personalized_text": lambda: baselines.personalized(form="text"),
     "prioritized": lambda: PrioritizedMeanFactory(("DS",), ("DS",)),
+    **{
+        name: functools.partial(PrioritizedMeanFactory, CODES, score, **RANGES)
+        for name, score in {
+            "ordering": ("LD", "DS"),
+            "weighted_average": scores.weighted_average((0.3, 0.7), CODES),
+            "product": scores.product(CODES),
+            "dual": scores.dual(0.3, "LD", "DS", CODES),
+            "owa": scores.owa("most", CODES),
+            "choquet": scores.choquet({"DS": 0.2, "LD": 0.3}, CODES),
+        }.items()
+    },
 }
 SCALE = {"personalized": 0.5}
 # One level of 256, of a span of at most 6.
@@ -47,8 +61,8 @@ class Aggregator:
         """The result's two tensors, and the state after the round."""
         state = self.process.initialize() if state is None else state
         values = [list(tensors) for tensors in zip(*updates)]
-        vector = len(self.weighs.shape)
-        weights = [np.full([1] * vector, n, np.float32) for n in sizes]
+        shape = tuple(self.weighs.shape)  # Of criteria, all alike, or of one number.
+        weights = [np.full(shape, n, np.float32) for n in sizes]
         output = self.process.next(state, values, weights)
         result = [np.asarray(tensor) for tensor in output.result]
         if self.name == "laplace":

@@ -84,6 +84,19 @@ def test_help_imports_no_tensorflow():
         (["--seeds=1,2", "--cohort_seed=3"], "--seeds sets all seeds"),
         (["--seeds=1,2", "--priority=LD"], "--seeds holds every ordering against DS"),
         (["--dropout=0.5"], "--dropout is of no use with mnist_cnn"),
+        (["--systems=fedavg"], "--systems is of no use with quickstart"),
+        (["--alpha=0.3"], "--alpha is of no use with the runs"),
+        (["--experiment=adafed_1", "--beta=0.3"], "--beta is of no use"),
+        (["--experiment=adafed_1", "--systems="], "--systems is empty"),
+        (["--experiment=adafed_1", "--systems=sgd"], "adafed_1 has no 'sgd'"),
+        (["--experiment=adafed_1", "--score=owa"], "--score does not go with"),
+        (["--experiment=adafed_1", "--seeds=1,2"], "--seeds does not go with"),
+        (["--experiment=adafed_2", "--num_adversaries=1"], "is of adafed_3"),
+        (["--experiment=dual_criterion", "--num_clients=5"], "no run of so many"),
+        (
+            ["--experiment=dual_criterion", "--quantization_levels=100"],
+            "--quantization_levels must be a power of two",
+        ),
     ],
 )
 def test_a_bad_flag_is_one_line_and_exit_code_2(arguments, says):

@@ -99,6 +99,9 @@ def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):
     folder = tmp_path / "whole" / configs[1].folder
     rounds = pd.read_csv(folder / "rounds.csv")
     assert rounds["validation_correct"].between(0, 60).all()
+    f1 = pd.read_csv(folder / "class_f1.csv")
+    assert len(f1) == 2 * 10 and f1["f1"].between(0, 1).all()
+    assert not (tmp_path / "whole" / configs[0].folder / "class_f1.csv").exists()
     cohort = pd.read_csv(folder / "cohort.csv")
     weights = cohort[cohort["round"] == 2]
     expected = weights["ACC"] / weights["ACC"].sum()
@@ -114,6 +117,81 @@ def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):
     for name in ("rounds", "clients", "cohort", "weights"):
         one, other = (open(f"{path}/{name}.csv").read() for path in (folder, cut))
         assert one == other
+
+
+def test_settings_reach_adafeds_process(federation, monkeypatch):
+    from tff_pmc.experiments import builders
+
+    given = {}
+    monkeypatch.setattr(
+        builders.processes, "build_adafed", lambda model, **kw: given.update(kw)
+    )
+    for config in configs_of("adafed_3", accuracy_power=2.5)[:2]:
+        builders.build_fixed(config, federation)
+        assert given["adapt_loss"] == (config.system == "AdaFed")
+        assert given["keep_own_model"] == [3]
+        assert given["power"] == 2.5
+        assert [c.code for c in given["criteria"]] == ["DS"]
+        assert given["score"].label == ("ACC" if config.system == "AdaFed" else "DS")
+    (config, *_) = configs_of("adafed_1")
+    builders.build_fixed(config, federation)
+    assert given["keep_own_model"] == []
+
+
+@pytest.mark.parametrize(
+    ("system", "settings", "expected"),
+    [
+        ("momentum", {"beta": 0.3, "eta": 0.7}, {"beta": 0.3, "eta": 0.7}),
+        ("personalized", {"alpha": 0.2}, {"alpha": 0.2, "form": "formula"}),
+        ("laplace", {"epsilon": 9.0, "batch_seed": 4}, {"epsilon": 9.0, "seed": 4}),
+        ("quantized", {"quantization_levels": 4}, {"levels": 4}),
+        ("median", {}, {}),
+    ],
+)
+def test_settings_reach_the_baselines(
+    federation, monkeypatch, system, settings, expected
+):
+    from tff_pmc.aggregation import baselines
+    from tff_pmc.experiments import builders
+
+    given = {}
+
+    def make(**options):
+        given.update(options)
+        return baselines.weighted_mean()
+
+    monkeypatch.setitem(builders.BASELINES, system, make)
+    row = {"model": "keras_mnist_cnn", "dropout": 0.0, **settings}
+    builders.build_fixed(configs_of("dual_criterion", [system], **row)[0], federation)
+    assert given == expected
+
+
+def made_up_run(folder, system, share, accuracy):
+    """What `reports.adafed` reads of a run."""
+    settings = {"system": system, "mislabeled_fraction": share, "model": "cnn"}
+    settings.update(client_optimizer="adam", learning_rate=0.001, local_epochs=5)
+    settings.update(batch_size=100, rounds=len(accuracy), batch_seed=0)
+    info = {"settings": settings, "data": {"name": "m", "clients": 8, "options": {}}}
+    rounds = pd.DataFrame({"round": range(1, len(accuracy) + 1), "accuracy": accuracy})
+    return read.Run(system, info, rounds, rounds, None, None)
+
+
+def test_adafeds_page_by_hand(tmp_path):
+    from tff_pmc.reports import adafed
+
+    runs = [
+        made_up_run(tmp_path, "FedAvg", 0.5, [0.1, 0.5, 0.7, 0.81, 0.8, 0.9]),
+        made_up_run(tmp_path, "AdaFed", 0.5, [0.3, 0.6, 0.8, 0.81, 0.9, 0.9]),
+        made_up_run(tmp_path, "FedAvg", 1.0, [0.1, 0.2]),
+    ]
+    adafed.write(runs, str(tmp_path), "adafed_3")
+    rows = pd.read_csv(tmp_path / "adafed.csv").set_index(["system", "mislabeled"])
+    row = rows.loc["AdaFed", 0.5]
+    # (20 + 10 + 10 + 0 + 10) / 5, and the same five over six rounds.
+    assert (row["lead 1-5"], row["lead"]) == (10.0, 8.33)
+    assert (row["to 80 %"], row["to 90 %"], row["to 95 %"]) == ("3", "5", "-")
+    assert row["round 5"] == 0.9
+    assert {"figure_50.png", "figure_100.png"} <= set(os.listdir(tmp_path))
 
 
 def test_dual_chooses_lambda_and_makes_its_table(runtime, federation, tmp_path):

@@ -32,6 +32,7 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
         *("normalization", "clip_norm", "validation_fraction", "predictions"),
         *("sample_fraction", "min_samples", "dropout", *WORDS),
         *("accuracy_power", "alpha", "beta", "eta", "epsilon", "quantization_levels"),
+        "lambda_steps",
         *("num_clients", "num_adversaries", "images_per_client", "image_fraction"),
         *("score", "quantifier"),
     )
@@ -103,6 +104,7 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
             "--seeds holds every ordering against DS: name --priority=DS, too"
         )
     _check_flags_of_model(config.model)
+    _check_flags_of_systems([config])
     configs = [  # Each is checked before the first one runs.
         start({**overrides, "priority": order, "adjustment": policy})
         for order, policy in dict.fromkeys(pairs)
@@ -117,7 +119,8 @@ def _systems(
     overrides: dict[str, Any],
 ) -> list[config_lib.RunConfig]:
     """The runs of an experiment that compares systems."""
-    for name in ("priority", "adjustment", "seeds", "inspect", "criteria"):
+    refused = ("priority", "adjustment", "seeds", "inspect", "criteria")
+    for name in (*refused, "score", "score_weights", "quantifier", "capacity"):
         if FLAGS[name].value:
             raise config_lib.ConfigError(
                 f"--{name} does not go with {experiment}, which compares systems: "
@@ -135,15 +138,45 @@ def _systems(
             f"--num_clients={wanted}: {experiment} has no run of so many"
         )
     _check_flags_of_model(found[0].model)
+    _check_flags_of_systems(found)
     return found
 
 
 def _check_flags_of_model(model: str) -> None:
     """Refuses flags of another model."""
-    takes = {"dropout": choices.DROPOUT_MODELS, "batch_norm": "celeba_reference_cnn"}
+    takes = {
+        "dropout": choices.DROPOUT_MODELS,
+        "batch_norm": ("celeba_reference_cnn",),
+    }
     for name, models in takes.items():
         if FLAGS[name].value is not None and model not in models:
             raise config_lib.ConfigError(f"--{name} is of no use with {model}")
+
+
+def _check_flags_of_systems(configs: Sequence[config_lib.RunConfig]) -> None:
+    """Refuses flags of AdaFed's or Dual's that none of the runs looks at."""
+    aggregators = {config.aggregator for config in configs}
+    used = {
+        "alpha": "personalized" in aggregators,
+        "personalized_form": "personalized" in aggregators,
+        "beta": "momentum" in aggregators,
+        "eta": "momentum" in aggregators,
+        "epsilon": "laplace" in aggregators,
+        "quantization_levels": "quantized" in aggregators,
+        "lambda_steps": any(config.score == "dual" for config in configs),
+        "accuracy_power": any("ACC" in config.criteria for config in configs),
+    }
+    for name, is_used in used.items():
+        if FLAGS[name].value is not None and not is_used:
+            raise config_lib.ConfigError(
+                f"--{name} is of no use with the runs of --experiment="
+                f"{configs[0].experiment} that are asked for"
+            )
+    simulation = configs[0].simulation
+    if configs[0].dataset == "mnist_adafed" and simulation != "3":
+        for name in ("num_adversaries", "images_per_client"):
+            if FLAGS[name].value is not None:
+                raise config_lib.ConfigError(f"--{name} is of adafed_3")
 
 
 def _check_flags_of_data(dataset: str) -> None:

@@ -190,6 +190,12 @@ class RunConfig:
             _require(name, math.isfinite(value) and value > 0, "above 0", self)
         _require("alpha", 0 < self.alpha <= 1, "above 0, at most 1", self)
         _require("beta", 0 <= self.beta < 1, "at least 0, below 1", self)
+        levels = self.quantization_levels
+        power_of_two = 2 <= levels <= 65536 and levels & (levels - 1) == 0
+        _require(
+            "quantization_levels", power_of_two, "a power of two, 2 to 65536", self
+        )
+        _require("lambda_steps", 2 <= self.lambda_steps <= 101, "2 to 101", self)
         for name in SEEDS:
             _require(name, 0 <= getattr(self, name) < 2**31, "in [0, 2^31)", self)
         fraction = self.validation_fraction

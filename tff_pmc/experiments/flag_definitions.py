@@ -78,7 +78,8 @@ WORDS = {
     "cohort_rounding": "Of --clients_per_round below 1.",
     "reach": "When a device reaches a target accuracy.",
     "judge_on": "What orderings are judged on: the clients' test sets (the papers'), "
-    "or a validation part of their training examples, then not trained on.",
+    "a validation part of their training examples, then not trained on; Dual's "
+    "lambdas on the server's examples, or with test on the reported ones.",
     "femnist_source": "LEAF's JSON, or TFF's emnist_all.sqlite.",
     "celeba_source": "CelebA's own files, LEAF's JSON, or TFF's celeba.sqlite.",
     "client_rule": "Which of CelebA's identities are clients.",
@@ -93,6 +94,9 @@ for _name, _help in WORDS.items():
     flags.DEFINE_enum(_name, None, list(choices.CHOICES[_name]), _help)
 flags.DEFINE_float("dropout", None, "celeba_reference_cnn's and keras_mnist_cnn's.")
 flags.DEFINE_float("accuracy_power", None, "AdaFed: to which ACC is raised.")
+flags.DEFINE_integer(
+    "lambda_steps", None, "Dual: how many lambdas are tried, evenly from 0 to 1."
+)
 flags.DEFINE_float("alpha", None, "Dual's personalized: the new models' part.")
 flags.DEFINE_float("beta", None, "Dual's momentum baseline: the momentum.")
 flags.DEFINE_float("eta", None, "Dual's momentum baseline: the server's rate.")
@@ -147,7 +151,8 @@ flags.DEFINE_string(
     "data_dir",
     None,
     "Where the data is: MNIST's idx .gz files or mnist.npz, what LEAF's preprocess.sh "
-    "made of FEMNIST, CelebA's raw folder, or a folder with subfolders of these names.",
+    "made of FEMNIST, CelebA's raw folder, CIFAR-10's python batches or an image "
+    "folder, Dual's places, or a folder with subfolders of these names.",
 )
 flags.DEFINE_string(
     "cache_dir",

@@ -197,6 +197,9 @@ def _record(
     }
     folder.release_round(row)
     folder.append("clients", rows.client_rows(round_num, names, correct, sizes))
+    if "f1" in outcome.metrics.get("distributor", ()):
+        f1 = np.asarray(outcome.metrics["distributor"]["f1"], float)
+        folder.append("class_f1", rows.f1_rows(round_num, f1))
     folder.append(
         "cohort", rows.cohort_rows(round_num, in_force, names, chosen, raw, excluded)
     )

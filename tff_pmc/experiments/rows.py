@@ -169,6 +169,14 @@ def candidate_rows(
     ]
 
 
+def f1_rows(round_num: int, f1: npt.NDArray[np.float64]) -> list[dict[str, Any]]:
+    """The rows of `class_f1.csv`: what AdaFed's class weights follow from."""
+    return [
+        {"round": round_num, "class": label, "f1": _digits(value)}
+        for label, value in enumerate(f1)
+    ]
+
+
 def group_rows(
     round_num: int,
     attributes: Mapping[str, npt.NDArray[np.float32]],

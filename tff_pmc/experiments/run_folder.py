@@ -6,6 +6,8 @@
     cohort.csv    a row a cohort client and round: raw criteria, weight
     weights.csv   a row an ordering and round: how unequal its weights were
     candidates.csv  a row a candidate tested and round, where the ordering is adjusted
+    class_f1.csv  a row a class and round, where AdaFed's loss adapts: the F1, on the
+                  server's examples, of the model that was sent
     groups.csv    a row a group and round, where clients have attributes
     timing.csv    a row a round: seconds (the one file two equal runs differ in)
     predictions/  a file a round: each test example's predicted label, if asked for

@@ -92,6 +92,8 @@ def rows_of(experiment: str, wanted: Sequence[str] | None) -> list[dict[str, Any
     """
     if wanted is None:
         return SYSTEMS[experiment]
+    if not any(name.strip() for name in wanted):
+        raise ConfigError("--systems is empty: name one or more")
     rows = SYSTEMS[experiment] + ON_DEMAND.get(experiment, [])
     names = {_plain(row["system"]): row["system"] for row in rows}
     for name in wanted:

@@ -36,13 +36,14 @@ class TestSets:
             shards = processes.evaluation_shards
         self._shards = shards(self._examples, num_shards=num_shards)
         self._judge = None
-        if data.server_examples is not None:
+        apart = data.options.get("server_set") != "reported"
+        if data.server_examples is not None and apart:
             self._judge = processes.build_server_judge(
                 model, *builders.server_examples(data), data.num_classes
             )
 
     def validate(self, weights: Any) -> dict[str, int]:
-        """What a model gets right of the server's own examples, where there are any.
+        """What a model gets right of the server's examples, where they are its own.
 
         Columns of `rounds.csv`, so that the best round can be chosen on examples that
         accuracy is not reported on.

@@ -51,8 +51,8 @@ def build_adafed(
             this trusts.
         criteria: the criteria beside ACC, which is the first column.
         score: over the columns (ACC, *criteria); by default ACC alone.
-            `scores.product((0, 1))` is accuracy x number of samples, and
-            `scores.single(1)` federated averaging.
+            `scores.product(("ACC", "DS"))` is accuracy x number of
+            samples, and `scores.single(1)` federated averaging.
         adapt_loss: send class weights.
         keep_own_model: for simulation: numbers of the clients that ignore the model
             received and go on with their own (adversaries of simulation 3); their

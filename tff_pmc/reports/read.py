@@ -54,10 +54,11 @@ class Run:
         To be shown wherever the run is: nobody may take it for one on all of the
         data set that its experiment is named after.
         """
-        return _caveat(self.info["data"])
+        return caveat_of(self.info["data"])
 
 
-def _caveat(data: dict[str, Any]) -> str:
+def caveat_of(data: dict[str, Any]) -> str:
+    """See `Run.data_caveat`; of the data in a run's `run.json`."""
     source: str = data.get("origin", {}).get("source", "")
     return source if "drawn" in data["name"] or "INCOMPLETE" in source else ""
 
@@ -66,9 +67,9 @@ def conditions(info: dict[str, Any]) -> str:
     """A sentence of what a run ran on and how, of its `run.json`."""
     settings, data = info["settings"], info["data"]
     options = ", ".join(f"{k}={v}" for k, v in data.get("options", {}).items())
-    caveat = f" {_caveat(data)}." if _caveat(data) else ""
+    source = data.get("origin", {}).get("source", "")
     return (
-        f"Data: {data['name']} ({options}).{caveat} {settings['model']}, "
+        f"Data: {data['name']} ({options}), from {source}. {settings['model']}, "
         f"{settings['client_optimizer']} with rate {settings['learning_rate']:g}, "
         f"E = {settings['local_epochs']}, B = {settings['batch_size']}, "
         f"{settings['rounds']} rounds, seed {settings['batch_seed']}."

@@ -117,7 +117,8 @@ class Basis:
                 "OWA and Choquet compare a client's normalized criteria, which it does "
                 "not know before the totals with the normalization "
                 f"{normalization.method!r}: declare ranges (normalization='range'), or "
-                "build the two-stage form, processes.build_two_stage_fed_avg"
+                "build the two-stage form: processes.build_two_stage_fed_avg, or for a "
+                "search two_stage=True"
             )
 
     def _missing(self, score: Score) -> list[Subset]:
