@@ -73,10 +73,9 @@ def page(
         lines += [
             "",
             f"Censored: under some seed the ordering or {BASELINE} did not reach the "
-            "target in the rounds there were. How much later it would have is not "
-            "known, so there is no mean, only who came later; where neither did, not "
-            "that. No noise floor: a run of "
-            f"{BASELINE} did not.",
+            "target before the runs ended. How much later it would have is not known, "
+            "so there is no mean, only who came later, and where neither came, not "
+            f"even that; and no noise floor where a run of {BASELINE} did not come.",
         ]
     if len(seeds) < MIN_SEEDS:
         lines += ["", f"Under {MIN_SEEDS} seeds nothing is claimed."]

@@ -141,7 +141,8 @@ def _weights(
 
 def _counted(raw: npt.ArrayLike) -> npt.NDArray[np.float64]:
     whole = np.asarray(raw, float)
-    return whole[np.isfinite(whole).all(axis=1)]
+    counted: npt.NDArray[np.float64] = whole[np.isfinite(whole).all(axis=1)]
+    return counted
 
 
 def _rows(

@@ -52,8 +52,8 @@ def write(
     """Writes `figureN.png` and `figureN.csv`; returns the rounds as text.
 
     N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the
-    columns experiment, target_accuracy_pct, round and accuracy, a row a round drawn, and
-    `data` where the data has a caveat.
+    columns experiment, target_accuracy_pct, round and accuracy, a row a round drawn,
+    and `data` where the data has a caveat.
 
     Args:
         runs: run folder -> run, as `compare.read_runs` gives them: any of the nine.

@@ -88,8 +88,8 @@ def write(
     other_length = paper.rounds is not None and length != paper.rounds
     if other_length:
         notes.append(
-            f"Ours end in round {length} and the paper's in round {paper.rounds}: gains "
-            "censored there (≤, ≥) are not comparable with gains censored here."
+            f"Ours end in round {length}, the paper's in round {paper.rounds}: gains "
+            "censored in ours (≤, ≥) are not comparable with gains censored there."
         )
     try:
         theirs = pmc_paper.published_rows(number)

@@ -66,7 +66,8 @@ def data_caveat(runs: Iterable[Run]) -> str:
 def with_caveat(table: pd.DataFrame, runs: Iterable[Run]) -> pd.DataFrame:
     """A table made of runs, with a last column `data` if their data has a caveat."""
     caveat = data_caveat(runs)
-    return table.assign(data=caveat) if caveat else table
+    marked: pd.DataFrame = table.assign(data=caveat) if caveat else table
+    return marked
 
 
 def _caveat(data: dict[str, Any]) -> str:
