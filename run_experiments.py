@@ -68,7 +68,8 @@ def side_by_side():
         raise config_lib.ConfigError("--compare names two folders, as A,B")
     from tff_pmc.reports import compare
 
-    targets = named.experiment(FLAGS.experiment).targets
+    chosen = FLAGS["experiment"].present
+    targets = named.experiment(FLAGS.experiment).targets if chosen else None
     rows = compare.compare(*FLAGS.compare, targets, strictly_above=reaches_above())
     if FLAGS.output_dir is not None:
         os.makedirs(FLAGS.output_dir, exist_ok=True)
@@ -78,25 +79,36 @@ def side_by_side():
 
 
 def reaches_above():
-    """Whether a target is reached above it alone, by the flags."""
+    """Whether a target is reached above it alone, by the flags; None without them."""
+    if FLAGS.reach is None and FLAGS.protocol is None:
+        return None
     protocol = "above" if FLAGS.protocol == "reference_code" else "at_least"
     return (FLAGS.reach or protocol) == "above"
 
 
 def made_again():
     """PMC's tables and figure of a folder of runs; returns them as text."""
-    from tff_pmc.reports import compare, pmc_figures, pmc_paper, pmc_tables
+    from tff_pmc.reports import (
+        compare,
+        own_settings,
+        pmc_figures,
+        pmc_paper,
+        pmc_tables,
+    )
 
     if FLAGS.experiment not in pmc_paper.PAPER:
         raise config_lib.ConfigError(
             f"--tables: --experiment must be one of {', '.join(pmc_paper.PAPER)}"
         )
     runs = compare.read_runs(FLAGS.tables)
+    above = reaches_above()
+    if above is None:
+        above = own_settings.strictly_above(runs)
     os.makedirs(FLAGS.output_dir, exist_ok=True)
-    tables = pmc_tables.write(
-        runs, FLAGS.output_dir, FLAGS.experiment, strictly_above=reaches_above()
+    return "\n\n".join(
+        report.write(runs, FLAGS.output_dir, FLAGS.experiment, strictly_above=above)
+        for report in (pmc_tables, pmc_figures)
     )
-    return f"{tables}\n\n{pmc_figures.write(runs, FLAGS.output_dir, FLAGS.experiment)}"
 
 
 def read_table():

@@ -335,10 +335,17 @@ def test_adjustment_without_a_priority_is_of_all_criteria():
 
 def test_several_seeds_end_in_a_page_of_effects(tmp_path):
     folder = tmp_path / "out"
-    flags = [*SMALL, "--priority=DS", "--priority=LD", f"--output_dir={folder}"]
+    flags = [
+        *(*SMALL, "--priority=DS", "--priority=LD", "--reach=above"),
+        f"--output_dir={folder}",
+    ]
     done = run(*flags, "--seeds=3,5")
     assert done.returncode == 0, done.stderr
     assert "Under 5 seeds nothing is claimed" in done.stdout
+    assert "--reach=above" in (folder / "effect.md").read_text()
+    for name in ("DS", "LD"):
+        apart = {row["ordering"]: row for row in table(folder / "effect_distances.csv")}
+        assert float(apart[name][name]) == 0 < float(apart["DS"]["LD"])
     effects = {
         (row["ordering"], row["verdict"]) for row in table(folder / "effect.csv")
     }
@@ -489,6 +496,30 @@ def test_every_registered_criterion_runs_from_the_command_line(tmp_path):
         assert max(float(row[code]) for row in rows) > 0, code
 
 
+@pytest.mark.parametrize(
+    ("flag", "folder", "says"),
+    [
+        ("export", "none", "none is no run of ours: it has no run.json"),
+        ("export", "kept", "kept has run.json but no clients.csv"),
+        ("tables", "none", "none is no folder"),
+        ("tables", "kept", "kept has run.json but no clients.csv"),
+        ("compare", "kept", "kept has run.json but no clients.csv"),
+        ("compare", "", " has run.json but no clients.csv"),  # What holds it.
+    ],
+)
+def test_folders_that_are_no_runs_are_named_in_one_line(tmp_path, flag, folder, says):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "run.json").write_text('{"settings": {}}')
+    path = tmp_path / folder
+    done = run(
+        f"--{flag}={path},{path}" if flag == "compare" else f"--{flag}={path}",
+        *("--experiment=celeba", f"--output_dir={tmp_path / 'out'}"),
+    )
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert says in done.stderr and "Errno" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_faces_from_their_files_to_pmcs_tables(tmp_path):
     """A drawn stand-in in CelebA's layout: run, resumed, exported and compared."""
     from leaf_data import drawn_faces
@@ -498,14 +529,17 @@ def test_faces_from_their_files_to_pmcs_tables(tmp_path):
     flags = [
         *("--experiment=celeba", f"--data_dir={tmp_path / 'faces'}", "--rounds=2"),
         *("--priority=DS", "--priority=IS,CB,DS", "--predictions", "--local_epochs=1"),
-        *("--clients_per_round=2", f"--output_dir={folder}"),
+        *("--clients_per_round=2", "--reach=above", f"--output_dir={folder}"),
     ]
     done = run(*flags)
     assert done.returncode == 0, done.stderr
     assert "drawn" in done.stdout
     for name in ("table6.md", "table7.md", "figure3.png"):
         assert (folder / name).exists(), name
-    assert "drawn" in (folder / "table6.md").read_text()
+    for name in ("table6.md", "table7.md"):
+        assert "drawn" in (folder / name).read_text()
+    for name in ("table6.csv", "table7.csv", "figure3.csv", "results.csv"):
+        assert all("drawn" in row["data"] for row in table(folder / name)), name
     adjusted = folder / "IS-CB-DS"
     before = {p.name: p.read_bytes() for p in adjusted.glob("*.csv")}
     info = adjusted / "run.json"
@@ -519,10 +553,25 @@ def test_faces_from_their_files_to_pmcs_tables(tmp_path):
         assert done.returncode == 0, done.stderr
         done = run(f"--compare={folder / name},{tmp_path / name}")
         assert done.returncode == 0 and single in done.stdout, done.stderr
+        # The targets and the rule are the run's own.
+        assert "  85 %" in done.stdout and "  95 %" not in done.stdout
+        assert "--reach=above" in done.stdout
     made = tmp_path / "made"
     done = run("--experiment=celeba", f"--tables={folder}", f"--output_dir={made}")
     assert done.returncode == 0, done.stderr
-    assert (made / "table6.csv").read_bytes() == (folder / "table6.csv").read_bytes()
+    for name in ("table6.csv", "table6.md", "table7.md", "figure3.csv"):
+        assert (made / name).read_bytes() == (folder / name).read_bytes()
+    assert "--reach=above" in (made / "table6.md").read_text()
+    done = run(
+        *("--experiment=celeba", f"--tables={folder}", f"--output_dir={made}"),
+        "--reach=at_least",
+    )
+    assert "--reach=at_least" in done.stdout and "--reach=above" not in done.stdout
+    settings = adjusted / "run.json"
+    settings.write_text(settings.read_text().replace('"above"', '"at_least"'))
+    done = run("--experiment=celeba", f"--tables={folder}", f"--output_dir={made}")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "IS-CB-DS has at_least: choose by --reach" in done.stderr
 
 
 def test_the_published_codes_protocol_runs(tmp_path):

@@ -9,7 +9,11 @@ import pytest
 
 from tff_pmc import scores
 from tff_pmc.reports import effect, read
-from tff_pmc.reports.ordering_distances import ordering_distances
+from tff_pmc.reports.ordering_distances import (
+    ordering_distances,
+    pairwise_distances,
+    recorded,
+)
 
 EXAMPLES = np.array([10, 10])
 
@@ -55,15 +59,88 @@ def test_differences_are_paired_by_seed():
     assert (row["total_variation"], row["effective_clients"]) == (0.05, 9.0)
 
 
-def test_a_target_never_reached_counts_as_one_round_after_the_last():
+def test_the_best_round_is_a_measure_of_its_own():
+    """The best round is the first: LD .1 behind DS there, .1 ahead in the second half.
+
+    Under one seed it is .2 behind: mean -.12, deviation sqrt(.002).
+    """
+    by_seed = {
+        seed: [run("DS", [8, 0, 3, 3]), run("LD", [8 - behind, 0, 4, 4])]
+        for seed, behind in enumerate([1, 1, 1, 1, 2])
+    }
+    rows = effect.effect_rows(by_seed, []).set_index("measure")
+    assert rows.loc["accuracy", "mean"] == pytest.approx(0.1)
+    best = rows.loc["best accuracy"]
+    assert best["mean"] == pytest.approx(-0.12)
+    assert best["interval"] == pytest.approx(2.776 * math.sqrt(0.002 / 5), rel=1e-3)
+    assert (best["verdict"], best["noise_floor"]) == ("less", 0)
+    assert (best["more_in"], best["less_in"]) == (0, 5)
+
+
+def test_an_interval_with_0_in_it_shows_nothing(tmp_path):
+    """.1 more, .1 less, and three times the same: 0 in the middle."""
+    more = [1, -1, 0, 0, 0]
+    by_seed = {
+        seed: [run("DS", [5 + seed % 2] * 2), run("LD", [5 + seed % 2 + m] * 2)]
+        for seed, m in enumerate(more)
+    }
+    rows = effect.effect_rows(by_seed, []).set_index("measure")
+    row = rows.loc["best accuracy"]
+    assert row["mean"] == pytest.approx(0) and row["interval"] > 0.05
+    assert row["verdict"] == "not shown"
+    assert (row["more_in"], row["less_in"]) == (1, 1)
+    # DS is .5 .6 .5 .6 .5: of ten pairs six differ, by .1.
+    assert row["noise_floor"] == pytest.approx(math.sqrt(0.006))
+    assert row["noise_floor_of_mean"] == pytest.approx(math.sqrt(0.006 / 5))
+    page = effect.write(by_seed, [], str(tmp_path))
+    assert "| 0.0775 | 0.0346 | not shown |" in page
+    assert "0 of 2 comparisons lie outside" in page
+
+
+def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
     """70 %: DS never, never, 3, 3, 3; LD never, 3, 3, 3, 3."""
     rows = effect.effect_rows(five_seeds(), [70]).set_index("measure")
     row = rows.loc["rounds to 70 %"]
-    assert row["mean"] == pytest.approx(-2 / 5)
-    # Under the first seed neither arrives: their difference is not known to be 0.
-    assert row["verdict"] == "undecided" and math.isnan(row["interval"])
+    numbers = ["mean", "deviation", "interval", "noise_floor", "noise_floor_of_mean"]
+    assert row[numbers].isna().all()
+    # Under the first seed neither arrives: who is later is not known.
+    assert (row["verdict"], row["more_in"], row["less_in"]) == ("censored", 0, 1)
     accuracy = effect.effect_rows(five_seeds(), []).iloc[0]
     assert accuracy["verdict"] == "more"
+    page = effect.write(five_seeds(), [70], str(tmp_path))
+    assert "| LD | later in 0 and earlier in 1 of 5 seeds |  |  | censored |" in page
+    assert "2 of 2 comparisons lie outside" in page  # Both accuracies.
+
+
+def test_one_side_that_never_arrives_gives_a_sign_and_no_number(tmp_path):
+    """DS reaches 70 % in the last round and LD never, under each of five seeds."""
+    by_seed = {seed: [run("DS", [0, 0, 7]), run("LD", [0, 0, 6])] for seed in range(5)}
+    row = effect.effect_rows(by_seed, [70]).set_index("measure").loc["rounds to 70 %"]
+    assert row[["mean", "deviation", "interval"]].isna().all()
+    assert (row["verdict"], row["more_in"], row["less_in"]) == ("censored", 5, 0)
+    assert row["noise_floor"] == 0  # DS always arrives.
+    page = effect.write(by_seed, [70], str(tmp_path))
+    line = "| LD | later in 5 and earlier in 0 of 5 seeds | 0.0 | 0.0 | censored |"
+    assert line in page and "Censored: under some seed" in page
+
+
+def test_a_target_is_reached_by_the_rule_of_the_runs(tmp_path):
+    """DS has exactly 70 % in round 1 and more in round 2; LD more in both."""
+    by_seed = {seed: [run("DS", [7, 8]), run("LD", [8, 8])] for seed in range(5)}
+    for above, later in ((False, 0), (True, -1)):
+        folder = tmp_path / str(above)
+        folder.mkdir()
+        page = effect.write(by_seed, [70], str(folder), strictly_above=above)
+        rows = pd.read_csv(folder / "effect.csv").set_index("measure")
+        assert rows.loc["rounds to 70 %", "mean"] == later
+        assert f"--reach={'above' if above else 'at_least'}" in page
+
+
+def test_runs_of_other_lengths_are_refused():
+    runs = five_seeds()
+    runs[2] = [run("DS", [1, 2]), runs[2][1]]
+    with pytest.raises(ValueError, match="seed 2: DS has 2 rounds, not 4"):
+        effect.effect_rows(runs, [70])
 
 
 def test_under_five_seeds_nothing_is_claimed(tmp_path):
@@ -164,8 +241,15 @@ def test_the_page_says_how_far_an_ordering_is_from_its_own_first_criterion(tmp_p
         [moved(direct_weights(c, order), direct_weights(c, [1])) for c in COHORTS]
     )
     found = pd.read_csv(tmp_path / "effect.csv")["from_first"]
-    assert found.tolist() == pytest.approx([expected] * 2, rel=1e-5)
+    assert found.tolist() == pytest.approx([expected] * 3, rel=1e-5)
     assert f"| LD,DS,MD | 0.2000 | 9.00 | 0.0500 | {expected:.4f} |" in text
+    apart = np.mean(
+        [moved(direct_weights(c, order), direct_weights(c, [0])) for c in COHORTS]
+    )
+    assert f"| DS | 0.0000 | {apart:.4f} |\n| LD,DS,MD | {apart:.4f} | 0.0000 |" in text
+    square = pd.read_csv(tmp_path / "effect_distances.csv", index_col="ordering")
+    assert square.loc["DS"].tolist() == pytest.approx([0, apart], rel=1e-5)
+    (tmp_path / "effect_distances.csv").unlink()
     # Runs whose raw criteria are not on record have the rest of the page.
     without = {
         seed: [dataclasses.replace(each, cohort=None) for each in runs]
@@ -173,3 +257,38 @@ def test_the_page_says_how_far_an_ordering_is_from_its_own_first_criterion(tmp_p
     }
     text = effect.write(without, [70], str(tmp_path))
     assert "| LD,DS,MD | 0.2000 | 9.00 | 0.0500 |  |" in text
+    assert "From each other" not in text
+    assert not (tmp_path / "effect_distances.csv").exists()
+
+
+def test_distances_of_all_pairs_against_the_formula():
+    orders = [(0,), (1, 0, 2), (2, 1, 0)]
+    named = [tuple(CODES[i] for i in order) for order in orders]
+    with_one_more = [[*COHORTS[0], [7, math.nan, 0.5]], COHORTS[1]]
+    table = pairwise_distances(with_one_more, CODES, named)
+    assert list(table.index) == list(table.columns) == ["DS", "LD,DS,MD", "MD,LD,DS"]
+    expected = np.mean(
+        [
+            [
+                [moved(direct_weights(raw, p), direct_weights(raw, q)) for q in orders]
+                for p in orders
+            ]
+            for raw in COHORTS
+        ],
+        axis=0,
+    )
+    np.testing.assert_allclose(table, expected, atol=1e-12)
+    assert (expected[np.triu_indices(3, 1)] > 0.01).all()
+
+
+def test_what_is_computed_is_what_the_runs_have_on_record():
+    rows = [[1, "a", 4, 1, 0], [1, "b", 2, 2, 1], [2, "a", 4, 1, 0], [2, "c", 1, 3, 0]]
+    names = ["round", "client", "DS", "LD", "excluded"]
+    one = run("DS", [1, 2])
+    one.info["settings"].update(criteria=["LD", "DS"], normalization="max")
+    one = dataclasses.replace(one, cohort=pd.DataFrame(rows, columns=names))
+    labels = ["DS", "LD,DS (backtracking)", "LD,DS", "mean:DS,LD"]
+    cohorts, criteria, orderings, normalization = recorded([one, one], labels)
+    assert [c.tolist() for c in cohorts] == 2 * [[[1, 4]], [[1, 4], [3, 1]]]
+    assert criteria == ["LD", "DS"] and normalization == scores.Normalization("max")
+    assert orderings == [("DS",), ("LD", "DS")]

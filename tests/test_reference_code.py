@@ -8,6 +8,7 @@ import fractions
 import json
 import math
 import os
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -425,6 +426,7 @@ def test_two_experiments_row_by_row(tmp_path):
         "a",
         "b",
         "difference",
+        "reach",
     ]
 
     def rounds(label, target, devices):
@@ -501,6 +503,20 @@ def test_the_published_scripts_rule_is_strictly_above_the_target(tmp_path):
 def test_folders_that_cannot_be_compared(tmp_path):
     (tmp_path / "empty").mkdir()
     fails(lambda: compare.read_runs(str(tmp_path / "empty")), "empty is no run")
+    fails(lambda: compare.read_runs(str(tmp_path / "none")), "none is no folder")
+    (tmp_path / "short").mkdir()
+    (tmp_path / "short" / "run.json").write_text("{}")  # As results/ keeps them.
+    part = "short has run.json but no clients.csv"
+    fails(lambda: compare.read_runs(str(tmp_path / "short")), part)
+    with pytest.raises(FileNotFoundError, match=part):
+        compare.read_runs(str(tmp_path))  # A folder with that one in it.
+    for folder, message in (
+        ("short", part),
+        ("none", "none is no run of ours: it has"),
+    ):
+        with pytest.raises(FileNotFoundError, match=message):
+            reference_export.write(str(tmp_path / folder), str(tmp_path / "out"))
+    shutil.rmtree(tmp_path / "short")
     for name in ("1", "2"):
         write_theirs(tmp_path / "twice" / name)
     both = str(tmp_path / "twice")

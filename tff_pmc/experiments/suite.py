@@ -145,7 +145,10 @@ def run_seeds(
             by_seed[seed] = [
                 read.read_run(os.path.join(folder, config.folder)) for config in own
             ]
-        return effect.write(by_seed, configs[0].targets, output_dir)
+        above = configs[0].reach == "above"
+        return effect.write(
+            by_seed, configs[0].targets, output_dir, strictly_above=above
+        )
 
 
 @contextlib.contextmanager
@@ -178,10 +181,10 @@ def folder_of_runs(
 def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
     """Writes the tables and plots of a folder of runs; returns the tables as text."""
     runs = [read.read_run(os.path.join(output_dir, c.folder)) for c in configs]
-    tidy = tables.tidy_rows(
-        runs, configs[0].targets, strictly_above=configs[0].reach == "above"
-    )
-    tidy.to_csv(os.path.join(output_dir, "results.csv"), index=False)
+    above = configs[0].reach == "above"
+    tidy = tables.tidy_rows(runs, configs[0].targets, strictly_above=above)
+    marked = read.with_caveat(tidy, runs)
+    marked.to_csv(os.path.join(output_dir, "results.csv"), index=False)
     title = _title(configs[0], runs[0])
     plots.accuracy_plot(runs, os.path.join(output_dir, "accuracy.png"), title)
     texts = [tables.text_tables(tidy)]
@@ -198,10 +201,9 @@ def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
             os.path.join(output_dir, config.folder): run
             for config, run in zip(configs, runs)
         }
-        above = configs[0].reach == "above"
         texts += [
-            pmc_tables.write(by_folder, output_dir, experiment, strictly_above=above),
-            pmc_figures.write(by_folder, output_dir, experiment),
+            report.write(by_folder, output_dir, experiment, strictly_above=above)
+            for report in (pmc_tables, pmc_figures)
         ]
     if experiment in adafed.CLAIMS:
         texts.append(adafed.write(runs, output_dir, experiment))

@@ -13,12 +13,13 @@ from typing import Any, Optional
 import pandas as pd
 
 from leaf_data import DataError
-from tff_pmc.reports import read, reference_code
-from tff_pmc.reports.pmc_paper import PAPER
-from tff_pmc.reports.rounds_to_target import DEVICES, Rounds, rounds_to_target
-
-TARGETS = PAPER["mnist_noniid"].targets
-"""Target accuracies of PMC's MNIST tables, percent; CelebA's are others."""
+from tff_pmc.reports import own_settings, read, reference_code
+from tff_pmc.reports.rounds_to_target import (
+    DEVICES,
+    Rounds,
+    reach_rule,
+    rounds_to_target,
+)
 
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
 _NAMES = {"a": "A", "b": "B", "difference": "B-A"}
@@ -36,6 +37,8 @@ def read_runs(path: str) -> dict[str, read.Run]:
         DataError: there is no run.
         FileNotFoundError, ValueError: a run's file is missing or broken.
     """
+    if not os.path.isdir(path):
+        raise DataError(f"{path} is no folder")
     ours = os.path.exists(os.path.join(path, "clients.csv"))
     if ours or reference_code.is_run(path):
         return {path: _read_run(path)}
@@ -47,6 +50,10 @@ def read_runs(path: str) -> dict[str, read.Run]:
         or os.path.exists(os.path.join(folder, "run.json"))
     }
     if not runs:
+        if os.path.exists(os.path.join(path, "run.json")):
+            raise DataError(
+                f"{path} has run.json but no clients.csv, which tables are made from"
+            )
         raise DataError(
             f"{path} is no run (with run.json or {reference_code.PARAMETERS}) and no "
             "folder of runs"
@@ -67,9 +74,9 @@ def _index(run: read.Run) -> int:
 def compare(
     path_a: str,
     path_b: str,
-    targets: Sequence[int] = TARGETS,
+    targets: Optional[Sequence[int]] = None,
     *,
-    strictly_above: bool = False,
+    strictly_above: Optional[bool] = None,
 ) -> pd.DataFrame:
     """Compares the runs of two folders, ordering by ordering.
 
@@ -78,24 +85,34 @@ def compare(
     Args:
         path_a: a run or an experiments folder, ours or the published code's.
         path_b: another.
-        targets: target accuracies, percent.
-        strictly_above: a device reaches a target when its accuracy is above it, as
-            the published evaluation script has it. By default, when it is at least
-            the target, as all our tables have it. The same rule on both sides.
+        targets: target accuracies, percent; by default the runs' own, see
+            `own_settings.targets`.
+        strictly_above: whether a device reaches a target when its accuracy is above
+            it, as the published evaluation script has it, or at least the target. The
+            same rule on both sides; by default the runs' own, see
+            `own_settings.strictly_above`.
 
     Returns:
         Tidy rows with the columns experiment, quantity, target_accuracy_pct,
-        devices, round, a, b and difference (b minus a). The quantity is `rounds`
+        devices, round, a, b, difference (b minus a) and reach (the rule, of rounds:
+        `at_least` or `above`). The quantity is `rounds`
         (until the share `devices` reached the target; empty: not reached) or
         `accuracy` (of each round, on all clients' test examples). A row is there
         if either side has it.
 
     Raises:
-        DataError: a folder has no run, or two runs of one ordering.
+        DataError: a folder has no run, or two runs of one ordering; or a default is
+            wanted, and the runs have different ones.
     """
     runs_a, runs_b = read_runs(path_a), read_runs(path_b)
-    both = [*runs_a.values(), *runs_b.values()]
-    published = any(isinstance(run, reference_code.ReferenceRun) for run in both)
+    both = {**runs_a, **runs_b}
+    if targets is None:
+        targets = own_settings.targets(both)
+    if strictly_above is None:
+        strictly_above = own_settings.strictly_above(both)
+    published = any(
+        isinstance(run, reference_code.ReferenceRun) for run in both.values()
+    )
     a, b = _by_label(runs_a, published), _by_label(runs_b, published)
     if len(a) == len(b) == 1 and a.keys() != b.keys():
         label = f"{next(iter(a))} / {next(iter(b))}"
@@ -109,6 +126,8 @@ def compare(
         {"a": float, "b": float}
     )
     table["difference"] = table["b"] - table["a"]
+    reach = "above" if strictly_above else "at_least"
+    table["reach"] = table["quantity"].map({"rounds": reach}).fillna("")
     whole: pd.DataFrame = table.astype(
         {"target_accuracy_pct": "Int64", "round": "Int64"}
     )
@@ -119,7 +138,8 @@ def comparison_text(table: pd.DataFrame) -> str:
     """The rows of `compare` as a reader's tables; `+` is later, or more accurate."""
     rounds = table.query("quantity == 'rounds'")
     accuracy = table.query("quantity == 'accuracy'")
-    return f"{_rounds_text(rounds)}\n\n{_accuracy_text(accuracy)}"
+    rule = reach_rule("above" in rounds["reach"].tolist())
+    return f"{_rounds_text(rounds)}\n{rule}\n\n{_accuracy_text(accuracy)}"
 
 
 def _by_label(runs: Mapping[str, read.Run], published: bool) -> dict[str, read.Run]:

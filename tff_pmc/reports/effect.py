@@ -19,56 +19,71 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from tff_pmc import scores
-from tff_pmc.reports.ordering_distances import ordering_distances
-from tff_pmc.reports.read import BASELINE, Run
+from tff_pmc.reports import effect_page
+from tff_pmc.reports.effect_page import MIN_SEEDS
+from tff_pmc.reports.ordering_distances import (
+    ordering_distances,
+    pairwise_distances,
+    recorded,
+)
+from tff_pmc.reports.read import BASELINE, Run, with_caveat
 from tff_pmc.reports.rounds_to_target import rounds_to_target
-
-MIN_SEEDS = 5
-"""Below this many seeds nothing is claimed."""
 
 SHARE = 50
 """Of the devices, percent, whose round counts."""
 
 COLUMNS = (
     *("ordering", "measure", "seeds", "mean", "deviation", "interval", "noise_floor"),
+    *("noise_floor_of_mean", "more_in", "less_in"),
     *("coefficient_of_variation", "effective_clients", "total_variation"),
     *("from_first", "verdict"),
 )
 
 
 def effect_rows(
-    by_seed: Mapping[int, Sequence[Run]], targets: Sequence[int]
+    by_seed: Mapping[int, Sequence[Run]],
+    targets: Sequence[int],
+    *,
+    strictly_above: bool = False,
 ) -> pd.DataFrame:
     """The paired differences of every ordering from DS.
 
-    The measures are `accuracy`, the mean over the second half of the rounds, and
-    `rounds to T %`, until half of the devices reach the target (the run's length plus
-    one where they never do). A difference is the ordering's minus that of DS under the
-    same seed.
+    The measures, on all clients' test examples, are `accuracy`, the mean over the
+    second half of the rounds, and `best accuracy`, that of the best round; and `rounds
+    to T %`, until half of the devices reach the target. A difference is the ordering's
+    minus that of DS under the same seed. A run that never reaches the target has a
+    count of rounds that is only known to be larger than its length (it is censored):
+    where either side is, under any seed, a mean would depend on when the runs ended,
+    and only the signs are given.
 
     Args:
-        by_seed: the runs of each seed, of the same orderings, DS among them.
+        by_seed: the runs of each seed, of the same orderings, DS among them, all of
+            equally many rounds.
         targets: target accuracies, percent.
+        strictly_above: see `rounds_to_target`.
 
     Returns:
         The columns `COLUMNS`. `mean` and `deviation` are of the differences over the
         seeds, `interval` is half the width of the 95 % confidence interval of the
-        mean (Student's t; empty below five seeds). `noise_floor` is the standard
-        deviation of the difference between DS and DS of another seed. How unequal the
+        mean (Student's t; empty below five seeds). All three are empty where a side is
+        censored. `noise_floor` is the standard deviation of the difference between DS
+        and DS of another seed, empty where one is censored; `noise_floor_of_mean` is
+        it over the root of the number of seeds, as a mean has it. `more_in` and
+        `less_in` count the seeds under which the ordering has more, or less, than DS;
+        a seed under which both are censored is in neither. How unequal the
         weights are, how far (total variation) from those of DS and, `from_first`,
         from those by the ordering's own first criterion alone, is the mean over the
-        cohorts of the runs of DS. `verdict` is `none`, `more` or `less` than DS by the
-        interval (more rounds are worse), and `undecided` below five seeds or where
-        neither reached the target under some seed. Eight orderings and several
+        cohorts of the runs of DS. `verdict` is `more` or `less` than DS by the
+        interval (more rounds are worse), `not shown` where it contains 0, `censored`
+        where a side is, and `undecided` below five seeds. Eight orderings and several
         measures are many comparisons: one in twenty verdicts is chance.
 
     Raises:
-        ValueError: a seed lacks DS, or has other orderings than the others.
+        ValueError: a seed lacks DS, or has other orderings or rounds than the others.
     """
-    labels = [run.label for run in next(iter(by_seed.values()))]
+    labels = _labels(by_seed)
+    length = len(next(iter(by_seed.values()))[0].correct)
     values: dict[tuple[str, str], list[float]] = {}
-    never: dict[tuple[str, str], list[bool]] = {}
     for seed, runs in by_seed.items():
         if [run.label for run in runs] != labels or BASELINE not in labels:
             raise ValueError(
@@ -76,160 +91,140 @@ def effect_rows(
                 f"seed needs the same, {BASELINE} among them"
             )
         for run in runs:
-            for measure, value in _measures(run, targets).items():
+            if len(run.correct) != length:
+                raise ValueError(
+                    f"seed {seed}: {run.label} has {len(run.correct)} rounds, not "
+                    f"{length}"
+                )
+            for measure, value in _measures(run, targets, strictly_above).items():
                 values.setdefault((run.label, measure), []).append(value)
-                late = measure != "accuracy" and value > len(run.correct)
-                never.setdefault((run.label, measure), []).append(late)
-    censored = {
-        (label, measure): any(a and b for a, b in zip(late, never[BASELINE, measure]))
-        for (label, measure), late in never.items()
-    }
     weights = _weights(by_seed)
     rows: list[dict[str, Any]] = []
     for (label, measure), own in values.items():
         if label == BASELINE:
             continue
         base = values[BASELINE, measure]
-        floor = [a - b for a, b in itertools.permutations(base, 2)]
+        floor = math.nan
+        if len(base) > 1 and np.isfinite(base).all():
+            pairs = itertools.permutations(base, 2)
+            floor = float(np.std([a - b for a, b in pairs]))
         rows.append(
             {
                 "ordering": label,
                 "measure": measure,
-                **_paired(np.subtract(own, base), censored[label, measure]),
-                "noise_floor": float(np.std(floor)) if floor else math.nan,
+                **_paired(np.array(own), np.array(base)),
+                "noise_floor": floor,
+                "noise_floor_of_mean": floor / math.sqrt(len(base)),
                 **weights.get(label.split(" ")[0], {}),
             }
         )
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
+def distances(by_seed: Mapping[int, Sequence[Run]]) -> pd.DataFrame:
+    """How far the weights by each ordering are from those by every other.
+
+    Computed from the raw criteria that the runs of DS have on record.
+
+    Returns:
+        Total variations, a row and a column an ordering, the mean over the cohorts;
+        empty where a run of DS has no raw criteria on record.
+    """
+    return pairwise_distances(*recorded(_baselines(by_seed), _labels(by_seed)))
+
+
 def write(
-    by_seed: Mapping[int, Sequence[Run]], targets: Sequence[int], folder: str
+    by_seed: Mapping[int, Sequence[Run]],
+    targets: Sequence[int],
+    folder: str,
+    *,
+    strictly_above: bool = False,
 ) -> str:
-    """Writes `effect.csv` and `effect.md`; returns the page as text."""
-    rows = effect_rows(by_seed, targets)
-    rows.to_csv(os.path.join(folder, "effect.csv"), index=False, float_format="%.6g")
-    run = next(iter(by_seed.values()))[0]
-    page = _page(rows, run, list(by_seed))
+    """Writes the effects; returns the page as text.
+
+    `effect.csv` has `effect_rows`, `effect_distances.csv` has `distances` (it is not
+    there where they are empty), and the page `effect.md` both.
+    """
+    runs = [run for runs in by_seed.values() for run in runs]
+    rows = effect_rows(by_seed, targets, strictly_above=strictly_above)
+    with_caveat(rows, runs).to_csv(
+        os.path.join(folder, "effect.csv"), index=False, float_format="%.6g"
+    )
+    apart = distances(by_seed)
+    if len(apart):
+        path = os.path.join(folder, "effect_distances.csv")
+        with_caveat(apart, runs).to_csv(path, float_format="%.6g")
+    page = effect_page.page(
+        rows, apart, runs[0], list(by_seed), strictly_above=strictly_above
+    )
     with open(os.path.join(folder, "effect.md"), "w", encoding="utf-8") as file:
         file.write(page)
     return page
 
 
-def _measures(run: Run, targets: Sequence[int]) -> dict[str, float]:
+def _measures(
+    run: Run, targets: Sequence[int], strictly_above: bool
+) -> dict[str, float]:
+    """The measures of a run; infinite rounds where it never reaches the target."""
     accuracy = run.correct.sum(axis=1) / run.examples.sum()
-    reached = rounds_to_target(run.correct, run.examples, targets, [SHARE])
-    never = len(run.correct) + 1
+    reached = rounds_to_target(
+        run.correct, run.examples, targets, [SHARE], strictly_above=strictly_above
+    )
     return {
         "accuracy": float(accuracy[len(accuracy) // 2 :].mean()),
+        "best accuracy": float(accuracy.max()),
         **{
-            f"rounds to {target} %": float(reached[target, SHARE] or never)
+            f"rounds to {target} %": float(reached[target, SHARE] or math.inf)
             for target in targets
         },
     }
 
 
-def _paired(differences: npt.NDArray[np.float64], censored: bool) -> dict[str, Any]:
-    count = len(differences)
-    mean = float(differences.mean())
-    deviation = float(differences.std(ddof=1)) if count > 1 else math.nan
-    if count < MIN_SEEDS or censored:
-        interval, verdict = math.nan, "undecided"
-    else:
+def _paired(
+    own: npt.NDArray[np.float64], base: npt.NDArray[np.float64]
+) -> dict[str, Any]:
+    count, mean, deviation, interval = len(own), math.nan, math.nan, math.nan
+    verdict = "undecided"
+    censored = not np.isfinite([own, base]).all()
+    if not censored:
+        differences = own - base
+        mean = float(differences.mean())
+        deviation = float(differences.std(ddof=1)) if count > 1 else math.nan
+    if count >= MIN_SEEDS:
         quantile = float(stats.t.ppf(0.975, count - 1))
         interval = quantile * deviation / math.sqrt(count)
-        verdict = "none" if abs(mean) <= interval else "more" if mean > 0 else "less"
+        shown = "more" if mean > 0 else "less"
+        verdict = "not shown" if abs(mean) <= interval else shown
+        verdict = "censored" if censored else verdict
     return {
         "seeds": count,
         "mean": mean,
         "deviation": deviation,
         "interval": interval,
+        "more_in": int((own > base).sum()),
+        "less_in": int((own < base).sum()),
         "verdict": verdict,
     }
 
 
+def _labels(by_seed: Mapping[int, Sequence[Run]]) -> list[str]:
+    return [run.label for run in next(iter(by_seed.values()))]
+
+
+def _baselines(by_seed: Mapping[int, Sequence[Run]]) -> list[Run]:
+    return [run for runs in by_seed.values() for run in runs if run.label == BASELINE]
+
+
 def _weights(by_seed: Mapping[int, Sequence[Run]]) -> dict[str, dict[str, float]]:
     """How unequal each ordering's weights were on the cohorts of the runs of DS."""
-    base = [run for runs in by_seed.values() for run in runs if run.label == BASELINE]
+    base = _baselines(by_seed)
     names = ["coefficient_of_variation", "effective_clients", "total_variation"]
     tables = pd.concat([run.weights for run in base])
     means = tables.groupby("ordering", sort=False)[names].mean()
-    means["from_first"] = _from_first(base, [str(label) for label in means.index])
+    means["from_first"] = ordering_distances(*recorded(base, _labels(by_seed)))[
+        "from_first"
+    ]
     return {
         str(label): {str(name): float(value) for name, value in row.items()}
         for label, row in means.iterrows()
     }
-
-
-def _from_first(runs: Sequence[Run], labels: Sequence[str]) -> pd.Series[float]:
-    """`from_first` by label, from the raw criteria on record; NaN without them."""
-    settings, cohorts = runs[0].info["settings"], []
-    for run in runs:
-        if run.cohort is None:
-            return pd.Series(math.nan, labels)
-        counted = run.cohort[run.cohort["excluded"] == 0]
-        columns = counted.groupby("round")[settings["criteria"]]
-        cohorts += [part.to_numpy(float) for _, part in columns]
-    ranges = tuple(map(tuple, settings.get("criteria_ranges", ())))
-    return ordering_distances(
-        cohorts,
-        settings["criteria"],
-        [tuple(label.split(",")) for label in labels],
-        scores.Normalization(settings.get("normalization", "sum"), ranges),
-    )["from_first"]
-
-
-def _page(rows: pd.DataFrame, run: Run, seeds: Sequence[int]) -> str:
-    data, settings = run.info["data"], run.info["settings"]
-    lines = [
-        f"# Is there an effect? {settings['experiment']}",
-        "",
-        f"{data['name']} ({data['origin']['source']}), {data['clients']} clients, "
-        f"{len(run.correct)} rounds, the "
-        f"seeds {', '.join(map(str, seeds))}. Each ordering minus {BASELINE} under the "
-        "same seed: mean ± half the 95 % interval. The noise floor is the standard "
-        f"deviation of {BASELINE} minus {BASELINE} under another seed.",
-        "",
-        f"How far apart the weights are, on the cohorts of the runs of {BASELINE} "
-        f"(total variation: the share of weight that moves away from {BASELINE}, or "
-        "from the ordering's own first criterion alone):",
-        "",
-        "| ordering | coefficient of variation | effective clients "
-        f"| total variation from {BASELINE} | from its own first criterion |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    for ordering, part in rows.groupby("ordering", sort=False):
-        first = part.iloc[0]
-        unknown = math.isnan(first.from_first)
-        lines.append(
-            f"| {ordering} | {first.coefficient_of_variation:.4f} | "
-            f"{first.effective_clients:.2f} | {first.total_variation:.4f} | "
-            f"{'' if unknown else f'{first.from_first:.4f}'} |"
-        )
-    for measure, part in rows.groupby("measure", sort=False):
-        digits = 4 if measure == "accuracy" else 1
-        lines += [
-            "",
-            f"## {measure}",
-            "",
-            f"| ordering | minus {BASELINE} | noise floor | effect |",
-            "|---|---:|---:|---|",
-        ]
-        for row in part.itertuples():
-            half: Any = row.interval
-            interval = "" if math.isnan(half) else f" ± {half:.{digits}f}"
-            lines.append(
-                f"| {row.ordering} | {row.mean:+.{digits}f}{interval} | "
-                f"{row.noise_floor:.{digits}f} | {row.verdict} |"
-            )
-    decided = rows[rows["verdict"] != "undecided"]
-    found = int((decided["verdict"] != "none").sum())
-    if len(decided):
-        lines += [
-            "",
-            f"{found} of {len(decided)} comparisons lie outside their interval; about "
-            f"{len(decided) / 20:.1f} would by chance. For rounds, less is better.",
-        ]
-    if len(seeds) < MIN_SEEDS:
-        lines += ["", f"Under {MIN_SEEDS} seeds nothing is claimed."]
-    return "\n".join(lines) + "\n"

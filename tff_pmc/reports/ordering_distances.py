@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tff_pmc import scores
-from tff_pmc.reports.read import BASELINE
+from tff_pmc.reports.read import BASELINE, Run
 
 COLUMNS = ("from_uniform", "from_baseline", "from_first", "among_first")
 
@@ -52,7 +52,7 @@ def ordering_distances(
     rows = [
         row
         for raw in cohorts
-        for row in _rows(np.asarray(raw, float), criteria, orderings, normalization)
+        for row in _rows(_counted(raw), criteria, orderings, normalization)
     ]
     means: pd.DataFrame = (
         pd.DataFrame(rows, columns=["ordering", *COLUMNS])
@@ -62,17 +62,97 @@ def ordering_distances(
     return means
 
 
+def pairwise_distances(
+    cohorts: Iterable[npt.ArrayLike],
+    criteria: Sequence[str],
+    orderings: Sequence[tuple[str, ...]],
+    normalization: scores.Normalization = scores.SUM,
+) -> pd.DataFrame:
+    """The distance of every ordering from every other, the mean over the cohorts.
+
+    Args:
+        cohorts: see `ordering_distances`; so are the other arguments.
+        criteria: the codes of the columns.
+        orderings: of any of the criteria, most important first.
+        normalization: of the criteria; by default the papers'.
+
+    Returns:
+        A row and a column an ordering, by their labels. Total variations: symmetric,
+        0 on the diagonal.
+
+    Raises:
+        ValueError: see `ordering_distances`.
+    """
+    labels = [",".join(order) for order in orderings]
+    found = []
+    for raw in cohorts:
+        counted = _counted(raw)
+        weights = [_weights(counted, criteria, o, normalization) for o in orderings]
+        found.append([[scores.total_variation(p, q) for q in weights] for p in weights])
+    mean = np.mean(found, axis=0) if found else np.full(2 * [len(labels)], math.nan)
+    return pd.DataFrame(mean, pd.Index(labels, name="ordering"), labels)
+
+
+Recorded = tuple[
+    list[npt.NDArray[np.float64]],
+    list[str],
+    list[tuple[str, ...]],
+    scores.Normalization,
+]
+"""Cohorts, criteria, orderings and normalization: what distances are computed from."""
+
+
+def recorded(runs: Sequence[Run], labels: Iterable[str]) -> Recorded:
+    """The arguments of the functions above, from the raw criteria of runs.
+
+    Args:
+        runs: of the same criteria; each round of each is a cohort.
+        labels: of runs. One that is no ordering (another score) is left out; of an
+            adjusted ordering it is the initial one.
+
+    Returns:
+        Cohorts, criteria, orderings and normalization; no cohort and no ordering where
+        a run has no raw criteria on record.
+    """
+    settings, cohorts = runs[0].info["settings"], []
+    for run in runs:
+        if run.cohort is None:
+            return [], [], [], scores.SUM
+        counted = run.cohort[run.cohort["excluded"] == 0]
+        columns = counted.groupby("round")[settings["criteria"]]
+        cohorts += [part.to_numpy(float) for _, part in columns]
+    criteria = list(settings["criteria"])
+    orders = [tuple(label.split(" ")[0].split(",")) for label in labels]
+    known = [order for order in dict.fromkeys(orders) if {*order} <= {*criteria}]
+    ranges = tuple(map(tuple, settings.get("criteria_ranges", ())))
+    normalization = scores.Normalization(settings.get("normalization", "sum"), ranges)
+    return cohorts, criteria, known, normalization
+
+
+def _weights(
+    raw: npt.NDArray[np.float64],
+    criteria: Sequence[str],
+    order: tuple[str, ...],
+    normalization: scores.Normalization,
+) -> npt.NDArray[np.float64]:
+    score = scores.prioritized(order, criteria)
+    return scores.participant_weights(raw, score, normalization)
+
+
+def _counted(raw: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    whole = np.asarray(raw, float)
+    counted: npt.NDArray[np.float64] = whole[np.isfinite(whole).all(axis=1)]
+    return counted
+
+
 def _rows(
     raw: npt.NDArray[np.float64],
     criteria: Sequence[str],
     orderings: Sequence[tuple[str, ...]],
     normalization: scores.Normalization,
 ) -> list[tuple[str, float, float, float, float]]:
-    raw = raw[np.isfinite(raw).all(axis=1)]
-
     def weights(order: tuple[str, ...]) -> npt.NDArray[np.float64]:
-        score = scores.prioritized(order, criteria)
-        return scores.participant_weights(raw, score, normalization)
+        return _weights(raw, criteria, order, normalization)
 
     found = {order: weights(order) for order in orderings}
     uniform = np.full(len(raw), 1 / len(raw)) if len(raw) else np.zeros(0)

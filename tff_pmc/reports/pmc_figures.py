@@ -26,7 +26,13 @@ from matplotlib import pyplot as plt  # noqa: E402
 
 from tff_pmc.reports import grids, published  # noqa: E402
 from tff_pmc.reports.pmc_paper import PAPER  # noqa: E402
-from tff_pmc.reports.read import BASELINE, Run  # noqa: E402
+from tff_pmc.reports.read import (  # noqa: E402
+    BASELINE,
+    Run,
+    data_caveat,
+    with_caveat,
+)
+from tff_pmc.reports.rounds_to_target import reach_rule  # noqa: E402
 
 TARGET = 80
 """Target accuracy, percent, of the published script."""
@@ -36,18 +42,25 @@ _PANELS_A_ROW = 3
 
 
 def write(
-    runs: Mapping[str, Run], folder: str, experiment: str, target: int = TARGET
+    runs: Mapping[str, Run],
+    folder: str,
+    experiment: str,
+    target: int = TARGET,
+    *,
+    strictly_above: bool = False,
 ) -> str:
     """Writes `figureN.png` and `figureN.csv`; returns the rounds as text.
 
     N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the
-    columns experiment, target_accuracy_pct, round and accuracy, a row a round drawn.
+    columns experiment, target_accuracy_pct, round and accuracy, a row a round drawn,
+    and `data` where the data has a caveat.
 
     Args:
         runs: run folder -> run, as `compare.read_runs` gives them: any of the nine.
         folder: where the two files go; they are replaced.
         experiment: a key of `pmc_paper.PAPER`.
         target: accuracy over all test examples, percent.
+        strictly_above: see `accuracy_until`.
 
     Raises:
         DataError: see `PaperResults.rows`.
@@ -57,7 +70,10 @@ def write(
     rows = {run.label: run for run in paper.rows(runs).values()}
     if not rows:
         return f"PMC Figure {paper.figure} is left out: no run of its orderings."
-    curves = {name: accuracy_until(run, target) for name, run in rows.items()}
+    curves = {
+        name: accuracy_until(run, target, strictly_above=strictly_above)
+        for name, run in rows.items()
+    }
     path = os.path.join(folder, f"figure{paper.figure}")
     table = pd.concat(
         pd.DataFrame(
@@ -70,9 +86,10 @@ def write(
         )
         for name, (curve, _) in curves.items()
     )
+    table = with_caveat(table, rows.values())
     table.to_csv(f"{path}.csv", index=False, float_format="%.10g")
     title = f"PMC Figure {paper.figure}: {paper.title}, up to {target} % on all clients"
-    caveat = next(iter(runs.values())).data_caveat
+    caveat = data_caveat(rows.values())
     if caveat:
         title += f"\n({caveat})"
     _draw(curves, f"{path}.png", title, target)
@@ -83,6 +100,7 @@ def write(
         grid.append([name, published.DASH if reached is None else f"{reached}", gain])
     notes = [
         *paper.notes(runs),
+        reach_rule(strictly_above),
         "No published numbers of this figure are at hand: it shows ours alone.",
     ]
     if paper.text_numbers:
@@ -92,18 +110,20 @@ def write(
         )
     if experiment == "celeba":
         notes.append("Its labels IS and CB are probably exchanged, as in Table 6.")
-    head = f"Round in which the accuracy over all test examples first is {target} %"
+    reached_at = f"above {target} %" if strictly_above else f"{target} %"
+    head = f"Round in which the accuracy over all test examples first is {reached_at}"
     return "\n\n".join([title, f"{head}\n{grids.text(grid)}", "\n".join(notes)])
 
 
 def accuracy_until(
-    run: Run, target: int
+    run: Run, target: int, *, strictly_above: bool = False
 ) -> tuple[npt.NDArray[np.float64], Optional[int]]:
     """Accuracy over all test examples up to the round that reaches a target.
 
     Args:
         run: the run.
         target: percent; reached when the accuracy is at least this.
+        strictly_above: reached only above it.
 
     Returns:
         The accuracies of rounds 1, 2, ..., and the round, None if not reached (then
@@ -111,7 +131,10 @@ def accuracy_until(
     """
     correct, examples = run.correct.sum(axis=1), int(run.examples.sum())
     # In integers: 7 of 10 is 70 %, whatever a float division makes of it.
-    reached = np.flatnonzero(correct * 100 >= target * examples)
+    hundredths, needed = correct * 100, target * examples
+    reached = np.flatnonzero(
+        hundredths > needed if strictly_above else hundredths >= needed
+    )
     last = int(reached[0]) + 1 if reached.size else None
     return correct[:last] / examples, last
 

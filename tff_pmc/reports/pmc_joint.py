@@ -95,18 +95,6 @@ def joint_rows(
     return pd.DataFrame(rows)
 
 
-def joint_text(rows: pd.DataFrame) -> str:
-    """The rows of one or both pairings as a reader's tables.
-
-    Beside the counts stands how many examples both would get wrong if their errors
-    had nothing to do with each other.
-    """
-    return "\n\n".join(
-        _table(str(pairing), part)
-        for pairing, part in rows.groupby("pairing", sort=False)
-    )
-
-
 def _at_best_round(folder: str, run: Run, pairing: str, seed: int) -> Predictions:
     number = best_round(run)
     if isinstance(run, ReferenceRun):
@@ -141,23 +129,3 @@ def _counts(base: Predictions, other: Predictions) -> list[int]:
     cells = 2 * base.right.astype(np.int64) + other.right
     counts: list[int] = np.bincount(cells, minlength=4).tolist()
     return counts
-
-
-def _table(pairing: str, rows: pd.DataFrame) -> str:
-    width = max(len(name) for name in rows["experiment"])
-    first = rows.iloc[0]
-    head = " ".join(f"{ds}, {own}".rjust(8) for ds, own in OUTCOMES)
-    lines = [
-        f"Test examples wrong (X) or right (✓) by {BASELINE} at its best round "
-        f"({first['ds_round']}), and by the ordering at its own; {pairing}",
-        f"{'':{width}}  round {head}  both wrong if independent",
-    ]
-    for name, part in rows.groupby("experiment", sort=False):
-        cells = part["value"].tolist()
-        chance = (cells[0] + cells[1]) * (cells[0] + cells[2]) / sum(cells)
-        lines.append(
-            f"{name:{width}}  {part['experiment_round'].iloc[0]:>5} "
-            + " ".join(f"{count:>8}" for count in cells)
-            + f"  {chance:>26.1f}"
-        )
-    return "\n".join(lines)

@@ -8,7 +8,7 @@ nothing to do with each other.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import pandas as pd
 
 from leaf_data import DataError
 from tff_pmc.reports import grids, pmc_joint, published
-from tff_pmc.reports.read import Run
+from tff_pmc.reports.read import Run, with_caveat
 
 KEYS = ("experiment", "ds_outcome", "experiment_outcome")
 _NOTES = (
@@ -29,20 +29,25 @@ _NOTES = (
 )
 
 
-def write(runs: Mapping[str, Run], folder: str, number: int) -> str:
+def write(
+    runs: Mapping[str, Run], folder: str, number: int, run_notes: Sequence[str] = ()
+) -> str:
     """Writes `tableN.csv` and `tableN.md`; returns the table for a terminal.
+
+    The CSV has a column `data` where the data has a caveat.
 
     Args:
         runs: run folder -> run, DS among them; the rows, in their order.
         folder: where the two files go; they are replaced.
         number: of the table: 3, 5 or 7.
+        run_notes: what a reader must know of the runs, before the table's own notes.
 
     Raises:
         DataError: see `pmc_joint.joint_rows`, or there is no run beside DS.
     """
     if len(runs) < 2:
         raise DataError("there is no run beside the one of DS")
-    notes = list(_NOTES)
+    notes = [*run_notes, *_NOTES]
     try:
         theirs = published.table(f"pmc_table{number}")
     except published.PublishedTableMissing as error:
@@ -56,7 +61,8 @@ def write(runs: Mapping[str, Run], folder: str, number: int) -> str:
             "shares, not at counts."
         )
     path = os.path.join(folder, f"table{number}")
-    cells.to_csv(f"{path}.csv", index=False, float_format="%.10g")
+    marked = with_caveat(cells, runs.values())
+    marked.to_csv(f"{path}.csv", index=False, float_format="%.10g")
     title = (
         f"PMC Table {number}: test examples wrong (X) or right (✓) by DS at round "
         f"{cells['ds_round'].iloc[0]}, and by the ordering"

@@ -25,8 +25,13 @@ import pandas as pd
 from leaf_data import DataError
 from tff_pmc.reports import grids, pmc_joint_tables, pmc_paper, published
 from tff_pmc.reports.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
-from tff_pmc.reports.read import BASELINE, Run
-from tff_pmc.reports.rounds_to_target import DEVICES, average, rounds_to_target
+from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
+from tff_pmc.reports.rounds_to_target import (
+    DEVICES,
+    average,
+    reach_rule,
+    rounds_to_target,
+)
 from tff_pmc.reports.tables import AVERAGE
 
 AT_MOST, AT_LEAST = "at most", "at least"
@@ -77,12 +82,21 @@ def write(
             "their baseline."
         )
     ours = tidy_rows(by_label, paper.targets, strictly_above=strictly_above)
-    notes = [*paper.notes(runs), *_RULES]
+    run_notes = paper.notes(runs)
+    notes = [*run_notes, reach_rule(strictly_above), *_RULES]
+    length, caveat = len(by_label[BASELINE].correct), data_caveat(rows.values())
+    other_length = paper.rounds is not None and length != paper.rounds
+    if other_length:
+        notes.append(
+            f"Ours end in round {length}, the paper's in round {paper.rounds}: gains "
+            "censored in ours (≤, ≥) are not comparable with gains censored there."
+        )
     try:
         theirs = pmc_paper.published_rows(number)
         notes += paper.prose
         if experiment == "celeba":
-            notes += pmc_paper.exchanged_labels(ours, theirs)
+            comparable = not (caveat or other_length)
+            notes += pmc_paper.exchanged_labels(ours, theirs, comparable=comparable)
     except published.PublishedTableMissing as error:
         theirs = ours.head(0).assign(printed="")
         notes.append(f"No comparison: {error}.")
@@ -97,14 +111,15 @@ def write(
             f"{_WRONG}: impossible as printed: more of the devices in an earlier round."
         )
     path = os.path.join(folder, f"table{number}")
-    cells.to_csv(f"{path}.csv", index=False, float_format="%.10g")
+    marked = with_caveat(cells, rows.values())
+    marked.to_csv(f"{path}.csv", index=False, float_format="%.10g")
     title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
     parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
     if cells["text"].notna().any():
         parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
     texts = [grids.write(f"{path}.md", title, notes, parts)]
     try:
-        texts.append(pmc_joint_tables.write(rows, folder, joint))
+        texts.append(pmc_joint_tables.write(rows, folder, joint, run_notes))
     except DataError as error:
         texts.append(f"PMC Table {joint} is left out: {error}")
     return "\n\n".join(texts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Iterable
 from typing import Any, Optional
 
 import numpy as np
@@ -57,6 +58,18 @@ class Run:
         return caveat_of(self.info["data"])
 
 
+def data_caveat(runs: Iterable[Run]) -> str:
+    """The first caveat of the data of several runs, empty if none has one."""
+    return next(filter(None, (run.data_caveat for run in runs)), "")
+
+
+def with_caveat(table: pd.DataFrame, runs: Iterable[Run]) -> pd.DataFrame:
+    """A table made of runs, with a last column `data` if their data has a caveat."""
+    caveat = data_caveat(runs)
+    marked: pd.DataFrame = table.assign(data=caveat) if caveat else table
+    return marked
+
+
 def caveat_of(data: dict[str, Any]) -> str:
     """See `Run.data_caveat`; of the data in a run's `run.json`."""
     source: str = data.get("origin", {}).get("source", "")
@@ -84,6 +97,8 @@ def read_info(path: str) -> dict[str, Any]:
         ValueError: it is not JSON; the message names it.
     """
     name = os.path.join(path, "run.json")
+    if not os.path.exists(name):
+        raise FileNotFoundError(f"{path} is no run of ours: it has no run.json")
     with open(name) as file:
         try:
             info: dict[str, Any] = json.load(file)
@@ -147,6 +162,8 @@ def score_label(settings: dict[str, Any]) -> str:
 
 def _read_csv(path: str, name: str) -> pd.DataFrame:
     file = os.path.join(path, name)
+    if not os.path.exists(file):
+        raise FileNotFoundError(f"{path} has run.json but no {name}")
     try:
         return pd.read_csv(file)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:

@@ -55,6 +55,13 @@ def rounds_to_target(
     return result
 
 
+def reach_rule(strictly_above: bool) -> str:
+    """The rule by which a target is reached, as a sentence for a reader."""
+    rule = "above it" if strictly_above else "at least the target"
+    name = "above" if strictly_above else "at_least"
+    return f"A target is reached by an accuracy {rule} (--reach={name})."
+
+
 def gains(run: Rounds, baseline: Rounds) -> Rounds:
     """Rounds saved against the baseline; None where either did not reach."""
     result: Rounds = {}
