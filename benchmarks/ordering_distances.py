@@ -6,7 +6,8 @@ Nothing is trained and no image is read, so MD, which needs a trained model, is 
 out. CelebA's clients are those of the published code (`client_rule=reference_code`);
 of CelebA only `identity_CelebA.txt` and `list_attr_celeba.txt` are needed. Each
 distance is a total variation, the mean over cohorts of as many seeds (of MNIST's
-partition too). A data set that is not in the folder is left out, and said to be.
+partition too); the second table has that of each ordering from each other. A data set
+that is not in the folder is left out, and said to be.
 """
 
 import argparse
@@ -25,7 +26,12 @@ from leaf_data import celeba_clients, celeba_files
 from tff_pmc.experiments import named
 from tff_pmc.experiments.cohorts import cohort
 from tff_pmc.experiments.parsing import all_orderings
-from tff_pmc.reports.ordering_distances import COLUMNS, ordering_distances
+from tff_pmc.reports import grids
+from tff_pmc.reports.ordering_distances import (
+    COLUMNS,
+    ordering_distances,
+    pairwise_distances,
+)
 
 CRITERIA = {
     "DS": lambda y, sharp: len(y),
@@ -102,7 +108,7 @@ def cohorts_of(setting, data_dir, seeds):
 
 
 def main():
-    """Prints a table a setting."""
+    """Prints two tables a setting."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data_dir", required=True, help="as of run_experiments.py")
     parser.add_argument("--seeds", type=int, default=20, help="how many cohorts")
@@ -118,9 +124,15 @@ def main():
         size = len(cohorts[0])
         print(f"\n{title}: {size} of {total} clients, {len(cohorts)} cohorts\n")
         names = [name.replace("_", " ") for name in COLUMNS]
-        print(f"| ordering | {' | '.join(names)} |\n|---|{'---:|' * len(COLUMNS)}")
-        for ordering, row in table.iterrows():
-            print(f"| {ordering} | {' | '.join(f'{value:.5f}' for value in row)} |")
+        print(markdown(["ordering", *names], table))
+        table = pairwise_distances(cohorts, setting.criteria, orderings)
+        print(f"\n{markdown(['from', *table.columns], table)}")
+
+
+def markdown(head, table):
+    """A table of distances in Markdown."""
+    rows = [[name, *map("{:.5f}".format, row)] for name, *row in table.itertuples()]
+    return grids.markdown([head, *rows])
 
 
 if __name__ == "__main__":
