@@ -186,8 +186,13 @@ def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
     marked = read.with_caveat(tidy, runs)
     marked.to_csv(os.path.join(output_dir, "results.csv"), index=False)
     title = _title(configs[0], runs[0])
-    plots.accuracy_plot(runs, os.path.join(output_dir, "accuracy.png"), title)
-    texts = [tables.text_tables(tidy)]
+    systematic = bool(configs[0].system)
+    plots.accuracy_plot(
+        *(runs, os.path.join(output_dir, "accuracy.png"), title),
+        what="system" if systematic else "priority",
+    )
+    # AdaFed and Dual speak of one test set, not of shares of the devices.
+    texts = [] if systematic else [tables.text_tables(tidy)]
     baseline = next((run for run in runs if run.label == read.BASELINE), None)
     for config, run in zip(configs, runs):
         if run.candidates is not None:

@@ -13,19 +13,22 @@ from matplotlib import pyplot as plt  # noqa: E402
 from tff_pmc.reports.read import Run  # noqa: E402
 
 
-def accuracy_plot(runs: Sequence[Run], path: str, title: str) -> None:
+def accuracy_plot(
+    runs: Sequence[Run], path: str, title: str, what: str = "priority"
+) -> None:
     """Plots accuracy against rounds, with the 10th to 90th percentile of clients.
 
     Args:
         runs: the runs to draw, at most about nine.
         path: the PNG to write.
         title: of the plot.
+        what: the labels of the runs are.
     """
     figure, axes = plt.subplots(figsize=(8.4, 4.4), dpi=110, layout="constrained")
-    orderings = list(dict.fromkeys(run.label.split(" ")[0] for run in runs))
+    orderings = list(dict.fromkeys(run.label.split(" (")[0] for run in runs))
     colors = plt.get_cmap("tab10" if len(orderings) <= 10 else "tab20").colors
     for run in runs:
-        ordering, _, adjusted = run.label.partition(" ")
+        ordering, _, adjusted = run.label.partition(" (")
         rounds, color = run.rounds, colors[orderings.index(ordering) % len(colors)]
         axes.plot(
             rounds["round"],
@@ -56,7 +59,7 @@ def accuracy_plot(runs: Sequence[Run], path: str, title: str) -> None:
         fontsize=8,
         title_fontsize=8,
         loc="outside right center",
-        title=f"priority{band}",
+        title=f"{what}{band}",
         frameon=False,
     )
     figure.savefig(path)
