@@ -7,7 +7,7 @@ theirs from the reports or the loaders: here the two are held against each other
 import pytest
 
 from leaf_data import celeba, celeba_clients, femnist
-from tff_pmc.experiments import config, named, systems
+from tff_pmc.experiments import choices, named, systems
 from tff_pmc.reports import da_table1, pmc_paper, read, reference_code
 
 
@@ -30,7 +30,7 @@ def test_experiments_begin_with_the_baseline_of_the_reports():
 
 
 def test_the_words_of_flags_are_those_of_the_loaders():
-    assert config.CHOICES["client_rule"] == celeba_clients.RULES
-    assert config.CHOICES["celeba_source"] == celeba.SOURCES
-    assert config.CHOICES["missing_images"] == celeba.MISSING_IMAGES
-    assert config.CHOICES["femnist_source"] == femnist.SOURCES
+    assert choices.CHOICES["client_rule"] == celeba_clients.RULES
+    assert choices.CHOICES["celeba_source"] == celeba.SOURCES
+    assert choices.CHOICES["missing_images"] == celeba.MISSING_IMAGES
+    assert choices.CHOICES["femnist_source"] == femnist.SOURCES

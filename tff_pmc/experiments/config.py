@@ -9,17 +9,10 @@ import re
 from typing import Any
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc import models, scores, search
-from tff_pmc.experiments.choices import CHOICES, DATA_OPTIONS, RESERVED, SEEDS
-
-
-class ConfigError(ValueError):
-    """A setting that cannot be run; the message names the flag."""
-
-
-def _require(name: str, holds: bool, what: str, config: RunConfig) -> None:
-    if not holds:
-        raise ConfigError(f"--{name} must be {what}, got {getattr(config, name)}")
+from tff_pmc import scores
+from tff_pmc.experiments import checks
+from tff_pmc.experiments.checks import ConfigError
+from tff_pmc.experiments.choices import DATA_OPTIONS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,78 +169,20 @@ class RunConfig:
     image_fraction: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("rounds", "local_epochs", "num_shards"):
-            _require(name, getattr(self, name) >= 1, "at least 1", self)
-        for name in ("batch_size", "min_samples"):
-            _require(name, getattr(self, name) >= 0, "0 or more", self)
-        finite = math.isfinite(self.clip_norm) and self.clip_norm >= 0
-        _require("clip_norm", finite, "0 (no clipping) or more", self)
-        for name in ("learning_rate", "server_learning_rate"):
-            value = getattr(self, name)
-            _require(name, math.isfinite(value) and value > 0, "above 0", self)
-        for name in ("accuracy_power", "eta", "epsilon"):
-            value = getattr(self, name)
-            _require(name, math.isfinite(value) and value > 0, "above 0", self)
-        _require("alpha", 0 < self.alpha <= 1, "above 0, at most 1", self)
-        _require("beta", 0 <= self.beta < 1, "at least 0, below 1", self)
-        levels = self.quantization_levels
-        power_of_two = 2 <= levels <= 65536 and levels & (levels - 1) == 0
-        _require(
-            "quantization_levels", power_of_two, "a power of two, 2 to 65536", self
-        )
-        _require("lambda_steps", 2 <= self.lambda_steps <= 101, "2 to 101", self)
-        for name in SEEDS:
-            _require(name, 0 <= getattr(self, name) < 2**31, "in [0, 2^31)", self)
-        fraction = self.validation_fraction
-        _require("validation_fraction", 0 < fraction < 1, "between 0 and 1", self)
-        _require("dropout", 0 <= self.dropout < 1, "at least 0, below 1", self)
-        fraction = self.sample_fraction
-        _require("sample_fraction", 0 < fraction <= 1, "above 0, at most 1", self)
-        size = self.clients_per_round
-        whole_or_fraction = 0 <= size < 1 or (1 <= size < math.inf and size % 1 == 0)
-        _require(
-            "clients_per_round",
-            whole_or_fraction,
-            "a number of clients, a fraction between 0 and 1, or 0 for all",
-            self,
-        )
-        if self.normalization == "range" and not self.criteria_ranges:
-            raise ConfigError("--normalization=range needs --criteria_ranges")
-        for name in self.client_attributes:
-            taken = {*criteria_lib.REGISTRY, *criteria_lib.ALIASES, *RESERVED}
-            if name in taken or not name.isidentifier():
-                raise ConfigError(
-                    f"--client_table: an attribute cannot be called {name!r}: it must "
-                    "be a word, and no criterion's code or column of the record"
-                )
-        for flag, check in (
+        """Raises a `ConfigError` for settings that cannot be run."""
+        checks.check_ranges(self)
+        checks.check_words(self)
+        for flag, resolve in (
             ("criteria", self.resolve_criteria),
             ("priority", lambda: scores.prioritized(self.priority, self.criteria)),
             ("normalization", lambda: self.scores_normalization),
+            (f"score={self.score}", self.resolve_score),
         ):
             try:
-                check()
+                resolve()
             except ValueError as error:
                 raise ConfigError(f"--{flag}: {error}") from error
-        if self.adjustment != "fixed" and len(self.priority) > search.MAX_CRITERIA:
-            raise ConfigError(
-                f"--adjustment={self.adjustment} searches the orderings of at most "
-                f"{search.MAX_CRITERIA} criteria, got {len(self.priority)}"
-            )
-        for name, choices in CHOICES.items():
-            try:
-                models.check_choice(f"--{name}", getattr(self, name), choices)
-            except ValueError as error:
-                raise ConfigError(str(error)) from error
-        try:
-            self.resolve_score()
-        except ValueError as error:
-            raise ConfigError(f"--score={self.score}: {error}") from error
-        if self.adjustment != "fixed" and self.score not in ("prioritized", "dual"):
-            raise ConfigError(
-                f"--adjustment={self.adjustment} searches orderings, which "
-                f"--score={self.score} does not have"
-            )
+        checks.check_adjustment(self)
 
     def resolve_criteria(self) -> tuple[criteria_lib.Criterion, ...]:
         """The criteria; MD as the settings want it, client attributes among them."""

@@ -96,7 +96,7 @@ clients, full batch, the authors' published rates (`docs/fidelity.md`). FEMNIST:
 prints it. CelebA: full batch; its rate is printed nowhere, and this one is ours: of
 0.215, 0.1, 0.05 and 0.02 none brought half of the devices to the target in 60 rounds on
 the images at hand, and 0.215 and 0.1 came furthest, one image apart
-(`results/reproduced/celeba_crops_rates`). Drawn faces: the same on a generated stand-in.
+(`results/reproduced/celeba_crops_rates`). Drawn faces: the same on a stand-in.
 AdaFed's and Dual's compare the systems in `systems.SYSTEMS`; what their papers leave
 open (optimizer, rate; Dual: the CNN and the epochs, too) is ours."""
 
