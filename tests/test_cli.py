@@ -84,6 +84,7 @@ def test_help_imports_no_tensorflow():
         (["--seeds=1,2", "--cohort_seed=3"], "--seeds sets all seeds"),
         (["--seeds=1,2", "--priority=LD"], "--seeds holds every ordering against DS"),
         (["--dropout=0.5"], "--dropout is of no use with mnist_cnn"),
+        (["--experiment=lr_search", "--search_for=adafed_1"], "compares systems"),
         (["--systems=fedavg"], "--systems is of no use with quickstart"),
         (["--alpha=0.3"], "--alpha is of no use with the runs"),
         (["--experiment=adafed_1", "--beta=0.3"], "--beta is of no use"),

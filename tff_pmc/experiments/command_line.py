@@ -20,6 +20,10 @@ def parse(attributes: Sequence[str] = ()) -> list[config_lib.RunConfig]:
     searching = experiment == SEARCH
     if searching:
         experiment = FLAGS.search_for
+        if experiment in systems.SYSTEMS:
+            raise config_lib.ConfigError(
+                f"--search_for={experiment} compares systems; the search runs DS"
+            )
         for name in ("priority", "score", "adjustment", "learning_rate", "judge_on"):
             if FLAGS[name].value:
                 raise config_lib.ConfigError(
