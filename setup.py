@@ -30,7 +30,7 @@ INSTALL_REQUIRES = [
     "tqdm",
 ]
 EXTRAS_REQUIRE = {
-    "test": ["hypothesis", "pytest"],
+    "test": ["hypothesis", "pytest", "pytest-xdist"],
     "lint": ["mypy", "ruff"],
 }
 

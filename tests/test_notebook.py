@@ -182,7 +182,12 @@ def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime):
 
 
 def test_tffs_simulation_loop_runs_it(runtime, toy_examples, toy_model):
+    import asyncio
+
     import tensorflow_federated as tff
+
+    # TFF asks for the thread's loop, of which `asyncio.run` anywhere before leaves none.
+    asyncio.set_event_loop(asyncio.new_event_loop())
 
     process = processes.build_prioritized_fed_avg(toy_model, client_optimizer_fn=sgd())
     seen = []
