@@ -186,7 +186,7 @@ def test_tffs_simulation_loop_runs_it(runtime, toy_examples, toy_model):
 
     import tensorflow_federated as tff
 
-    # TFF asks for the thread's loop, of which `asyncio.run` anywhere before leaves none.
+    # TFF asks for the current loop; any `asyncio.run` before this leaves none.
     asyncio.set_event_loop(asyncio.new_event_loop())
 
     process = processes.build_prioritized_fed_avg(toy_model, client_optimizer_fn=sgd())
