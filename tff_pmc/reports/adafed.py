@@ -6,6 +6,7 @@ what its text says the curves show.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -120,7 +121,8 @@ def _figure(runs: Sequence[Run], path: str, title: str) -> None:
     axes.set_xlabel("communication round")
     axes.set_ylabel("accuracy")
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set_ylim(0, 1)
+    lowest = min(run.rounds["accuracy"].min() for run in runs)
+    axes.set_ylim(math.floor(10 * lowest) / 10, 1)
     axes.grid(alpha=0.3)
     axes.set_title(title, fontsize=9)
     axes.legend(fontsize=8)
