@@ -12,6 +12,8 @@ import pytest
 
 PRELUDE = """
 import os, signal, sys, time
+# What a shell starts in the background inherits that interrupts are ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np, tensorflow as tf, tensorflow_federated as tff
 from tff_pmc.runtime import Runtime, WorkerDiedError, _children
@@ -116,7 +118,10 @@ def test_nothing_is_left_after_a_signal_in_mid_call(name):
     time.sleep(1.5)
     assert process.poll() is None
     process.send_signal(getattr(signal, name))
-    assert process.wait(20) != 0
+    try:
+        assert process.wait(20) != 0
+    finally:
+        process.kill()
     assert_nothing_left(*left)
 
 
