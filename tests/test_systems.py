@@ -119,6 +119,40 @@ def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):
         assert one == other
 
 
+def test_several_seeds_end_in_a_page_of_effects(runtime, federation, tmp_path):
+    """And the partition, the initial weights and the batches are the seed's."""
+    from tff_pmc.experiments import suite
+
+    asked, folder = [], tmp_path / "seeds"
+
+    def load(config):
+        asked.append((config.partition_seed, config.model_seed, config.batch_seed))
+        return federation
+
+    configs = configs_of("adafed_2", rounds=1, batch_size=10)[:2]
+    text = suite.run_seeds(configs, [4, 5], load, str(folder))
+    assert {(4, 4, 4), (5, 5, 5)} <= set(asked)
+    assert "Under 5 seeds nothing is claimed" in text
+    rows = pd.read_csv(folder / "effect.csv")
+    assert set(rows["system"]) == {"AdaFed, weights only"}
+    accuracy = {
+        (seed, config.system): pd.read_csv(
+            folder / f"seed_{seed}" / config.folder / "rounds.csv"
+        )["accuracy"][0]
+        for seed in (4, 5)
+        for config in configs
+    }
+    by_hand = [
+        accuracy[seed, "AdaFed, weights only"] - accuracy[seed, "FedAvg"]
+        for seed in (4, 5)
+    ]
+    np.testing.assert_allclose(rows["mean"], np.mean(by_hand), atol=1e-6)
+    system = "AdaFed, weights only"
+    assert accuracy[4, system] != accuracy[5, system]
+    again = suite.run_seeds(configs, [4, 5], load, str(folder), resume=True)
+    assert again == text
+
+
 def test_settings_reach_adafeds_process(federation, monkeypatch):
     from tff_pmc.experiments import builders
 

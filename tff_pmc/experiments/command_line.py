@@ -123,7 +123,7 @@ def _systems(
     overrides: dict[str, Any],
 ) -> list[config_lib.RunConfig]:
     """The runs of an experiment that compares systems."""
-    refused = ("priority", "adjustment", "seeds", "inspect", "criteria")
+    refused = ("priority", "adjustment", "inspect", "criteria")
     for name in (*refused, "score", "score_weights", "quantifier", "capacity"):
         if FLAGS[name].value:
             raise config_lib.ConfigError(
@@ -141,6 +141,8 @@ def _systems(
         raise config_lib.ConfigError(
             f"--num_clients={wanted}: {experiment} has no run of so many"
         )
+    if FLAGS.seeds is not None:
+        systems.check_baselines(found)
     _check_flags_of_model(found[0].model)
     _check_flags_of_systems(found)
     return found

@@ -22,6 +22,7 @@ from tff_pmc.reports import (
     pmc_paper,
     pmc_tables,
     read,
+    system_effect,
     tables,
 )
 from tff_pmc.reports.adjustment_plot import adjustment_plot
@@ -109,7 +110,9 @@ def run_seeds(
     *,
     resume: bool = False,
 ) -> str:
-    """Makes all runs under each of several seeds; see `reports.effect`.
+    """Makes all runs under each of several seeds.
+
+    See `reports.effect`, or `reports.system_effect` where systems are compared.
 
     Args:
         configs: as of `run_all`; each seed replaces all of their seeds.
@@ -130,7 +133,7 @@ def run_seeds(
     plan = _plan(configs, data)
     for name in SEEDS:
         plan["settings"].pop(name)
-    plan["data"].pop("options")  # The seed is among them.
+    plan["data"].pop("options", None)  # The seed is among them.
     plan["settings"]["seeds"] = list(seeds)
     by_seed = {}
     with folder_of_runs(output_dir, plan, resume=resume):
@@ -145,6 +148,8 @@ def run_seeds(
             by_seed[seed] = [
                 read.read_run(os.path.join(folder, config.folder)) for config in own
             ]
+        if configs[0].system:
+            return system_effect.write(by_seed, systems.BASELINES, output_dir)
         above = configs[0].reach == "above"
         return effect.write(
             by_seed, configs[0].targets, output_dir, strictly_above=above

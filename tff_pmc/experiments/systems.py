@@ -8,6 +8,9 @@ from typing import Any
 from tff_pmc.experiments.choices import AGGREGATORS
 from tff_pmc.experiments.config import ConfigError, RunConfig
 
+BASELINES = ("FedAvg", "Weighted mean")
+"""Of AdaFed's experiments and of Dual's: both are the mean weighted by examples."""
+
 _FEDAVG = {"system": "FedAvg", "priority": ("DS",)}
 _ADAFED = {"system": "AdaFed", "adapt_loss": True}
 _WEIGHTS_ONLY = {"system": "AdaFed, weights only"}
@@ -104,6 +107,17 @@ def rows_of(experiment: str, wanted: Sequence[str] | None) -> list[dict[str, Any
             )
     chosen = {_plain(name) for name in wanted}
     return [row for row in rows if _plain(row["system"]) in chosen]
+
+
+def check_baselines(configs: Sequence[RunConfig]) -> None:
+    """Raises a `ConfigError` if the systems have no baseline to be held against."""
+    if not any(config.system in BASELINES for config in configs):
+        raise ConfigError(
+            "--seeds holds every system against a baseline: name "
+            f"{' or '.join(map(_plain, BASELINES))} in --systems, too"
+        )
+    if all(config.system in BASELINES for config in configs):
+        raise ConfigError("--seeds: --systems names nothing but the baseline")
 
 
 def _plain(name: str) -> str:

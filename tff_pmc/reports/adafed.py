@@ -6,6 +6,7 @@ what its text says the curves show.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Sequence
@@ -45,17 +46,9 @@ def write(runs: Sequence[Run], output_dir: str, experiment: str) -> str:
     Returns:
         The table, as text for the terminal.
     """
-    groups: dict[float, list[Run]] = {}
-    for run in runs:
-        share = float(run.info["settings"].get("mislabeled_fraction", 0.0))
-        groups.setdefault(share, []).append(run)
-    rows: list[dict[str, Any]] = []
-    for share, members in groups.items():
-        name = f"figure_{share * 100:.0f}.png" if len(groups) > 1 else "figure.png"
-        title = _title(members[0], experiment, share)
-        _figure(members, os.path.join(output_dir, name), title)
-        rows += _rows(members, share)
-    table = pd.DataFrame(rows)
+    figures(runs, output_dir, experiment)
+    rows = [_rows(members, share) for share, members in _by_share(runs).items()]
+    table = pd.DataFrame(itertools.chain.from_iterable(rows))
     table.to_csv(os.path.join(output_dir, "adafed.csv"), index=False)
     head = [str(name) for name in table]
     grid = [head, *([str(v) for v in row] for row in table.to_numpy())]
@@ -69,6 +62,30 @@ def write(runs: Sequence[Run], output_dir: str, experiment: str) -> str:
     path = os.path.join(output_dir, "adafed.md")
     title = f"{experiment}: accuracy on the reported images"
     return grids.write(path, title, notes, {"Round by round": grid})
+
+
+def figures(runs: Sequence[Run], output_dir: str, experiment: str) -> None:
+    """Draws `figure.png`, or `figure_50.png` and so on by the share of wrong labels.
+
+    Args:
+        runs: the curves; of several runs of one system (under several seeds) the mean
+            is drawn, and the lowest and highest of each round as a band.
+        output_dir: the folder.
+        experiment: for the title.
+    """
+    groups = _by_share(runs)
+    for share, members in groups.items():
+        name = f"figure_{share * 100:.0f}.png" if len(groups) > 1 else "figure.png"
+        title = _title(members[0], experiment, share)
+        _figure(members, os.path.join(output_dir, name), title)
+
+
+def _by_share(runs: Sequence[Run]) -> dict[float, list[Run]]:
+    groups: dict[float, list[Run]] = {}
+    for run in runs:
+        share = float(run.info["settings"].get("mislabeled_fraction", 0.0))
+        groups.setdefault(share, []).append(run)
+    return groups
 
 
 def _rows(runs: Sequence[Run], share: float) -> list[dict[str, Any]]:
@@ -107,17 +124,25 @@ def _title(run: Run, experiment: str, share: float) -> str:
 
 def _figure(runs: Sequence[Run], path: str, title: str) -> None:
     figure, axes = plt.subplots(figsize=(6.4, 4.0), dpi=110, layout="constrained")
+    curves: dict[str, list[Any]] = {}
     for run in runs:
-        name = _name(run)
-        axes.plot(
-            run.rounds["round"],
-            run.rounds["accuracy"],
-            label=name,
+        curve = run.rounds.set_index("round")["accuracy"]
+        curves.setdefault(_name(run), []).append(curve)
+    for name, seeds in curves.items():
+        table = pd.concat(seeds, axis=1)
+        (line,) = axes.plot(
+            table.index,
+            table.mean(axis=1),
+            label=name if len(seeds) == 1 else f"{name}, mean of {len(seeds)} seeds",
             color="0.35" if name == BASELINE else None,
             linestyle="--" if name == BASELINE else "-",
             marker="o",
             markersize=3,
         )
+        if len(seeds) > 1:
+            low, high = table.min(axis=1), table.max(axis=1)
+            color = line.get_color()
+            axes.fill_between(table.index, low, high, color=color, alpha=0.15, lw=0)
     axes.set_xlabel("communication round")
     axes.set_ylabel("accuracy")
     axes.xaxis.get_major_locator().set_params(integer=True)

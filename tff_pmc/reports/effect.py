@@ -8,19 +8,14 @@ DS against DS under other seeds.
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from scipy import stats
 
-from tff_pmc.reports import effect_page
-from tff_pmc.reports.effect_page import MIN_SEEDS
+from tff_pmc.reports import effect_page, paired
 from tff_pmc.reports.ordering_distances import (
     ordering_distances,
     pairwise_distances,
@@ -63,20 +58,11 @@ def effect_rows(
         strictly_above: see `rounds_to_target`.
 
     Returns:
-        The columns `COLUMNS`. `mean` and `deviation` are of the differences over the
-        seeds, `interval` is half the width of the 95 % confidence interval of the
-        mean (Student's t; empty below five seeds). All three are empty where a side is
-        censored. `noise_floor` is the standard deviation of the difference between DS
-        and DS of another seed, empty where one is censored; `noise_floor_of_mean` is
-        it over the root of the number of seeds, as a mean has it. `more_in` and
-        `less_in` count the seeds under which the ordering has more, or less, than DS;
-        a seed under which both are censored is in neither. How unequal the
-        weights are, how far (total variation) from those of DS and, `from_first`,
-        from those by the ordering's own first criterion alone, is the mean over the
-        cohorts of the runs of DS. `verdict` is `more` or `less` than DS by the
-        interval (more rounds are worse), `not shown` where it contains 0, `censored`
-        where a side is, and `undecided` below five seeds. Eight orderings and several
-        measures are many comparisons: one in twenty verdicts is chance.
+        The columns `COLUMNS`: those of `paired.difference` (`more` rounds than DS are
+        worse), and of the weights: how unequal they are, how far (total variation)
+        from those of DS and, `from_first`, from those by the ordering's own first
+        criterion alone, as the mean over the cohorts of the runs of DS. Eight orderings
+        and several measures are many comparisons: one in twenty verdicts is chance.
 
     Raises:
         ValueError: a seed lacks DS, or has other orderings or rounds than the others.
@@ -103,18 +89,11 @@ def effect_rows(
     for (label, measure), own in values.items():
         if label == BASELINE:
             continue
-        base = values[BASELINE, measure]
-        floor = math.nan
-        if len(base) > 1 and np.isfinite(base).all():
-            pairs = itertools.permutations(base, 2)
-            floor = float(np.std([a - b for a, b in pairs]))
         rows.append(
             {
                 "ordering": label,
                 "measure": measure,
-                **_paired(np.array(own), np.array(base)),
-                "noise_floor": floor,
-                "noise_floor_of_mean": floor / math.sqrt(len(base)),
+                **paired.difference(own, values[BASELINE, measure]),
                 **weights.get(label.split(" ")[0], {}),
             }
         )
@@ -177,33 +156,6 @@ def _measures(
             f"rounds to {target} %": float(reached[target, SHARE] or math.inf)
             for target in targets
         },
-    }
-
-
-def _paired(
-    own: npt.NDArray[np.float64], base: npt.NDArray[np.float64]
-) -> dict[str, Any]:
-    count, mean, deviation, interval = len(own), math.nan, math.nan, math.nan
-    verdict = "undecided"
-    censored = not np.isfinite([own, base]).all()
-    if not censored:
-        differences = own - base
-        mean = float(differences.mean())
-        deviation = float(differences.std(ddof=1)) if count > 1 else math.nan
-    if count >= MIN_SEEDS:
-        quantile = float(stats.t.ppf(0.975, count - 1))
-        interval = quantile * deviation / math.sqrt(count)
-        shown = "more" if mean > 0 else "less"
-        verdict = "not shown" if abs(mean) <= interval else shown
-        verdict = "censored" if censored else verdict
-    return {
-        "seeds": count,
-        "mean": mean,
-        "deviation": deviation,
-        "interval": interval,
-        "more_in": int((own > base).sum()),
-        "less_in": int((own < base).sum()),
-        "verdict": verdict,
     }
 
 

@@ -1,0 +1,138 @@
+"""Differences seed by seed, beside what seeds alone do (the A/A control)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+
+MIN_SEEDS = 5
+"""Below this many seeds nothing is claimed."""
+
+NOT_DECIDED = ("undecided", "censored")
+
+COLUMNS = (
+    *("seeds", "mean", "deviation", "interval", "noise_floor"),
+    *("noise_floor_of_mean", "more_in", "less_in", "verdict"),
+)
+
+
+def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
+    """What a run's measure is apart from the baseline's under the same seeds.
+
+    Args:
+        own: the measure under each seed; infinite where it is censored.
+        base: the baseline's, under the same seeds.
+
+    Returns:
+        The columns `COLUMNS`. `mean` and `deviation` are of the differences, `interval`
+        is half the width of the 95 % confidence interval of the mean (Student's t;
+        empty below `MIN_SEEDS`); all three are empty where a side is censored.
+        `noise_floor` is the standard deviation of the difference between the baseline
+        and itself under another seed, empty where one is censored;
+        `noise_floor_of_mean` is it over the root of the number of seeds. `more_in` and
+        `less_in` count the seeds under which the run has more, or less. `verdict` is
+        `more` or `less` by the interval, `not shown` where it contains 0, `censored`,
+        or `undecided` below `MIN_SEEDS`.
+    """
+    paired = _paired(np.array(own), np.array(base))
+    floor = math.nan
+    if len(base) > 1 and np.isfinite(base).all():
+        pairs = itertools.permutations(base, 2)
+        floor = float(np.std([a - b for a, b in pairs]))
+    floors = {
+        "noise_floor": floor,
+        "noise_floor_of_mean": floor / math.sqrt(len(base)),
+    }
+    found = {**paired, **floors}
+    return {name: found[name] for name in COLUMNS}
+
+
+def _paired(
+    own: npt.NDArray[np.float64], base: npt.NDArray[np.float64]
+) -> dict[str, Any]:
+    count, mean, deviation, interval = len(own), math.nan, math.nan, math.nan
+    verdict = "undecided"
+    censored = not np.isfinite([own, base]).all()
+    if not censored:
+        differences = own - base
+        mean = float(differences.mean())
+        deviation = float(differences.std(ddof=1)) if count > 1 else math.nan
+    if count >= MIN_SEEDS:
+        quantile = float(stats.t.ppf(0.975, count - 1))
+        interval = quantile * deviation / math.sqrt(count)
+        shown = "more" if mean > 0 else "less"
+        verdict = "not shown" if abs(mean) <= interval else shown
+        verdict = "censored" if censored else verdict
+    return {
+        "seeds": count,
+        "mean": mean,
+        "deviation": deviation,
+        "interval": interval,
+        "more_in": int((own > base).sum()),
+        "less_in": int((own < base).sum()),
+        "verdict": verdict,
+    }
+
+
+def markdown(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[str]:
+    """The lines of a table of differences.
+
+    Args:
+        rows: the columns `what` and `COLUMNS`.
+        what: the runs are, `ordering` or `system`.
+        baseline: what they are held against, for the head.
+        digits: of the numbers.
+    """
+    lines = [
+        f"| {what} | minus {baseline} | noise floor | of the mean | effect |",
+        "|---|---:|---:|---:|---|",
+    ]
+    for row in rows.to_dict("records"):
+        floors = [
+            number(row[name], f".{digits}f")
+            for name in ("noise_floor", "noise_floor_of_mean")
+        ]
+        lines.append(
+            f"| {row[what]} | {_mean(row, digits)} | "
+            f"{' | '.join(floors)} | {row['verdict']} |"
+        )
+    return lines
+
+
+def closing(rows: pd.DataFrame, seeds: int) -> list[str]:
+    """How many comparisons found something, and how many would by chance."""
+    decided = rows[~rows["verdict"].isin(NOT_DECIDED)]
+    found = int((decided["verdict"] != "not shown").sum())
+    lines = []
+    if len(decided):
+        lines += [
+            "",
+            f"{found} of {len(decided)} comparisons lie outside their interval; about "
+            f"{len(decided) / 20:.1f} would by chance.",
+        ]
+    if seeds < MIN_SEEDS:
+        lines += ["", f"Under {MIN_SEEDS} seeds nothing is claimed."]
+    return lines
+
+
+def _mean(row: Mapping[Hashable, Any], digits: int) -> str:
+    """The mean and its interval; of censored rounds, who came later."""
+    if math.isnan(row["mean"]):
+        return (
+            f"later in {row['more_in']} and earlier in {row['less_in']} of "
+            f"{row['seeds']} seeds"
+        )
+    interval = number(row["interval"], f".{digits}f")
+    return f"{row['mean']:+.{digits}f}{interval and f' ± {interval}'}"
+
+
+def number(value: float, form: str) -> str:
+    """A number in a format, or nothing for NaN."""
+    return "" if math.isnan(value) else format(value, form)
