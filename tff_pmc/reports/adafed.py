@@ -57,7 +57,7 @@ def write(runs: Sequence[Run], output_dir: str, experiment: str) -> str:
         *dict.fromkeys(conditions(run.info) for run in runs),
         f"`lead`: the mean difference to {BASELINE} over rounds 1 to 5, and over all, "
         "in points of accuracy. One run each and no noise floor: a lead of a point or "
-        "two shows nothing.",
+        "two shows nothing; --seeds shows what does.",
     ]
     path = os.path.join(output_dir, "adafed.md")
     title = f"{experiment}: accuracy on the reported images"

@@ -178,7 +178,7 @@ def noise(theirs: pd.DataFrame) -> list[str]:
         f"algorithm; in the published table their accuracies differ by "
         f"{' and '.join(texts)}, so differences of that size mean nothing. Our runs "
         "share their seeds: the two rows agree to rounding, which says nothing of our "
-        "noise; another --seed does."
+        "noise; --seeds=0,1,2,3,4 does."
     ]
 
 
