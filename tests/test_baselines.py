@@ -22,6 +22,7 @@ UPDATES = [
 ]
 
 CODES = ("DS", "LD")
+MAX = {"normalization": scores.Normalization("max")}
 RANGES = {"normalization": scores.Normalization("range", ((0.0, 50.0), (0.0, 100.0)))}
 # What `momentum` and `personalized` give in round 1 is eta and alpha times the mean.
 FACTORIES = {
@@ -38,6 +39,16 @@ FACTORIES = {
             "owa": scores.owa("most", CODES),
             "choquet": scores.choquet({"DS": 0.2, "LD": 0.3}, CODES),
         }.items()
+    },
+    **{
+        f"two_stage_{name}": functools.partial(
+            PrioritizedMeanFactory, CODES, score, two_stage=True, **options
+        )
+        for name, score, options in [
+            ("ordering", ("LD", "DS"), {}),
+            ("owa", scores.owa("most", CODES), {}),
+            ("choquet", scores.choquet({"DS": 0.2, "LD": 0.3}, CODES), MAX),
+        ]
     },
 }
 SCALE = {"personalized": 0.5}

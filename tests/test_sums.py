@@ -72,6 +72,33 @@ class TestFactory:
             output.result, [0.75 * 0.6 + 0.25 * 0.5, 0.75 * 0.8], rtol=1e-6
         )
 
+    @pytest.mark.parametrize("method", ["sum", "max"])
+    def test_two_stages_sort_normalized_criteria(self, runtime, method):
+        """OWA from the largest to the smallest, each client by itself."""
+        normalization = scores.Normalization(method)
+        weights = (0.5, 0.3, 0.2)
+        options = dict(normalization=normalization, clip_norm=3.0, two_stage=True)
+        factory = PrioritizedMeanFactory(
+            ("DS", "LD", "MD"), scores.owa(weights, ("DS", "LD", "MD")), **options
+        )
+        process = create(factory)
+        output = process.next(process.initialize(), list(UPDATES), list(RAW))
+        c = RAW / (RAW.sum(axis=0) if method == "sum" else RAW.max(axis=0))
+        s = np.array([sorted(row, reverse=True) @ np.array(weights) for row in c])
+        norms = np.linalg.norm(UPDATES, axis=1, keepdims=True)
+        clipped = UPDATES * np.minimum(1, 3 / norms)
+        np.testing.assert_allclose(output.result, s / s.sum() @ clipped, rtol=1e-5)
+
+    def test_what_two_stages_cannot_do_is_refused(self):
+        import tensorflow_federated as tff
+
+        args = ("DS", "LD"), scores.owa((0.7, 0.3), ("DS", "LD"))
+        with pytest.raises(ValueError, match="two_stage=True"):
+            PrioritizedMeanFactory(*args)
+        secure = tff.aggregators.SecureSumFactory(8.0)
+        with pytest.raises(ValueError, match="totals in the clear"):
+            PrioritizedMeanFactory(*args, two_stage=True, scalar_sum_factory=secure)
+
     def test_another_weight_is_refused(self):
         import tensorflow_federated as tff
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Optional, Union
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
+import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.basis_sums import SumFactory, build_basis_aggregation
+from tff_pmc.aggregation.basis_sums import (
+    SumFactory,
+    build_basis_aggregation,
+    with_candidate,
+)
+from tff_pmc.aggregation.two_stage_sums import build_two_stage_sums
 from tff_pmc.clients.contribution import (
+    Part,
     add_client,
     check_not_negative,
     no_clients,
@@ -18,6 +25,8 @@ from tff_pmc.clients.contribution import (
     weigh,
 )
 from tff_pmc.scores import SUM, Basis, Normalization, Score, prioritized
+
+_Stages = tuple[tff.templates.AggregationProcess, Callable[[Any, Any], Any]]
 
 
 class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
@@ -45,6 +54,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
         clip_norm: Optional[float] = None,
         model_sum_factory: Optional[SumFactory] = None,
         scalar_sum_factory: Optional[SumFactory] = None,
+        two_stage: bool = False,
     ) -> None:
         """Makes the factory.
 
@@ -56,10 +66,14 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 weighted; None does not clip.
             model_sum_factory: sums the weighted updates; plain by default.
             scalar_sum_factory: sums criteria and monomials; plain by default.
+            two_stage: for scores that need the totals first, OWA and Choquet
+                without declared ranges: updates wait at the clients for them, and
+                the process compiles to none of TFF's deployment forms.
 
         Raises:
             ValueError: the ordering does not fit the criteria, one is named twice,
-                the score needs declared ranges, or `clip_norm` is out of range.
+                the score needs declared ranges or two stages, two stages are asked
+                for with a `scalar_sum_factory`, or `clip_norm` is out of range.
         """
         if len(set(criteria)) != len(criteria):
             raise ValueError(f"a criterion is named twice: {', '.join(criteria)}")
@@ -70,7 +84,13 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
             priority if isinstance(priority, Score) else prioritized(priority, criteria)
         )
         self._basis = Basis.of(len(criteria), [self._score])
-        self._basis.check_computable(normalization)
+        if not two_stage:
+            self._basis.check_computable(normalization)
+        elif scalar_sum_factory is not None:
+            raise ValueError(
+                "two stages send the totals in the clear: without scalar_sum_factory"
+            )
+        self._two_stage = two_stage
         self._normalization = normalization
         self._clip_norm = clip_norm
         self._sum_factories = {
@@ -100,22 +120,14 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 f"the weight must be the client's raw criteria, {self.weight_type}, "
                 f"got {weight_type}"
             )
-        inner = build_basis_aggregation(
-            value_type,
-            self._basis,
-            self._score,
-            normalization=self._normalization,
-            **self._sum_factories,
-        )
+        build = self._two_stages if self._two_stage else self._one_stage
+        inner, client_output = build(value_type)
 
         @tff.tensorflow.computation(value_type, weight_type)
         def weigh_client(update, raw):
             if self._normalization.method != "range":
                 raw = check_not_negative(", ".join(self._criteria), raw)
-            part = weigh(self._basis, self._normalization, self._clip_norm, raw, update)
-            sums = add_client(no_clients(self._basis, update), part, 0, 0.0)
-            result, _ = shard_output(sums, self._normalization)
-            return result.update, result.update_weight
+            return client_output(update, raw)
 
         @tff.federated_computation(
             inner.initialize.type_signature.result,
@@ -127,3 +139,42 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
             return inner.next(state, weighted, scalars)
 
         return tff.templates.AggregationProcess(inner.initialize, next_fn)
+
+    def _one_stage(self, value_type: tff.Type) -> _Stages:
+        """The aggregation, and what a client sends to it."""
+
+        def client_output(update, raw):
+            part = self._part(self._basis, raw, update)
+            sums = add_client(no_clients(self._basis, update), part, 0, 0.0)
+            result, _ = shard_output(sums, self._normalization)
+            return result.update, result.update_weight
+
+        aggregation = build_basis_aggregation(
+            value_type,
+            self._basis,
+            self._score,
+            normalization=self._normalization,
+            **self._sum_factories,
+        )
+        return aggregation, client_output
+
+    def _two_stages(self, value_type: tff.Type) -> _Stages:
+        """The same where the client waits for the totals, a shard of one."""
+        unweighted = Basis.singles(self._basis.num_criteria)
+
+        def client_output(update, raw):
+            part = self._part(unweighted, raw, update)
+            return tf.nest.map_structure(
+                lambda t: t[tf.newaxis], (part.update, part.criteria)
+            )
+
+        sums = build_two_stage_sums(
+            value_type,
+            self._basis,
+            normalization=self._normalization,
+            model_sum_factory=self._sum_factories["model_sum_factory"],
+        )
+        return with_candidate(sums, self._basis, self._score), client_output
+
+    def _part(self, basis: Basis, raw: tf.Tensor, update: Any) -> Part:
+        return weigh(basis, self._normalization, self._clip_norm, raw, update)

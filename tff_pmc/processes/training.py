@@ -167,5 +167,4 @@ def build_training(
 
 def _first_stage(rule: Rule) -> Rule:
     """The rule by which clients measure their criteria and weigh nothing yet."""
-    singles = tuple((column,) for column in range(len(rule.criteria)))
-    return dataclasses.replace(rule, basis=Basis(len(rule.criteria), singles))
+    return dataclasses.replace(rule, basis=Basis.singles(len(rule.criteria)))

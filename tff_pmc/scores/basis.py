@@ -61,6 +61,11 @@ class Basis:
         )
 
     @classmethod
+    def singles(cls, num_criteria: int) -> Basis:
+        """The basis of the criteria by themselves."""
+        return cls(num_criteria, tuple((column,) for column in range(num_criteria)))
+
+    @classmethod
     def all_subsets(cls, num_criteria: int, *, minima: bool = False) -> Basis:
         """The basis of every ordering of m criteria: 2^m - 1 sums.
 
@@ -117,8 +122,8 @@ class Basis:
                 "OWA and Choquet compare a client's normalized criteria, which it does "
                 "not know before the totals with the normalization "
                 f"{normalization.method!r}: declare ranges (normalization='range'), or "
-                "build the two-stage form: processes.build_two_stage_fed_avg, or for a "
-                "search two_stage=True"
+                "build the two-stage form: processes.build_two_stage_fed_avg, or "
+                "two_stage=True of a search or a factory"
             )
 
     def _missing(self, score: Score) -> list[Subset]:
