@@ -180,6 +180,11 @@ def test_bad_input_is_named(model, server):
     with pytest.raises(ValueError, match="each once"):
         build(model, server, keep_own_model=(1, 1))
     own = server_criteria.server_accuracy(model, *server)
+    for wrong in ({"keep_own_model": (1,), "adapt_loss": False}, {}):
+        with pytest.raises(ValueError, match="of packed clients only"):
+            build(model, server, packed=False, **wrong)
+    with pytest.raises(ValueError, match="score must be a scores.Score, got str"):
+        build(model, server, score="ACC")
     with pytest.raises(ValueError, match="ACC is named twice"):
         build(model, server, criteria=("DS", own))
 

@@ -93,7 +93,7 @@ def test_help_imports_no_tensorflow():
         (["--experiment=adafed_1", "--score=owa"], "--score does not go with"),
         (
             ["--experiment=adafed_1", "--seeds=1,2", "--systems=adafed"],
-            "name fedavg or weighted_mean in --systems, too",
+            "name fedavg in --systems, too",
         ),
         (["--experiment=adafed_2", "--num_adversaries=1"], "is of adafed_3"),
         (["--experiment=dual_criterion", "--num_clients=5"], "no run of so many"),

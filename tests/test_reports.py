@@ -123,6 +123,6 @@ def test_a_plots_title_says_where_the_data_is_not_the_whole_set(
     info = {"data": {"name": name, "clients": 3, "origin": {"source": source}}}
     table = pd.DataFrame()
     run = read.Run("DS", info, table, table, CORRECT, EXAMPLES)
-    title = suite._title(named.EXPERIMENTS["celeba"], run)
+    title = suite._title(named.EXPERIMENTS["celeba"], [run])
     assert title.split("\n")[1:] == ([second_line] if second_line else [])
     assert title.startswith("celeba: ")

@@ -1,5 +1,6 @@
 """Systems against their baseline under several seeds, on numbers worked by hand."""
 
+import dataclasses
 import math
 
 import pandas as pd
@@ -60,6 +61,32 @@ def test_every_system_is_held_against_the_baseline_on_its_data():
     assert rows.loc[whole, "all rounds"]["verdict"] == "not shown"
 
 
+def test_as_many_clients_are_held_against_each_other():
+    def dual(system, clients, accuracy):
+        found = run(system, [accuracy] * 2)
+        found.info["settings"]["num_clients"] = clients
+        return dataclasses.replace(found, label=f"{system}, {clients} clients")
+
+    accuracy = {"Median": (0.5, 0.8), "Weighted mean": (0.4, 0.6)}
+    by_seed = {
+        seed: [
+            dual(system, clients, accuracy[system][clients - 3])
+            for clients in (3, 4)
+            for system in accuracy
+        ]
+        for seed in (0, 1)
+    }
+    rows = system_effect.rows(by_seed, systems.BASELINES)
+    # Two rounds are no early part of themselves.
+    assert set(rows["measure"]) == {"all rounds", "best round", "last round"}
+    last = rows[rows["measure"] == "last round"].set_index("system")
+    assert dict(last["baseline"]) == {
+        "Median, 3 clients": "Weighted mean, 3 clients",
+        "Median, 4 clients": "Weighted mean, 4 clients",
+    }
+    assert last["mean"].tolist() == pytest.approx([0.1, 0.2])
+
+
 def test_the_page_and_the_figures(tmp_path):
     page = system_effect.write(five_seeds(), systems.BASELINES, str(tmp_path))
     assert (tmp_path / "effect.md").read_text() == page
@@ -89,7 +116,7 @@ def test_a_baseline_has_to_run_too():
         systems.check_baselines([named.settings("dual_criterion", r) for r in rows])
 
     check("median", "weighted_mean")
-    with pytest.raises(ConfigError, match="name fedavg or weighted_mean in --systems"):
+    with pytest.raises(ConfigError, match="name weighted_mean in --systems"):
         check("median")
     with pytest.raises(ConfigError, match="nothing but the baseline"):
         check("weighted_mean")

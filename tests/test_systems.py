@@ -153,6 +153,16 @@ def test_several_seeds_end_in_a_page_of_effects(runtime, federation, tmp_path):
     assert again == text
 
 
+def test_titles_say_how_many_clients_there_are():
+    from tff_pmc.experiments import suite
+
+    (config, *_) = configs_of("dual_criterion", ["median"])
+    three, four = (made_up_run("", "Median", 0.0, [0.1]) for _ in range(2))
+    three.info["data"]["clients"], four.info["data"]["clients"] = 3, 4
+    assert ": m, 3 or 4 clients, E" in suite._title(config, [three, four])
+    assert ": m, 4 clients, E" in suite._title(config, [four])
+
+
 def test_settings_reach_adafeds_process(federation, monkeypatch):
     from tff_pmc.experiments import builders
 

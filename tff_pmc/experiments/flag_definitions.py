@@ -141,8 +141,8 @@ flags.DEFINE_list(
     "seeds",
     None,
     "Several seeds, as 0,1,2,3,4: all runs are made under each, in folders seed_N, and "
-    "effect.md holds every ordering against DS, or every system against FedAvg or the "
-    "weighted mean, seed by seed, beside the noise floor.",
+    "effect.md holds every ordering against DS (every system against FedAvg, or Dual's "
+    "against the weighted mean) seed by seed, beside the noise floor.",
 )
 flags.DEFINE_integer("seed", None, "Sets the four seeds below at once.")
 for _name in ("partition", "model", "cohort", "batch"):

@@ -1,4 +1,4 @@
-"""Several orderings under the same seeds, and the tables and plot of them."""
+"""Several orderings or systems under the same seeds, their tables and plots."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
     tidy = tables.tidy_rows(runs, configs[0].targets, strictly_above=above)
     marked = read.with_caveat(tidy, runs)
     marked.to_csv(os.path.join(output_dir, "results.csv"), index=False)
-    title = _title(configs[0], runs[0])
+    title = _title(configs[0], runs)
     systematic = bool(configs[0].system)
     plots.accuracy_plot(
         *(runs, os.path.join(output_dir, "accuracy.png"), title),
@@ -202,7 +202,8 @@ def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
     for config, run in zip(configs, runs):
         if run.candidates is not None:
             path = os.path.join(output_dir, f"adjustment_{config.folder}.png")
-            adjustment_plot(run, path, f"{run.label}. {title}", baseline)
+            own = f"{run.label}. {_title(config, [run])}"
+            adjustment_plot(run, path, own, baseline)
     experiment = configs[0].experiment
     if experiment == "femnist":
         texts.append(da_table1.write(runs, output_dir))
@@ -227,13 +228,15 @@ def report(output_dir: str, configs: Sequence[RunConfig]) -> str:
     return "\n\n".join(filter(None, texts))
 
 
-def _title(config: RunConfig, run: read.Run) -> str:
-    data = run.info["data"]
+def _title(config: RunConfig, runs: Sequence[read.Run]) -> str:
+    data = runs[0].info["data"]
+    clients = dict.fromkeys(run.info["data"]["clients"] for run in runs)
     partition = f"{config.partition}, " if "partition" in config.data_options else ""
     name = "" if data["name"] == config.experiment else f"{data['name']}, "
-    caveat = f"\n({run.data_caveat})" if run.data_caveat else ""
+    caveat = read.data_caveat(runs)
+    caveat = f"\n({caveat})" if caveat else ""
     return (
-        f"{config.experiment}: {name}{data['clients']} clients, "
+        f"{config.experiment}: {name}{' or '.join(map(str, clients))} clients, "
         f"{partition}E = {config.local_epochs}, "
         f"B = {config.batch_size or 'all'}, rate {config.learning_rate:g}{caveat}"
     )

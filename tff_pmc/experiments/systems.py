@@ -112,9 +112,11 @@ def rows_of(experiment: str, wanted: Sequence[str] | None) -> list[dict[str, Any
 def check_baselines(configs: Sequence[RunConfig]) -> None:
     """Raises a `ConfigError` if the systems have no baseline to be held against."""
     if not any(config.system in BASELINES for config in configs):
+        rows = {row["system"] for row in SYSTEMS[configs[0].experiment]}
+        own = next(name for name in BASELINES if name in rows)
         raise ConfigError(
-            "--seeds holds every system against a baseline: name "
-            f"{' or '.join(map(_plain, BASELINES))} in --systems, too"
+            f"--seeds holds every system against {own}: name {_plain(own)} in "
+            "--systems, too"
         )
     if all(config.system in BASELINES for config in configs):
         raise ConfigError("--seeds: --systems names nothing but the baseline")

@@ -18,6 +18,7 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
+from tff_pmc.processes import options
 from tff_pmc.processes.prioritized_fed_avg import compose
 from tff_pmc.processes.server_set import build_class_weight_distributor
 from tff_pmc.processes.training import build_training
@@ -31,7 +32,7 @@ def build_adafed(
     num_classes: int,
     power: float = 1.0,
     criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS",),
-    score: Optional[scores.PolynomialScore] = None,
+    score: Optional[scores.Score] = None,
     adapt_loss: bool = True,
     keep_own_model: Sequence[int] = (),
     **training_options: Any,
@@ -63,7 +64,8 @@ def build_adafed(
 
     Raises:
         ValueError: as `build_prioritized_fed_avg` and `server_accuracy`; the model is
-            not functional, or has no `example_losses`.
+            not functional, or has no `example_losses`; `adapt_loss` or
+            `keep_own_model` with `packed=False`.
 
     Example:
         >>> process = build_adafed(
@@ -84,7 +86,8 @@ def build_adafed(
     x, y = server_examples
     accuracy = server_accuracy(model, x, y, power=power)
     found = criteria_lib.resolve((accuracy, *criteria))
-    score = score or scores.single(0)
+    codes = [criterion.code for criterion in found]
+    score = options.resolve_score(None if score else codes[:1], score, codes)
     basis = scores.Basis.of(len(found), [score])
     training = build_training(
         model,

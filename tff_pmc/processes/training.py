@@ -97,6 +97,11 @@ def build_training(
             f"the examples' attributes ({names}) that a criterion needs travel with "
             "packed clients only"
         )
+    if not packed and (num_weighted_classes or len(keep_own_model)):
+        raise ValueError(
+            "class weights and keep_own_model are of packed clients only: leave out "
+            "packed=False"
+        )
     options.check_range(local_epochs, batch_size, clip_norm)
     server_optimizer_fn = server_optimizer_fn or tff.learning.optimizers.build_sgdm(1.0)
     options.check_optimizer("client_optimizer_fn", client_optimizer_fn)

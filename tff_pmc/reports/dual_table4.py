@@ -162,7 +162,7 @@ def noise(theirs: pd.DataFrame) -> list[str]:
 
     With clients of one size the simple average and the weighted mean are one algorithm,
     so that a difference between their rows is what chance alone does. Ours share all
-    seeds: their rows are equal to rounding, and show no noise.
+    seeds and begin to differ by the rounding of a sum, which training amplifies.
 
     Args:
         theirs: the published table.
@@ -176,9 +176,9 @@ def noise(theirs: pd.DataFrame) -> list[str]:
     return [
         f"Noise: with clients of one size {_SAME[0]} and {_SAME[1]} are the same "
         f"algorithm; in the published table their accuracies differ by "
-        f"{' and '.join(texts)}, so differences of that size mean nothing. Our runs "
-        "share their seeds: the two rows agree to rounding, which says nothing of our "
-        "noise; --seeds=0,1,2,3,4 does."
+        f"{' and '.join(texts)}, so differences of that size mean nothing. Our two "
+        "share their seeds, and only the rounding of their sums differs: what training "
+        "makes of that is the least noise of our rows. Other seeds add to it (--seeds)."
     ]
 
 

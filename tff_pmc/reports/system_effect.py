@@ -20,8 +20,8 @@ def rows(
     """The paired differences of every system from the baseline on its data.
 
     The measures are of the accuracy on the reported images: the mean over the first
-    five rounds, over all rounds, that of the best round (chosen on the reported images)
-    and that of the last.
+    five rounds (where there are more), over all rounds, that of the best round (chosen
+    on the reported images) and that of the last.
 
     Args:
         by_seed: the runs of each seed, of the same systems, a baseline among those on
@@ -100,8 +100,10 @@ def _page(
         "accuracy on the reported images: mean ± half the 95 % interval. The noise "
         "floor is the standard deviation of the baseline minus itself under another "
         f"seed: of one such difference, and of the mean of {len(seeds)}, to hold the "
-        "means against. A seed decides the images of each client, the initial weights "
-        f"and the batches. Seeds: {', '.join(map(str, seeds))}; under the first:",
+        "means against. The best round is chosen on the reported images. A seed "
+        "decides the initial weights, the batches and what of the data is drawn at "
+        "random. "
+        f"Seeds: {', '.join(map(str, seeds))}; under the first:",
         "",
         *(f"- {text}" for text in dict.fromkeys(conditions(r.info) for r in first)),
         "",
@@ -128,8 +130,10 @@ def _means(every: Sequence[Run]) -> list[list[str]]:
 
 def _measures(run: Run) -> dict[str, float]:
     accuracy = run.rounds["accuracy"]
+    first = accuracy[:FIRST_ROUNDS]
+    early = {f"rounds 1 to {FIRST_ROUNDS}": float(first.mean())}
     return {
-        f"rounds 1 to {FIRST_ROUNDS}": float(accuracy[:FIRST_ROUNDS].mean()),
+        **(early if len(first) < len(accuracy) else {}),
         "all rounds": float(accuracy.mean()),
         "best round": float(accuracy.max()),
         "last round": float(accuracy.iloc[-1]),
