@@ -91,6 +91,8 @@ def test_help_imports_no_tensorflow():
         (["--experiment=adafed_1", "--systems="], "--systems is empty"),
         (["--experiment=adafed_1", "--systems=sgd"], "adafed_1 has no 'sgd'"),
         (["--experiment=adafed_1", "--score=owa"], "--score does not go with"),
+        (["--experiment=adafed_1", "--normalization=max"], "does not go with adafed_1"),
+        (["--experiment=adafed_1", "--judge_on=server"], "--judge_on is of no use"),
         (
             ["--experiment=adafed_1", "--seeds=1,2", "--systems=adafed"],
             "name fedavg in --systems, too",

@@ -93,7 +93,7 @@ def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):
     changes = {"images_per_client": 10, "batch_size": 10, "keep_own_model": True}
     configs = configs_of("adafed_3", **changes)[:2]
     text = run_both(configs, federation, tmp_path / "whole")
-    assert "FedAvg" in text and "It prints no numbers" in text
+    assert "FedAvg" in text and "Its numbers are not at hand" in text
     for name in ("adafed.csv", "adafed.md", "figure.png", "accuracy.png"):
         assert (tmp_path / "whole" / name).stat().st_size > 0
     folder = tmp_path / "whole" / configs[1].folder
@@ -262,6 +262,27 @@ def test_dual_chooses_lambda_and_makes_its_table(runtime, federation, tmp_path):
     kept = run.candidates[run.candidates["kept"] == 1]
     assert list(run.rounds["ordering"]) == list(kept["ordering"])
     assert list(run.rounds["validation_correct"]) == list(kept["correct"])
+
+
+def test_dual_under_several_seeds_makes_its_table_over_them(
+    runtime, federation, tmp_path
+):
+    from tff_pmc.experiments import suite
+
+    configs = configs_of(
+        "dual_criterion",
+        ["median", "weighted_mean"],
+        model="keras_mnist_cnn",
+        num_clients=4,
+        rounds=1,
+    )[:2]
+    text = suite.run_seeds(configs, [0, 1], lambda _: federation, str(tmp_path))
+    assert "# Is there an effect? dual_criterion" in text
+    table = pd.read_csv(tmp_path / "dual_table4.csv")
+    own = [pd.read_csv(tmp_path / f"seed_{s}" / "dual_table4.csv") for s in (0, 1)]
+    mean = (own[0]["ours_best_epoch"] + own[1]["ours_best_epoch"]) / 2
+    np.testing.assert_allclose(table["mean"], mean, atol=1e-6)
+    assert "Dual Table IV (CIFAR-10), seeds" in text
 
 
 def test_personalized_by_its_text_tests_the_clients_own_models(

@@ -123,8 +123,11 @@ def _systems(
     overrides: dict[str, Any],
 ) -> list[config_lib.RunConfig]:
     """The runs of an experiment that compares systems."""
-    refused = ("priority", "adjustment", "inspect", "criteria")
-    for name in (*refused, "score", "score_weights", "quantifier", "capacity"):
+    refused = (
+        *("priority", "adjustment", "inspect", "criteria", "score", "score_weights"),
+        *("quantifier", "capacity", "normalization", "criteria_ranges"),
+    )
+    for name in refused:
         if FLAGS[name].value:
             raise config_lib.ConfigError(
                 f"--{name} does not go with {experiment}, which compares systems: "
@@ -171,6 +174,7 @@ def _check_flags_of_systems(configs: Sequence[config_lib.RunConfig]) -> None:
         "quantization_levels": "quantized" in aggregators,
         "lambda_steps": any(config.score == "dual" for config in configs),
         "accuracy_power": any("ACC" in config.criteria for config in configs),
+        "judge_on": any(not c.system or c.adjustment != "fixed" for c in configs),
     }
     for name, is_used in used.items():
         if FLAGS[name].value is not None and not is_used:

@@ -15,6 +15,7 @@ from tff_pmc.experiments.config import RunConfig
 from tff_pmc.reports import (
     adafed,
     da_table1,
+    dual_seeds,
     dual_table4,
     effect,
     plots,
@@ -118,11 +119,12 @@ def run_seeds(
         configs: as of `run_all`; each seed replaces all of their seeds.
         seeds: at least two.
         load: gives the federation of settings, whose partition the seed decides.
-        output_dir: gets a folder `seed_N` for each, `effect.csv` and `effect.md`.
+        output_dir: gets a folder `seed_N` for each, `effect.csv` and `effect.md`, and
+            of Dual's experiments the table over all seeds.
         resume: go on with what the folder holds.
 
     Returns:
-        The page of effects, as text.
+        The page of effects, as text, and the table after it.
 
     Raises:
         ConfigError: the settings do not fit the data, or the folder is in use or
@@ -149,7 +151,12 @@ def run_seeds(
                 read.read_run(os.path.join(folder, config.folder)) for config in own
             ]
         if configs[0].system:
-            return system_effect.write(by_seed, systems.BASELINES, output_dir)
+            texts = [system_effect.write(by_seed, systems.BASELINES, output_dir)]
+            table = systems.DUAL_TABLES.get(configs[0].experiment)
+            if table:
+                folders = {s: os.path.join(output_dir, f"seed_{s}") for s in seeds}
+                texts.append(dual_seeds.write(folders, output_dir, table=table))
+            return "\n\n".join(texts)
         above = configs[0].reach == "above"
         return effect.write(
             by_seed, configs[0].targets, output_dir, strictly_above=above

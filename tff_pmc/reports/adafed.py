@@ -1,7 +1,7 @@
 """AdaFed's figures: its curves against FedAvg's, and what can be read off them.
 
-The paper prints curves and no numbers: so there are none to set beside ours, only
-what its text says the curves show.
+Numbers of these figures are not at hand: so there are none to set beside ours, only
+what the curves are said to show.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def write(runs: Sequence[Run], output_dir: str, experiment: str) -> str:
     head = [str(name) for name in table]
     grid = [head, *([str(v) for v in row] for row in table.to_numpy())]
     notes = [
-        f"The paper: {CLAIMS[experiment]} It prints no numbers.",
+        f"The paper: {CLAIMS[experiment]} Its numbers are not at hand.",
         *dict.fromkeys(conditions(run.info) for run in runs),
         f"`lead`: the mean difference to {BASELINE} over rounds 1 to 5, and over all, "
         "in points of accuracy. One run each and no noise floor: a lead of a point or "

@@ -48,6 +48,8 @@ METRICS = {
 
 KEYS = ["algorithm", "clients", "metric"]
 TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
+STAND_IN = "Stand-in data: a difference from the paper would mean nothing."
+
 _CHOICES = ("best_epoch", "last", "validated")
 _SAME = ("Simple Average", "Weighted Mean")
 
@@ -104,7 +106,7 @@ def write(
     beside = published.beside(compared, theirs, KEYS).drop(columns="ours")
     cells = pd.merge(ours, beside, on=KEYS)
     if any(caveat_of(read_info(folder)["data"]) for folder in runs.values()):
-        notes.append("Stand-in data: a difference from the paper would mean nothing.")
+        notes.append(STAND_IN)
         cells["difference"] = float("nan")
     os.makedirs(output_dir, exist_ok=True)
     path = os.path.join(output_dir, f"dual_table{table}")

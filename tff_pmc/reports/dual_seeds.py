@@ -1,0 +1,60 @@
+"""Dual's Table IV or V over several seeds, beside the one run that is published."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+
+import pandas as pd
+
+from tff_pmc.reports import grids, published
+from tff_pmc.reports.dual_table4 import KEYS, METRICS, STAND_IN, TITLES, noise
+
+
+def write(folders: Mapping[int, str], output_dir: str, *, table: int = 4) -> str:
+    """Writes `dual_tableN.csv` and `dual_tableN.md`; returns the text for a terminal.
+
+    Args:
+        folders: of each seed, where `dual_table4.write` left its table.
+        output_dir: where the files go; they are replaced.
+        table: 4 or 5.
+    """
+    name = f"dual_table{table}"
+    paths = [os.path.join(path, f"{name}.csv") for path in folders.values()]
+    cells = pd.concat(map(pd.read_csv, paths)).groupby(KEYS, sort=False)
+    rows = cells["ours_best_epoch"].agg(
+        mean="mean", deviation="std", lowest="min", highest="max"
+    )
+    # What is published is the same under every seed.
+    rows = rows.join(cells[["published", "difference"]].mean()).reset_index()
+    path = os.path.join(output_dir, name)
+    rows.to_csv(f"{path}.csv", index=False, float_format="%.6g")
+    notes = [
+        f"Best epoch on the reported set, as printed; mean, standard deviation, lowest "
+        f"and highest over the seeds {', '.join(map(str, folders))}. difference: mean "
+        "minus published, which is one run. What a run is stands in each seed's folder."
+    ]
+    if table == 4:
+        with contextlib.suppress(published.PublishedTableMissing):
+            notes += noise(published.table("dualcriterion_table4"))
+    if rows["published"].notna().any() and rows["difference"].isna().all():
+        notes.append(STAND_IN)
+    parts = {
+        str(clients): _grid(part)
+        for clients, part in rows.groupby("clients", sort=False)
+    }
+    return grids.write(f"{path}.md", f"{TITLES[table]}, seeds", notes, parts)
+
+
+def _grid(rows: pd.DataFrame) -> grids.Grid:
+    columns = [name for name in rows if name not in KEYS]
+    grid = [["algorithm", "metric", *map(str, columns)]]
+    for row in rows.to_dict("records"):
+        texts = [
+            "" if pd.isna(row[name]) else f"{row[name]:{sign}.4f}"
+            for name, sign in zip(columns, ("", "", "", "", "", "+"))
+        ]
+        first = row["algorithm"] if row["metric"] == next(iter(METRICS)) else ""
+        grid.append([str(first), str(row["metric"]), *texts])
+    return grid
