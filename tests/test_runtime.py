@@ -311,6 +311,19 @@ def test_installing_twice_and_closing_restores_the_context_before():
     assert process.returncode == 0, err
 
 
+def test_closing_ends_what_is_still_called():
+    """Else the loop complains of it when the process ends, after an interrupt."""
+    import asyncio
+
+    from tff_pmc.runtime import Runtime
+
+    runtime = Runtime()
+    context = runtime.context
+    call = asyncio.run_coroutine_threadsafe(asyncio.sleep(600), context._loop)
+    runtime.close()
+    assert call.cancelled()
+
+
 def test_odd_temporary_folders_do_not_hang(tmp_path):
     folder = tmp_path / ("odd %#?" + "x" * 80)
     folder.mkdir()

@@ -217,7 +217,9 @@ class _WorkerContext(tff.framework.SyncContext):
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
     def stop(self) -> None:
-        """Ends the thread that runs the calls."""
+        """Ends the thread that runs the calls, and what an interrupt left of them."""
+        rest = asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop)
+        concurrent.futures.wait([rest], _POLL_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def invoke(self, comp, arg):
@@ -233,6 +235,15 @@ class _WorkerContext(tff.framework.SyncContext):
                     return call.result()
         finally:
             call.cancel()
+
+
+async def _cancel_others() -> None:
+    """Ends the loop's other tasks; a loop that ends before them complains of each."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others)
 
 
 def _worker_binary() -> str:
