@@ -185,7 +185,7 @@ def group_rows(
 ) -> list[dict[str, Any]]:
     """The rows of `groups.csv`: accuracy by group of clients.
 
-    Weights made of attributes can favour one group and harm another (PMC's
+    Weights made of attributes can favor one group and harm another (PMC's
     conclusion); this shows it. A boolean attribute makes the groups 0 and 1, any
     other the clients below the median of its values and those at or above it.
 
