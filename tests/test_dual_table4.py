@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from leaf_data import DataError
-from tff_pmc.reports import dual_seeds, dual_table4, published
+from tff_pmc.reports import dual_seeds, dual_table4, published, read
 
 LABELS = np.array([0, 0, 1, 1, 1, 2, 2, 2, 2, 0])
 
@@ -89,6 +89,7 @@ def test_the_files_have_ours_beside_the_published(runs, tmp_path):
     assert row.difference == pytest.approx(0.0774)
     assert "+0.0774" in text
     assert "image_fraction=0.1" in text and "rate 0.1" in text
+    assert "On 0.1 of the images: the differences are no comparison" in text
     markdown = (tmp_path / "out" / "dual_table4.md").read_text()
     assert "| Simple Average | Accuracy | 0.8000 | 0.5000 |  | 0.8199 |" in markdown
 
@@ -110,7 +111,9 @@ def test_over_seeds_ours_are_spread_and_the_published_one_stands_beside(runs, tm
         ("weighted_mean", "C1&C2&C3"): make_run(tmp_path / "w7", [9, 3, 5]),
     }
     dual_table4.write(other, folders[7])
-    text = dual_seeds.write(folders, str(tmp_path))
+    infos = [read.read_info(folder) for folder in runs.values()]
+    text = dual_seeds.write(folders, infos, str(tmp_path))
+    assert "On 0.1 of the images" in text and "rate 0.1" in text
     row = accuracy(pd.read_csv(tmp_path / "dual_table4.csv"), "Weighted Mean")
     assert row["mean"] == pytest.approx(2.5 / 3, abs=1e-6)
     assert row["deviation"] == pytest.approx(np.sqrt(0.04 / 3), abs=1e-6)
@@ -128,7 +131,8 @@ def test_drawn_pictures_are_not_held_against_the_papers(tmp_path):
     cells = pd.read_csv(tmp_path / "dual_table5.csv")
     assert cells["difference"].isna().all() and cells["published"].notna().all()
     assert "Stand-in data" in text
-    text = dual_seeds.write({0: str(tmp_path)}, str(tmp_path / "run"), table=5)
+    infos = [read.read_info(folder)]
+    text = dual_seeds.write({0: str(tmp_path)}, infos, str(tmp_path / "run"), table=5)
     assert "Stand-in data" in text
 
 

@@ -155,7 +155,8 @@ def run_seeds(
             table = systems.DUAL_TABLES.get(configs[0].experiment)
             if table:
                 folders = {s: os.path.join(output_dir, f"seed_{s}") for s in seeds}
-                texts.append(dual_seeds.write(folders, output_dir, table=table))
+                infos = [run.info for run in by_seed[seeds[0]]]
+                texts.append(dual_seeds.write(folders, infos, output_dir, table=table))
             return "\n\n".join(texts)
         above = configs[0].reach == "above"
         return effect.write(

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
 from tff_pmc.reports import grids, published
-from tff_pmc.reports.dual_table4 import KEYS, METRICS, STAND_IN, TITLES, noise
+from tff_pmc.reports.dual_table4 import KEYS, METRICS, TITLES, caveats, noise
+from tff_pmc.reports.read import conditions
 
 
-def write(folders: Mapping[int, str], output_dir: str, *, table: int = 4) -> str:
+def write(
+    folders: Mapping[int, str],
+    infos: Sequence[dict[str, Any]],
+    output_dir: str,
+    *,
+    table: int = 4,
+) -> str:
     """Writes `dual_tableN.csv` and `dual_tableN.md`; returns the text for a terminal.
 
     Args:
         folders: of each seed, where `dual_table4.write` left its table.
+        infos: of the runs of one seed, what `run.json` holds.
         output_dir: where the files go; they are replaced.
         table: 4 or 5.
     """
@@ -31,15 +40,16 @@ def write(folders: Mapping[int, str], output_dir: str, *, table: int = 4) -> str
     path = os.path.join(output_dir, name)
     rows.to_csv(f"{path}.csv", index=False, float_format="%.6g")
     notes = [
+        *dict.fromkeys(map(conditions, infos)),
+        "That was the first seed; the others differ from it in the seed alone.",
         f"Best epoch on the reported set, as printed; mean, standard deviation, lowest "
         f"and highest over the seeds {', '.join(map(str, folders))}. difference: mean "
-        "minus published, which is one run. What a run is stands in each seed's folder."
+        "minus published, which is one run. Each seed's own table is in its folder.",
     ]
     if table == 4:
         with contextlib.suppress(published.PublishedTableMissing):
             notes += noise(published.table("dualcriterion_table4"))
-    if rows["published"].notna().any() and rows["difference"].isna().all():
-        notes.append(STAND_IN)
+    notes += caveats(infos)
     parts = {
         str(clients): _grid(part)
         for clients, part in rows.groupby("clients", sort=False)

@@ -15,7 +15,7 @@ Of equally good epochs the first counts.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 import pandas as pd
@@ -105,8 +105,9 @@ def write(
     compared = ours.assign(value=ours["ours_best_epoch"])
     beside = published.beside(compared, theirs, KEYS).drop(columns="ours")
     cells = pd.merge(ours, beside, on=KEYS)
-    if any(caveat_of(read_info(folder)["data"]) for folder in runs.values()):
-        notes.append(STAND_IN)
+    infos = [read_info(folder) for folder in runs.values()]
+    notes += caveats(infos)
+    if STAND_IN in notes:
         cells["difference"] = float("nan")
     os.makedirs(output_dir, exist_ok=True)
     path = os.path.join(output_dir, f"dual_table{table}")
@@ -182,6 +183,19 @@ def noise(theirs: pd.DataFrame) -> list[str]:
         "share their seeds, and only the rounding of their sums differs: what training "
         "makes of that is the least noise of our rows. Other seeds add to it (--seeds)."
     ]
+
+
+def caveats(infos: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What keeps runs, each a `run.json`, from being held against the paper."""
+    notes = [STAND_IN] if any(caveat_of(info["data"]) for info in infos) else []
+    options = [info["data"].get("options", {}) for info in infos]
+    fraction = min(float(own.get("image_fraction", 1)) for own in options)
+    if fraction < 1:
+        notes.append(
+            f"On {fraction:g} of the images: the differences are no comparison with "
+            "the paper, which had all of them."
+        )
+    return notes
 
 
 def _conditions(folder: str) -> str:
