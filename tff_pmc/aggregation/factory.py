@@ -88,7 +88,8 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
             self._basis.check_computable(normalization)
         elif scalar_sum_factory is not None:
             raise ValueError(
-                "two stages send the totals in the clear: without scalar_sum_factory"
+                "the two-stage form sends the totals in the clear: leave out "
+                "scalar_sum_factory, or declare ranges and take one stage"
             )
         self._two_stage = two_stage
         self._normalization = normalization

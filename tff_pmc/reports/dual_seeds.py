@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from tff_pmc.reports import grids, published
-from tff_pmc.reports.dual_table4 import KEYS, METRICS, TITLES, caveats, noise
+from tff_pmc.reports.dual_table4 import KEYS, TITLES, caveats, grid, noise
 from tff_pmc.reports.read import conditions
 
 
@@ -22,6 +22,10 @@ def write(
     table: int = 4,
 ) -> str:
     """Writes `dual_tableN.csv` and `dual_tableN.md`; returns the text for a terminal.
+
+    A row for each algorithm, set of clients and metric: `mean`, `deviation` (standard),
+    `lowest` and `highest` of our best epochs, from 0 to 1, `published`, and
+    `difference`, mean minus published; empty where there is none.
 
     Args:
         folders: of each seed, where `dual_table4.write` left its table.
@@ -50,21 +54,9 @@ def write(
         with contextlib.suppress(published.PublishedTableMissing):
             notes += noise(published.table("dualcriterion_table4"))
     notes += caveats(infos)
+    columns = [name for name in rows if name not in KEYS]
     parts = {
-        str(clients): _grid(part)
+        str(clients): grid(part, columns)
         for clients, part in rows.groupby("clients", sort=False)
     }
     return grids.write(f"{path}.md", f"{TITLES[table]}, seeds", notes, parts)
-
-
-def _grid(rows: pd.DataFrame) -> grids.Grid:
-    columns = [name for name in rows if name not in KEYS]
-    grid = [["algorithm", "metric", *map(str, columns)]]
-    for row in rows.to_dict("records"):
-        texts = [
-            "" if pd.isna(row[name]) else f"{row[name]:{sign}.4f}"
-            for name, sign in zip(columns, ("", "", "", "", "", "+"))
-        ]
-        first = row["algorithm"] if row["metric"] == next(iter(METRICS)) else ""
-        grid.append([str(first), str(row["metric"]), *texts])
-    return grid

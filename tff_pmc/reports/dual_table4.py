@@ -112,8 +112,9 @@ def write(
     os.makedirs(output_dir, exist_ok=True)
     path = os.path.join(output_dir, f"dual_table{table}")
     cells.to_csv(f"{path}.csv", index=False, float_format="%.10g")
+    columns = [*(f"ours_{name}" for name in _CHOICES), "published", "difference"]
     parts = {
-        str(clients): _grid(part)
+        str(clients): grid(part, columns)
         for clients, part in cells.groupby("clients", sort=False)
     }
     return grids.write(f"{path}.md", TITLES[table], notes, parts)
@@ -219,16 +220,22 @@ def _epochs(folder: str) -> dict[str, int]:
     return dict(zip(_CHOICES, map(int, chosen)))
 
 
-def _grid(cells: pd.DataFrame) -> grids.Grid:
-    """A line for each algorithm and metric."""
-    columns = [*(f"ours_{choice}" for choice in _CHOICES), "published", "difference"]
+def grid(cells: pd.DataFrame, columns: Sequence[str]) -> grids.Grid:
+    """A line for each algorithm and metric.
+
+    Args:
+        cells: the columns `KEYS` and `columns`, numbers from 0 to 1 or NaN.
+        columns: what stands beside; `difference` is shown with its sign.
+    """
     head = [name.replace("ours_", "").replace("_", " ") for name in columns]
-    grid = [["algorithm", "metric", *head]]
+    lines = [["algorithm", "metric", *head]]
     for cell in cells.to_dict("records"):
         texts = [
-            "" if pd.isna(cell[name]) else f"{cell[name]:{sign}.4f}"
-            for name, sign in zip(columns, ("", "", "", "", "+"))
+            ""
+            if pd.isna(cell[name])
+            else f"{cell[name]:{'+' if name == 'difference' else ''}.4f}"
+            for name in columns
         ]
         first = cell["algorithm"] if cell["metric"] == next(iter(METRICS)) else ""
-        grid.append([first, cell["metric"], *texts])
-    return grid
+        lines.append([first, cell["metric"], *texts])
+    return lines

@@ -83,18 +83,18 @@ def write(
     if experiment in adafed.CLAIMS:
         adafed.figures(every, folder, experiment)
     names = {_name(run) for run in every} & set(baselines)
-    page = _page(table, every, list(by_seed), " or ".join(sorted(names)))
+    page = _page(table, by_seed, " or ".join(sorted(names)))
     with open(os.path.join(folder, "effect.md"), "w", encoding="utf-8") as file:
         file.write(page)
     return page
 
 
 def _page(
-    table: pd.DataFrame, every: Sequence[Run], seeds: Sequence[int], baseline: str
+    table: pd.DataFrame, by_seed: Mapping[int, Sequence[Run]], baseline: str
 ) -> str:
-    first = every[: len(every) // len(seeds)]
+    seeds, first = list(by_seed), next(iter(by_seed.values()))
     lines = [
-        f"# Is there an effect? {every[0].info['settings']['experiment']}",
+        f"# Is there an effect? {first[0].info['settings']['experiment']}",
         "",
         f"Each system minus {baseline} on the same data and under the same seed, "
         "accuracy on the reported images: mean ± half the 95 % interval. The noise "
@@ -109,7 +109,7 @@ def _page(
         "",
         "Mean accuracy over the seeds:",
         "",
-        grids.markdown(_means(every)),
+        grids.markdown(_means([run for runs in by_seed.values() for run in runs])),
     ]
     for measure, part in table.groupby("measure", sort=False):
         lines += ["", f"## {measure}", ""]
