@@ -11,6 +11,16 @@ import leaf_data
 
 
 @pytest.fixture(scope="session")
+def tf():
+    return pytest.importorskip("tensorflow")
+
+
+@pytest.fixture(scope="session")
+def tff():
+    return pytest.importorskip("tensorflow_federated")
+
+
+@pytest.fixture(scope="session")
 def runtime():
     """A TFF worker, installed as the default context for the whole session."""
     from tff_pmc.runtime import Runtime

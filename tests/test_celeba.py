@@ -12,21 +12,13 @@ import sys
 import numpy as np
 import pytest
 from PIL import Image
+from small_data import assert_refused
 
 import leaf_data
-from leaf_data import DataError, celeba_clients, celeba_images, celeba_tff, drawn_faces
+from leaf_data import celeba_clients, celeba_images, celeba_tff, drawn_faces
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HEADER = "5_o_Clock_Shadow Blurry Male Smiling Young"
-
-
-def _fails(call, *parts):
-    """The call raises a DataError of one line that has these parts."""
-    with pytest.raises(DataError) as error:
-        call()
-    assert "\n" not in str(error.value)
-    for part in parts:
-        assert str(part) in str(error.value)
 
 
 @pytest.fixture(autouse=True)
@@ -212,7 +204,7 @@ def test_missing_images_are_counted_and_skipped(raw, caplog):
     assert [words in record.message for record in caplog.records] == [True]
     assert words in data.describe()
     assert words in data.origin.source
-    _fails(
+    assert_refused(
         lambda: _load(raw, client_rule="reference_code", missing_images="refuse"),
         raw / "img_align_celeba",
         words,
@@ -234,7 +226,7 @@ def test_no_client_is_left(raw):
     for k in range(1, COUNT + 1):
         if str(_identity(k)) in clients:
             (raw / "img_align_celeba" / f"{k:06d}.png").unlink()
-    _fails(
+    assert_refused(
         lambda: _load(raw, client_rule="reference_code"),
         "INCOMPLETE: 0 of the 30 images of its clients are there, 0 of 3 clients left",
     )
@@ -252,7 +244,7 @@ def test_options_that_are_refused(raw):
             ["client_rule=reference_code needs source=raw, not leaf"],
         ),
     ):
-        _fails(lambda options=options: _load(raw, **options), *parts)
+        assert_refused(lambda options=options: _load(raw, **options), *parts)
 
 
 def _without_column(name):
@@ -277,7 +269,7 @@ def _line(number, text):
 )
 def test_attribute_files_that_are_refused(raw, edit, message):
     _write_attributes(raw, edit)
-    _fails(lambda: _load(raw), f"{raw / 'list_attr_celeba.txt'}: {message}")
+    assert_refused(lambda: _load(raw), f"{raw / 'list_attr_celeba.txt'}: {message}")
 
 
 @pytest.mark.parametrize(
@@ -291,33 +283,41 @@ def test_attribute_files_that_are_refused(raw, edit, message):
 )
 def test_identity_files_that_are_refused(raw, edit, message):
     _write_identities(raw, edit)
-    _fails(lambda: _load(raw), f"{raw / 'identity_CelebA.txt'}: {message}")
+    assert_refused(lambda: _load(raw), f"{raw / 'identity_CelebA.txt'}: {message}")
 
 
 def test_files_that_disagree_are_refused(raw):
     _write_identities(raw, lambda lines: lines[1:])
-    _fails(lambda: _load(raw), raw, "000001 is in list_attr_celeba.txt, not in ident")
+    assert_refused(
+        lambda: _load(raw), raw, "000001 is in list_attr_celeba.txt, not in ident"
+    )
     _write_identities(raw, lambda lines: [*lines, "000099.jpg 10"])
-    _fails(lambda: _load(raw), raw, "000099 is in identity_CelebA.txt, not in list_")
+    assert_refused(
+        lambda: _load(raw), raw, "000099 is in identity_CelebA.txt, not in list_"
+    )
     _write_identities(raw)
     images = raw / "img_align_celeba"
     Image.new("RGB", (5, 5)).save(images / "0001.png")
-    _fails(lambda: _load(raw), images, "0001.png, one of 1 images, is not in identity")
+    assert_refused(
+        lambda: _load(raw), images, "0001.png, one of 1 images, is not in identity"
+    )
     (images / "0001.png").rename(images / "000001.jpg")
-    _fails(lambda: _load(raw), images, "holds both 000001.jpg and 000001.png")
+    assert_refused(lambda: _load(raw), images, "holds both 000001.jpg and 000001.png")
 
 
 def test_corrupt_images_are_named(raw):
     path = raw / "img_align_celeba" / "000007.png"
     for content in (b"", b"text", path.read_bytes()[:60]):
         path.write_bytes(content)
-        _fails(lambda: _load(raw), f"{path}: cannot be decoded (")
+        assert_refused(lambda: _load(raw), f"{path}: cannot be decoded (")
     path.unlink()
     image = Image.fromarray(_noise())
     image.save(path.with_suffix(".jpg"))
     cut = path.with_suffix(".jpg").read_bytes()[:900]
     path.with_suffix(".jpg").write_bytes(cut)
-    _fails(lambda: _load(raw), f"{path.with_suffix('.jpg')}: cannot be decoded (")
+    assert_refused(
+        lambda: _load(raw), f"{path.with_suffix('.jpg')}: cannot be decoded ("
+    )
     assert not list((raw / "celeba_cache").glob("*.npz"))
 
 
@@ -326,16 +326,18 @@ def _noise():
 
 
 def test_folders_that_are_refused(raw, tmp_path):
-    _fails(lambda: _load(None), "pass data_dir or set TFF_PMC_DATA_DIR")
+    assert_refused(lambda: _load(None), "pass data_dir or set TFF_PMC_DATA_DIR")
     empty = tmp_path / "empty"
     empty.mkdir()
-    _fails(lambda: _load(empty), "no img_align_celeba in", empty)
+    assert_refused(lambda: _load(empty), "no img_align_celeba in", empty)
     (raw / "list_attr_celeba.txt").unlink()
-    _fails(lambda: _load(raw), f"{raw}: has img_align_celeba but no list_attr_celeba")
+    assert_refused(
+        lambda: _load(raw), f"{raw}: has img_align_celeba but no list_attr_celeba"
+    )
     for path in (raw / "img_align_celeba").iterdir():
         path.unlink()
     _write_attributes(raw)
-    _fails(lambda: _load(raw), "img_align_celeba: holds no .jpg or .png image")
+    assert_refused(lambda: _load(raw), "img_align_celeba: holds no .jpg or .png image")
 
 
 def test_loading_imports_no_tensorflow(raw):
@@ -397,7 +399,9 @@ def test_leafs_json_with_images_missing(split, raw, tmp_path):
     assert data.client_ids == ("60",)
     words = "INCOMPLETE: 8 of the 9 images of its clients are there, 1 of 2 clients"
     assert words in data.origin.source
-    _fails(lambda: _load(tmp_path, source="leaf", missing_images="refuse"), words)
+    assert_refused(
+        lambda: _load(tmp_path, source="leaf", missing_images="refuse"), words
+    )
 
 
 def test_leafs_json_without_the_attributes(split, raw, tmp_path, caplog):
@@ -423,7 +427,7 @@ def test_leafs_json_that_is_not_split(raw, tmp_path):
         user: [part.tolist() for part in parts] for user, parts in expected.items()
     }
     path.parent.rename(raw.parent / "sampled_data")
-    _fails(lambda: _load(tmp_path, source="leaf"), "is sampled but not split")
+    assert_refused(lambda: _load(tmp_path, source="leaf"), "is sampled but not split")
 
 
 @pytest.mark.parametrize(
@@ -441,7 +445,7 @@ def test_leafs_json_that_is_not_split(raw, tmp_path):
 def test_leafs_json_that_is_refused(split, tmp_path, user, x, y, message):
     users = {user: [7] * len(x)}
     _write_json(split, users, lambda data: {user: {"x": x, "y": y}})
-    _fails(lambda: _load(tmp_path, source="leaf"), f"user {user}: {message}")
+    assert_refused(lambda: _load(tmp_path, source="leaf"), f"user {user}: {message}")
 
 
 ATTRIBUTES = ("male", "smiling", "blurry", "young")
@@ -487,11 +491,6 @@ def _write_database(path, rows):
         )
     database.close()
     return path
-
-
-@pytest.fixture
-def tf():
-    return pytest.importorskip("tensorflow")
 
 
 @pytest.fixture
@@ -549,7 +548,9 @@ def test_tffs_download_is_asked_for_by_its_name(tmp_path, database, monkeypatch)
     assert (tmp_path / "home" / ".tff" / "celeba.sqlite").is_file()
     empty = tmp_path / "empty"
     empty.mkdir()
-    _fails(lambda: _load(empty, source="tff"), "celeba: no celeba.sqlite or celeba.")
+    assert_refused(
+        lambda: _load(empty, source="tff"), "celeba: no celeba.sqlite or celeba."
+    )
 
 
 def test_databases_that_are_refused(tmp_path, tf):
@@ -568,7 +569,9 @@ def test_databases_that_are_refused(tmp_path, tf):
         (_proto(tf, flat, blurry=[0, 1]), "blurry is [0, 1], not 0 or 1"),
     ):
         _write_database(path, [("split_by_examples_train", "20", proto)])
-        _fails(lambda: _load(tmp_path, source="tff"), f"{path}: client 20: ", message)
+        assert_refused(
+            lambda: _load(tmp_path, source="tff"), f"{path}: client 20: ", message
+        )
 
 
 @pytest.fixture(scope="module")
@@ -675,7 +678,7 @@ def test_the_registered_stand_in():
     ],
 )
 def test_drawings_that_are_refused(options, message):
-    _fails(lambda: leaf_data.load("drawn_faces", **options), message)
+    assert_refused(lambda: leaf_data.load("drawn_faces", **options), message)
 
 
 @pytest.fixture(scope="module")

@@ -14,20 +14,12 @@ import urllib.request
 
 import numpy as np
 import pytest
+from small_data import assert_refused
 
 import leaf_data
 from leaf_data import DataError, emnist_sqlite, femnist_tff, tff_sqlite
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-
-def _fails(call, *parts):
-    """The call raises a DataError of one line that has these parts."""
-    with pytest.raises(DataError) as error:
-        call()
-    assert "\n" not in str(error.value)
-    for part in parts:
-        assert str(part) in str(error.value)
 
 
 @pytest.fixture(autouse=True)
@@ -36,11 +28,6 @@ def home(tmp_path, monkeypatch):
     monkeypatch.delenv("TFF_PMC_DATA_DIR", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home" / "cache"))
-
-
-@pytest.fixture(scope="module")
-def tf():
-    return pytest.importorskip("tensorflow")
 
 
 def _proto(tf, pixels, labels, name="pixels"):
@@ -171,9 +158,9 @@ def test_the_packed_database(database, tf):
     digest = hashlib.sha256(data).hexdigest()
     assert found.origin.files == (("emnist_all.sqlite.lzma", digest),)
     packed.write_bytes(data[:-100])
-    _fails(lambda: _load(packed.parent), f"{packed}: ")
+    assert_refused(lambda: _load(packed.parent), f"{packed}: ")
     packed.write_bytes(b"text")
-    _fails(lambda: _load(packed.parent), f"{packed}: cannot be unpacked")
+    assert_refused(lambda: _load(packed.parent), f"{packed}: cannot be unpacked")
 
 
 def test_reading_imports_no_tensorflow(database):
@@ -205,7 +192,7 @@ def test_databases_that_are_damaged(database, tf):
     good = database.read_bytes()
 
     def fails(*parts):
-        _fails(lambda: _load(database.parent), f"{database}: ", *parts)
+        assert_refused(lambda: _load(database.parent), f"{database}: ", *parts)
 
     database.write_bytes(good[: len(good) // 2])
     fails("not TFF's EMNIST, or damaged")
@@ -283,14 +270,16 @@ def test_a_download_that_fails_is_one_line_and_leaves_nothing(tmp_path, monkeypa
 
     monkeypatch.setattr(femnist_tff, "_download", offline)
     hint = "(<urlopen error no route to host>): pass data_dir or set TFF_PMC_DATA_DIR"
-    _fails(
+    assert_refused(
         lambda: _load(None),
         "femnist: TFF could not download emnist_all.sqlite",
         hint,
     )
     assert list((tmp_path / "home" / ".tff").iterdir()) == []
     monkeypatch.setenv("TFF_PMC_DATA_DIR", str(tmp_path))
-    _fails(lambda: _load(None), f"lzma in {tmp_path} or", ", and TFF could not", hint)
+    assert_refused(
+        lambda: _load(None), f"lzma in {tmp_path} or", ", and TFF could not", hint
+    )
 
 
 def test_tffs_synthetic_digits_are_black_on_white_and_upright():

