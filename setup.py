@@ -1,4 +1,4 @@
-"""What the project is called, what it needs, and where it can be installed.
+"""The name of the project, its dependencies, and the Pythons that can install it.
 
 Plain syntax throughout: Pythons that are too old or too new must be able to run
 this file and read one clear line, not a traceback.
@@ -36,7 +36,7 @@ EXTRAS_REQUIRE = {
 
 
 def describe_python():
-    """Returns what decides whether TFF can be installed on the running Python."""
+    """Returns the facts that decide whether TFF can be installed on this Python."""
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (AttributeError, OSError, ValueError):
@@ -52,7 +52,7 @@ def describe_python():
 
 
 def why_not(python):
-    """Returns one line on why TFF cannot be installed there, or None if it can."""
+    """Returns the reason in one line if TFF cannot be installed there, else None."""
     release = "TensorFlow Federated 0.87.0, its last release,"
     if (python["system"], python["machine"]) != ("Linux", "x86_64"):
         return (
@@ -115,6 +115,8 @@ def main():
         # added later; without it, a fixed list of packages.
         package_dir={"": "."},
         packages=find_packages(include=["tff_pmc*", "leaf_data*"]),
+        # They tell type checkers that both packages have types.
+        package_data={"leaf_data": ["py.typed"], "tff_pmc": ["py.typed"]},
         py_modules=["run_experiments"],
     )
 

@@ -1,4 +1,4 @@
-"""How far our rounds are from those of the authors' published code, per ordering.
+"""Differences of our rounds from those of the authors' published code, per ordering.
 
     git clone https://github.com/sisinflab/ClientAware-FL
     python benchmarks/against_reference_code.py --reference_repo=ClientAware-FL
@@ -27,7 +27,6 @@ orderings and the median of `round`, and it is the median that the bound is for.
 """
 
 import argparse
-import dataclasses
 import importlib.util
 import itertools
 import os
@@ -46,11 +45,14 @@ from absl import logging
 
 import leaf_data
 from tff_pmc import criteria, processes, scores
-from tff_pmc.aggregation import combine
-from tff_pmc.clients import contribution, packing
-from tff_pmc.experiments import builders, named
+from tff_pmc.aggregation import SumPlan, combine
+from tff_pmc.aggregation.running_sums import add_contribution, sums_of_no_clients
+from tff_pmc.clients import packing
+from tff_pmc.clients.measuring import measure_contribution
+from tff_pmc.experiments.experiment import settings
 from tff_pmc.reports import reference_code
 from tff_pmc.runtime import Runtime
+from tff_pmc.systems.setup import Setup
 
 BOUNDS = {"weights": 1e-6, "aggregate": 1e-6, "round": 2e-4}
 COLUMNS = (*BOUNDS, "moved")
@@ -62,7 +64,7 @@ SETTINGS = {
     "mnist": ("mnist_noniid", {"clients_per_round": 0.85}),
     "celeba": (
         "celeba",
-        {"clients_per_round": 0.8, "local_epochs": 2, "dropout": 0.0, "num_shards": 1},
+        {"clients_per_round": 0.8, "local_epochs": 2, "dropout": 0.0, "num_packs": 1},
     ),
 }
 
@@ -116,7 +118,7 @@ class Reference:
             self._clients.append(client)
 
     def _mended_model(self):
-        rate = self._config.learning_rate
+        rate = self._config.training.learning_rate
         model = self._make_model(rate, *([64] if self._name == "celeba" else []))
         model.optimizer.learning_rate = rate
         for layer in model.layers:
@@ -126,7 +128,7 @@ class Reference:
 
     def begin(self, index, config):
         """A server with ordering `index` and our initial weights of the settings."""
-        ours = builders.build_model(config).initial_weights[0]
+        ours = config.model.build().initial_weights[0]
         self._model.set_weights(self._initial)
         for variable, value in zip(averaged(self._model), ours):
             variable.assign(value)
@@ -135,7 +137,7 @@ class Reference:
         self._server = self._make_server(
             self._model,
             None,  # Full batch.
-            config.local_epochs,
+            config.training.local_epochs,
             config.clients_per_round,
             size,
             *own,
@@ -168,7 +170,7 @@ class Reference:
 
 
 def load(repo, folder, part):
-    """One of their modules; they have the same names in every folder."""
+    """Loads one of their modules, which have the same names in every folder."""
     path = pathlib.Path(repo, folder, f"{part}.py")
     spec = importlib.util.spec_from_file_location(f"reference_{folder}_{part}", path)
     module = importlib.util.module_from_spec(spec)
@@ -177,7 +179,7 @@ def load(repo, folder, part):
 
 
 def check_repo(parser, repo):
-    """Ends with one line unless the folder has what is used of their repository."""
+    """Exits with one line unless the folder has the files used of their repository."""
     for folder in FOLDERS.values():
         for part in PARTS:
             path = pathlib.Path(repo, folder, f"{part}.py")
@@ -226,11 +228,12 @@ def values(model):
 
 def given_their_models(config, examples, cohort, before, trained):
     """Our weights p_k and aggregate, from models that their clients trained."""
-    score = scores.prioritized(config.priority, config.criteria)
-    basis = scores.Basis.of(len(config.criteria), [score])
-    rule = contribution.Rule(config.resolve_criteria(), basis)
+    score = config.system.score(config)
+    measured = config.aggregation.resolve_criteria()
+    basis = scores.Basis.of(len(measured), [score])
+    plan = SumPlan(basis)
     received = model_weights(before)
-    sums, raw = contribution.no_clients(basis, received), []
+    sums, raw = sums_of_no_clients(basis, received), []
     for k, weights in zip(cohort, trained):
         own = {name: tf.constant(value) for name, value in examples.client(k).items()}
         client = criteria.LocalClient(
@@ -242,11 +245,11 @@ def given_their_models(config, examples, cohort, before, trained):
                 name: tf.cast(own[name], tf.float32) for name in examples.attributes
             },
         )
-        part = contribution.measure(rule, client)
-        raw.append(part.raw.numpy())
-        sums = contribution.add_client(sums, part, tf.size(own["y"]), 0.0)
+        contribution = measure_contribution(measured, plan, client)
+        raw.append(contribution.raw.numpy())
+        sums = add_contribution(sums, contribution, tf.size(own["y"]), 0.0)
     update, _ = combine(
-        basis, basis.vector(score), sums.criteria, sums.monomials, sums.models
+        basis, basis.coefficients(score), sums.criteria, sums.monomials, sums.models
     )
     after = [w - d.numpy() for w, d in zip(before, update.trainable)]
     return scores.participant_weights(raw, score), after
@@ -256,26 +259,34 @@ class Ours:
     """Our process on one data set, for all nine orderings."""
 
     def __init__(self, config, examples):
-        self._basis = scores.Basis.all_subsets(len(config.criteria))
-        self._process = builders.build_process(
-            config, examples.num_clients, self._basis
+        self._basis = scores.Basis.all_subsets(len(config.aggregation.criteria))
+        federation = leaf_data.FederatedDataset(
+            name=config.experiment,
+            train_examples=examples,
+            test_examples=examples,
+            num_classes=int(examples.y.max()) + 1,
+            pixel_convention=leaf_data.pixels.PHOTOGRAPH,
+            origin=leaf_data.Origin("the benchmark's clients", (), ""),
+            options={},
         )
+        setup = Setup.of(config, federation)
+        self._process = config.system.build_process(setup, self._basis)
         self._initial = self._process.initialize()
         self._examples = examples
 
     def whole_round(self, config, cohort, before):
         """The weights after a round begun from `before`."""
-        score = scores.prioritized(config.priority, config.criteria)
+        score = config.system.score(config)
         state = processes.with_score(self._initial, self._basis, score)
         state = self._process.set_model_weights(state, model_weights(before))
-        names = criteria.example_attributes(config.resolve_criteria())
-        shards = packing.pack(
+        names = criteria.example_attributes(config.aggregation.resolve_criteria())
+        packs = packing.pack(
             self._examples,
             cohort,
-            num_shards=config.num_shards,
+            num_packs=config.training.num_packs,
             example_attributes=names,
         )
-        state, _ = self._process.next(state, shards)
+        state, _ = self._process.next(state, packs)
         return self._process.get_model_weights(state).trainable
 
 
@@ -297,7 +308,7 @@ def compare(reference, ours, config, examples, index):
     before = reference.weights()
     cohort, p, trained = reference.next()
     after = reference.weights()
-    if len(cohort) != config.cohort_size(examples.num_clients):
+    if len(cohort) != config.training.cohort_size(examples.num_clients, config.dataset):
         sys.exit(f"their cohort has {len(cohort)} clients; ours has another size")
     own_p, aggregate = given_their_models(config, examples, cohort, before, trained)
     return {
@@ -312,18 +323,18 @@ def compare_all(repo, name, examples, model_seeds):
     """Yields each seed of initial weights, index, ordering and its differences."""
     experiment, changed = SETTINGS[name]
     own = {**changed, "model_seed": model_seeds[0]}
-    config = named.settings(experiment, own, "reference_code")
+    config = settings(experiment, own, "reference_code")
     reference = Reference(repo, name, config, examples)
     ours = Ours(config, examples)
     for seed in model_seeds:
         for index, order in enumerate(reference_code.orderings(name)):
-            each = dataclasses.replace(config, priority=order, model_seed=seed)
+            each = config.replaced(priority=order, model_seed=seed)
             found = compare(reference, ours, each, examples, index)
             yield seed, index, each.label, found
 
 
 def over_orderings(found):
-    """One line of several: the largest, the median of `round`, the least `moved`."""
+    """Merges lines: the largest values, the median of `round`, the least `moved`."""
     columns = {name: [each[name] for each in found] for name in COLUMNS}
     return {
         **{name: max(columns[name]) for name in BOUNDS},

@@ -70,7 +70,7 @@ def write_federation(folder, options):
 
 
 def load(folder):
-    """Loads once; prints what it took. The child process runs this."""
+    """Loads once and prints the time and memory. The child process runs this."""
     begun = time.perf_counter()
     data = leaf_data.load("femnist", folder)
     seconds = time.perf_counter() - begun

@@ -1,4 +1,4 @@
-"""How much can an ordering matter? Distances of weights, from labels alone.
+"""Distances between the weights of orderings, computed from labels alone.
 
     python benchmarks/ordering_distances.py --data_dir=DIR
 
@@ -13,6 +13,7 @@ that is not in the folder is left out, and said to be.
 import argparse
 import dataclasses
 import itertools
+import math
 import pathlib
 import sys
 from typing import Callable
@@ -22,12 +23,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import numpy as np
 
 import leaf_data
-from leaf_data import celeba_clients, celeba_files
-from tff_pmc.experiments import named
-from tff_pmc.experiments.cohorts import cohort
-from tff_pmc.experiments.parsing import all_orderings
+from leaf_data.datasets.celeba import celeba_clients, celeba_files
+from tff_pmc.experiments.running.cohorts import cohort
 from tff_pmc.reports import grids
-from tff_pmc.reports.ordering_distances import (
+from tff_pmc.reports.weight_distances import (
     COLUMNS,
     ordering_distances,
     pairwise_distances,
@@ -43,7 +42,7 @@ CRITERIA = {
 
 
 def celeba(data_dir, unused_seed):
-    """(y, sharp) of each client, from the text files."""
+    """Returns (y, sharp) of each client, from the text files."""
     places = itertools.product((".", "celeba"), ("data/raw", "raw", "."))
     folders = [pathlib.Path(data_dir, *parts) for parts in places]
     found = [f for f in folders if (f / celeba_files.IDENTITIES).exists()]
@@ -57,7 +56,7 @@ def celeba(data_dir, unused_seed):
 
 
 def labels(name, **options):
-    """A function that gives (y, None) of each client of a data set."""
+    """Returns a function that gives (y, None) of each client of a data set."""
 
     def read(data_dir, seed):
         data = leaf_data.load(name, data_dir, **options, seed=seed).train_examples
@@ -68,69 +67,71 @@ def labels(name, **options):
 
 
 @dataclasses.dataclass
-class Setting:
+class Federation:
     """A data set, its criteria that need no model, and its cohorts."""
 
-    experiment: str
     criteria: tuple
     read: Callable  # (data_dir, seed) -> (y, sharp) of each client.
     partitioned: bool = False  # Whether its clients depend on the seed.
-    cohort_size: int = 0  # 0: the experiment's own.
+    cohort_size: int = 0  # 0: a tenth of the clients, as in the papers.
 
 
-SETTINGS = {
-    "CelebA": Setting("celeba", ("DS", "CB", "IS"), celeba),
-    "CelebA, small cohorts": Setting(
-        "celeba", ("DS", "CB", "IS"), celeba, cohort_size=10
+FEDERATIONS = {
+    "CelebA": Federation(("DS", "CB", "IS"), celeba),
+    "CelebA, small cohorts": Federation(("DS", "CB", "IS"), celeba, cohort_size=10),
+    "MNIST non-IID": Federation(
+        ("DS", "LD"), labels("mnist", partition="noniid"), partitioned=True
     ),
-    "MNIST non-IID": Setting(
-        "mnist_noniid", ("DS", "LD"), labels("mnist", partition="noniid"), True
-    ),
-    "FEMNIST": Setting("femnist", ("DS", "LD"), labels("femnist")),
+    "FEMNIST": Federation(("DS", "LD"), labels("femnist")),
 }
 
 
 def measure(clients, criteria):
-    """Raw criteria [clients, m]."""
+    """Returns the raw criteria, [clients, m]."""
     rows = [[CRITERIA[code](*client) for code in criteria] for client in clients]
     return np.array(rows)
 
 
-def cohorts_of(setting, data_dir, seeds):
-    """The raw criteria of the first cohort of each seed, and the number of clients."""
-    config, found = named.experiment(setting.experiment), []
+def cohorts_of(federation, data_dir, seeds):
+    """Returns the criteria of the first cohort of each seed, and how many clients."""
+    found = []
     for seed in range(seeds):
-        if setting.partitioned or not found:
-            raw = measure(setting.read(data_dir, seed), setting.criteria)
-        size = setting.cohort_size or config.cohort_size(len(raw))
+        if federation.partitioned or not found:
+            raw = measure(federation.read(data_dir, seed), federation.criteria)
+        size = federation.cohort_size or math.ceil(len(raw) / 10)
         found.append(raw[cohort(seed, 1, len(raw), min(size, len(raw)))])
     return found, len(raw)
 
 
+def orderings_of(criteria):
+    """Returns each criterion alone, then every ordering of all."""
+    return [(code,) for code in criteria] + list(itertools.permutations(criteria))
+
+
 def main():
-    """Prints two tables a setting."""
+    """Prints two tables for each federation."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data_dir", required=True, help="as of run_experiments.py")
     parser.add_argument("--seeds", type=int, default=20, help="how many cohorts")
     options = parser.parse_args()
-    for title, setting in SETTINGS.items():
+    for title, federation in FEDERATIONS.items():
         try:
-            cohorts, total = cohorts_of(setting, options.data_dir, options.seeds)
+            cohorts, total = cohorts_of(federation, options.data_dir, options.seeds)
         except leaf_data.DataError as error:
             print(f"\n{title} is left out: {error}")
             continue
-        orderings = all_orderings(setting.criteria)
-        table = ordering_distances(cohorts, setting.criteria, orderings)
+        orderings = orderings_of(federation.criteria)
+        table = ordering_distances(cohorts, federation.criteria, orderings)
         size = len(cohorts[0])
         print(f"\n{title}: {size} of {total} clients, {len(cohorts)} cohorts\n")
         names = [name.replace("_", " ") for name in COLUMNS]
         print(markdown(["ordering", *names], table))
-        table = pairwise_distances(cohorts, setting.criteria, orderings)
+        table = pairwise_distances(cohorts, federation.criteria, orderings)
         print(f"\n{markdown(['from', *table.columns], table)}")
 
 
 def markdown(head, table):
-    """A table of distances in Markdown."""
+    """Returns a table of distances in Markdown."""
     rows = [[name, *map("{:.5f}".format, row)] for name, *row in table.itertuples()]
     return grids.markdown([head, *rows])
 

@@ -53,7 +53,7 @@ RATE = 0.05
 
 
 def federation(shape, classes):
-    """Random images: the arithmetic does not look at them."""
+    """Makes clients of random images, which cost as much time as real ones."""
     generator = np.random.default_rng(0)
     total = shape.clients * shape.examples
     return leaf_data.Examples(
@@ -64,7 +64,7 @@ def federation(shape, classes):
     )
 
 
-def packed(model, shape, data, basis, num_shards):
+def packed(model, shape, data, basis, num_packs):
     """A packed process with a worker of its own."""
     process = processes.build_prioritized_fed_avg(
         model,
@@ -76,7 +76,7 @@ def packed(model, shape, data, basis, num_shards):
     )
 
     def clients():
-        return packing.pack(data, range(shape.clients), num_shards=num_shards)
+        return packing.pack(data, range(shape.clients), num_packs=num_packs)
 
     return tff_contender(process, clients)
 
@@ -103,7 +103,7 @@ def fed_avg(model, shape, data):
 
 
 def tff_contender(process, clients):
-    """A function that runs one round, and the worker it runs on."""
+    """Returns a function that runs one round, and the worker it runs on."""
     running = Runtime().install()
     state = process.initialize()
 
@@ -116,7 +116,7 @@ def tff_contender(process, clients):
 
 
 def bare_loop(model, shape, data):
-    """The least that can be done: a compiled loop in this process."""
+    """Makes the fastest contender: a compiled loop in this process."""
     variables = [tf.Variable(w) for w in model.initial_weights[0]]
 
     @tf.function
@@ -168,7 +168,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shape", choices=SHAPES, default="mnist_full")
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--num_shards", type=int, default=2)
+    parser.add_argument("--num_packs", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument(
         "--only",
@@ -182,10 +182,8 @@ def main():
     data = federation(shape, model.initial_weights[0][-1].size)
     everything = scores.Basis.all_subsets(3)
     makers = {
-        "seven sums": lambda: packed(
-            model, shape, data, everything, options.num_shards
-        ),
-        "one sum": lambda: packed(model, shape, data, None, options.num_shards),
+        "seven sums": lambda: packed(model, shape, data, everything, options.num_packs),
+        "one sum": lambda: packed(model, shape, data, None, options.num_packs),
         "bare loop": lambda: bare_loop(model, shape, data),
         "fed_avg": lambda: fed_avg(model, shape, data),
     }
@@ -199,8 +197,8 @@ def main():
                 worker.close()
     print(
         f"{options.shape}: {shape.clients} clients x {shape.examples} images, batch "
-        f"{shape.batch_size or 'all'}, {shape.epochs} epochs, {options.num_shards} "
-        f"shards; {options.turns} turns"
+        f"{shape.batch_size or 'all'}, {shape.epochs} epochs, {options.num_packs} "
+        f"packs; {options.turns} turns"
     )
     print(
         f"{'':12}{'seconds':>9}{'/ bare loop':>13}{'/ fed_avg':>11}{'/ one sum':>11}"

@@ -7,28 +7,41 @@
     data.train_examples.client("client_000")["x"]   # numpy, uint8 [40, 28, 28]
     data.train.create_tf_dataset_for_client("client_000")   # TFF's ClientData
 
-`load` is the one way in; `names()` lists what it knows. Importing this package
-and loading a data set need numpy only. TensorFlow and TFF are imported by the
-views `FederatedDataset.train` and `.test`, the first time one is asked for (and
-by the download of MNIST, the one time it happens).
+`load` is the one way in, and `names()` lists the data sets it knows. `Dataset` says how
+to write another one, `register` makes it known. What is loaded is a `FederatedDataset`
+of `Examples`; `read_client_table` reads a `ClientTable` of what else is known of the
+clients, which goes with it.
+
+Importing this package needs numpy only, and the modules of the data sets are imported
+when the first one is asked for. TensorFlow and TFF are imported by the views
+`FederatedDataset.train` and `.test`, the first time one is asked for (and by the
+downloads of MNIST and of TFF's databases, the one time they happen).
 """
 
 from __future__ import annotations
 
 from leaf_data.client_table import ClientTable, read_client_table
+from leaf_data.dataset import Dataset
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
-from leaf_data.federated import FederatedDataset, Origin, PixelConvention
-from leaf_data.registry import load, names
+from leaf_data.federated import FederatedDataset, Origin
+from leaf_data.pixels import PixelConvention
+from leaf_data.registry import load, names, register
+from leaf_data.settings import SettingError, Settings, setting
 
 __all__ = [
     "ClientTable",
     "DataError",
+    "Dataset",
     "Examples",
     "FederatedDataset",
     "Origin",
     "PixelConvention",
+    "SettingError",
+    "Settings",
     "load",
     "names",
     "read_client_table",
+    "register",
+    "setting",
 ]

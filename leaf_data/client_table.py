@@ -1,4 +1,4 @@
-"""What is known of clients beside their examples (numpy only).
+"""Attributes of clients, which no example shows (numpy only).
 
 PMC (section 4.2) names criteria that no example shows: the trustworthiness of a
 device, commercial targets, group membership. Such attributes are booleans or
@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from leaf_data.errors import DataError
 
@@ -23,23 +24,28 @@ _CLIENT = "client"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ClientTable:
-    """Attributes of clients.
+    """A table of clients' attributes, a row for each of K clients.
 
     Attributes:
-        client_ids: the clients, in the order of the values.
-        values: name -> float32 [K], each in [0, 1].
-        origin: where the table came from, with its checksum; "" if there is none.
+        client_ids: the clients, in the order of the values; none in an empty table.
+        values: the columns by name, float32 [K] with values in [0, 1].
+        origin: the file the table came from, in words with its checksum; "" if none.
     """
 
     client_ids: tuple[str, ...] = ()
-    values: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    values: Mapping[str, npt.NDArray[np.float32]] = dataclasses.field(
+        default_factory=dict
+    )
     origin: str = ""
 
     @classmethod
     def from_dict(
         cls, attributes: Mapping[str, Mapping[str, Union[bool, float]]]
     ) -> ClientTable:
-        """A table from `{client: {name: value}}`.
+        """Returns a table of `{client: {name: value}}`.
+
+        Args:
+            attributes: each client's values by name: booleans or numbers in [0, 1].
 
         Raises:
             DataError: a client lacks an attribute, or a value is not a boolean or
@@ -64,7 +70,7 @@ class ClientTable:
         return cls(clients, values, "a dict")
 
     def of(self, client_ids: Sequence[str]) -> ClientTable:
-        """The rows of these clients, in their order.
+        """Returns the rows of these clients, in their order.
 
         Raises:
             DataError: a client is not in the table; the message names it.
@@ -84,7 +90,8 @@ def read_client_table(path: str) -> ClientTable:
     """Reads a table from a CSV: a column `client`, and one for each attribute.
 
     Args:
-        path: of the file. Booleans are 0 or 1, true or false, yes or no.
+        path: the file. A value is a number in [0, 1], or a boolean, written as true or
+            false, yes or no.
 
     Raises:
         DataError: the file is missing or no such table; the message names file,

@@ -1,4 +1,4 @@
-"""The one exception of the package."""
+"""The exception that is raised for data."""
 
 from __future__ import annotations
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from leaf_data.errors import DataError
 
@@ -14,26 +17,26 @@ from leaf_data.errors import DataError
 class Examples:
     """All clients' examples; client k has rows `row_splits[k]:row_splits[k + 1]`.
 
-    The arrays are made read-only views of those given: a client's examples are
-    handed out without a copy, so nobody may change them.
+    There are K clients and N examples. The arrays are made read-only views of those
+    given: a client's examples are handed out without a copy, so nobody may change them.
 
     Attributes:
         x: uint8 [N, ...], the pixels as stored; computations scale them.
         y: int32 [N], the labels, from 0.
         row_splits: int64 [K + 1], from 0 to N. A client may have no examples.
         client_ids: the K clients' names, each once.
-        attributes: name -> [N, ...], more that is known of each example (a
-            photograph's sharpness, say). Not part of TFF's view.
+        attributes: by name, arrays [N, ...] of what else is known of each example (a
+            photograph's sharpness, say). They are not part of TFF's view.
 
     Raises:
         DataError: (constructor) the arrays do not fit together.
     """
 
-    x: np.ndarray
-    y: np.ndarray
-    row_splits: np.ndarray
+    x: npt.NDArray[np.uint8]
+    y: npt.NDArray[np.int32]
+    row_splits: npt.NDArray[np.int64]
     client_ids: tuple[str, ...]
-    attributes: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    attributes: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, dtype in (("x", "uint8"), ("y", "int32"), ("row_splits", "int64")):
@@ -46,8 +49,6 @@ class Examples:
         attributes = {k: _read_only(np.asarray(v)) for k, v in self.attributes.items()}
         object.__setattr__(self, "attributes", attributes)
         self._check()
-        index = {client: k for k, client in enumerate(self.client_ids)}
-        object.__setattr__(self, "_index", index)
 
     def _check(self) -> None:
         if self.x.ndim < 1 or self.y.ndim != 1 or len(self.x) != len(self.y):
@@ -89,20 +90,23 @@ class Examples:
     @classmethod
     def from_parts(
         cls,
-        x: np.ndarray,
-        y: np.ndarray,
-        parts: Sequence[np.ndarray],
+        x: npt.NDArray[np.uint8],
+        y: npt.NDArray[Any],
+        parts: Sequence[npt.NDArray[Any]],
         client_ids: Iterable[str],
-        attributes: Mapping[str, np.ndarray] | None = None,
+        attributes: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Examples:
-        """Gathers each client's examples out of a pool.
+        """Gathers each client's examples out of a pool of M examples.
 
         Args:
-            x: uint8 [M, ...], the pool; it is copied.
-            y: [M], integers.
-            parts: one array of indices into the pool per client.
-            client_ids: as many names.
-            attributes: name -> [M, ...].
+            x: the pool's pixels, uint8 [M, ...]; they are copied.
+            y: the pool's labels, integers [M].
+            parts: for each client an array of its indices into the pool.
+            client_ids: the clients' names, as many as parts.
+            attributes: by name, what else is known of the pool, [M, ...].
+
+        Raises:
+            DataError: the arrays do not fit together.
         """
         rows = np.concatenate([np.asarray(part, np.int64) for part in parts])
         return cls(
@@ -115,17 +119,17 @@ class Examples:
 
     @property
     def num_clients(self) -> int:
-        """K."""
+        """The number of clients, K."""
         return len(self.client_ids)
 
     @property
     def num_examples(self) -> int:
-        """N, over all clients."""
+        """The number of all clients' examples, N."""
         return len(self.y)
 
     @property
-    def sizes(self) -> np.ndarray:
-        """int64 [K], the number of examples of each client."""
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """The number of examples of each client, int64 [K]."""
         return np.diff(self.row_splits)
 
     @property
@@ -134,7 +138,7 @@ class Examples:
         return self.x.shape[1:]
 
     def position(self, client: int | str) -> int:
-        """The place, 0 to K - 1, of a client given by its place or its id.
+        """Returns the number, 0 to K - 1, of a client given by its number or its id.
 
         Raises:
             DataError: there is no such client.
@@ -148,11 +152,15 @@ class Examples:
         raise DataError(
             f"no client {client!r}: there are {self.num_clients}, "
             f"{self.client_ids[0]!r} to {self.client_ids[-1]!r}, or 0 to "
-            f"{self.num_clients - 1} by place"
+            f"{self.num_clients - 1} by number"
         )
 
-    def client(self, client: int | str) -> dict[str, np.ndarray]:
-        """One client's `x`, `y` and attributes, as views.
+    @functools.cached_property
+    def _index(self) -> dict[str, int]:
+        return {client: k for k, client in enumerate(self.client_ids)}
+
+    def client(self, client: int | str) -> dict[str, npt.NDArray[Any]]:
+        """Returns one client's `x`, `y` and attributes, as views.
 
         Raises:
             DataError: there is no such client.
@@ -163,10 +171,13 @@ class Examples:
         return {"x": self.x[rows], "y": self.y[rows], **extras}
 
     def subset(self, clients: Iterable[int | str]) -> Examples:
-        """Only these clients (places or ids), in this order; a copy.
+        """Returns a copy of these clients' examples, in this order.
+
+        Args:
+            clients: the clients, by their numbers or ids.
 
         Raises:
-            DataError: one does not exist, is named twice, or none is named.
+            DataError: a client does not exist or is named twice, or none is named.
         """
         chosen = [self.position(client) for client in clients]
         if not chosen:
@@ -176,7 +187,7 @@ class Examples:
         return self._gather([rows[k] for k in chosen], chosen)
 
     def take(self, count: int) -> Examples:
-        """At most the first `count` examples of every client; a copy.
+        """Returns a copy of at most the first `count` examples of every client.
 
         Raises:
             DataError: `count` is negative.
@@ -188,16 +199,17 @@ class Examples:
         rows = [np.arange(start, stop) for start, stop in zip(starts, stops)]
         return self._gather(rows, range(self.num_clients))
 
-    def _gather(self, rows: list[np.ndarray], clients: Iterable[int]) -> Examples:
+    def _gather(self, rows: list[npt.NDArray[Any]], clients: Iterable[int]) -> Examples:
         ids = [self.client_ids[k] for k in clients]
         return Examples.from_parts(self.x, self.y, rows, ids, self.attributes)
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
 
 
-def _splits(sizes: Sequence[int]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+def _splits(sizes: Sequence[int]) -> npt.NDArray[np.int64]:
+    splits = np.concatenate([[0], np.cumsum(sizes)])
+    return splits.astype(np.int64)

@@ -1,4 +1,4 @@
-"""What `load` returns: a data set as a federation of clients."""
+"""A loaded data set: a federation of clients."""
 
 from __future__ import annotations
 
@@ -10,56 +10,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leaf_data import partition
 from leaf_data.client_table import ClientTable
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
+from leaf_data.pixels import PixelConvention
+from leaf_data.splits import partition
 
 if TYPE_CHECKING:
     import tensorflow_federated as tff
 
+SERVER = "server"
+"""The one client of `FederatedDataset.server_examples`."""
 
-SERVER = "server"  # The one client of `FederatedDataset.server_examples`.
-# Its own stream: partitions draw from the seed too.
+# A stream of its own: partitions draw from the seed too.
 _HOLD_OUT_STREAM = 80
-_MANY_FILES = 4
-
-
-@dataclasses.dataclass(frozen=True)
-class PixelConvention:
-    """Which stored value is paper and which is ink.
-
-    MNIST and LEAF's FEMNIST are each other's negatives (background 0 against
-    255); a model trained on one must not be fed the other unawares.
-
-    Attributes:
-        name: a word for it.
-        background: the uint8 value of empty paper; None in a photograph.
-        ink: the uint8 value of full ink; None in a photograph.
-    """
-
-    name: str
-    background: int | None
-    ink: int | None
-
-    def __str__(self) -> str:
-        if self.background is None:
-            return self.name
-        return f"{self.name} ({self.background} = background, {self.ink} = ink)"
-
-
-WHITE_ON_BLACK = PixelConvention("white_on_black", background=0, ink=255)
-BLACK_ON_WHITE = PixelConvention("black_on_white", background=255, ink=0)
+_MANY_FILES = 4  # More files than these are not listed one by one.
 
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """Where the bytes came from.
+    """The files that a data set was read from.
 
     Attributes:
         source: the kind of source in words, e.g. "idx files".
-        files: (file name without folder, sha256 of the file as found) of each.
-        folder: the folder they were in, on this machine.
+        files: the file name without folder and the sha256 of each file, as found.
+        folder: the folder they were in, on this machine; "" if there is none.
     """
 
     source: str
@@ -67,7 +42,7 @@ class Origin:
     folder: str
 
     def __str__(self) -> str:
-        """The files with their checksums; of many, how many and one over all."""
+        """The files with their checksums; of many, their number and one checksum."""
         if len(self.files) > _MANY_FILES:
             together = hashlib.sha256(repr(sorted(self.files)).encode()).hexdigest()
             return (
@@ -82,20 +57,21 @@ class Origin:
 class FederatedDataset:
     """Clients with their training and test examples.
 
-    `train_examples` and `test_examples` are numpy and what the package's own
-    training uses; `train` and `test` are the same as TFF's `ClientData`.
+    `train_examples` and `test_examples` are numpy arrays, which the package's own
+    training uses; `train` and `test` are the same examples as TFF's `ClientData`.
 
     Attributes:
-        name: the name it was loaded by.
-        train_examples: what the clients train on.
+        name: the name of the data set.
+        train_examples: the examples that the clients train on.
         test_examples: each client's own test set; the same clients, in the same
             order.
-        num_classes: labels are 0 to num_classes - 1.
-        pixel_convention: what the pixel values mean.
-        origin: where the bytes came from.
+        num_classes: the number of classes; labels are 0 to num_classes - 1.
+        pixel_convention: the meaning of the pixels' values.
+        origin: the files it was read from.
         options: the options it was loaded with, the defaults filled in.
-        client_table: what is known of the clients beside their examples.
-        server_examples: the server's evaluation set, as the client "server", or None.
+        client_table: attributes of the clients; by default none.
+        server_examples: the server's evaluation set, as the client "server"; by
+            default None, where the server has none.
 
     Raises:
         DataError: (constructor) the sets of examples do not fit together, or a label
@@ -143,11 +119,11 @@ class FederatedDataset:
 
     @property
     def element_shape(self) -> tuple[int, ...]:
-        """The shape of one image, e.g. (28, 28)."""
+        """The shape of one example's x, e.g. (28, 28)."""
         return self.train_examples.element_shape
 
     def with_client_table(self, table: ClientTable) -> FederatedDataset:
-        """The same data set with a table of client attributes.
+        """Returns the same data set with a table of client attributes.
 
         Raises:
             DataError: the table is not of these clients.
@@ -155,10 +131,10 @@ class FederatedDataset:
         return dataclasses.replace(self, client_table=table.of(self.client_ids))
 
     def with_test_examples(self, examples: Examples) -> FederatedDataset:
-        """The same data set with other test examples of the same clients.
+        """Returns the same data set with other test examples of the same clients.
 
         Raises:
-            DataError: they are not of these clients.
+            DataError: the examples are of other clients.
         """
         return dataclasses.replace(self, test_examples=examples)
 
@@ -168,9 +144,10 @@ class FederatedDataset:
         """Sets a random part of every client's training examples aside.
 
         Args:
-            fraction: of a client's n examples `int(fraction * n)` are set aside, so
-                that at least one remains.
-            seed: of the choice, 0 to 2**32 - 1.
+            fraction: the part of each client's examples, between 0 and 1. Of n
+                examples `int(fraction * n)` are set aside, so that at least one
+                remains.
+            seed: the seed of the choice, 0 to 2**32 - 1.
 
         Returns:
             The data set without them, and the examples set aside, of the same
@@ -182,24 +159,25 @@ class FederatedDataset:
         if not 0 < fraction < 1:
             raise DataError(f"fraction has to be between 0 and 1, not {fraction}")
         random = partition.random_state(seed, _HOLD_OUT_STREAM)
-        examples, parts = self.train_examples, ([], [])
+        examples = self.train_examples
+        remaining_rows, aside_rows = [], []
         for start, size in zip(examples.row_splits, examples.sizes):
             order = random.permutation(size)
             count = int(fraction * size)
-            for part, rows in zip(parts, (order[count:], order[:count])):
-                part.append(start + np.sort(rows))
-        kept, aside = (
+            remaining_rows.append(start + np.sort(order[count:]))
+            aside_rows.append(start + np.sort(order[:count]))
+        remaining, aside = (
             Examples.from_parts(
-                examples.x, examples.y, part, self.client_ids, examples.attributes
+                examples.x, examples.y, rows, self.client_ids, examples.attributes
             )
-            for part in parts
+            for rows in (remaining_rows, aside_rows)
         )
         if not aside.num_examples:
             raise DataError(
                 f"{self.name}: a fraction of {fraction} sets no example aside: the "
                 f"largest client has {examples.sizes.max()}"
             )
-        return dataclasses.replace(self, train_examples=kept), aside
+        return dataclasses.replace(self, train_examples=remaining), aside
 
     @functools.cached_property
     def train(self) -> tff.simulation.datasets.ClientData:
@@ -212,7 +190,7 @@ class FederatedDataset:
         return _client_data(self.test_examples)
 
     def describe(self) -> str:
-        """A few lines for people: sizes, labels, pixels, options, origin."""
+        """Returns a few lines for people: sizes, labels, pixels, options, origin."""
         train, test = self.train_examples, self.test_examples
         labels = [
             len(np.unique(train.client(k)["y"])) for k in range(train.num_clients)
@@ -235,7 +213,7 @@ class FederatedDataset:
 
 def _client_data(examples: Examples) -> tff.simulation.datasets.ClientData:
     # Imported here: TensorFlow and TFF take ten seconds, loading takes less than one.
-    from leaf_data.client_data import ExamplesClientData
+    from leaf_data.tff_client_data import ExamplesClientData
 
     return ExamplesClientData(examples)
 

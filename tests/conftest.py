@@ -47,12 +47,8 @@ def toy_examples():
     )
 
 
-@pytest.fixture(scope="session")
-def toy_model():
-    """A linear softmax model on the toy images: 51 parameters."""
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
+def _toy_parts(tf):
+    """A linear softmax model on the toy images, as the parts of TFF's class."""
     generator = np.random.default_rng(3)
 
     @tf.function
@@ -62,14 +58,15 @@ def toy_model():
         x = tf.cast(tf.reshape(x, [-1, 16]), tf.float32) / 255.0
         return x @ kernel + bias
 
+    def example_losses(output, label):
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(label, output)
+
     @tf.function
     def loss(output, label, sample_weight=None):
         del sample_weight
-        return tf.reduce_mean(
-            tf.nn.sparse_softmax_cross_entropy_with_logits(label, output)
-        )
+        return tf.reduce_mean(example_losses(output, label))
 
-    return tff.learning.models.FunctionalModel(
+    parts = dict(
         initial_weights=(
             (
                 generator.normal(size=(16, 3)).astype(np.float32),
@@ -84,3 +81,45 @@ def toy_model():
             tf.TensorSpec([None], tf.int32),
         ),
     )
+    return parts, example_losses
+
+
+@pytest.fixture(scope="session")
+def toy_model(tf, tff):
+    """A linear softmax model on the toy images: 51 parameters, TFF's own class."""
+    parts, _ = _toy_parts(tf)
+    return tff.learning.models.FunctionalModel(**parts)
+
+
+@pytest.fixture(scope="session")
+def toy_packed_model(tf):
+    """The same model with the losses of single examples."""
+    from tff_pmc.models import PackedModel
+
+    parts, example_losses = _toy_parts(tf)
+    return PackedModel(**parts, example_losses=example_losses)
+
+
+@pytest.fixture(scope="session")
+def owa_by_sorting():
+    """OWA by sorting, where the package sums minima."""
+
+    def owa(c, weights):
+        return sum(w * x for w, x in zip(weights, sorted(c, reverse=True)))
+
+    return owa
+
+
+@pytest.fixture(scope="session")
+def choquet_by_sorting():
+    """The Choquet integral by sorting; the capacity is by frozenset of columns."""
+
+    def choquet(c, capacity):
+        order = sorted(range(len(c)), key=lambda i: c[i])
+        total, before = 0.0, 0.0
+        for place, column in enumerate(order):
+            total += (c[column] - before) * capacity[frozenset(order[place:])]
+            before = c[column]
+        return total
+
+    return choquet

@@ -1,21 +1,28 @@
-"""Which candidate a round keeps: DA's Algorithm 1, as a plain state machine.
+"""The search for the candidate of a round: DA's Algorithm 1, a plain state machine.
 
-A candidate is a place in a list: of orderings, or of any scores. A search names the
-next one to test, is told how well its model did, and says when to stop. It knows
-nothing of models, TensorFlow or files, so it can be run by hand:
+The candidates are scores in a list, and a search knows them by their index in it. It
+names the next one to test, is told how well its model did, and says when to stop. It
+knows nothing of scores, models, TensorFlow or files, so it can be run by hand:
 
-    >>> trials = Trials("backtracking", 6, SearchState(candidate=2, correct=90))
+    >>> trials = Trials("backtracking", 6, SearchState(index=2, correct=90))
     >>> trials.next                     # the ordering in force comes first
     2
     >>> trials.report(85)               # fewer than 90: the next one, please
     >>> trials.next
     0
-    >>> trials.report(91)               # at least 90: kept
-    >>> trials.next is None, trials.kept
-    (True, Trial(candidate=0, correct=91))
+    >>> trials.report(91)               # at least 90: chosen
+    >>> trials.next is None, trials.chosen
+    (True, Trial(index=0, correct=91))
 
 How well a model did is an integer, the correctly classified examples over all
 clients (their number is the same for all candidates), so that a comparison is exact.
+
+Algorithm 1 and the words beside it differ in two places, and this follows the
+algorithm. Its line 17 goes on only while a candidate is worse than the round before,
+where the words ask for a better one: a candidate that is equally good ends the search.
+Its line 20 goes back to the weights (line 9), where the words go back to a step 3.
+In which order other orderings are tried, which of equally good ones is kept, and what
+the first round is held against, the paper does not print.
 """
 
 from __future__ import annotations
@@ -23,41 +30,51 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple, Optional
+from typing import Optional
 
 POLICIES = ("fixed", "backtracking", "best_of_all")
-"""`fixed` tests the candidate in force and keeps it. `backtracking` (the paper's)
-tests until one is at least as good as the model of the round before, and keeps the
-best of all when none is. `best_of_all` tests all and keeps the best, in the first
+"""`fixed` tests the candidate in force and chooses it. `backtracking` (DA's)
+tests until one is at least as good as the model of the round before, and chooses the
+best of all when none is. `best_of_all` tests all and chooses the best, in the first
 round too."""
 
 MAX_CRITERIA = 5
-"""Five criteria have 120 orderings, each of which may cost a testing round."""
+"""The most criteria to order: five have 120 orderings, and each may be tested."""
 
 
-class Trial(NamedTuple):
-    """A candidate that was tested, and how many examples it got right."""
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """A candidate that was tested.
 
-    candidate: int
+    Attributes:
+        index: the index in the list of candidates.
+        correct: the number of examples that its model got right.
+    """
+
+    index: int
     correct: int
 
 
 @dataclasses.dataclass(frozen=True)
 class SearchState:
-    """What a search remembers from one round to the next.
+    """The memory of a search from one round to the next.
 
     Attributes:
-        candidate: the one in force, which the next round tests first.
-        correct: what its model got right when it was kept; -1 before the first
-            round, in which backtracking therefore keeps the first it tests.
+        index: the index of the candidate in force, which the next round tests first.
+        correct: the number of examples that its model got right when it was chosen;
+            -1 before the first round, in which backtracking therefore chooses the
+            first it tests.
     """
 
-    candidate: int = 0
+    index: int = 0
     correct: int = -1
 
 
 class Trials:
-    """The testing rounds of one round (DA, Algorithm 1, lines 11 to 22).
+    """The testing rounds of one round (DA, Algorithm 1, lines 8 to 29).
+
+    Line 8 begins with the candidate in force, lines 17 to 27 are the search, and lines
+    28 and 29 hand on what it chooses.
 
     The candidate in force is tested first, then the others in the order of the
     list, each at most once.
@@ -68,28 +85,28 @@ class Trials:
 
         Args:
             policy: one of `POLICIES`.
-            num_candidates: length of the list.
-            state: from the round before.
+            num_candidates: the length of the list.
+            state: the state after the round before.
 
         Raises:
-            ValueError: the policy is unknown, or the state's candidate is not in
-                the list.
+            ValueError: the policy is unknown, or the state's index is not in the
+                list.
         """
         check_policy(policy)
-        if not 0 <= state.candidate < num_candidates:
+        if not 0 <= state.index < num_candidates:
             raise ValueError(
-                f"the candidate in force is {state.candidate}, but there are "
+                f"the candidate in force is {state.index}, but there are "
                 f"{num_candidates}"
             )
-        others = [c for c in range(num_candidates) if c != state.candidate]
-        self._queue = [state.candidate, *([] if policy == "fixed" else others)]
+        others = [index for index in range(num_candidates) if index != state.index]
+        self._queue = [state.index, *([] if policy == "fixed" else others)]
         # Only backtracking is content before the queue ends.
         self._enough = state.correct if policy == "backtracking" else None
         self.tried: list[Trial] = []
 
     @property
     def next(self) -> Optional[int]:
-        """The candidate to test; None when the round is decided."""
+        """The index of the candidate to test next; None when the round is decided."""
         content = (
             self._enough is not None
             and bool(self.tried)
@@ -105,16 +122,16 @@ class Trials:
         Raises:
             ValueError: the round is decided, or the number is negative.
         """
-        candidate = self.next
-        if candidate is None:
+        index = self.next
+        if index is None:
             raise ValueError("the round is decided: there is nothing left to report")
         if correct < 0:
             raise ValueError(f"correct examples cannot be {correct}")
-        self.tried.append(Trial(candidate, correct))
+        self.tried.append(Trial(index, correct))
 
     @property
-    def kept(self) -> Trial:
-        """The trial that the round keeps: the best one, of equals the first.
+    def chosen(self) -> Trial:
+        """The trial whose model the round chooses: the best, of equals the first.
 
         (One that ended a backtracking is the best, since those before it were
         worse than the model of the round before, which it is not.)
@@ -133,17 +150,17 @@ class Trials:
 
     def result(self) -> SearchState:
         """The state for the next round."""
-        return SearchState(*self.kept)
+        return SearchState(self.chosen.index, self.chosen.correct)
 
 
 def orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
-    """All orderings, in the order in which a search tests them.
+    """Returns all orderings, in the order in which a search tests them.
 
-    That is the lexicographic one of `itertools.permutations`: for DS, LD, MD first
+    It is the lexicographic order of `itertools.permutations`: for DS, LD, MD first
     (DS, LD, MD), then (DS, MD, LD), ..., (MD, LD, DS).
 
     Args:
-        criteria: their codes, in declared order.
+        criteria: the codes of the criteria, in declared order.
 
     Raises:
         ValueError: there are more than `MAX_CRITERIA`.

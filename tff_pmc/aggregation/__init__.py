@@ -1,21 +1,52 @@
-"""Sums over the basis, and the candidates that follow from them."""
+"""Sums over the basis, and the updates that follow from them.
 
+`PrioritizedMeanFactory` is the whole of it as one factory, for people who compose
+their own process; `SumOptions` is what can be chosen of the sums. The baselines of
+Dual's Table I are factories, too: `BASELINES` has them by name. Quantization, which is
+none, is the step of a client, `quantize_parameters`, before the simple average.
+"""
+
+from tff_pmc.aggregation.baselines import (
+    BASELINES,
+    laplace,
+    median,
+    momentum,
+    personalized,
+    quantized_updates,
+    simple_average,
+    weighted_mean,
+)
 from tff_pmc.aggregation.basis_sums import (
     build_basis_aggregation,
     build_basis_sums,
-    with_candidate,
+    with_score_in_force,
 )
-from tff_pmc.aggregation.candidates import combine
-from tff_pmc.aggregation.factory import PrioritizedMeanFactory
+from tff_pmc.aggregation.client_steps import quantize_parameters
+from tff_pmc.aggregation.coefficients import combine
+from tff_pmc.aggregation.prioritized_mean import PrioritizedMeanFactory
 from tff_pmc.aggregation.privacy import GaussianSums
+from tff_pmc.aggregation.sum_factories import DeclaredSumFactory
+from tff_pmc.aggregation.sum_options import SumOptions, SumPlan
 from tff_pmc.aggregation.two_stage_sums import build_two_stage_sums
 
 __all__ = [
+    "BASELINES",
+    "DeclaredSumFactory",
     "GaussianSums",
     "PrioritizedMeanFactory",
+    "SumOptions",
+    "SumPlan",
     "build_basis_aggregation",
     "build_basis_sums",
     "build_two_stage_sums",
     "combine",
-    "with_candidate",
+    "laplace",
+    "median",
+    "momentum",
+    "personalized",
+    "quantize_parameters",
+    "quantized_updates",
+    "simple_average",
+    "weighted_mean",
+    "with_score_in_force",
 ]

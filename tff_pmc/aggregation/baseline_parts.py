@@ -1,4 +1,4 @@
-"""What the baselines of `aggregation.baselines` are made of."""
+"""The parts that the factories of `aggregation.baselines` are made of."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.clients.contribution import check_not_negative
+from tff_pmc.aggregation.contributions import check_not_negative
 
 WEIGHT_TYPE = tff.TensorType(np.float32)
-"""Of a client's weight: the number of its examples."""
+"""The type of a client's weight, the number of its examples."""
 
 
 class IncludedClients(tff.aggregators.WeightedAggregationFactory):
-    """Another factory, to which a client that must not count is 0 with weight 0."""
+    """A factory around another, to which a client left out is 0 with the weight 0."""
 
     def __init__(
         self,
@@ -90,12 +90,10 @@ class Median(tff.aggregators.WeightedAggregationFactory):
         self, value_type: tff.Type, weight_type: tff.Type
     ) -> tff.templates.AggregationProcess:
         """Creates the aggregation; it has no state."""
-        pair_type = tff.to_type(
-            collections.OrderedDict(value=value_type, weight=weight_type)
-        )
+        pair = collections.OrderedDict(value=value_type, weight=weight_type)
         reservoir = tff.aggregators.UnweightedReservoirSamplingFactory(
             sample_size=self._max_clients
-        ).create(pair_type)
+        ).create(tff.to_type(pair))
         sample_type = reservoir.next.type_signature.result.result.member
 
         @tff.tensorflow.computation(sample_type, np.int32)
@@ -145,7 +143,7 @@ def median_of_rows(stacked: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
 
 
 class ServerStep(Protocol):
-    """What happens to the aggregate at the server, in TensorFlow."""
+    """A step that the server takes with the aggregate, in TensorFlow."""
 
     def initialize(self, specs: Any) -> Any:
         """The state before the first round, for an update of these `TensorSpec`s."""
@@ -166,7 +164,7 @@ class OptimizerStep:
         return self._optimizer.initialize(tf.nest.flatten(specs))
 
     def next(self, state: Any, update: Any) -> tuple[Any, Any]:
-        """What the optimizer would take off the weights."""
+        """The next state, and what the optimizer would take off the weights."""
         flat = tf.nest.flatten(update)
         state, moved = self._optimizer.next(
             state, [tf.zeros_like(t) for t in flat], flat
@@ -204,7 +202,7 @@ class LaplaceNoise:
 
 
 class AtServer(tff.aggregators.WeightedAggregationFactory):
-    """Another factory, with a step of the server on its result."""
+    """A factory around another, with a step of the server on its result."""
 
     def __init__(
         self, inner: tff.aggregators.WeightedAggregationFactory, step: ServerStep

@@ -1,4 +1,4 @@
-"""The seven baselines of Dual's Table I, as aggregation factories.
+"""The baselines of Dual's Table I, by its formulas, as aggregation factories.
 
 Dual is *Dual-Criterion Model Aggregation in Federated Learning* (2024). Each factory
 takes the clients' updates `d_k = w - w_k` (received minus trained, TFF's sign) and the
@@ -12,6 +12,10 @@ subtracts from its model. TFF's own parts are used where TFF has them. `create` 
 A client whose update or weight is not finite, or whose weight is 0, counts in none of
 them: it is `left_out`. When all are, the mean is 0. The paper prints no value of
 alpha, beta, eta, epsilon or Q; the defaults are ours (`docs/dual_criterion.md`).
+
+The seventh baseline, Quantization, rounds the clients' models, which no factory sees:
+it is `simple_average` after the client's step `quantize_parameters` (`client_steps`).
+`quantized_updates` is another thing, which the paper does not have.
 
     >>> process = BASELINES["median"]().create(update_type, WEIGHT_TYPE)
     >>> process.next(process.initialize(), updates, [600.0, 20.0, 100.0])
@@ -96,15 +100,17 @@ def momentum(beta: float = 0.9, eta: float = 1.0) -> _Factory:
 def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
     """The personalized baseline, by the paper's formula or by its text.
 
-    - `formula`: new global model = `alpha * mean of local + (1 - alpha) * old global`.
-      Nothing in it is personal: it is the weighted mean with the server's rate alpha.
-    - `text` (local training after aggregation): the server's model stays the weighted
-      mean, and what is reported is each client's own model after one more local
-      training (`processes.baseline_fed_avg.build_local_tuning_prediction`). `alpha`
-      has no part in it.
+    - `formula`: new global model = `alpha * global + (1 - alpha) * simple mean of the
+      clients' models`. Nothing in it is personal: it is the simple average with the
+      server's rate `1 - alpha`. The page has the round k at the global model on both
+      sides; the one on the right is read as the model that the clients received.
+    - `text` (local training after aggregation): the server's model is the simple
+      average, and what is reported is each client's own model after one more local
+      training (`processes.build_local_tuning_prediction`). `alpha` has no part in
+      it.
 
     Args:
-        alpha: the part of the local models, in (0, 1].
+        alpha: the part of the old global model, in [0, 1).
         form: one of `PERSONALIZED_FORMS`.
 
     Raises:
@@ -114,16 +120,16 @@ def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
         raise ValueError(
             f"form must be one of {', '.join(PERSONALIZED_FORMS)}; got {form!r}"
         )
-    if not 0 < alpha <= 1:
-        raise ValueError(f"alpha must be in (0, 1], got {alpha}")
+    if not 0 <= alpha < 1:
+        raise ValueError(f"alpha must be in [0, 1), got {alpha}")
     if form == "text":
-        return weighted_mean()
-    optimizer = tff.learning.optimizers.build_sgdm(alpha)
-    return AtServer(weighted_mean(), OptimizerStep(optimizer))
+        return simple_average()
+    optimizer = tff.learning.optimizers.build_sgdm(1 - alpha)
+    return AtServer(simple_average(), OptimizerStep(optimizer))
 
 
 def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
-    """The weighted mean with Laplace noise of scale `1 / epsilon` on every parameter.
+    """The simple average with Laplace noise of scale `1 / epsilon` on every parameter.
 
     As printed, and odd: the scale is not tied to any sensitivity (no update is
     clipped), so that **epsilon is no privacy guarantee**, and at epsilon = 1 the noise
@@ -133,27 +139,28 @@ def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
 
     Args:
         epsilon: the inverse of the noise's scale.
-        seed: of the noise; each round has its own.
+        seed: the seed of the noise; each round has its own noise.
 
     Raises:
         ValueError: epsilon is not above 0.
     """
     _check_above_0("epsilon", epsilon)
-    return AtServer(weighted_mean(), LaplaceNoise(1.0 / epsilon, seed))
+    return AtServer(simple_average(), LaplaceNoise(1.0 / epsilon, seed))
 
 
-def quantized(levels: int = 256) -> _Factory:
-    """The weighted mean of updates quantized to Q levels at the clients.
+def quantized_updates(levels: int = 256) -> _Factory:
+    """The weighted mean of updates quantized to some levels at the clients; ours.
 
-    Each tensor of an update is rounded to the nearest of Q evenly spaced values
-    between its minimum and its maximum (TFF's `EncodedSumFactory`, not stochastic).
-    The weight does not matter to that: it stretches the levels with the values.
+    Each tensor of an update is rounded to the nearest of evenly spaced values between
+    its minimum and its maximum (TFF's `EncodedSumFactory`, not stochastic). The weight
+    does not matter to that: it stretches the levels with the values. The paper's
+    Quantization rounds models, on a grid that is the same for all of them.
 
     Args:
-        levels: Q, a power of two from 2 to 65536.
+        levels: their number, a power of two from 2 to 65536.
 
     Raises:
-        ValueError: Q is something else.
+        ValueError: the number is something else.
     """
     bits = int(levels).bit_length() - 1
     if levels != 2**bits or not 1 <= bits <= 16:
@@ -171,9 +178,9 @@ BASELINES: dict[str, Callable[..., _Factory]] = {
     "momentum": momentum,
     "personalized": personalized,
     "laplace": laplace,
-    "quantized": quantized,
+    "quantized_updates": quantized_updates,
 }
-"""What makes each baseline's factory, in the order of Dual's Table I."""
+"""What makes the factories: six of Dual's Table I in its order, and ours."""
 
 __all__ = [
     "BASELINES",
@@ -183,7 +190,7 @@ __all__ = [
     "median",
     "momentum",
     "personalized",
-    "quantized",
+    "quantized_updates",
     "simple_average",
     "weighted_mean",
 ]

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import collections
-from typing import Optional
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.candidates import combine
-from tff_pmc.scores import SUM, Basis, Normalization, Score
-
-SumFactory = tff.aggregators.UnweightedAggregationFactory
+from tff_pmc.aggregation.coefficients import combine
+from tff_pmc.aggregation.sum_options import SumPlan
+from tff_pmc.scores import Basis, Score
 
 
 def build_basis_sums(
-    update_type: tff.Type,
-    basis: Basis,
-    *,
-    normalization: Normalization = SUM,
-    model_sum_factory: Optional[SumFactory] = None,
-    scalar_sum_factory: Optional[SumFactory] = None,
+    update_type: tff.Type, plan: SumPlan
 ) -> tff.templates.AggregationProcess:
     """Builds the aggregation whose result is the sums themselves.
 
@@ -36,20 +29,17 @@ def build_basis_sums(
                            model_sums=..., scalar_sums=...>@SERVER>)
 
     where the weights also have `maxima=float32[m]` for the normalization `max`.
-    `scales` is what each criterion is divided by; `candidates.combine` makes any
-    score's update of the result.
+    `scales` is what each criterion is divided by; `combine` makes any score's update
+    of the result.
 
     Args:
         update_type: the type of one update, a structure of float tensors.
-        basis: the monomials and minima whose weighted updates come in.
-        normalization: of the criteria.
-        model_sum_factory: sums the weighted updates; plain sums by default.
-        scalar_sum_factory: sums criteria and monomials; plain sums by default.
+        plan: the plan of the sums.
 
     Raises:
-        ValueError: there is not one range for each criterion, the basis has minima
-            without declared ranges, or a factory is not one of sums.
+        ValueError: the basis has minima without declared ranges.
     """
+    basis, normalization = plan.basis, plan.normalization
     basis.check_computable(normalization)
     columns = basis.num_criteria
     sums_type = tff.to_type((update_type,) * len(basis))
@@ -66,15 +56,8 @@ def build_basis_sums(
                 criteria=per_criterion, monomials=per_monomial, maxima=per_criterion
             )
         )
-    if normalization.ranges and len(normalization.ranges) != columns:
-        raise ValueError(
-            f"{len(normalization.ranges)} ranges are declared for {columns} criteria"
-        )
-    check_is_sum("model_sum_factory", model_sum_factory)
-    check_is_sum("scalar_sum_factory", scalar_sum_factory)
-    plain = tff.aggregators.SumFactory()
-    model_sums = (model_sum_factory or plain).create(sums_type)
-    scalar_sums = (scalar_sum_factory or plain).create(scalars_type)
+    model_sums = plan.model_sums(sums_type)
+    scalar_sums = plan.scalar_sums(scalars_type)
 
     @tff.federated_computation
     def initialize():
@@ -128,62 +111,63 @@ def build_basis_sums(
 
 
 def build_basis_aggregation(
-    update_type: tff.Type,
-    basis: Basis,
-    score: Score,
-    **sums_options,
+    update_type: tff.Type, plan: SumPlan, score: Score
 ) -> tff.templates.AggregationProcess:
     """Builds the aggregation whose result is the update under one score.
 
-    Its state is that of `build_basis_sums` with the candidate before it, `a_S` for
-    each S: another score over the same basis needs no other process
+    Its state is that of `build_basis_sums` with the score's `coefficients` before it,
+    `a_S` for each S: another score over the same basis needs no other process
     (`processes.with_score`). The result is one `U`, and the measurements have
     `score`, the sum of the clients' scores, in addition.
 
     Args:
         update_type: the type of one update, a structure of float tensors.
-        basis: the monomials whose weighted updates come in.
+        plan: the plan of the sums.
         score: the score in force; the basis must cover it.
-        **sums_options: see `build_basis_sums`.
 
     Raises:
         ValueError: the basis does not cover the score, or as `build_basis_sums`.
     """
-    sums = build_basis_sums(update_type, basis, **sums_options)
-    return with_candidate(sums, basis, score)
+    sums = build_basis_sums(update_type, plan)
+    return with_score_in_force(sums, plan.basis, score)
 
 
-def with_candidate(
+def with_score_in_force(
     sums: tff.templates.AggregationProcess, basis: Basis, score: Score
 ) -> tff.templates.AggregationProcess:
-    """`build_basis_aggregation` around sums that are built already.
+    """The aggregation of `build_basis_aggregation`, around sums that are built already.
+
+    Args:
+        sums: the sums, of `build_basis_sums` or `build_two_stage_sums`.
+        basis: the basis of the sums.
+        score: the score in force.
 
     Raises:
         ValueError: the basis does not cover the score.
     """
-    vector = basis.vector(score)
+    first = basis.coefficients(score)
     _, *client_types = sums.next.type_signature.parameter
     result_type = sums.next.type_signature.result.result.member
 
     @tff.tensorflow.computation
-    def initial_candidate():
-        return vector
+    def initial_coefficients():
+        return first
 
     @tff.federated_computation
     def initialize():
         inner = sums.initialize()
         return tff.federated_zip(
             collections.OrderedDict(
-                candidate=tff.federated_eval(initial_candidate, tff.SERVER),
+                coefficients=tff.federated_eval(initial_coefficients, tff.SERVER),
                 model_sums=inner.model_sums,
                 scalar_sums=inner.scalar_sums,
             )
         )
 
     @tff.tensorflow.computation(tff.TensorType(np.float32, [len(basis)]), result_type)
-    def mean_update(candidate, found):
+    def mean_update(coefficients, found):
         return combine(
-            basis, candidate, found["scales"], found["monomials"], found["models"]
+            basis, coefficients, found["scales"], found["monomials"], found["models"]
         )
 
     @tff.federated_computation(initialize.type_signature.result, *client_types)
@@ -195,10 +179,10 @@ def with_candidate(
         )
         output = sums.next(inner_state, updates, weights)
         update, score_sum = tff.federated_map(
-            mean_update, (state.candidate, output.result)
+            mean_update, (state.coefficients, output.result)
         )
         new_state = collections.OrderedDict(
-            candidate=state.candidate,
+            coefficients=state.coefficients,
             model_sums=output.state.model_sums,
             scalar_sums=output.state.scalar_sums,
         )
@@ -215,35 +199,3 @@ def with_candidate(
         )
 
     return tff.templates.AggregationProcess(initialize, next_fn)
-
-
-def check_is_sum(name: str, factory: Optional[SumFactory]) -> None:
-    """Refuses factories, wrapped ones too, whose result here would not be a sum.
-
-    A mean depends on how clients are packed. TFF's differentially private factory
-    clips what a placement sends as if it were one client's update, and its
-    guarantee does not hold for updates weighted by data; `GaussianSums` is what
-    holds.
-
-    Raises:
-        ValueError: the factory is or contains one of those; the message names it.
-    """
-    if not isinstance(factory, tff.aggregators.UnweightedAggregationFactory):
-        if factory is not None:
-            raise ValueError(f"{name} must be an unweighted aggregation factory")
-        return
-    refused = (
-        tff.aggregators.DifferentiallyPrivateFactory,
-        tff.aggregators.UnweightedMeanFactory,
-    )
-    if isinstance(factory, refused):
-        raise ValueError(
-            f"{name} cannot be or contain a {type(factory).__name__}: its result is "
-            "not a plain sum of what the placements send. For differential privacy "
-            "use privacy=GaussianSums(...), with declared ranges and clip_norm"
-        )
-    # TFF's wrappers hold what they wrap as an attribute or in a closure.
-    cells = getattr(type(factory).create, "__closure__", None) or ()
-    for inner in [*vars(factory).values(), *(cell.cell_contents for cell in cells)]:
-        if isinstance(inner, tff.aggregators.UnweightedAggregationFactory):
-            check_is_sum(name, inner)

@@ -37,10 +37,10 @@ class GaussianSums:
     cohorts of `tff_pmc.experiments` (fixed size, from a recorded seed) are not.
 
     Attributes:
-        noise_multiplier: standard deviation over sensitivity.
-        seed: of the noise, for reproducible experiments; it stands in the state,
-            and whoever knows it can take the noise off. None draws new noise from
-            the system in every round and keeps nothing: what protects clients.
+        noise_multiplier: the standard deviation over the sensitivity.
+        seed: the seed of the noise, for reproducible experiments; it stands in the
+            state, and whoever knows it can take the noise off. None draws new noise
+            from the system in every round and keeps nothing, which protects clients.
     """
 
     noise_multiplier: float

@@ -1,32 +1,29 @@
-"""Sums whose weights need the totals first: two aggregations, one after the other."""
+"""Weighted sums that need the cohort's totals first: two aggregations in turn."""
 
 from __future__ import annotations
 
 import collections
-from typing import Optional
+import dataclasses
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.basis_sums import SumFactory, build_basis_sums
-from tff_pmc.clients import kept
-from tff_pmc.scores import SUM, Basis, Normalization
+from tff_pmc.aggregation.basis_sums import build_basis_sums
+from tff_pmc.aggregation.sum_options import SumPlan
+from tff_pmc.aggregation.waiting_updates import sum_of_stacked_updates
+from tff_pmc.scores import Normalization
 
 
 def build_two_stage_sums(
-    update_type: tff.Type,
-    basis: Basis,
-    *,
-    normalization: Normalization = SUM,
-    model_sum_factory: Optional[SumFactory] = None,
+    update_type: tff.Type, plan: SumPlan
 ) -> tff.templates.AggregationProcess:
-    """Builds what gives the sums of `build_basis_sums` for any score.
+    """Builds the aggregation that gives the sums of `build_basis_sums` for any score.
 
-    What comes in is not weighted yet: a stack of updates at each placement (`U[n]`: of
+    What comes in is not weighted yet: a stack of the updates of each pack (`U[n]`: of
     the structure of U, with a leading axis) and the criteria, float32 [n, m], raw or
-    of declared ranges. Their totals, or maxima, go back to the placements, which
-    normalize and weigh, and then send sums: the type of `next` is
+    of declared ranges. Their totals, or maxima, go back to the clients, which
+    normalize them, weight the updates and send sums: the type of `next` is
 
         (<state@SERVER, U[n]@CLIENTS, float32[n, m]@CLIENTS>
          -> <state@SERVER, result=..., measurements=...>)
@@ -37,17 +34,22 @@ def build_two_stage_sums(
 
     Args:
         update_type: the type of one update, U, a structure of float tensors.
-        basis: the monomials and minima of normalized criteria.
-        normalization: of the criteria.
-        model_sum_factory: sums the weighted updates; plain sums by default.
+        plan: the plan of the sums; the basis is of normalized criteria.
+
+    Raises:
+        ValueError: the plan has a `scalar_sum_factory`: the totals are summed in the
+            clear.
     """
-    columns, method = basis.num_criteria, normalization.method
+    if plan.scalar_sum_factory is not None:
+        raise ValueError(
+            "the two-stage form sends the totals in the clear: leave out "
+            "scalar_sum_factory, or declare ranges and take one stage"
+        )
+    columns, method = plan.basis.num_criteria, plan.normalization.method
+    # To the sums the criteria are what they are with declared ranges: in [0, 1].
+    in_range = Normalization("range", ((0.0, 1.0),) * columns)
     inner = build_basis_sums(
-        update_type,
-        basis,
-        # To the sums the criteria are what they are with declared ranges: in [0, 1].
-        normalization=Normalization("range", ((0.0, 1.0),) * columns),
-        model_sum_factory=model_sum_factory,
+        update_type, dataclasses.replace(plan, normalization=in_range)
     )
     specs = tff.types.type_to_tf_tensor_specs(update_type)
     stacked_type = tff.types.tensorflow_to_type(
@@ -69,8 +71,8 @@ def build_two_stage_sums(
         return tf.ones([columns])
 
     @tff.tensorflow.computation(scales_type, stacked_type, criteria_type)
-    def weigh(scales, updates, criteria):
-        return kept.weigh(basis, scales, updates, criteria)
+    def weighted_sums(scales, updates, criteria):
+        return sum_of_stacked_updates(plan.basis, scales, updates, criteria)
 
     @tff.federated_computation(
         inner.initialize.type_signature.result,
@@ -86,7 +88,7 @@ def build_two_stage_sums(
         else:
             scales = tff.federated_eval(ones, tff.SERVER)
         weighted = tff.federated_map(
-            weigh, (tff.federated_broadcast(scales), updates, criteria)
+            weighted_sums, (tff.federated_broadcast(scales), updates, criteria)
         )
         output = inner.next(state, weighted.update, weighted.update_weight)
         measured = output.measurements

@@ -1,1 +1,11 @@
-"""What happens at the clients: packing, local training, local evaluation."""
+"""The clients' side of a round: packing, local training, and what clients measure.
+
+`pack` and `pack_client_data` make the packs of clients that a process takes, and
+`with_attributes` a dataset of batches with what is known of its client beside it.
+"""
+
+from tff_pmc.clients.client_data_packing import pack_client_data
+from tff_pmc.clients.dataset_training import with_attributes
+from tff_pmc.clients.packing import pack
+
+__all__ = ["pack", "pack_client_data", "with_attributes"]

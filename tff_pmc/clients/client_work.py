@@ -13,12 +13,12 @@ import tensorflow_federated as tff
 def build_client_work(
     received_type: tff.Type,
     data_type: tff.Type,
-    train_shard: Callable[[Any, Any, Any], tuple[Any, ...]],
+    train_pack: Callable[[Any, Any, Any], tuple[Any, ...]],
     *,
     seed: int,
     memory: Optional[Any] = None,
 ) -> tff.learning.templates.ClientWorkProcess:
-    """Builds the client work around a function that trains one placement.
+    """Builds the client work around a function that trains one pack.
 
     With `R` what clients receive, which is the type `W` of the model's weights or
     holds it, and `W*B` a tuple of B of them, the `next` of the result has the type
@@ -33,16 +33,16 @@ def build_client_work(
     The state is the seed of the batches and the number of rounds done.
 
     Args:
-        received_type: R.
-        data_type: the sequence at each placement.
-        train_shard: `(state, received, sequence) -> (ClientResult, measurements)` in
+        received_type: the type of what clients receive, R.
+        data_type: the type of the sequence that a pack is.
+        train_pack: `(state, received, sequence) -> (ClientResult, measurements)` in
             TensorFlow; the measurements are summed.
-        seed: the initial seed.
-        memory: for simulation: what A clients would remember from round to round, if
-            TFF's clients were not stateless: arrays `[A, ...]`, a row a client. The
-            state then has them as `memory`, and `train_shard` gives a third result,
-            `<rows=like memory, present=float32[A]>`: the rows, zeros elsewhere, of
-            the clients that are `present` in the shard.
+        seed: the seed of the batches.
+        memory: for simulation: the arrays `[A, ...]`, one row for each client, that A
+            clients would remember from round to round if TFF's clients were not
+            stateless. The state then has them as `memory`, and `train_pack` gives a
+            third result, `<rows=like memory, present=float32[A]>`: the rows, zeros
+            elsewhere, of the clients that are `present` in the pack.
     """
     state = collections.OrderedDict(seed=np.int32(seed), round=np.int32(0))
     if memory is not None:
@@ -56,8 +56,8 @@ def build_client_work(
         return tf.nest.map_structure(tf.constant, state)
 
     @tff.tensorflow.computation(state_type, received_type, data_type)
-    def work(state, received, shard):
-        return train_shard(state, received, shard)
+    def work(state, received, pack):
+        return train_pack(state, received, pack)
 
     @tff.tensorflow.computation(state_type)
     def advance(state):
@@ -72,9 +72,9 @@ def build_client_work(
         tff.FederatedType(received_type, tff.CLIENTS),
         tff.FederatedType(data_type, tff.CLIENTS),
     )
-    def next_fn(state, received, shards):
+    def next_fn(state, received, packs):
         outputs = tff.federated_map(
-            work, (tff.federated_broadcast(state), received, shards)
+            work, (tff.federated_broadcast(state), received, packs)
         )
         # Under `train`, as TFF's own algorithms have it and its programs expect.
         measurements = collections.OrderedDict(train=tff.federated_sum(outputs[1]))

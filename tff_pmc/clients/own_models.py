@@ -15,10 +15,10 @@ import tensorflow as tf
 
 
 class OwnModels(NamedTuple):
-    """Which clients have models of their own.
+    """The clients that have models of their own.
 
     Attributes:
-        clients: their numbers in the federation, A of them.
+        clients: the numbers of these clients in the federation, A of them.
     """
 
     clients: tuple[int, ...]
@@ -34,33 +34,33 @@ class OwnModels(NamedTuple):
         return cls(found)
 
     def initial(self, weights: Any) -> Any:
-        """The memory before the first round: the first model for each of them."""
+        """The memory before the first round: the initial model for each of them."""
         count = len(self.clients)
         return tf.nest.map_structure(
             lambda w: np.repeat(np.asarray(w)[np.newaxis], count, axis=0), weights
         )
 
-    def start(self, kept: Any, client: tf.Tensor, received: Any) -> Any:
+    def start(self, memory: Any, client: tf.Tensor, received: Any) -> Any:
         """The weights a client starts from: its own, or those it received."""
         if not self.clients:
             return received
         place = self._place(client)
         is_own, row = tf.reduce_any(place), tf.argmax(tf.cast(place, tf.int32))
         return tf.nest.map_structure(
-            lambda w, rows: tf.where(is_own, rows[row], w), received, kept
+            lambda w, rows: tf.where(is_own, rows[row], w), received, memory
         )
 
-    def nothing(self, kept: Any) -> Any:
-        """What a shard remembers before its first client."""
+    def nothing(self, memory: Any) -> Any:
+        """The models that a pack remembers before its first client: none."""
         if not self.clients:
             return ()
         return collections.OrderedDict(
-            rows=tf.nest.map_structure(tf.zeros_like, kept),
+            rows=tf.nest.map_structure(tf.zeros_like, memory),
             present=tf.zeros([len(self.clients)]),
         )
 
     def remember(self, found: Any, client: tf.Tensor, trained: Any) -> Any:
-        """What a shard remembers after one more client."""
+        """The models that a pack remembers after one more client."""
         if not self.clients:
             return ()
         place = self._place(client)
@@ -76,5 +76,5 @@ class OwnModels(NamedTuple):
         )
 
     def _place(self, client: tf.Tensor) -> tf.Tensor:
-        """Which of them a client is, bool [A]: none for any other client."""
+        """A mask of the client among `clients`, bool [A]; all False for any other."""
         return tf.equal(tf.constant(self.clients), client)

@@ -1,1 +1,1 @@
-"""What is run: named experiments, the round loop, and the run folder."""
+"""Named experiments, the loop that runs them, and the folder of a run."""

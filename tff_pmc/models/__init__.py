@@ -3,55 +3,57 @@
 Images enter as they are stored (uint8) and are scaled inside the forward pass,
 so that only bytes travel to the worker. Initial weights are NumPy arrays, a
 pure function of the seed.
+
+`MODELS` has the models by name, as settings: `MODELS["mnist_cnn"](seed=3).build()` is
+`mnist_cnn(seed=3)`. `PackedModel` is what they are made as, and what makes a model of
+your own say more of its training than TFF's class can; it is imported when it is first
+used, because it imports TensorFlow.
 """
 
-from tff_pmc.models.characters import femnist_cnn, mnist_cnn
-from tff_pmc.models.faces import BATCH_NORMS, celeba_cnn, celeba_reference_cnn
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from tff_pmc.models.character_cnns import femnist_cnn, mnist_cnn
+from tff_pmc.models.face_cnns import BATCH_NORMS, celeba_cnn, celeba_reference_cnn
 from tff_pmc.models.functional import (
     CONV_ACTIVATIONS,
     INITIALIZERS,
     check_choice,
-    num_parameters,
     weights_type,
 )
-from tff_pmc.models.images import cifar_cnn, keras_mnist_cnn, obstacle_cnn
-
-MODELS = {
-    "mnist_cnn": mnist_cnn,
-    "femnist_cnn": femnist_cnn,
-    "celeba_cnn": celeba_cnn,
-    "celeba_reference_cnn": celeba_reference_cnn,
-    "keras_mnist_cnn": keras_mnist_cnn,
-    "cifar_cnn": cifar_cnn,
-    "obstacle_cnn": obstacle_cnn,
-}
-"""The papers' models by name."""
-
-ELEMENT_SHAPES = {
-    "mnist_cnn": (28, 28),
-    "femnist_cnn": (28, 28),
-    "celeba_cnn": (64, 64, 3),
-    "celeba_reference_cnn": (64, 64, 3),
-    "keras_mnist_cnn": (28, 28),
-    "cifar_cnn": (32, 32, 3),
-    "obstacle_cnn": (64, 64, 3),
-}
-"""The images each takes, uint8."""
+from tff_pmc.models.image_cnns import cifar_cnn, obstacle_cnn
+from tff_pmc.models.keras_digit_cnns import keras_mnist_cnn, keras_simple_convnet
+from tff_pmc.models.model_settings import (
+    MODELS,
+    DroppingModelSettings,
+    ModelSettings,
+)
 
 __all__ = [
     "BATCH_NORMS",
     "CONV_ACTIVATIONS",
-    "ELEMENT_SHAPES",
     "INITIALIZERS",
     "MODELS",
+    "DroppingModelSettings",
+    "ModelSettings",
+    "PackedModel",
     "celeba_cnn",
     "celeba_reference_cnn",
     "check_choice",
     "cifar_cnn",
     "femnist_cnn",
     "keras_mnist_cnn",
+    "keras_simple_convnet",
     "mnist_cnn",
-    "num_parameters",
     "obstacle_cnn",
     "weights_type",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "PackedModel":
+        module = importlib.import_module("tff_pmc.models.tff_types.packed_model")
+        return module.PackedModel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

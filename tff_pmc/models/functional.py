@@ -1,8 +1,9 @@
-"""What the papers' models share: initial weights, loss, types."""
+"""The parts that the papers' models share: initial weights, loss, types."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Callable, Optional
 
 import numpy as np
 
@@ -10,11 +11,6 @@ from tff_pmc._lazy import tf, tff
 
 CONV_ACTIVATIONS = ("relu", "none")
 INITIALIZERS = ("glorot_uniform", "glorot_normal")
-
-
-def num_parameters(model: tff.learning.models.FunctionalModel) -> int:
-    """Number of trainable parameters."""
-    return sum(int(np.size(w)) for w in model.initial_weights[0])
 
 
 def weights_type(model: tff.learning.models.FunctionalModel) -> tff.Type:
@@ -32,20 +28,29 @@ def weights_type(model: tff.learning.models.FunctionalModel) -> tff.Type:
 
 
 def classifier(
-    weights, predict_on_batch, element_shape: Sequence[int], non_trainable=()
-) -> tff.learning.models.FunctionalModel:
+    weights: Sequence[np.ndarray],
+    predict_on_batch: Callable[..., Any],
+    element_shape: Sequence[int],
+    *,
+    non_trainable: Sequence[np.ndarray] = (),
+    forward_in_training: Optional[Callable[..., Any]] = None,
+    local_weights: Sequence[np.ndarray] = (),
+) -> Any:
     """A model of images and labels with the mean cross-entropy as its loss.
 
     Args:
         weights: the initial trainable weights, arrays.
         predict_on_batch: `((trainable, non_trainable), x, training) -> scores`.
-        element_shape: of one image, uint8.
+        element_shape: the shape of one image, uint8.
         non_trainable: the initial non-trainable weights.
+        forward_in_training: see `PackedModel`.
+        local_weights: see `PackedModel`.
 
     Returns:
-        The model, with `example_losses(scores, y) -> float32[n]`, of which its loss
-        is the mean, for training weighted by class.
+        A `PackedModel`. Its loss is the mean of its `example_losses`.
     """
+    # Imported here, because it imports TensorFlow.
+    from tff_pmc.models.tff_types.packed_model import PackedModel
 
     @tf.function
     def example_losses(output, label):
@@ -58,7 +63,7 @@ def classifier(
             return tf.reduce_sum(losses * sample_weight) / tf.reduce_sum(sample_weight)
         return tf.reduce_mean(losses)
 
-    model = tff.learning.models.FunctionalModel(
+    return PackedModel(
         initial_weights=(tuple(weights), tuple(non_trainable)),
         predict_on_batch_fn=predict_on_batch,
         loss_fn=loss,
@@ -66,14 +71,30 @@ def classifier(
             tf.TensorSpec([None, *element_shape], tf.uint8),
             tf.TensorSpec([None], tf.int32),
         ),
+        example_losses=example_losses,
+        forward_in_training=forward_in_training,
+        local_weights=local_weights,
     )
-    model.example_losses = example_losses
-    return model
 
 
 def conv(x, kernel, bias, padding: str = "SAME"):
     """A convolution; it keeps the image's size, unless the padding is "VALID"."""
     return tf.nn.conv2d(x, kernel, strides=1, padding=padding) + bias
+
+
+def activation_of(name: str):
+    """The activation of convolutions by its name, one of `CONV_ACTIVATIONS`.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    check_choice("conv_activation", name, CONV_ACTIVATIONS)
+    return tf.nn.relu if name == "relu" else tf.identity
+
+
+def max_pool(x):
+    """The maxima of windows of 2 x 2 that do not overlap."""
+    return tf.nn.max_pool2d(x, 2, 2, "VALID")
 
 
 def initial_weights(shapes, initializer: str, seed: int) -> list[np.ndarray]:
@@ -97,7 +118,7 @@ def initial_weights(shapes, initializer: str, seed: int) -> list[np.ndarray]:
 
 
 def _truncated_normal(generator, deviation: float, shape) -> np.ndarray:
-    """A normal cut at two deviations, rescaled to keep its deviation, as Keras."""
+    """Draws from a normal cut at two deviations and rescaled, as Keras does."""
     kernel = generator.standard_normal(shape)
     outside = np.abs(kernel) > 2
     while outside.any():

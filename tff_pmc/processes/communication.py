@@ -1,6 +1,6 @@
-"""What a round sends, in bytes, computed from the types (DA, footnote 1).
+"""The bytes that a round sends, computed from the types (DA, footnote 1).
 
-Counted as in a deployment, in which a placement is one client: payload only, no
+They are counted as in a deployment, in which a pack is one client: payload only, no
 framing or compression.
 """
 
@@ -15,13 +15,13 @@ _COUNT_BYTES = 4  # A judge's answer is one int32.
 
 
 class Traffic(NamedTuple):
-    """Bytes to and from all clients of a kind of round.
+    """The bytes that a training client and a testing client send and receive.
 
     Attributes:
-        per_client_training: of a client that trains: the model and the round's number
-            to it, its weighted updates, criteria and measurements back.
-        per_client_testing: of a client that judges one candidate: the model to it,
-            an integer back.
+        per_client_training: the bytes of a client that trains: the model and the
+            round's number to it, its weighted updates, criteria and measurements back.
+        per_client_testing: the bytes of a client that judges one candidate: the model
+            to it, an integer back.
     """
 
     per_client_training: int
@@ -39,16 +39,16 @@ def traffic(
     """The traffic of a process, from the types in its `next`.
 
     Args:
-        weights_type: of the model's `ModelWeights`.
-        work_state_type: of the client work's state, which is broadcast.
-        metrics_type: of the metrics, `<client_work, aggregator, ...>`, whose sums
-            have the types of what each client sends; class weights in the broadcast
-            have that of `distributor`. A baseline has no `totals`: then a client sends
-            its update and one weight. What a simulation reports of each client
-            (`*_by_client`) is left out, and so is what it remembers for them.
-        normalization: of the criteria; `max` sends the maxima too.
-        two_stage: the totals (or maxima) come back to the clients, which send the
-            sums of the normalized criteria in addition.
+        weights_type: the type of the model's `ModelWeights`.
+        work_state_type: the type of the client work's state, which is broadcast.
+        metrics_type: the type of the metrics, `<client_work, aggregator, ...>`, whose
+            sums have the types of what each client sends; class weights in the
+            broadcast have that of `distributor`. A baseline has no `totals`: then a
+            client sends its update and one weight. What a simulation reports of each
+            client (`*_by_client`) is left out, and so is what it remembers for them.
+        normalization: the normalization of the criteria; `max` sends the maxima too.
+        two_stage: whether the totals (or maxima) come back to the clients, which send
+            the sums of the normalized criteria in addition.
     """
     specs = tff.types.type_to_tf_tensor_specs
     model, state = size(specs(weights_type)), dict(specs(work_state_type))
@@ -72,7 +72,7 @@ def traffic(
 
 
 def size(specs: Any) -> int:
-    """Bytes of a structure of `tf.TensorSpec`s of known shape."""
+    """The bytes of a structure of `tf.TensorSpec`s of known shape."""
     return sum(
         spec.shape.num_elements() * spec.dtype.size for spec in tf.nest.flatten(specs)
     )

@@ -13,13 +13,14 @@ import tensorflow_federated as tff
 import leaf_data
 from tff_pmc import models
 from tff_pmc.clients import packing
+from tff_pmc.models.prediction import BATCH_SIZE, over_batches, predicted_labels
 
 
 def build_federated_evaluation(
     model: tff.learning.models.FunctionalModel,
     num_clients: Optional[int] = None,
     *,
-    batch_size: int = 500,
+    batch_size: int = BATCH_SIZE,
 ) -> tff.Computation:
     """Builds the evaluation of one model on all clients' local examples.
 
@@ -32,7 +33,7 @@ def build_federated_evaluation(
         model: a classifier whose output is a score per class.
         num_clients: the number of clients in the federation, K, to count for each
             client; None counts in all, and the result is one int32.
-        batch_size: examples in a forward pass.
+        batch_size: the number of examples in a forward pass.
 
     Returns:
         A computation that gives how many examples the model classifies correctly
@@ -50,18 +51,19 @@ def build_federated_evaluation(
     @tf.function
     def count(weights, examples):
         x, y, client = examples["x"], examples["y"], examples["client"]
-        correct = tf.zeros([num_clients or 1], tf.int32)
         if num_clients is None:
             client = tf.zeros_like(client)
-        parameters = (weights.trainable, weights.non_trainable)
-        for start in tf.range(0, tf.shape(y)[0], batch_size):
-            rows = slice(start, start + batch_size)
-            output = model.predict_on_batch(parameters, x[rows], False)
-            predicted = tf.argmax(output, axis=-1, output_type=tf.int32)
-            hits = tf.cast(tf.equal(predicted, y[rows]), tf.int32)
-            correct += tf.math.unsorted_segment_sum(
+
+        def add(correct, rows, output):
+            hits = tf.cast(tf.equal(predicted_labels(output), y[rows]), tf.int32)
+            return correct + tf.math.unsorted_segment_sum(
                 hits, client[rows], num_clients or 1
             )
+
+        none = tf.zeros([num_clients or 1], tf.int32)
+        correct = over_batches(
+            model, weights, x, tf.shape(y)[0], none, add, batch_size=batch_size
+        )
         return correct[0] if num_clients is None else correct
 
     @tff.tensorflow.computation(weights_type, examples_type)
@@ -85,9 +87,9 @@ def build_federated_prediction(
     model: tff.learning.models.FunctionalModel,
     num_examples: int,
     *,
-    batch_size: int = 500,
+    batch_size: int = BATCH_SIZE,
 ) -> tff.Computation:
-    """Builds what shows every answer of a model, for simulation only.
+    """Builds the computation of a model's every prediction, for simulation only.
 
     The type is
 
@@ -96,8 +98,8 @@ def build_federated_prediction(
 
     Args:
         model: a classifier whose output is a score per class.
-        num_examples: of all clients together, N.
-        batch_size: examples in a forward pass.
+        num_examples: the number of examples of all clients together, N.
+        batch_size: the number of examples in a forward pass.
 
     Returns:
         A computation that gives the predicted label of each example, at its row.
@@ -110,16 +112,15 @@ def build_federated_prediction(
 
     @tf.function
     def predict(weights, x, row):
-        predicted = tf.zeros([num_examples], tf.int32)
-        parameters = (weights.trainable, weights.non_trainable)
-        for start in tf.range(0, tf.shape(row)[0], batch_size):
-            batch = slice(start, start + batch_size)
-            output = model.predict_on_batch(parameters, x[batch], False)
-            labels = tf.argmax(output, axis=-1, output_type=tf.int32)
-            predicted = tf.tensor_scatter_nd_update(
-                predicted, row[batch][:, tf.newaxis], labels
+        def add(predicted, rows, output):
+            return tf.tensor_scatter_nd_update(
+                predicted, row[rows][:, tf.newaxis], predicted_labels(output)
             )
-        return predicted
+
+        none = tf.zeros([num_examples], tf.int32)
+        return over_batches(
+            model, weights, x, tf.shape(row)[0], none, add, batch_size=batch_size
+        )
 
     @tff.tensorflow.computation(weights_type, examples_type)
     def predict_locally(weights, examples):
@@ -133,58 +134,58 @@ def build_federated_prediction(
         predicted = tff.federated_map(
             predict_locally, (tff.federated_broadcast(weights), examples)
         )
-        return tff.federated_sum(predicted)  # Each row is at one placement.
+        return tff.federated_sum(predicted)  # Each row is in one pack.
 
     return predict_all
 
 
-def prediction_shards(examples: leaf_data.Examples, **options) -> list:
-    """Cuts all clients' examples into shards for `build_federated_prediction`.
+def prediction_packs(examples: leaf_data.Examples, **options) -> list:
+    """Cuts all clients' examples into packs for `build_federated_prediction`.
 
     Args:
-        examples: of all clients; row r of the result is their row r.
-        **options: of `evaluation_shards`.
+        examples: the examples of all clients; row r of the result is their row r.
+        **options: the options of `evaluation_packs`.
     """
-    start, shards = 0, []
-    for shard in evaluation_shards(examples, **options):
-        stop = start + len(shard["y"])
+    start, packs = 0, []
+    for pack in evaluation_packs(examples, **options):
+        stop = start + len(pack["y"])
         rows = np.arange(start, stop, dtype=np.int32)
-        shards.append(collections.OrderedDict(x=shard["x"], row=rows))
+        packs.append(collections.OrderedDict(x=pack["x"], row=rows))
         start = stop
-    return shards
+    return packs
 
 
-def evaluation_shards(
+def evaluation_packs(
     examples: leaf_data.Examples,
     *,
-    num_shards: int = 2,
-    max_bytes: int = packing.MAX_SHARD_BYTES,
+    num_packs: int = 2,
+    max_bytes: int = packing.MAX_PACK_BYTES,
 ) -> list[collections.OrderedDict]:
-    """Cuts all clients' examples into shards for `build_federated_evaluation`.
+    """Cuts all clients' examples into packs for `build_federated_evaluation`.
 
     Args:
-        examples: of all clients.
-        num_shards: how many shards of about equal size to make; more where one
+        examples: the examples of all clients.
+        num_packs: the number of packs, of about equal size; more are made where one
             would exceed `max_bytes`.
-        max_bytes: the most bytes of inputs in a shard.
+        max_bytes: the most bytes of inputs in a pack.
 
     Returns:
         A list of `OrderedDict(x, y, client)` of arrays; a client may lie in two.
     """
     num_rows = len(examples.y)
-    rows_per_shard = max(1, max_bytes // max(1, examples.x.nbytes // max(1, num_rows)))
-    num_shards = max(num_shards, math.ceil(num_rows / rows_per_shard))
+    rows_per_pack = max(1, max_bytes // max(1, examples.x.nbytes // max(1, num_rows)))
+    num_packs = max(num_packs, math.ceil(num_rows / rows_per_pack))
     client = np.repeat(
         np.arange(len(examples.row_splits) - 1, dtype=np.int32),
         np.diff(examples.row_splits),
     )
-    shards = np.array_split(np.arange(len(client)), num_shards)
+    packs = np.array_split(np.arange(len(client)), num_packs)
     return [
         collections.OrderedDict(
             x=examples.x[rows[0] : rows[-1] + 1],
             y=examples.y[rows[0] : rows[-1] + 1],
             client=client[rows[0] : rows[-1] + 1],
         )
-        for rows in shards
+        for rows in packs
         if len(rows)
     ]

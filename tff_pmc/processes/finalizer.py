@@ -22,10 +22,10 @@ def apply_update(
     finite leaves model and optimizer as they are.
 
     Args:
-        optimizer: of the server.
-        state: of the optimizer.
+        optimizer: the server's optimizer.
+        state: the optimizer's state.
         weights: the model's `ModelWeights`.
-        update: of the same structure.
+        update: the update, of the same structure.
 
     Returns:
         The optimizer's state, the weights, and whether the update was rejected
@@ -68,7 +68,7 @@ def build_finalizer(
     """Builds the finalizer around `apply_update`.
 
     Args:
-        optimizer: of the server.
+        optimizer: the server's optimizer.
         weights_type: the type of the model's `ModelWeights`.
 
     Returns:

@@ -4,7 +4,7 @@ One round:
 
     the cohort trains once -> sums over the whole basis come back once
     -> a candidate's model is a linear combination of them
-    -> all clients judge it -> the search keeps it or names the next candidate
+    -> all clients judge it -> the search chooses it or names the next candidate
 
 Here training and judging are two federated computations, with the search between
 them: no more candidates are tested than must be. `online_iterative` is the same as
@@ -31,20 +31,21 @@ from tff_pmc.processes.online_parts import (
     check_nothing_hidden,
     default_judge,
 )
-from tff_pmc.processes.training import ModelFn
+from tff_pmc.processes.round_parts import ModelFn
+from tff_pmc.processes.training_options import TrainingOptions
 from tff_pmc.scores import Score
 
 
 class OnlineOutput(NamedTuple):
-    """What a round gives.
+    """The result of a round.
 
     Attributes:
-        state: an `OnlineState`.
+        state: the `OnlineState` after the round.
         metrics: `<client_work, aggregator, finalizer>` as of
-            `build_prioritized_fed_avg`, of the model kept.
+            `build_prioritized_fed_avg`, of the chosen model.
         trials: the candidates tested, in order.
-        counts: what the judge returned for the model kept.
-        train_seconds: how long the training took; the rest went into testing.
+        counts: the judge's counts for the chosen model.
+        train_seconds: the seconds that the training took; the rest went into testing.
     """
 
     state: OnlineState
@@ -56,10 +57,10 @@ class OnlineOutput(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class OnlineAdjustedFedAvg:
-    """Train and judge as two federated computations, driven by the search.
+    """Online adjustment by two federated computations, train and judge, and a search.
 
     Attributes:
-        parts: the candidates, and what the round is made of.
+        parts: the candidates, and the parts that the round is made of.
         policy: one of `search.POLICIES`.
         judge: `(<W@SERVER, J@CLIENTS> -> int32@SERVER)`: examples that a model gets
             right, in all or for each client.
@@ -81,10 +82,10 @@ class OnlineAdjustedFedAvg:
     def next(
         self, state: OnlineState, clients: Sequence[Any], judges: Sequence[Any]
     ) -> OnlineOutput:
-        """One round: the cohort trains once, then candidates are tested.
+        """Runs one round: the cohort trains once, then candidates are tested.
 
         Args:
-            state: from the round before.
+            state: the state after the round before.
             clients: the cohort's data, as of `build_prioritized_fed_avg`.
             judges: all clients' data, as the judge takes it.
 
@@ -96,35 +97,37 @@ class OnlineAdjustedFedAvg:
         start = time.perf_counter()
         trained = self.parts.train(state.learning, clients)
         train_seconds = time.perf_counter() - start
-        before = search.SearchState(int(state.candidate), int(state.correct))
+        before = search.SearchState(int(state.index), int(state.correct))
         trials = search.Trials(self.policy, len(self.candidates), before)
         tested = None
         while trials.next is not None:
-            candidate = trials.next
-            stepped = self._step(state, trained, self.candidates[candidate])
+            index = trials.next
+            stepped = self._step(state, trained, self.candidates[index])
             counts = np.asarray(self.judge(stepped["weights"], judges), np.int64)
             trials.report(int(counts.sum()))
             # The models of the others need not stay in memory.
-            if trials.best.candidate == candidate:
+            if trials.best.index == index:
                 tested = stepped, counts
-        kept, counts = tested
+        chosen, counts = tested
         found = trials.result()
         learning = tff.learning.templates.LearningAlgorithmState(
-            global_model_weights=kept["weights"],
+            global_model_weights=chosen["weights"],
             distributor=(),
             client_work=trained["client_work"],
             aggregator=trained["aggregator"],
-            finalizer=kept["optimizer"],
+            finalizer=chosen["optimizer"],
         )
         metrics = collections.OrderedDict(
             client_work=trained["metrics"]["client_work"],
             aggregator=collections.OrderedDict(
-                trained["metrics"]["aggregator"], score=kept["score"]
+                trained["metrics"]["aggregator"], score=chosen["score"]
             ),
-            finalizer=collections.OrderedDict(update_rejected=kept["update_rejected"]),
+            finalizer=collections.OrderedDict(
+                update_rejected=chosen["update_rejected"]
+            ),
         )
         next_state = OnlineState(
-            learning, np.int32(found.candidate), np.int32(found.correct)
+            learning, np.int32(found.index), np.int32(found.correct)
         )
         return OnlineOutput(next_state, metrics, trials.tried, counts, train_seconds)
 
@@ -133,9 +136,9 @@ class OnlineAdjustedFedAvg:
         return state.learning.global_model_weights
 
     def _step(self, state: OnlineState, trained: Any, score: Score) -> Any:
-        """The server's step with one candidate; no client takes part."""
+        """Makes the server's step with one candidate; no client takes part."""
         return self.parts.step(
-            self.parts.training.rule.basis.vector(score),
+            self.parts.round_parts.plan.basis.coefficients(score),
             trained["sums"],
             state.learning.finalizer,
             state.learning.global_model_weights,
@@ -147,10 +150,11 @@ def build_online_adjusted_fed_avg(
     *,
     priority: Optional[Sequence[str]] = None,
     candidates: Optional[Sequence[Score]] = None,
+    first: Optional[Score] = None,
     criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
     policy: str = "backtracking",
     judge: Optional[tff.Computation] = None,
-    report_num_clients: Optional[int] = None,
+    two_stage: bool = False,
     **training_options: Any,
 ) -> OnlineAdjustedFedAvg:
     """Builds online adjustment as train, judge and a search between them.
@@ -160,20 +164,18 @@ def build_online_adjusted_fed_avg(
         priority: the ordering in force in the first round. The candidates are all
             orderings of the same criteria, tested in the order of
             `search.orderings`. Default: the declared criteria, in their order.
-        candidates: scores to search in the place of orderings; the first is in
-            force in the first round.
+        candidates: scores to search in the place of orderings.
+        first: the candidate in force in the first round; by default the first.
         criteria: the criteria the clients measure, codes or `Criterion`s.
         policy: `backtracking` (the paper's), `best_of_all` or `fixed`; see
             `search.POLICIES`.
         judge: `(<W@SERVER, J@CLIENTS> -> int32@SERVER)`, how many examples a model
             gets right, for whatever data J. By default
             `build_federated_evaluation`, which needs a functional model.
-        report_num_clients: for simulation: the federation's size; metrics then show
-            each client's criteria, and the judge counts for each client.
-        **training_options: `client_optimizer_fn` and the other options of
-            `build_prioritized_fed_avg`, but for `score` and `basis`; `two_stage=True`
-            makes the sums as `build_two_stage_fed_avg` does, which OWA and Choquet
-            need without declared ranges.
+        two_stage: whether the sums are made as `build_two_stage_fed_avg` makes them,
+            which OWA and Choquet need without declared ranges.
+        **training_options: the attributes of `TrainingOptions`. With
+            `report_num_clients` the default judge counts for each client, too.
 
     Returns:
         An `OnlineAdjustedFedAvg`: `initialize()`, `next(state, clients, judges)`,
@@ -181,8 +183,8 @@ def build_online_adjusted_fed_avg(
 
     Raises:
         ValueError: as `build_prioritized_fed_avg`; an unknown policy; more than
-            `search.MAX_CRITERIA` criteria to order; `privacy` or a
-            `scalar_sum_factory` without a judge that keeps to them, since the default
+            `search.MAX_CRITERIA` criteria to order; sums that hide
+            what clients send, without a judge that keeps to them, since the default
             one returns exact counts.
 
     Example:
@@ -192,16 +194,20 @@ def build_online_adjusted_fed_avg(
         ...     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.01),
         ...     batch_size=10,
         ... )
-        >>> tests = evaluation_shards(data.test_examples)
+        >>> tests = evaluation_packs(data.test_examples)
         >>> output = online.next(online.initialize(), clients, tests)
     """
     try:
         search.check_policy(policy)
     except ValueError as error:
         raise ValueError(f"policy {error}") from error
+    options = TrainingOptions(**training_options)
     if judge is None:
-        check_nothing_hidden(training_options)
-        judge = default_judge(model_fn, report_num_clients)
-    training_options["report_num_clients"] = report_num_clients
-    parts = build_parts(model_fn, priority, candidates, criteria, training_options)
+        check_nothing_hidden(options.sums)
+        judge = default_judge(model_fn, options.report_num_clients)
+    parts = build_parts(
+        *(model_fn, priority, candidates, criteria, options),
+        first=first,
+        two_stage=two_stage,
+    )
     return OnlineAdjustedFedAvg(parts, policy, judge)

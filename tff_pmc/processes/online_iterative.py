@@ -17,7 +17,8 @@ from tff_pmc.processes.online_parts import (
     check_nothing_hidden,
     default_judge,
 )
-from tff_pmc.processes.training import ModelFn
+from tff_pmc.processes.round_parts import ModelFn
+from tff_pmc.processes.training_options import TrainingOptions
 from tff_pmc.scores import Score
 
 
@@ -28,6 +29,7 @@ def build_online_adjusted_iterative_process(
     candidates: Optional[Sequence[Score]] = None,
     criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
     judge: Optional[tff.Computation] = None,
+    two_stage: bool = False,
     **training_options: Any,
 ) -> tff.templates.IterativeProcess:
     """Builds `best_of_all` as one process that chooses at the server.
@@ -38,22 +40,26 @@ def build_online_adjusted_iterative_process(
          -> <state=OnlineState@SERVER,
              metrics=<client_work=..., aggregator=...,
                       finalizer=<update_rejected=int32>,
-                      search=<correct=int32[n], kept=int32>>@SERVER>)
+                      search=<correct=int32[n], chosen=int32>>@SERVER>)
 
-    A placement trains on its `train`, which is empty where its clients are not in the
-    round's cohort, and judges on its `test`; `pair_shards` makes such pairs. All n
+    A pair is a pack to train on, which is empty where its clients are not in the
+    round's cohort, and a pack to judge on; `pair_packs` makes such pairs. All n
     models travel to the clients in every round, after the sums have travelled to the
     server: so this runs on one machine, but compiles to no deployment form of TFF's,
     where a broadcast cannot depend on an aggregate.
 
     Args and errors are those of `build_online_adjusted_fed_avg`, but that there is no
-    `policy` and no `report_num_clients`; the judge has to give one integer.
+    `policy`; the judge has to give one integer.
     """
+    options = TrainingOptions(**training_options)
     if judge is None:
-        check_nothing_hidden(training_options)
+        check_nothing_hidden(options.sums)
         judge = default_judge(model_fn, None)
-    parts = build_parts(model_fn, priority, candidates, criteria, training_options)
-    train, basis, scores = parts.train, parts.training.rule.basis, parts.candidates
+    parts = build_parts(
+        model_fn, priority, candidates, criteria, options, two_stage=two_stage
+    )
+    basis = parts.round_parts.plan.basis
+    train, scores = parts.train, parts.candidates
     state_type = parts.initialize.type_signature.result
     trained_type = train.type_signature.result
 
@@ -62,7 +68,7 @@ def build_online_adjusted_iterative_process(
         learning = state.learning
         return tuple(
             parts.step(
-                basis.vector(score),
+                basis.coefficients(score),
                 sums,
                 learning.finalizer,
                 learning.global_model_weights,
@@ -80,15 +86,15 @@ def build_online_adjusted_iterative_process(
     def choose(state, stepped, correct, client_work, sums_state):
         counts = tf.stack(correct)
         # Of equals the one in force, which a search tests first, then the first.
-        in_force = tf.one_hot(state.candidate, len(scores), dtype=tf.int32)
-        kept = tf.argmax(2 * counts + in_force, output_type=tf.int32)
-        chosen = tf.switch_case(kept, [lambda one=one: one for one in stepped])
+        in_force = tf.one_hot(state.index, len(scores), dtype=tf.int32)
+        chosen = tf.argmax(2 * counts + in_force, output_type=tf.int32)
+        model = tf.switch_case(chosen, [lambda one=one: one for one in stepped])
         learning = tff.learning.templates.LearningAlgorithmState(
-            chosen["weights"], (), client_work, sums_state, chosen["optimizer"]
+            model["weights"], (), client_work, sums_state, model["optimizer"]
         )
-        searched = collections.OrderedDict(correct=counts, kept=kept)
-        rejected = collections.OrderedDict(update_rejected=chosen["update_rejected"])
-        return OnlineState(learning, kept, counts[kept]), searched, rejected
+        searched = collections.OrderedDict(correct=counts, chosen=chosen)
+        rejected = collections.OrderedDict(update_rejected=model["update_rejected"])
+        return OnlineState(learning, chosen, counts[chosen]), searched, rejected
 
     pair_type = tff.to_type(
         collections.OrderedDict(
@@ -127,17 +133,17 @@ def build_online_adjusted_iterative_process(
     return tff.templates.IterativeProcess(parts.initialize, next_fn)
 
 
-def pair_shards(
+def pair_packs(
     train: Sequence[Any], test: Sequence[Any]
 ) -> list[collections.OrderedDict]:
-    """Pairs training shards with shards of examples to judge on.
+    """Pairs training packs with packs of examples to judge on.
 
     Args:
         train: the cohort, of `clients.packing.pack`.
-        test: all clients' examples, of `evaluation_shards`.
+        test: all clients' examples, of `evaluation_packs`.
 
     Returns:
-        As many `OrderedDict(train, test)` as the longer of the two has shards; the
+        As many `OrderedDict(train, test)` as the longer of the two has packs; the
         other's are filled up with empty ones.
     """
     count = max(len(train), len(test))

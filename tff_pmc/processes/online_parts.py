@@ -1,9 +1,9 @@
-"""What both forms of online adjustment are made of: train, step, initial state."""
+"""The parts of both forms of online adjustment: train, step, initial state."""
 
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 import tensorflow as tf
@@ -11,43 +11,44 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
-from tff_pmc.aggregation import combine
-from tff_pmc.processes import options
+from tff_pmc.aggregation import SumOptions, combine
+from tff_pmc.processes import arguments
 from tff_pmc.processes.evaluation import build_federated_evaluation
 from tff_pmc.processes.finalizer import apply_update, build_optimizer_initializer
-from tff_pmc.processes.training import ModelFn, Training, build_training
+from tff_pmc.processes.round_parts import ModelFn, RoundParts, build_round_parts
+from tff_pmc.processes.training_options import TrainingOptions
 from tff_pmc.scores import Basis, Score, prioritized
 
 
 class OnlineState(NamedTuple):
-    """The state between two rounds, of either form.
+    """The state between two rounds, in either form of online adjustment.
 
     Attributes:
         learning: a `tff.learning.templates.LearningAlgorithmState`: the model, and
             the states of client work, sums and server optimizer.
-        candidate: the place of the candidate in force, int32.
-        correct: what the model got right when it was kept, int32; -1 before the
-            first round.
+        index: the index of the candidate in force in the list of candidates, int32.
+        correct: the number of examples that the model got right when it was chosen,
+            int32; -1 before the first round.
     """
 
     learning: Any
-    candidate: Any
+    index: Any
     correct: Any
 
 
 class OnlineParts(NamedTuple):
-    """What a form is composed of.
+    """The parts of which either form of online adjustment is composed.
 
     Attributes:
         candidates: the scores that are searched, in the order of testing.
-        training: clients, criteria and the rule of the sums.
+        round_parts: the parts of a round: clients, criteria and sums.
         initialize: `( -> OnlineState@SERVER)`.
         train: see `build_train`.
         step: see `build_step`.
     """
 
     candidates: tuple[Score, ...]
-    training: Training
+    round_parts: RoundParts
     initialize: tff.Computation
     train: tff.Computation
     step: Callable[..., collections.OrderedDict]
@@ -58,37 +59,44 @@ def build_parts(
     priority: Optional[Sequence[str]],
     candidates: Optional[Sequence[Score]],
     criteria: Sequence[Union[str, criteria_lib.Criterion]],
-    training_options: Mapping[str, Any],
+    options: TrainingOptions,
+    *,
+    first: Optional[Score] = None,
+    two_stage: bool,
 ) -> OnlineParts:
-    """Checks what is searched, and builds the parts.
+    """Checks the candidates, and builds the parts.
 
     Args and errors are those of `build_online_adjusted_fed_avg`.
     """
     found = criteria_lib.resolve(criteria)
     codes = [criterion.code for criterion in found]
-    first = 0
+    index = 0
     if candidates is None:
-        in_force = options.resolve_score(priority, None, codes)
+        in_force = arguments.resolve_score(priority, None, codes)
         names = [codes[column] for column in sorted(in_force.columns)]
         candidates = [prioritized(order, codes) for order in search.orderings(names)]
-        first = [score.columns for score in candidates].index(in_force.columns)
+        index = [score.columns for score in candidates].index(in_force.columns)
     elif priority is not None:
         raise ValueError("give either priority or candidates, not both")
     elif not candidates:
         raise ValueError("there are no candidates to search")
+    elif first is not None:
+        if first not in candidates:
+            raise ValueError(f"the score {first.label!r} is not among the candidates")
+        index = list(candidates).index(first)
     basis = Basis.of(len(found), candidates)
-    training = build_training(model_fn, found, basis, **training_options)
+    parts = build_round_parts(model_fn, found, basis, options, two_stage=two_stage)
     return OnlineParts(
         tuple(candidates),
-        training,
-        _build_initialize(training, first),
-        build_train(training),
-        build_step(training),
+        parts,
+        _build_initialize(parts, index),
+        build_train(parts),
+        build_step(parts),
     )
 
 
-def build_train(training: Training) -> tff.Computation:
-    """The training of one cohort, whose result is the sums.
+def build_train(parts: RoundParts) -> tff.Computation:
+    """Builds the training of one cohort, whose result is the sums.
 
     Its type is
 
@@ -97,14 +105,14 @@ def build_train(training: Training) -> tff.Computation:
              sums=<models=W*B, scales=float32[m], monomials=float32[B]>,
              metrics=<client_work=..., aggregator=...>>@SERVER)
     """
-    sums = training.sums
-    learning_type = _learning_type(training)
-    data_type = training.client_work.next.type_signature.parameter[2]
+    sums = parts.sums
+    learning_type = _learning_type(parts)
+    data_type = parts.client_work.next.type_signature.parameter[2]
 
     @tff.federated_computation(tff.FederatedType(learning_type, tff.SERVER), data_type)
     def train(state, clients):
         received = tff.federated_broadcast(state.global_model_weights)
-        work = training.client_work.next(state.client_work, received, clients)
+        work = parts.client_work.next(state.client_work, received, clients)
         found = sums.next(
             state.aggregator, work.result.update, work.result.update_weight
         )
@@ -121,22 +129,22 @@ def build_train(training: Training) -> tff.Computation:
     return train
 
 
-def build_step(training: Training) -> Callable[..., collections.OrderedDict]:
-    """The server's step to one candidate's model, a `tf.function`.
+def build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
+    """Builds the server's step to one candidate's model, a `tf.function`.
 
-    Its arguments are the candidate `a_S`, float32 [B], the sums, the optimizer's
-    state and the weights; its result the same weights and state after the step,
-    `update_rejected`, and `score`, the sum of the clients' scores.
+    Its arguments are the candidate's coefficients `a_S`, float32 [B], the sums, the
+    optimizer's state and the weights; its result the same weights and state after the
+    step, `update_rejected`, and `score`, the sum of the clients' scores.
     """
-    basis = training.rule.basis
+    basis = parts.plan.basis
 
     @tf.function
-    def step(candidate, sums, optimizer_state, weights):
+    def step(coefficients, sums, optimizer_state, weights):
         update, score = combine(
-            basis, candidate, sums["scales"], sums["monomials"], sums["models"]
+            basis, coefficients, sums["scales"], sums["monomials"], sums["models"]
         )
         optimizer_state, weights, rejected = apply_update(
-            training.server_optimizer, optimizer_state, weights, update
+            parts.server_optimizer, optimizer_state, weights, update
         )
         return collections.OrderedDict(
             weights=weights,
@@ -149,7 +157,7 @@ def build_step(training: Training) -> Callable[..., collections.OrderedDict]:
 
 
 def default_judge(model_fn: Any, num_clients: Optional[int]) -> tff.Computation:
-    """`build_federated_evaluation`, of each client or of all together.
+    """Builds the default judge, an evaluation of each client or of all together.
 
     Raises:
         ValueError: the model is not functional.
@@ -162,31 +170,28 @@ def default_judge(model_fn: Any, num_clients: Optional[int]) -> tff.Computation:
     return build_federated_evaluation(model_fn, num_clients)
 
 
-def check_nothing_hidden(training_options: Mapping[str, Any]) -> None:
-    """Refuses hidden sums beside the default judge, whose counts are exact.
+def check_nothing_hidden(sums: SumOptions) -> None:
+    """Refuses the default judge, whose counts are exact, beside hidden sums.
 
     Raises:
         ValueError: `privacy` or `scalar_sum_factory` is given; it is named.
     """
-    for name in ("privacy", "scalar_sum_factory"):
-        if training_options.get(name) is not None:
-            raise ValueError(
-                f"{name} would hide the sums of training, while the default judge "
-                "returns exact counts of correct examples: give a judge of your own"
-            )
+    for name in sums.hiding:
+        raise ValueError(
+            f"{name} would hide the sums of training, while the default judge "
+            "returns exact counts of correct examples: give a judge of your own"
+        )
 
 
-def _build_initialize(training: Training, first: int) -> tff.Computation:
-    optimizer = build_optimizer_initializer(
-        training.server_optimizer, training.weights_type
-    )
+def _build_initialize(parts: RoundParts, first: int) -> tff.Computation:
+    optimizer = build_optimizer_initializer(parts.server_optimizer, parts.weights_type)
 
     @tff.tensorflow.computation
     def search_state():
         return tf.constant(first), tf.constant(-1)
 
     @tff.tensorflow.computation(
-        _learning_type(training), search_state.type_signature.result
+        _learning_type(parts), search_state.type_signature.result
     )
     def join(learning, found):
         return OnlineState(learning, *found)
@@ -194,12 +199,10 @@ def _build_initialize(training: Training, first: int) -> tff.Computation:
     @tff.federated_computation
     def initialize():
         learning = tff.learning.templates.LearningAlgorithmState(
-            global_model_weights=tff.federated_eval(
-                training.initial_weights, tff.SERVER
-            ),
+            global_model_weights=tff.federated_eval(parts.initial_weights, tff.SERVER),
             distributor=tff.federated_value((), tff.SERVER),
-            client_work=training.client_work.initialize(),
-            aggregator=training.sums.initialize(),
+            client_work=parts.client_work.initialize(),
+            aggregator=parts.sums.initialize(),
             finalizer=tff.federated_eval(optimizer, tff.SERVER),
         )
         found = tff.federated_eval(search_state, tff.SERVER)
@@ -208,16 +211,14 @@ def _build_initialize(training: Training, first: int) -> tff.Computation:
     return initialize
 
 
-def _learning_type(training: Training) -> tff.Type:
-    optimizer = build_optimizer_initializer(
-        training.server_optimizer, training.weights_type
-    )
+def _learning_type(parts: RoundParts) -> tff.Type:
+    optimizer = build_optimizer_initializer(parts.server_optimizer, parts.weights_type)
     return tff.to_type(
         tff.learning.templates.LearningAlgorithmState(
-            global_model_weights=training.weights_type,
+            global_model_weights=parts.weights_type,
             distributor=tff.to_type(()),
-            client_work=training.client_work.state_type.member,
-            aggregator=training.sums.state_type.member,
+            client_work=parts.client_work.state_type.member,
+            aggregator=parts.sums.state_type.member,
             finalizer=optimizer.type_signature.result,
         )
     )

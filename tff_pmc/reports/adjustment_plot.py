@@ -1,17 +1,18 @@
-"""Online adjustment, round by round, in the manner of DA's Figure 1."""
+"""What the online adjustment of a run kept and rejected, round by round.
+
+It is a plot of ours, of a real run. DA's Figure 1, an illustration with dummy values of
+the same kind, is drawn in `papers/da_figure1.py`.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Optional
 
-import matplotlib
+import pandas as pd
+from matplotlib.figure import Figure
 
-matplotlib.use("Agg")  # Files only; a machine without a screen is enough.
-
-import pandas as pd  # noqa: E402
-from matplotlib import pyplot as plt  # noqa: E402
-
-from tff_pmc.reports.read import Run  # noqa: E402
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.record_error import RecordError
 
 # Six that color-blind readers can tell apart (Okabe and Ito), without the yellow.
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
@@ -20,7 +21,7 @@ _DARK = "#333333"
 
 def adjustment_plot(
     run: Run, path: str, title: str, reference: Optional[Run] = None
-) -> None:
+) -> Figure:
     """Plots what an adjusted run kept, and what it tested and rejected.
 
     Above, the accuracy of the model kept in each round, and hollow, in the color of
@@ -30,15 +31,18 @@ def adjustment_plot(
     Args:
         run: an adjusted run (`candidates` is there).
         path: the PNG to write.
-        title: of the plot.
+        title: the title of the plot.
         reference: a run to compare with, drawn as a thin line of its test accuracy.
 
+    Returns:
+        The figure that was written.
+
     Raises:
-        ValueError: the run's ordering was fixed, so there is nothing to show.
+        RecordError: the run's ordering was fixed, so there is nothing to show.
     """
     tested = run.candidates
     if tested is None:
-        raise ValueError(
+        raise RecordError(
             f"the ordering of the run {run.label} was fixed: no candidates"
         )
     orderings = sorted(tested["ordering"].unique())
@@ -46,12 +50,11 @@ def adjustment_plot(
         name: _COLORS[index % len(_COLORS)] for index, name in enumerate(orderings)
     }
     last = int(tested["round"].max())
-    figure, (curve, lanes) = plt.subplots(
+    height = 4.6 + 0.22 * len(orderings)
+    figure = Figure(figsize=(9, height), dpi=120, layout="constrained")
+    curve, lanes = figure.subplots(
         2,
-        figsize=(9, 4.6 + 0.22 * len(orderings)),
-        dpi=120,
         sharex=True,
-        layout="constrained",
         gridspec_kw={"height_ratios": [4, 0.3 + 0.28 * len(orderings)]},
     )
     _curve(curve, run, tested, colors, reference)
@@ -64,7 +67,7 @@ def adjustment_plot(
         handles, labels, loc="outside lower center", ncols=len(labels), frameon=False
     )
     figure.savefig(path)
-    plt.close(figure)
+    return figure
 
 
 def _curve(
@@ -76,7 +79,7 @@ def _curve(
 ) -> None:
     kept, rejected = tested[tested["kept"] == 1], tested[tested["kept"] == 0]
     size = _marker_size(tested)
-    if run.info.get("settings", {}).get("judge_on", "test") != "test":
+    if run.settings.get("judge_on", "test") != "test":
         axes.plot(
             run.rounds["round"],
             run.rounds["accuracy"],
@@ -141,5 +144,5 @@ def _lanes(axes: Any, tested: pd.DataFrame, colors: dict[str, str]) -> None:
 
 
 def _marker_size(tested: pd.DataFrame) -> float:
-    """Points squared: as wide as a round at most, never below what can be seen."""
+    """Returns points squared: a round wide at most, and large enough to be seen."""
     return float(min(30.0, max(6.0, 1200.0 / tested["round"].nunique())))

@@ -9,10 +9,10 @@ from typing import Optional
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data import DataError
+from tff_pmc.reports.record_error import RecordError
 
 Confusion = npt.NDArray[np.int64]
-"""`[t, p]`: examples of the class t that are answered p."""
+"""A matrix whose `[t, p]` counts the examples of class t that are answered p."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Measures:
 
     Attributes:
         accuracy: the share of right answers.
-        precision: of the answers of a class, the share that is right; 0 for a class
+        precision: the share of the answers of a class that is right; 0 for a class
             that is never answered.
         f1: `2 tp / (2 tp + fp + fn)` of a class, which is the harmonic mean of
             precision and recall.
@@ -36,7 +36,7 @@ class Measures:
 
 
 def measures(confusion: Confusion, *, positive: Optional[int] = None) -> Measures:
-    """The measures that follow from a confusion matrix.
+    """Returns the measures that follow from a confusion matrix.
 
     Args:
         confusion: `[C, C]`, true classes by answered ones.
@@ -45,13 +45,15 @@ def measures(confusion: Confusion, *, positive: Optional[int] = None) -> Measure
             the classes that occur among labels or answers (Table IV).
 
     Raises:
-        DataError: there are no examples, or no such class.
+        RecordError: there are no examples, or no such class.
     """
     total = int(confusion.sum())
     if not total:
-        raise DataError("there are no predictions to measure")
+        raise RecordError("there are no predictions to measure")
     if positive is not None and not 0 <= positive < len(confusion):
-        raise DataError(f"the positive class is {positive} of {len(confusion)} classes")
+        raise RecordError(
+            f"the positive class is {positive} of {len(confusion)} classes"
+        )
     right = np.diag(confusion)
     labels, answers = confusion.sum(axis=1), confusion.sum(axis=0)
     occurs = labels + answers > 0
@@ -70,7 +72,7 @@ def measures(confusion: Confusion, *, positive: Optional[int] = None) -> Measure
 def confusion_matrix(
     y_true: npt.ArrayLike, y_pred: npt.ArrayLike, num_classes: Optional[int] = None
 ) -> Confusion:
-    """Counts answers, int64 `[num_classes, num_classes]`, true classes by answered.
+    """Returns counts of answers, int64 `[C, C]`, true classes by answered ones.
 
     Args:
         y_true: labels, integers `[N]`.
@@ -78,29 +80,29 @@ def confusion_matrix(
         num_classes: C; by default one more than the largest that occurs.
 
     Raises:
-        DataError: the lengths differ, there are no examples, or a class is not in
+        RecordError: the lengths differ, there are no examples, or a class is not in
             0..C-1.
     """
     true, answered = np.asarray(y_true), np.asarray(y_pred)
     if true.ndim != 1 or true.shape != answered.shape or not len(true):
-        raise DataError(
+        raise RecordError(
             f"labels and answers must be as many, and some: their shapes are "
             f"{true.shape} and {answered.shape}"
         )
     both = np.stack([true, answered])
     if not np.issubdtype(both.dtype, np.integer):
-        raise DataError(f"classes must be integers, not {both.dtype}")
+        raise RecordError(f"classes must be integers, not {both.dtype}")
     classes = int(both.max()) + 1 if num_classes is None else num_classes
     if both.min() < 0 or both.max() >= classes:
         wrong = int(both.min() if both.min() < 0 else both.max())
-        raise DataError(f"the class {wrong} is not in 0..{classes - 1}")
+        raise RecordError(f"the class {wrong} is not in 0..{classes - 1}")
     places = both[0].astype(np.int64) * classes + both[1]
     counts = np.bincount(places, minlength=classes**2)
     return counts.astype(np.int64).reshape(classes, classes)
 
 
 def _matthews(confusion: Confusion) -> float:
-    """`R_K`: the correlation of labels and answers, in whole numbers to the last."""
+    """Returns `R_K`, the correlation of labels and answers, by whole numbers."""
     total = int(confusion.sum())
     labels = [int(n) for n in confusion.sum(axis=1)]
     answers = [int(n) for n in confusion.sum(axis=0)]

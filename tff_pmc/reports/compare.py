@@ -6,14 +6,14 @@ Each side is ours or the authors' published code's; the folder shows which.
 from __future__ import annotations
 
 import itertools
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Optional
 
 import pandas as pd
 
-from leaf_data import DataError
-from tff_pmc.reports import own_settings, read, reference_code
+from tff_pmc.reports import read, recorded_settings, reference_code
+from tff_pmc.reports.read_folder import read_runs
+from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     Rounds,
@@ -24,51 +24,6 @@ from tff_pmc.reports.rounds_to_target import (
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
 _NAMES = {"a": "A", "b": "B", "difference": "B-A"}
 Pair = tuple[Optional[read.Run], Optional[read.Run]]
-
-
-def read_runs(path: str) -> dict[str, read.Run]:
-    """Reads a run or an experiments folder, ours or the published code's.
-
-    Returns:
-        The runs by their folders: ours in the order of the folders' names, the
-        published code's, whose folders are named by a time, in that of the indices.
-
-    Raises:
-        DataError: there is no run.
-        FileNotFoundError, ValueError: a run's file is missing or broken.
-    """
-    if not os.path.isdir(path):
-        raise DataError(f"{path} is no folder")
-    ours = os.path.exists(os.path.join(path, "clients.csv"))
-    if ours or reference_code.is_run(path):
-        return {path: _read_run(path)}
-    folders = [os.path.join(path, name) for name in sorted(os.listdir(path))]
-    runs = {
-        folder: _read_run(folder)
-        for folder in folders
-        if reference_code.is_run(folder)
-        or os.path.exists(os.path.join(folder, "run.json"))
-    }
-    if not runs:
-        if os.path.exists(os.path.join(path, "run.json")):
-            raise DataError(
-                f"{path} has run.json but no clients.csv, which tables are made from"
-            )
-        raise DataError(
-            f"{path} is no run (with run.json or {reference_code.PARAMETERS}) and no "
-            "folder of runs"
-        )
-    return dict(sorted(runs.items(), key=lambda item: _index(item[1])))
-
-
-def _read_run(folder: str) -> read.Run:
-    if reference_code.is_run(folder):
-        return reference_code.read_run(folder)
-    return read.read_run(folder)
-
-
-def _index(run: read.Run) -> int:
-    return run.index if isinstance(run, reference_code.ReferenceRun) else 0
 
 
 def compare(
@@ -85,12 +40,12 @@ def compare(
     Args:
         path_a: a run or an experiments folder, ours or the published code's.
         path_b: another.
-        targets: target accuracies, percent; by default the runs' own, see
-            `own_settings.targets`.
+        targets: target accuracies, percent; by default the runs' own, and where none
+            has any, those of the published tables on their data set.
         strictly_above: whether a device reaches a target when its accuracy is above
             it, as the published evaluation script has it, or at least the target. The
             same rule on both sides; by default the runs' own, see
-            `own_settings.strictly_above`.
+            `recorded_settings.strictly_above`.
 
     Returns:
         Tidy rows with the columns experiment, quantity, target_accuracy_pct,
@@ -101,18 +56,15 @@ def compare(
         if either side has it.
 
     Raises:
-        DataError: a folder has no run, or two runs of one ordering; or a default is
+        RecordError: a folder has no run, or two runs of one ordering; or a default is
             wanted, and the runs have different ones.
     """
     runs_a, runs_b = read_runs(path_a), read_runs(path_b)
-    both = {**runs_a, **runs_b}
+    both = [*runs_a, *runs_b]
     if targets is None:
-        targets = own_settings.targets(both)
-    if strictly_above is None:
-        strictly_above = own_settings.strictly_above(both)
-    published = any(
-        isinstance(run, reference_code.ReferenceRun) for run in both.values()
-    )
+        targets = recorded_settings.targets(both) or reference_code.targets(both)
+    strictly_above = recorded_settings.strictly_above(both, strictly_above)
+    published = any(isinstance(run, reference_code.ReferenceRun) for run in both)
     a, b = _by_label(runs_a, published), _by_label(runs_b, published)
     if len(a) == len(b) == 1 and a.keys() != b.keys():
         label = f"{next(iter(a))} / {next(iter(b))}"
@@ -135,25 +87,24 @@ def compare(
 
 
 def comparison_text(table: pd.DataFrame) -> str:
-    """The rows of `compare` as a reader's tables; `+` is later, or more accurate."""
+    """Returns the rows of `compare` as text; `+` is later, or more accurate."""
     rounds = table.query("quantity == 'rounds'")
     accuracy = table.query("quantity == 'accuracy'")
     rule = reach_rule("above" in rounds["reach"].tolist())
     return f"{_rounds_text(rounds)}\n{rule}\n\n{_accuracy_text(accuracy)}"
 
 
-def _by_label(runs: Mapping[str, read.Run], published: bool) -> dict[str, read.Run]:
-    """Runs by ordering, in the published code's names when it is one of the sides."""
+def _by_label(runs: Sequence[read.Run], published: bool) -> dict[str, read.Run]:
+    """Returns runs by ordering, in the published code's names if it is on a side."""
     found: dict[str, read.Run] = {}
-    folders: dict[str, str] = {}
-    for folder, run in runs.items():
+    for run in runs:
         label = reference_code.by_meaning(run.label) if published else run.label
         if label in found:
-            raise DataError(
-                f"{folders[label]} and {folder} are both runs of {label}: compare "
+            raise RecordError(
+                f"{found[label].path} and {run.path} are both runs of {label}: compare "
                 "folders with one run of an ordering"
             )
-        found[label], folders[label] = run, folder
+        found[label] = run
     return found
 
 
@@ -186,10 +137,7 @@ def _rounds(
 
 
 def _accuracy_rows(label: str, pair: Pair) -> list[dict[str, Any]]:
-    a, b = (
-        [] if run is None else (run.correct.sum(axis=1) / run.examples.sum()).tolist()
-        for run in pair
-    )
+    a, b = ([] if run is None else run.accuracy.tolist() for run in pair)
     return [
         {
             "experiment": label,

@@ -1,4 +1,4 @@
-"""Is there an effect? Orderings against DS on paired seeds, beside the noise floor.
+"""The effect of orderings against DS on paired seeds, beside the noise floor.
 
 A run with one seed proves nothing: seeds alone move the rounds to a target by more than
 orderings do. Here every ordering is held against DS under the same seed (partition,
@@ -11,21 +11,22 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Optional
 
 import pandas as pd
 
-from tff_pmc.reports import effect_page, paired
-from tff_pmc.reports.ordering_distances import (
+from tff_pmc.reports import effect_page, paired, recorded_settings
+from tff_pmc.reports.read import BASELINE, Run, with_caveat
+from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.rounds_to_target import rounds_to_target
+from tff_pmc.reports.weight_distances import (
     ordering_distances,
     pairwise_distances,
     recorded,
 )
-from tff_pmc.reports.read import BASELINE, Run, with_caveat
-from tff_pmc.reports.rounds_to_target import rounds_to_target
 
 SHARE = 50
-"""Of the devices, percent, whose round counts."""
+"""The share of the devices, percent, whose round to a target is compared."""
 
 COLUMNS = (
     *("ordering", "measure", "seeds", "mean", "deviation", "interval", "noise_floor"),
@@ -39,22 +40,24 @@ def effect_rows(
     by_seed: Mapping[int, Sequence[Run]],
     targets: Sequence[int],
     *,
+    baseline: str = BASELINE,
     strictly_above: bool = False,
 ) -> pd.DataFrame:
-    """The paired differences of every ordering from DS.
+    """Returns the paired differences of every ordering from the baseline.
 
     The measures, on all clients' test examples, are `accuracy`, the mean over the
     second half of the rounds, and `best accuracy`, that of the best round; and `rounds
     to T %`, until half of the devices reach the target. A difference is the ordering's
-    minus that of DS under the same seed. A run that never reaches the target has a
-    count of rounds that is only known to be larger than its length (it is censored):
-    where either side is, under any seed, a mean would depend on when the runs ended,
-    and only the signs are given.
+    minus that of the baseline under the same seed. A run that never reaches the target
+    has a count of rounds that is only known to be larger than its length: it is
+    censored. Where either side is, under any seed, a mean would depend on when the runs
+    ended, and only the signs are given.
 
     Args:
-        by_seed: the runs of each seed, of the same orderings, DS among them, all of
-            equally many rounds.
+        by_seed: the runs of each seed, of the same orderings, the baseline among
+            them, all of equally many rounds.
         targets: target accuracies, percent.
+        baseline: the label of the runs that the others are held against.
         strictly_above: see `rounds_to_target`.
 
     Returns:
@@ -65,76 +68,89 @@ def effect_rows(
         and several measures are many comparisons: one in twenty verdicts is chance.
 
     Raises:
-        ValueError: a seed lacks DS, or has other orderings or rounds than the others.
+        RecordError: there is no run of the baseline, or a seed has other orderings or
+            rounds than the others.
     """
-    labels = _labels(by_seed)
+    labels = paired.labels(by_seed)
+    if baseline not in labels:
+        raise RecordError(f"no run is of {baseline}: there are {', '.join(labels)}")
     length = len(next(iter(by_seed.values()))[0].correct)
-    values: dict[tuple[str, str], list[float]] = {}
     for seed, runs in by_seed.items():
-        if [run.label for run in runs] != labels or BASELINE not in labels:
-            raise ValueError(
-                f"seed {seed} has the runs {', '.join(r.label for r in runs)}; each "
-                f"seed needs the same, {BASELINE} among them"
-            )
         for run in runs:
             if len(run.correct) != length:
-                raise ValueError(
+                raise RecordError(
                     f"seed {seed}: {run.label} has {len(run.correct)} rounds, not "
                     f"{length}"
                 )
-            for measure, value in _measures(run, targets, strictly_above).items():
-                values.setdefault((run.label, measure), []).append(value)
-    weights = _weights(by_seed)
-    rows: list[dict[str, Any]] = []
-    for (label, measure), own in values.items():
-        if label == BASELINE:
-            continue
-        rows.append(
-            {
-                "ordering": label,
-                "measure": measure,
-                **paired.difference(own, values[BASELINE, measure]),
-                **weights.get(label.split(" ")[0], {}),
-            }
-        )
+    values = paired.by_measure(
+        by_seed, lambda run: _measures(run, targets, strictly_above)
+    )
+    weights = _weights(by_seed, baseline)
+    rows = [
+        {
+            "ordering": label,
+            "measure": measure,
+            **paired.difference(own, values[measure, baseline]),
+            **weights.get(label.split(" ")[0], {}),
+        }
+        for label in labels
+        for (measure, of), own in values.items()
+        if label == of != baseline
+    ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def distances(by_seed: Mapping[int, Sequence[Run]]) -> pd.DataFrame:
-    """How far the weights by each ordering are from those by every other.
+def distances(
+    by_seed: Mapping[int, Sequence[Run]], baseline: str = BASELINE
+) -> pd.DataFrame:
+    """Returns the distance of the weights by each ordering from those by every other.
 
-    Computed from the raw criteria that the runs of DS have on record.
+    They are computed from the raw criteria that the runs of the baseline have on
+    record.
 
     Returns:
         Total variations, a row and a column an ordering, the mean over the cohorts;
-        empty where a run of DS has no raw criteria on record.
+        empty where a run of the baseline has no raw criteria on record.
     """
-    return pairwise_distances(*recorded(_baselines(by_seed), _labels(by_seed)))
+    base = _of(by_seed, baseline)
+    return pairwise_distances(*recorded(base, paired.labels(by_seed)))
 
 
 def write(
     by_seed: Mapping[int, Sequence[Run]],
-    targets: Sequence[int],
     folder: str,
     *,
-    strictly_above: bool = False,
+    baseline: str = BASELINE,
+    strictly_above: Optional[bool] = None,
 ) -> str:
     """Writes the effects; returns the page as text.
 
     `effect.csv` has `effect_rows`, `effect_distances.csv` has `distances` (it is not
     there where they are empty), and the page `effect.md` both.
+
+    Args:
+        by_seed: the runs of each seed, whose own targets are taken.
+        folder: the folder for the files, which are replaced.
+        baseline: the label of the runs that the others are held against.
+        strictly_above: see `rounds_to_target`; by default the runs' own rule.
+
+    Raises:
+        RecordError: see `effect_rows`; or two runs have different targets, or rules
+            where none is given.
     """
     runs = [run for runs in by_seed.values() for run in runs]
-    rows = effect_rows(by_seed, targets, strictly_above=strictly_above)
+    above = recorded_settings.strictly_above(runs, strictly_above)
+    targets = recorded_settings.targets(runs)
+    rows = effect_rows(by_seed, targets, baseline=baseline, strictly_above=above)
     with_caveat(rows, runs).to_csv(
         os.path.join(folder, "effect.csv"), index=False, float_format="%.6g"
     )
-    apart = distances(by_seed)
+    apart = distances(by_seed, baseline)
     if len(apart):
         path = os.path.join(folder, "effect_distances.csv")
         with_caveat(apart, runs).to_csv(path, float_format="%.6g")
     page = effect_page.page(
-        rows, apart, runs[0], list(by_seed), strictly_above=strictly_above
+        rows, apart, runs[0], list(by_seed), baseline=baseline, strictly_above=above
     )
     with open(os.path.join(folder, "effect.md"), "w", encoding="utf-8") as file:
         file.write(page)
@@ -144,8 +160,8 @@ def write(
 def _measures(
     run: Run, targets: Sequence[int], strictly_above: bool
 ) -> dict[str, float]:
-    """The measures of a run; infinite rounds where it never reaches the target."""
-    accuracy = run.correct.sum(axis=1) / run.examples.sum()
+    """Returns the measures of a run; rounds are infinite without the target."""
+    accuracy = run.accuracy
     reached = rounds_to_target(
         run.correct, run.examples, targets, [SHARE], strictly_above=strictly_above
     )
@@ -159,23 +175,20 @@ def _measures(
     }
 
 
-def _labels(by_seed: Mapping[int, Sequence[Run]]) -> list[str]:
-    return [run.label for run in next(iter(by_seed.values()))]
+def _of(by_seed: Mapping[int, Sequence[Run]], label: str) -> list[Run]:
+    return [run for runs in by_seed.values() for run in runs if run.label == label]
 
 
-def _baselines(by_seed: Mapping[int, Sequence[Run]]) -> list[Run]:
-    return [run for runs in by_seed.values() for run in runs if run.label == BASELINE]
-
-
-def _weights(by_seed: Mapping[int, Sequence[Run]]) -> dict[str, dict[str, float]]:
-    """How unequal each ordering's weights were on the cohorts of the runs of DS."""
-    base = _baselines(by_seed)
+def _weights(
+    by_seed: Mapping[int, Sequence[Run]], baseline: str
+) -> dict[str, dict[str, float]]:
+    """Returns the inequality of each ordering's weights on the baseline's cohorts."""
+    base = _of(by_seed, baseline)
     names = ["coefficient_of_variation", "effective_clients", "total_variation"]
     tables = pd.concat([run.weights for run in base])
     means = tables.groupby("ordering", sort=False)[names].mean()
-    means["from_first"] = ordering_distances(*recorded(base, _labels(by_seed)))[
-        "from_first"
-    ]
+    found = ordering_distances(*recorded(base, paired.labels(by_seed)))
+    means["from_first"] = found["from_first"]
     return {
         str(label): {str(name): float(value) for name, value in row.items()}
         for label, row in means.iterrows()

@@ -1,4 +1,4 @@
-"""The page of `effect`: how far apart the weights are, and what it did to accuracy."""
+"""The page of `effect`: distances of weights, and differences in accuracy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from tff_pmc.reports import grids, paired
-from tff_pmc.reports.read import BASELINE, Run
+from tff_pmc.reports.read import Run
 from tff_pmc.reports.rounds_to_target import reach_rule
 
 
@@ -17,34 +17,35 @@ def page(
     run: Run,
     seeds: Sequence[int],
     *,
-    strictly_above: bool = False,
+    baseline: str,
+    strictly_above: bool,
 ) -> str:
-    """The page as Markdown.
+    """Returns the page as Markdown.
 
     Args:
-        rows: as `effect.effect_rows` gives them.
-        apart: as `effect.distances` gives them; left out if empty.
-        run: any of the runs.
-        seeds: of the runs.
+        rows: the effects, as `effect.effect_rows` gives them.
+        apart: the distances, as `effect.distances` gives them; left out if empty.
+        run: any of the runs, for the data and the experiment.
+        seeds: the seeds of the runs.
+        baseline: the label of the runs that the others are held against.
         strictly_above: see `rounds_to_target`.
     """
-    data, settings = run.info["data"], run.info["settings"]
     lines = [
-        f"# Is there an effect? {settings['experiment']}",
+        f"# Is there an effect? {run.settings['experiment']}",
         "",
-        f"{data['name']} ({data['origin']['source']}), {data['clients']} clients, "
+        f"{run.data['name']} ({run.source}), {run.data['clients']} clients, "
         f"{len(run.correct)} rounds, the "
-        f"seeds {', '.join(map(str, seeds))}. Each ordering minus {BASELINE} under the "
+        f"seeds {', '.join(map(str, seeds))}. Each ordering minus {baseline} under the "
         "same seed: mean ± half the 95 % interval. The noise floor is the standard "
-        f"deviation of {BASELINE} minus {BASELINE} under another seed: of one such "
+        f"deviation of {baseline} minus {baseline} under another seed: of one such "
         f"difference, and of the mean of {len(seeds)}, to hold the means against. "
         f"For rounds, less is better. {reach_rule(strictly_above)}",
         "",
-        f"How far apart the weights are, on the cohorts of the runs of {BASELINE} "
-        f"(total variation: the share of weight that moves away from {BASELINE}, or "
+        f"How far apart the weights are, on the cohorts of the runs of {baseline} "
+        f"(total variation: the share of weight that moves away from {baseline}, or "
         "from the ordering's own first criterion alone):",
         "",
-        *_weights(rows),
+        *_weights(rows, baseline),
     ]
     if len(apart):
         grid = [["", *apart.columns]]
@@ -55,23 +56,23 @@ def page(
     for measure, part in rows.groupby("measure", sort=False):
         digits = 4 if str(measure).endswith("accuracy") else 1
         lines += ["", f"## {measure}", ""]
-        lines += paired.markdown(part, "ordering", BASELINE, digits)
+        lines += paired.markdown(part, "ordering", baseline, digits)
     lines += paired.closing(rows, len(seeds))
     if rows["mean"].isna().any():
         lines += [
             "",
-            f"Censored: under some seed the ordering or {BASELINE} did not reach the "
+            f"Censored: under some seed the ordering or {baseline} did not reach the "
             "target before the runs ended. How much later it would have is not known, "
             "so there is no mean, only who came later, and where neither came, not "
-            f"even that; and no noise floor where a run of {BASELINE} did not come.",
+            f"even that; and no noise floor where a run of {baseline} did not come.",
         ]
     return "\n".join(lines) + "\n"
 
 
-def _weights(rows: pd.DataFrame) -> list[str]:
+def _weights(rows: pd.DataFrame, baseline: str) -> list[str]:
     lines = [
         "| ordering | coefficient of variation | effective clients "
-        f"| total variation from {BASELINE} | from its own first criterion |",
+        f"| total variation from {baseline} | from its own first criterion |",
         "|---|---:|---:|---:|---:|",
     ]
     for ordering, part in rows.groupby("ordering", sort=False):

@@ -9,11 +9,12 @@ Grid = Sequence[Sequence[str]]
 
 
 def text(grid: Grid, left: int = 1) -> str:
-    """The grid in columns that line up.
+    """Returns the grid in columns that line up.
 
     Args:
         grid: the cells.
-        left: the first so many columns are set flush left, the others right.
+        left: the number of columns, from the first, that are set flush left; the
+            others are set flush right.
     """
     widths = [max(map(len, column)) for column in zip(*grid)]
     return "\n".join(
@@ -26,7 +27,7 @@ def text(grid: Grid, left: int = 1) -> str:
 
 
 def markdown(grid: Grid, left: int = 1) -> str:
-    """The grid as a Markdown table; see `text`."""
+    """Returns the grid as a Markdown table; see `text`."""
     head, *lines = grid
     rule = ["---" if place < left else "---:" for place in range(len(head))]
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
@@ -39,7 +40,7 @@ def write(
 
     Args:
         path: the file, which is replaced.
-        title: of the whole.
+        title: the title of the whole.
         notes: sentences.
         parts: heading -> grid, whose first two columns are set flush left.
     """

@@ -1,19 +1,22 @@
-"""Differences seed by seed, beside what seeds alone do (the A/A control)."""
+"""Differences seed by seed, beside those of seeds alone (the A/A control)."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.record_error import RecordError
+
 MIN_SEEDS = 5
-"""Below this many seeds nothing is claimed."""
+"""The fewest seeds from which a verdict is given."""
 
 NOT_DECIDED = ("undecided", "censored")
 
@@ -23,8 +26,43 @@ COLUMNS = (
 )
 
 
+def labels(by_seed: Mapping[int, Sequence[Run]]) -> list[str]:
+    """Returns the labels of the runs, which are the same under every seed.
+
+    Raises:
+        RecordError: a seed has other runs than the first.
+    """
+    first = [run.label for run in next(iter(by_seed.values()))]
+    for seed, runs in by_seed.items():
+        found = [run.label for run in runs]
+        if found != first:
+            raise RecordError(
+                f"seed {seed} has the runs {', '.join(found)}; each seed needs the "
+                f"same, {', '.join(first)}"
+            )
+    return first
+
+
+def by_measure(
+    by_seed: Mapping[int, Sequence[Run]],
+    measures: Callable[[Run], Mapping[str, float]],
+) -> dict[tuple[str, str], list[float]]:
+    """Returns the measures under each seed, by (measure, label).
+
+    Args:
+        by_seed: the runs of each seed, of the same labels.
+        measures: a function that gives the measures of a run by their names.
+    """
+    values: dict[tuple[str, str], list[float]] = {}
+    for runs in by_seed.values():
+        for run in runs:
+            for measure, value in measures(run).items():
+                values.setdefault((measure, run.label), []).append(value)
+    return values
+
+
 def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
-    """What a run's measure is apart from the baseline's under the same seeds.
+    """Returns the differences of a run's measure from the baseline's, seed by seed.
 
     Args:
         own: the measure under each seed; infinite where it is censored.
@@ -82,13 +120,13 @@ def _paired(
 
 
 def markdown(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[str]:
-    """The lines of a table of differences.
+    """Returns the lines of a table of differences.
 
     Args:
         rows: the columns `what` and `COLUMNS`.
-        what: the runs are, `ordering` or `system`.
-        baseline: what they are held against, for the head.
-        digits: of the numbers.
+        what: the word for a run, `ordering` or `system`.
+        baseline: the name of what they are held against, for the head.
+        digits: the number of decimals.
     """
     lines = [
         f"| {what} | minus {baseline} | noise floor | of the mean | effect |",
@@ -107,7 +145,7 @@ def markdown(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[
 
 
 def closing(rows: pd.DataFrame, seeds: int) -> list[str]:
-    """How many comparisons found something, and how many would by chance."""
+    """Returns lines on the number of differences found, and expected by chance."""
     decided = rows[~rows["verdict"].isin(NOT_DECIDED)]
     found = int((decided["verdict"] != "not shown").sum())
     lines = []
@@ -123,7 +161,7 @@ def closing(rows: pd.DataFrame, seeds: int) -> list[str]:
 
 
 def _mean(row: Mapping[Hashable, Any], digits: int) -> str:
-    """The mean and its interval; of censored rounds, who came later."""
+    """Returns the mean and its interval; of censored rounds, the signs alone."""
     if math.isnan(row["mean"]):
         return (
             f"later in {row['more_in']} and earlier in {row['less_in']} of "
@@ -134,5 +172,5 @@ def _mean(row: Mapping[Hashable, Any], digits: int) -> str:
 
 
 def number(value: float, form: str) -> str:
-    """A number in a format, or nothing for NaN."""
+    """Returns a number in a format, or nothing for NaN."""
     return "" if math.isnan(value) else format(value, form)

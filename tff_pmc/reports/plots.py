@@ -2,31 +2,70 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
+from matplotlib.figure import Figure
 
-matplotlib.use("Agg")  # Files only; a machine without a screen is enough.
+from tff_pmc.reports.adjustment_plot import adjustment_plot
+from tff_pmc.reports.read import BASELINE, Run, data_caveat
 
-from matplotlib import pyplot as plt  # noqa: E402
 
-from tff_pmc.reports.read import Run  # noqa: E402
+def write(runs: Sequence[Run], folder: str, what: str = "priority") -> None:
+    """Writes `accuracy.png`, and `adjustment_RUN.png` for each run that was adjusted.
+
+    Args:
+        runs: the runs of an experiment.
+        folder: the folder for the plots, which are replaced.
+        what: the word for what the labels of the runs name.
+    """
+    accuracy_plot(runs, os.path.join(folder, "accuracy.png"), title_of(runs), what)
+    baseline = next((run for run in runs if run.label == BASELINE), None)
+    for run in runs:
+        if run.candidates is not None:
+            name = f"adjustment_{os.path.basename(run.path)}.png"
+            title = f"{run.label}. {title_of([run])}"
+            adjustment_plot(run, os.path.join(folder, name), title, baseline)
+
+
+def title_of(runs: Sequence[Run]) -> str:
+    """Returns a title for runs of one experiment: their data and how they trained."""
+    settings, data = runs[0].settings, runs[0].data
+    clients = dict.fromkeys(str(run.data["clients"]) for run in runs)
+    dealt = data.get("options", {}).get("partition", "")
+    partition = f"{dealt}, " if dealt else ""
+    experiment = settings["experiment"]
+    name = "" if data["name"] == experiment else f"{data['name']}, "
+    caveat = data_caveat(runs)
+    return (
+        f"{experiment}: {name}{' or '.join(clients)} clients, "
+        f"{partition}E = {settings['local_epochs']}, "
+        f"B = {settings['batch_size'] or 'all'}, rate {settings['learning_rate']:g}"
+        + (f"\n({caveat})" if caveat else "")
+    )
 
 
 def accuracy_plot(
     runs: Sequence[Run], path: str, title: str, what: str = "priority"
-) -> None:
+) -> Figure:
     """Plots accuracy against rounds, with the 10th to 90th percentile of clients.
 
     Args:
         runs: the runs to draw, at most about nine.
         path: the PNG to write.
-        title: of the plot.
-        what: the labels of the runs are.
+        title: the title of the plot.
+        what: the word for what the labels of the runs name.
+
+    Returns:
+        The figure that was written.
     """
-    figure, axes = plt.subplots(figsize=(8.4, 4.4), dpi=110, layout="constrained")
+    figure = Figure(figsize=(8.4, 4.4), dpi=110, layout="constrained")
+    axes: Any = figure.subplots()
     orderings = list(dict.fromkeys(run.label.split(" (")[0] for run in runs))
-    colors = plt.get_cmap("tab10" if len(orderings) <= 10 else "tab20").colors
+    palette = "tab10" if len(orderings) <= 10 else "tab20"
+    colors: Any = matplotlib.colormaps[palette].colors  # type: ignore[attr-defined]
     for run in runs:
         ordering, _, adjusted = run.label.partition(" (")
         rounds, color = run.rounds, colors[orderings.index(ordering) % len(colors)]
@@ -63,4 +102,4 @@ def accuracy_plot(
         frameon=False,
     )
     figure.savefig(path)
-    plt.close(figure)
+    return figure

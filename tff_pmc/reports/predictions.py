@@ -1,4 +1,4 @@
-"""The record of predictions: what a run's model answered on each test example.
+"""The record of a run's predictions, one for each test example and round.
 
     predictions/labels.npz      y [N], row_splits [K + 1], client_ids [K]
     predictions/round_NNNN.npz  predicted [N], the model of that round
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data import DataError
+from tff_pmc.reports.record_error import RecordError
 
 FOLDER = "predictions"
 _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error)
@@ -43,19 +43,19 @@ class Predictions:
 
     @property
     def right(self) -> npt.NDArray[np.bool_]:
-        """Which examples are classified correctly, [N]."""
+        """Whether each example is classified correctly, [N]."""
         right: npt.NDArray[np.bool_] = self.predicted == self.y
         return right
 
     @property
     def correct(self) -> npt.NDArray[np.int64]:
-        """Correctly classified examples of each client, [K]."""
+        """The number of correctly classified examples of each client, [K]."""
         sums = np.concatenate([[0], np.cumsum(self.right)])
         counts: npt.NDArray[np.int64] = np.diff(sums[self.row_splits])
         return counts
 
     def reordered(self, places: Sequence[int]) -> Predictions:
-        """The same with the clients in another order: first `places[0]`, and so on."""
+        """Returns a copy with the clients in the order of `places`."""
         splits = self.row_splits
         rows = [np.arange(splits[k], splits[k + 1]) for k in places]
         chosen = np.concatenate(rows)
@@ -68,25 +68,25 @@ class Predictions:
 
 
 def read_predictions(run_folder: str, round_num: int) -> Predictions:
-    """Reads what one of our runs recorded in a round.
+    """Reads the record of one round of one of our runs.
 
     Args:
         run_folder: the run's folder.
         round_num: the round, from 1.
 
     Raises:
-        DataError: the record is missing or broken; the message names the file.
+        RecordError: the record is missing or broken; the message names the file.
     """
     folder = os.path.join(run_folder, FOLDER)
     labels = os.path.join(folder, "labels.npz")
     y, splits, clients = _read_arrays(labels, ("y", "row_splits", "client_ids"))
     fits = splits.shape == (len(clients) + 1,) and splits[0] == 0
     if not (fits and splits[-1] == len(y) and (np.diff(splits) >= 0).all()):
-        raise DataError(f"{labels}: row_splits does not split y among the clients")
+        raise RecordError(f"{labels}: row_splits does not split y among the clients")
     name = os.path.join(folder, f"round_{round_num:04d}.npz")
     (predicted,) = _read_arrays(name, ("predicted",))
     if predicted.shape != y.shape:
-        raise DataError(
+        raise RecordError(
             f"{name} has predictions of shape {predicted.shape}, and there are "
             f"{len(y)} test examples"
         )
@@ -103,8 +103,8 @@ def _read_arrays(path: str, names: Sequence[str]) -> list[npt.NDArray[np.int64]]
         with np.load(path, allow_pickle=False) as arrays:
             return [arrays[name] for name in names]
     except FileNotFoundError as error:
-        raise DataError(
+        raise RecordError(
             f"{path} is missing: was the run made with --predictions?"
         ) from error
     except (OSError, ValueError, KeyError, EOFError, *_BROKEN_ZIP) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+        raise RecordError(f"{path} cannot be read: {error}") from error

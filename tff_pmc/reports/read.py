@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc import scores
+from tff_pmc.reports import old_records
+from tff_pmc.reports.record_error import RecordError
 
 BASELINE = "DS"
-"""The run that reports hold the others against: the weights of federated averaging."""
+"""The label of the baseline, federated averaging, that orderings are held against."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,18 +25,21 @@ class Run:
 
     Attributes:
         label: its ordering, for example `LD,DS,MD`, or other score; of an adjusted run
-            the initial ordering and the policy, `MD,DS,LD (backtracking)`.
-        info: `run.json`.
-        rounds: `rounds.csv`.
-        weights: `weights.csv`.
-        correct: correctly classified test examples, int [rounds, clients].
-        examples: test examples of each client, int [clients].
-        adjustment: how the ordering was adjusted: `fixed` (not at all, as in every
-            run from before there was a choice), `backtracking` or `best_of_all`.
-        candidates: `candidates.csv`, a row an ordering tested, in the order of the
-            tests; None for a fixed ordering.
-        cohort: `cohort.csv`, the raw criteria of each round's clients; None where it
-            is not there.
+            the initial ordering and the policy, `MD,DS,LD (backtracking)`. Where
+            systems are compared, the system and what sets its data apart.
+        info: the contents of `run.json`.
+        rounds: the table `rounds.csv`.
+        weights: the table `weights.csv`.
+        correct: the number of correctly classified test examples, int
+            [rounds, clients].
+        examples: the number of test examples of each client, int [clients].
+        adjustment: the policy of the search for an ordering: `fixed` (no search, as in
+            every run from before there was a choice), `backtracking` or `best_of_all`.
+        candidates: the table `candidates.csv`, a row for each ordering tested, in the
+            order of the tests; None where nothing was tested.
+        cohort: the table `cohort.csv`, the raw criteria of each round's clients; None
+            where it is not there.
+        path: the run's folder.
     """
 
     label: str
@@ -47,6 +51,57 @@ class Run:
     adjustment: str = "fixed"
     candidates: Optional[pd.DataFrame] = None
     cohort: Optional[pd.DataFrame] = None
+    path: str = ""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings by flag, from files of any age; see `old_records`."""
+        return old_records.settings_by_flag(self.info)
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The part of `run.json` that describes the data."""
+        data: Mapping[str, Any] = self.info["data"]
+        return data
+
+    @property
+    def system(self) -> str:
+        """The title of its system, such as `FedAvg`."""
+        return old_records.system_and_note(self.info, self.label)[0]
+
+    @property
+    def note(self) -> str:
+        """The words that tell it from the same system's runs on other data, or none."""
+        return old_records.system_and_note(self.info, self.label)[1]
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The target accuracies on record, percent; none in the oldest files."""
+        return tuple(self.settings.get("targets", ()))
+
+    @property
+    def strictly_above(self) -> Optional[bool]:
+        """Whether a target is reached only above it.
+
+        Files from before there was a choice mean at least the target. It is None for
+        the published code's runs, which have no such setting.
+        """
+        if "settings" not in self.info:
+            return None
+        return bool(self.settings.get("reach", "at_least") == "above")
+
+    @property
+    def accuracy(self) -> npt.NDArray[np.float64]:
+        """The accuracy over all clients' test examples, [rounds]."""
+        accuracy: npt.NDArray[np.float64] = self.correct.sum(axis=1) / (
+            self.examples.sum()
+        )
+        return accuracy
+
+    @property
+    def source(self) -> str:
+        """The source of its data, empty where it is not on record."""
+        return str(self.data.get("origin", {}).get("source", ""))
 
     @property
     def data_caveat(self) -> str:
@@ -55,38 +110,38 @@ class Run:
         To be shown wherever the run is: nobody may take it for one on all of the
         data set that its experiment is named after.
         """
-        return caveat_of(self.info["data"])
+        drawn = "drawn" in self.data["name"]
+        return self.source if drawn or "INCOMPLETE" in self.source else ""
+
+    @property
+    def conditions(self) -> str:
+        """A sentence that says what it ran on and how."""
+        settings, data = self.settings, self.data
+        options = ", ".join(f"{k}={v}" for k, v in data.get("options", {}).items())
+        return (
+            f"Data: {data['name']} ({options}), from {self.source}. "
+            f"{settings['model']}, "
+            f"{settings['client_optimizer']} with rate {settings['learning_rate']:g}, "
+            f"E = {settings['local_epochs']}, B = {settings['batch_size']}, "
+            f"{settings['rounds']} rounds, seed {settings['batch_seed']}."
+        )
 
 
 def data_caveat(runs: Iterable[Run]) -> str:
-    """The first caveat of the data of several runs, empty if none has one."""
+    """Returns the first caveat of the data of several runs, empty if none has one."""
     return next(filter(None, (run.data_caveat for run in runs)), "")
 
 
 def with_caveat(table: pd.DataFrame, runs: Iterable[Run]) -> pd.DataFrame:
-    """A table made of runs, with a last column `data` if their data has a caveat."""
+    """Returns a table of runs with a last column `data` if their data has a caveat."""
     caveat = data_caveat(runs)
     marked: pd.DataFrame = table.assign(data=caveat) if caveat else table
     return marked
 
 
-def caveat_of(data: dict[str, Any]) -> str:
-    """See `Run.data_caveat`; of the data in a run's `run.json`."""
-    source: str = data.get("origin", {}).get("source", "")
-    return source if "drawn" in data["name"] or "INCOMPLETE" in source else ""
-
-
-def conditions(info: dict[str, Any]) -> str:
-    """A sentence of what a run ran on and how, of its `run.json`."""
-    settings, data = info["settings"], info["data"]
-    options = ", ".join(f"{k}={v}" for k, v in data.get("options", {}).items())
-    source = data.get("origin", {}).get("source", "")
-    return (
-        f"Data: {data['name']} ({options}), from {source}. {settings['model']}, "
-        f"{settings['client_optimizer']} with rate {settings['learning_rate']:g}, "
-        f"E = {settings['local_epochs']}, B = {settings['batch_size']}, "
-        f"{settings['rounds']} rounds, seed {settings['batch_seed']}."
-    )
+def conditions_of(runs: Iterable[Run]) -> list[str]:
+    """Returns the sentences of `Run.conditions`, each once."""
+    return list(dict.fromkeys(run.conditions for run in runs))
 
 
 def read_info(path: str) -> dict[str, Any]:
@@ -94,7 +149,7 @@ def read_info(path: str) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: it is missing.
-        ValueError: it is not JSON; the message names it.
+        RecordError: it is not JSON; the message names it.
     """
     name = os.path.join(path, "run.json")
     if not os.path.exists(name):
@@ -103,7 +158,7 @@ def read_info(path: str) -> dict[str, Any]:
         try:
             info: dict[str, Any] = json.load(file)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{name} is not JSON: {error}") from error
+            raise RecordError(f"{name} is not JSON: {error}") from error
     return info
 
 
@@ -112,13 +167,13 @@ def read_run(path: str) -> Run:
 
     Raises:
         FileNotFoundError: a file of the folder is missing.
-        ValueError: a file does not parse; the message names it.
+        RecordError: a file does not parse; the message names it.
     """
     info = read_info(path)
     try:
         return _from_files(path, info)
     except (KeyError, IndexError) as error:
-        raise ValueError(f"{path}: a record lacks {error}") from error
+        raise RecordError(f"{path}: a record lacks {error}") from error
 
 
 def _from_files(path: str, info: dict[str, Any]) -> Run:
@@ -126,45 +181,41 @@ def _from_files(path: str, info: dict[str, Any]) -> Run:
     # A round's rows follow each other in the federation's order of clients.
     per_round = int((clients["round"] == clients["round"].iloc[0]).sum())
     if len(clients) % per_round:
-        raise ValueError(f"{path}: clients.csv ends within a round")
+        raise RecordError(f"{path}: clients.csv ends within a round")
     shape = (-1, per_round)
-    label = score_label(info["settings"])
-    adjustment = info["settings"].get("adjustment", "fixed")
-    fixed = adjustment == "fixed"
-    # Not among the few files of a run that may be kept in a repository.
-    has_cohort = os.path.exists(os.path.join(path, "cohort.csv"))
+    settings = old_records.settings_by_flag(info)
+    adjustment = settings.get("adjustment", "fixed")
+    tested = adjustment != "fixed" or _has(path, "candidates.csv")
     return Run(
-        label=info.get("label", label if fixed else f"{label} ({adjustment})"),
+        label=info.get("label") or label_of(settings, adjustment),
         info=info,
         rounds=_read_csv(path, "rounds.csv"),
         weights=_read_csv(path, "weights.csv"),
         correct=clients["correct"].to_numpy().reshape(shape),
         examples=clients["examples"].to_numpy().reshape(shape)[0],
         adjustment=adjustment,
-        candidates=None if fixed else _read_csv(path, "candidates.csv"),
-        cohort=_read_csv(path, "cohort.csv") if has_cohort else None,
+        candidates=_read_csv(path, "candidates.csv") if tested else None,
+        # Not among the few files of a run that may be kept in a repository.
+        cohort=_read_csv(path, "cohort.csv") if _has(path, "cohort.csv") else None,
+        path=path,
     )
 
 
-def score_label(settings: dict[str, Any]) -> str:
-    """The label of a run's score; records from before there was a choice have none."""
-    if settings.get("score") == "dual":  # Whose lambda is another in every round.
-        return "dual"
-    return scores.named(
-        settings.get("score", "prioritized"),
-        settings["priority"],
-        settings.get("criteria", settings["priority"]),
-        score_weights=settings.get("score_weights", ()),
-        quantifier=settings.get("quantifier", ""),
-        capacity=settings.get("capacity", ()),
-    ).label
+def label_of(settings: Mapping[str, Any], adjustment: str) -> str:
+    """Returns the label of a run whose `run.json` has none, from its settings."""
+    label = old_records.score_label(settings)
+    return label if adjustment == "fixed" else f"{label} ({adjustment})"
+
+
+def _has(path: str, name: str) -> bool:
+    return os.path.exists(os.path.join(path, name))
 
 
 def _read_csv(path: str, name: str) -> pd.DataFrame:
     file = os.path.join(path, name)
-    if not os.path.exists(file):
+    if not _has(path, name):
         raise FileNotFoundError(f"{path} has run.json but no {name}")
     try:
         return pd.read_csv(file)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise ValueError(f"{file} cannot be read: {error}") from error
+        raise RecordError(f"{file} cannot be read: {error}") from error

@@ -14,36 +14,46 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+from collections.abc import Iterable
 from typing import Optional
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from leaf_data import DataError
 from tff_pmc.reports import read
 from tff_pmc.reports.predictions import Predictions
+from tff_pmc.reports.record_error import RecordError
 
 PARAMETERS = "params.txt"
 LOCAL_DATA = "Local dataset type"
 NUM_CLIENTS = "K (number of clients)"
 PERMUTATION = "Permutation"
 CRITERIA = {"mnist": ("DS", "LD", "MD"), "celeba": ("DS", "CB", "IS")}
-"""c1, c2, c3 of each data set, by what the code computes: on CelebA c2 is the class
-balance, which its evaluation script calls IS."""
+"""The criteria c1, c2, c3 of each data set, as the code computes them: on CelebA c2
+is the class balance, which its evaluation script calls IS."""
+
+TARGETS = {"mnist": (70, 80, 90, 95), "celeba": (70, 80, 85)}
+"""The target accuracies of the published tables on each data set, percent."""
 
 HEADER = "y_pred,y_true"
 _PLACES = ("0", "1", "2", "012", "021", "102", "201", "120", "210")
 
 
 def orderings(data_set: str) -> tuple[tuple[str, ...], ...]:
-    """The orderings of the indices 0 to 8 on `mnist` or `celeba`."""
+    """Returns the orderings of the indices 0 to 8 on `mnist` or `celeba`."""
     criteria = CRITERIA[data_set]
     return tuple(tuple(criteria[int(i)] for i in places) for places in _PLACES)
 
 
+def targets(runs: Iterable[read.Run]) -> tuple[int, ...]:
+    """Returns the published tables' targets: MNIST's unless all runs are of CelebA."""
+    names = {run.data["name"] for run in runs}
+    return TARGETS["celeba" if names == {"celeba"} else "mnist"]
+
+
 def by_meaning(label: str) -> str:
-    """An ordering's label with the codes that the published code's runs have here.
+    """Returns an ordering's label with the codes that the published code has.
 
     Its model divergence is the mean over the layers, `MD_layers` among our criteria.
     """
@@ -60,24 +70,22 @@ class ReferenceRun(read.Run):
     devices of each round but does not follow a device through the rounds.
 
     Attributes:
-        path: the run's folder.
-        index: of the ordering, 0 to 8.
+        index: the index of the ordering, 0 to 8.
         client_ids: the clients, each named by its labels; None where two have
             the same labels.
     """
 
-    path: str = ""
     index: int = 0
     client_ids: Optional[tuple[str, ...]] = None
 
     def predictions(self, round_num: int) -> Predictions:
-        """One round's predictions, client after client as in `correct`.
+        """Returns one round's predictions, client after client as in `correct`.
 
         Raises:
-            DataError: the clients cannot be told apart, or a file is broken.
+            RecordError: the clients cannot be told apart, or a file is broken.
         """
         if self.client_ids is None:
-            raise DataError(
+            raise RecordError(
                 f"{self.path}: two clients have the same test labels, so the clients "
                 "of two rounds cannot be aligned"
             )
@@ -85,16 +93,16 @@ class ReferenceRun(read.Run):
         return listed.reordered(_order(listed))
 
     def listed(self, round_num: int) -> Predictions:
-        """One round's predictions in the order of the round's shuffled list.
+        """Returns one round's predictions in the order of the round's shuffled list.
 
         Raises:
-            DataError: a file is missing or broken.
+            RecordError: a file is missing or broken.
         """
         return _read_round(self.path, round_num, len(self.examples))
 
 
 def is_run(path: str) -> bool:
-    """Whether a folder looks like a run of the published code."""
+    """Returns whether a folder looks like a run of the published code."""
     here = os.path.join(path, "")
     return os.path.exists(here + PARAMETERS) or os.path.exists(here + "round_1")
 
@@ -109,7 +117,7 @@ def read_run(path: str) -> ReferenceRun:
         path: the folder that holds `params.txt`.
 
     Raises:
-        DataError: a file is missing or broken, or the run has other rounds than
+        RecordError: a file is missing or broken, or the run has other rounds than
             1, 2, 3, ..., or was cut off in the middle of a round.
     """
     parameters = _read_parameters(path)
@@ -124,7 +132,7 @@ def read_run(path: str) -> ReferenceRun:
         listed = _read_round(path, round_num, clients)
         found = listed.reordered(_order(listed))
         if found.client_ids != first.client_ids:
-            raise DataError(
+            raise RecordError(
                 f"{path}: round_{round_num} has other test labels than round_1"
             )
         correct.append(found.correct)
@@ -144,7 +152,7 @@ def read_run(path: str) -> ReferenceRun:
 
 
 def _order(listed: Predictions) -> list[int]:
-    """Places in the list, sorted by the clients' labels, then by correct counts."""
+    """Returns places in the list by the clients' labels, then by correct counts."""
     correct = listed.correct.tolist()
     return sorted(range(len(correct)), key=lambda p: (listed.client_ids[p], correct[p]))
 
@@ -155,7 +163,7 @@ def _read_parameters(path: str) -> dict[str, str]:
         with open(name) as file:
             lines = file.read().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{name} cannot be read: {error}") from error
+        raise RecordError(f"{name} cannot be read: {error}") from error
     parts = [line.partition(": ") for line in lines]
     return {key: value for key, separator, value in parts if separator}
 
@@ -165,7 +173,7 @@ def _number(
 ) -> int:
     value = parameters.get(name, "")
     if not (value.isdecimal() and lowest <= int(value) <= highest):
-        raise DataError(
+        raise RecordError(
             f"{os.path.join(path, PARAMETERS)}: {name} has to be a number from "
             f"{lowest} to {highest}, got {value!r}"
         )
@@ -177,18 +185,18 @@ def _round_numbers(path: str) -> list[int]:
     numbers = sorted(int(match.group(1)) for match in names if match)
     for expected, number in enumerate(numbers or [0], start=1):
         if number != expected:
-            raise DataError(f"{path} has no round_{expected}")
+            raise RecordError(f"{path} has no round_{expected}")
     return numbers
 
 
 def _read_round(path: str, round_num: int, clients: int) -> Predictions:
-    """A round in the order of its files; a client is named by its labels."""
+    """Returns a round in the order of its files; a client is named by its labels."""
     folder = os.path.join(path, f"round_{round_num}")
     found = set(os.listdir(folder))
     files = [f"client_{place}.csv" for place in range(1, clients + 1)]
     if found != set(files):
         odd = sorted(found.symmetric_difference(files))[0]
-        raise DataError(
+        raise RecordError(
             f"{folder} has to hold client_1.csv to client_{clients}.csv and nothing "
             f"else ({odd}); a run that was cut off can be read without its last round"
         )
@@ -203,7 +211,7 @@ def _read_round(path: str, round_num: int, clients: int) -> Predictions:
 
 
 def _read_client(name: str) -> npt.NDArray[np.int64]:
-    """A client's file as int [n, 2]; CelebA's predictions are written as 0.0 and 1.0.
+    """Returns a client's file as int [n, 2]; CelebA's predictions are 0.0 and 1.0.
 
     There are a hundred thousand of them in a run: pandas would take minutes.
     """
@@ -216,12 +224,12 @@ def _read_client(name: str) -> npt.NDArray[np.int64]:
             return whole
     except (ValueError, IndexError):
         pass
-    raise DataError(f"{name} is not {HEADER} and whole numbers below it")
+    raise RecordError(f"{name} is not {HEADER} and whole numbers below it")
 
 
 def _data_set(path: str, parameters: dict[str, str], first: Predictions) -> str:
     if LOCAL_DATA not in parameters and first.y.max() > 1:
-        raise DataError(f"{path} is a run on neither MNIST nor CelebA")
+        raise RecordError(f"{path} is a run on neither MNIST nor CelebA")
     return "mnist" if LOCAL_DATA in parameters else "celeba"
 
 

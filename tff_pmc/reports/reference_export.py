@@ -1,4 +1,4 @@
-"""Writes a run of ours as the authors' published code would have written it.
+"""Export of a run of ours in the form that the authors' published code writes.
 
 Its `Evaluation/evaluation.py` and `plots.py` then read our runs. `reference_code`
 has the format.
@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
-from typing import Any
 
 import tff_pmc
-from leaf_data import DataError
 from tff_pmc.reports import read, reference_code
 from tff_pmc.reports.predictions import Predictions, read_predictions
+from tff_pmc.reports.record_error import RecordError
 
 _FORMS = {
     "mnist": "mnist",
@@ -73,16 +71,16 @@ def write(run_folder: str, output: str, target_accuracy: float = 0.95) -> None:
             by default the published code's.
 
     Raises:
-        DataError: the run's ordering has no index there, its record of predictions
+        RecordError: the run's ordering has no index there, its record of predictions
             is missing or does not fit its other records, a client has no test
             example, or `output` is there already.
     """
     run = read.read_run(run_folder)
-    index = index_of(run.info, run_folder)
+    index, form = index_of(run), _form(run)
     if (run.examples == 0).any():
-        raise DataError(f"{run_folder}: a client has no test example")
+        raise RecordError(f"{run_folder}: a client has no test example")
     if os.path.exists(output):
-        raise DataError(f"{output} is there already; nothing is overwritten")
+        raise RecordError(f"{output} is there already; nothing is overwritten")
     parent = os.path.dirname(os.path.abspath(output))
     os.makedirs(parent, exist_ok=True)
     # In its place only when it is whole: a part of a run would be read as a run.
@@ -93,36 +91,32 @@ def write(run_folder: str, output: str, target_accuracy: float = 0.95) -> None:
         for round_num, correct in enumerate(run.correct, start=1):
             predictions = read_predictions(run_folder, round_num)
             if predictions.correct.tolist() != correct.tolist():
-                raise DataError(
+                raise RecordError(
                     f"{run_folder}: the predictions of round {round_num} do not give "
                     "the counts in clients.csv"
                 )
             place = os.path.join(folder, f"round_{round_num}")
-            _write_round(predictions, _form(run.info, run_folder), place)
+            _write_round(predictions, form, place)
         os.rename(folder, output)
 
 
-def index_of(info: Mapping[str, Any], run_folder: str) -> int:
-    """The index 0 to 8 of a run's ordering, by the meaning of its criteria.
+def index_of(run: read.Run) -> int:
+    """Returns the index 0 to 8 of a run's ordering, by the meaning of its criteria.
 
     What the index means there is the weighted mean of the clients' models, with the
     criteria divided by their sums: a run that aggregated otherwise has none.
 
-    Args:
-        info: the run's `run.json`.
-        run_folder: its folder, for the error.
-
     Raises:
-        DataError: there is none.
+        RecordError: there is none.
     """
-    settings = info["settings"]
-    known = reference_code.orderings(_form(info, run_folder))
+    settings = run.settings
+    known = reference_code.orderings(_form(run))
     order = tuple(reference_code.by_meaning(code) for code in settings["priority"])
     reason = ""
     if settings.get("adjustment", "fixed") != "fixed":
         reason = f"it is adjusted online ({settings['adjustment']})"
-    elif settings.get("score", "prioritized") != "prioritized":
-        reason = f"its score is {settings['score']}"
+    elif settings["system"] != "prioritized":
+        reason = f"its system is {settings['system']}"
     elif settings.get("normalization", "sum") != "sum":
         reason = f"its criteria are normalized by {settings['normalization']}"
     elif settings.get("clip_norm", 0):
@@ -132,22 +126,22 @@ def index_of(info: Mapping[str, Any], run_folder: str) -> int:
     elif order not in known:
         reason = f"the published code has only {', '.join(map('>'.join, known))}"
     if reason:
-        raise DataError(
-            f"{run_folder}: the ordering {'>'.join(settings['priority'])} has no index "
+        raise RecordError(
+            f"{run.path}: the ordering {'>'.join(settings['priority'])} has no index "
             f"in the published code: {reason}"
         )
     return known.index(order)
 
 
-def _form(info: Mapping[str, Any], run_folder: str) -> str:
-    name = info["data"]["name"]
+def _form(run: read.Run) -> str:
+    name = run.data["name"]
     if name not in _FORMS:
-        raise DataError(f"{run_folder}: the published code has no data set {name}")
+        raise RecordError(f"{run.path}: the published code has no data set {name}")
     return _FORMS[name]
 
 
 def _write_texts(run: read.Run, index: int, folder: str, target: float) -> None:
-    settings, data = run.info["settings"], run.info["data"]
+    settings, data = run.settings, run.data
     clients, form = len(run.examples), _FORMS[data["name"]]
     size = settings["clients_per_round"]
     lines = [
@@ -167,7 +161,7 @@ def _write_texts(run: read.Run, index: int, folder: str, target: float) -> None:
     rows = ["n_round,%_clients,aggr_accuracy\n"]
     for round_num, correct in enumerate(run.correct, start=1):
         satisfied = int((correct / run.examples >= target).sum())
-        share, accuracy = satisfied * 100 / clients, correct.sum() / run.examples.sum()
+        share, accuracy = satisfied * 100 / clients, run.accuracy[round_num - 1]
         # Round 1 is written by pandas there, and the others by the csv module.
         end = "\n" if round_num == 1 else "\r\n"
         rows.append(f"{round_num},{share!r},{float(accuracy)!r}{end}")
@@ -175,10 +169,9 @@ def _write_texts(run: read.Run, index: int, folder: str, target: float) -> None:
 
     known = reference_code.orderings(form)
     names = [_PRINTED_AS.get(code, code) for code in known[index]]
-    source = data.get("origin", {}).get("source", "")
     readme = _README.format(
         version=tff_pmc.__version__,
-        data_set=f"{data['name']} ({source})" if source else data["name"],
+        data_set=f"{data['name']} ({run.source})" if run.source else data["name"],
         ordering=run.label,
         index=index,
         printed="_".join([str(index), *names]),
@@ -188,9 +181,10 @@ def _write_texts(run: read.Run, index: int, folder: str, target: float) -> None:
 
 
 def _notes(run: read.Run, form: str) -> list[str]:
-    """What the published code's form does not show, and its reader must know."""
-    settings, notes = run.info["settings"], []
-    if run.data_caveat or run.info["data"]["name"] != form:
+    """Returns the notes on what the published code's form does not show."""
+    settings = run.settings
+    notes: list[str] = []
+    if run.data_caveat or run.data["name"] != form:
         notes.append(_DATA_NOTE.format(real=_REAL[form]))
     if form == "celeba":
         notes.append(_LABEL_NOTE)

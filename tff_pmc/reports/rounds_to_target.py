@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 DEVICES = tuple(range(10, 100, 10))
-"""Shares of the devices in the papers' columns, percent."""
+"""The shares of the devices in the papers' columns, percent."""
 
 Rounds = dict[tuple[int, int], Optional[int]]
-"""(target, devices), both in percent -> the first round, None if not reached."""
+"""The first rounds by (target, devices), both in percent; None if not reached."""
 
 
 def rounds_to_target(
@@ -24,7 +24,7 @@ def rounds_to_target(
     *,
     strictly_above: bool = False,
 ) -> Rounds:
-    """The first round in which enough devices reach each target.
+    """Returns the first round in which enough devices reach each target.
 
     A device reaches a target of t % when its local test accuracy is at least
     t %; a share p is reached at `ceil(p * K)` devices.
@@ -44,26 +44,35 @@ def rounds_to_target(
     result: Rounds = {}
     num_devices = len(examples)
     for target in targets:
-        # In integers: 7 of 10 is 70 %, whatever a float division makes of it.
-        hundredths, needed = correct * 100, target * examples
-        above = hundredths > needed if strictly_above else hundredths >= needed
-        reached = above & (examples > 0)
-        counts = reached.sum(axis=1)
+        reached = reaches(correct, examples, target, strictly_above)
+        counts = (reached & (examples > 0)).sum(axis=1)
         for share in devices:
             enough = counts >= math.ceil(share * num_devices / 100)
             result[target, share] = int(enough.argmax()) + 1 if enough.any() else None
     return result
 
 
+def reaches(
+    correct: npt.NDArray[np.int64],
+    examples: npt.NDArray[np.int64] | int,
+    target: int,
+    strictly_above: bool,
+) -> npt.NDArray[np.bool_]:
+    """Returns a mask of the correct counts that reach a target, percent."""
+    # In integers: 7 of 10 is 70 %, whatever a float division makes of it.
+    hundredths, needed = correct * 100, target * examples
+    return hundredths > needed if strictly_above else hundredths >= needed
+
+
 def reach_rule(strictly_above: bool) -> str:
-    """The rule by which a target is reached, as a sentence for a reader."""
+    """Returns the rule by which a target is reached, as a sentence for a reader."""
     rule = "above it" if strictly_above else "at least the target"
     name = "above" if strictly_above else "at_least"
     return f"A target is reached by an accuracy {rule} (--reach={name})."
 
 
 def gains(run: Rounds, baseline: Rounds) -> Rounds:
-    """Rounds saved against the baseline; None where either did not reach."""
+    """Returns the rounds saved over the baseline; None where either did not reach."""
     result: Rounds = {}
     for key, base in baseline.items():
         rounds = run[key]
@@ -77,7 +86,7 @@ def average(
     target: int,
     devices: Sequence[int] = DEVICES,
 ) -> float:
-    """PMC's "Avg." as its tables compute it: the sum over all columns / 9.
+    """Returns PMC's "Avg." as its tables compute it: the sum over all columns / 9.
 
     Columns that were not reached (a dash) count as 0, and the divisor stays the
     number of columns.

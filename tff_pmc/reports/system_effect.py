@@ -1,56 +1,49 @@
-"""Do AdaFed and Dual do better? Their systems against a baseline on paired seeds."""
+"""The effect of AdaFed's and Dual's systems against a baseline on paired seeds."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
 
 import pandas as pd
 
-from tff_pmc.reports import adafed, grids, paired
-from tff_pmc.reports.read import Run, conditions, with_caveat
+from tff_pmc.reports import grids, paired
+from tff_pmc.reports.read import Run, conditions_of, with_caveat
+from tff_pmc.reports.record_error import RecordError
 
 FIRST_ROUNDS = 5
+"""The number of rounds that count as early."""
 
 
-def rows(
-    by_seed: Mapping[int, Sequence[Run]], baselines: Collection[str]
-) -> pd.DataFrame:
-    """The paired differences of every system from the baseline on its data.
+def rows(by_seed: Mapping[int, Sequence[Run]], baseline: str) -> pd.DataFrame:
+    """Returns the paired differences of every system from the baseline on its data.
 
     The measures are of the accuracy on the reported images: the mean over the first
     five rounds (where there are more), over all rounds, that of the best round (chosen
     on the reported images) and that of the last.
 
     Args:
-        by_seed: the runs of each seed, of the same systems, a baseline among those on
-            the same data.
-        baselines: names of systems that the others are held against.
+        by_seed: the runs of each seed, of the same systems, the baseline among those
+            on the same data.
+        baseline: the title of the system that the others are held against.
 
     Returns:
         `system`, `baseline`, `measure` and the columns `paired.COLUMNS`; accuracies
         from 0 to 1.
 
     Raises:
-        ValueError: a seed has other systems than the others, or a baseline is missing.
+        RecordError: a seed has other systems than the others, or the baseline is
+            missing.
     """
+    paired.labels(by_seed)
     first = next(iter(by_seed.values()))
-    labels = [run.label for run in first]
-    on_data = {_data_of(run): run.label for run in first if _name(run) in baselines}
-    values: dict[tuple[str, str], list[float]] = {}
-    for seed, runs in by_seed.items():
-        if [run.label for run in runs] != labels:
-            raise ValueError(f"seed {seed} has other systems than the others")
-        for run in runs:
-            for measure, value in _measures(run).items():
-                values.setdefault((measure, run.label), []).append(value)
-    missing = [run.label for run in first if _data_of(run) not in on_data]
-    if missing:
-        raise ValueError(
-            f"{missing[0]}: there is no run of {' or '.join(baselines)} on its data"
-        )
-    base_of = {run.label: on_data[_data_of(run)] for run in first}
+    on_data = {run.note: run.label for run in first if run.system == baseline}
+    for run in first:
+        if run.note not in on_data:
+            raise RecordError(f"{run.label}: there is no run of {baseline} on its data")
+    base_of = {run.label: on_data[run.note] for run in first}
+    values = paired.by_measure(by_seed, _measures)
     found: list[dict[str, Any]] = [
         {
             "system": label,
@@ -67,23 +60,29 @@ def rows(
 
 
 def write(
-    by_seed: Mapping[int, Sequence[Run]], baselines: Collection[str], folder: str
+    by_seed: Mapping[int, Sequence[Run]],
+    folder: str,
+    *,
+    baseline: str,
+    strictly_above: Optional[bool] = None,
 ) -> str:
-    """Writes `effect.csv`, `effect.md` and AdaFed's figures; returns the page as text.
+    """Writes `effect.csv` and `effect.md`; returns the page as text.
 
-    The figures have the mean over the seeds, and the lowest and highest as a band. For
-    the arguments and errors see `rows`.
+    Args:
+        by_seed: see `rows`.
+        folder: the folder for the files, which are replaced.
+        baseline: see `rows`.
+        strictly_above: not used: there are no targets here.
+
+    Raises:
+        RecordError: see `rows`.
     """
     every = [run for runs in by_seed.values() for run in runs]
-    table = rows(by_seed, baselines)
+    table = rows(by_seed, baseline)
     with_caveat(table, every).to_csv(
         os.path.join(folder, "effect.csv"), index=False, float_format="%.6g"
     )
-    experiment = every[0].info["settings"]["experiment"]
-    if experiment in adafed.CLAIMS:
-        adafed.figures(every, folder, experiment)
-    names = {_name(run) for run in every} & set(baselines)
-    page = _page(table, by_seed, " or ".join(sorted(names)))
+    page = _page(table, by_seed, baseline)
     with open(os.path.join(folder, "effect.md"), "w", encoding="utf-8") as file:
         file.write(page)
     return page
@@ -94,7 +93,7 @@ def _page(
 ) -> str:
     seeds, first = list(by_seed), next(iter(by_seed.values()))
     lines = [
-        f"# Is there an effect? {first[0].info['settings']['experiment']}",
+        f"# Is there an effect? {first[0].settings['experiment']}",
         "",
         f"Each system minus {baseline} on the same data and under the same seed, "
         "accuracy on the reported images: mean ± half the 95 % interval. The noise "
@@ -105,7 +104,7 @@ def _page(
         "random. "
         f"Seeds: {', '.join(map(str, seeds))}; under the first:",
         "",
-        *(f"- {text}" for text in dict.fromkeys(conditions(r.info) for r in first)),
+        *(f"- {text}" for text in conditions_of(first)),
         "",
         "Mean accuracy over the seeds:",
         "",
@@ -118,7 +117,7 @@ def _page(
 
 
 def _means(every: Sequence[Run]) -> list[list[str]]:
-    """Lines of the measures' means, a line a system."""
+    """Returns the lines of the measures' means, one for each system."""
     measured = pd.DataFrame([{"": r.label, **_measures(r)} for r in every])
     means = measured.groupby("", sort=False).mean()
     lines = [
@@ -138,13 +137,3 @@ def _measures(run: Run) -> dict[str, float]:
         "best round": float(accuracy.max()),
         "last round": float(accuracy.iloc[-1]),
     }
-
-
-def _name(run: Run) -> str:
-    return str(run.info["settings"]["system"])
-
-
-def _data_of(run: Run) -> tuple[Any, ...]:
-    """What tells apart the data of an experiment's runs."""
-    settings = run.info["settings"]
-    return settings.get("mislabeled_fraction", 0.0), settings.get("num_clients", 0)

@@ -1,13 +1,15 @@
-"""The rounds-to-target table, as text and as tidy rows."""
+"""The rounds-to-target table, as text, as tidy rows and as the file `results.csv`."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Optional
 
 import pandas as pd
 
-from tff_pmc.reports.read import BASELINE, Run
+from tff_pmc.reports import recorded_settings
+from tff_pmc.reports.read import BASELINE, Run, with_caveat
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     Rounds,
@@ -23,10 +25,30 @@ _TITLES = {
 }
 
 
+def write(
+    runs: Sequence[Run], folder: str, *, strictly_above: Optional[bool] = None
+) -> str:
+    """Writes `results.csv`; returns the tables for a terminal.
+
+    Args:
+        runs: the runs, whose own targets are taken.
+        folder: the folder for the file, which is replaced.
+        strictly_above: see `rounds_to_target`; by default the runs' own rule.
+
+    Raises:
+        RecordError: two runs have different targets, or rules where none is given.
+    """
+    above = recorded_settings.strictly_above(runs, strictly_above)
+    tidy = tidy_rows(runs, recorded_settings.targets(runs), strictly_above=above)
+    marked = with_caveat(tidy, runs)
+    marked.to_csv(os.path.join(folder, "results.csv"), index=False)
+    return text_tables(tidy)
+
+
 def tidy_rows(
     runs: Sequence[Run], targets: Sequence[int], *, strictly_above: bool = False
 ) -> pd.DataFrame:
-    """Rounds to target of every run, and gains over DS.
+    """Returns the rounds to target of every run, and the gains over DS.
 
     The columns are those of the published tables' CSV: experiment, quantity
     (`rounds`, or `gain` = rounds of DS minus rounds of this), target_accuracy_pct,
@@ -55,7 +77,7 @@ def tidy_rows(
 
 
 def text_tables(tidy: pd.DataFrame) -> str:
-    """The tidy rows as a reader's tables: rounds first, then gains over DS."""
+    """Returns the tidy rows as a reader's tables: rounds first, then gains over DS."""
     parts = tidy.groupby("quantity", sort=False)
     return "\n\n".join(_table(_TITLES[str(name)], part) for name, part in parts)
 

@@ -9,7 +9,7 @@ without repeated factors; OWA and Choquet integrals are the same with minima in 
 place of products. So the aggregate of any score is a linear combination of a few
 sums over the clients; `Basis` names those sums.
 
-Example (PMC, Example 4.2):
+Example (DA, Example 2):
 
     >>> from tff_pmc import scores
     >>> score = scores.prioritized(("DS", "LD", "MD"))
@@ -32,7 +32,6 @@ from tff_pmc.scores.inequality import (
     effective_clients,
     total_variation,
 )
-from tff_pmc.scores.named import SCORES, named
 from tff_pmc.scores.normalization import SUM, Normalization
 from tff_pmc.scores.polynomial import (
     PolynomialScore,
@@ -46,7 +45,6 @@ from tff_pmc.scores.weights import normalize, participant_weights
 
 __all__ = [
     "QUANTIFIERS",
-    "SCORES",
     "SUM",
     "Basis",
     "ChoquetScore",
@@ -60,7 +58,6 @@ __all__ = [
     "effective_clients",
     "from_moebius",
     "moebius",
-    "named",
     "normalize",
     "owa",
     "owa_weights",

@@ -1,4 +1,4 @@
-"""The sums over clients from which every candidate's model follows.
+"""The sums over clients from which the model of every score follows.
 
 A monomial S stands for `r_S[k] = prod_{i in S} r[k, i]`. Because
 `sum_k s[k] d_k = sum_S coef_S * (sum_k r_S[k] d_k)` for every polynomial score,
@@ -88,8 +88,8 @@ class Basis:
         """Whether the score's model follows from the sums of this basis."""
         return not self._missing(score)
 
-    def vector(self, score: Score) -> npt.NDArray[np.float32]:
-        """The score as a candidate: its coefficient of each sum, float32 [B].
+    def coefficients(self, score: Score) -> npt.NDArray[np.float32]:
+        """The score's coefficient of each sum of the basis, float32 [B].
 
         Raises:
             ValueError: the score needs a monomial or minimum that is not summed.

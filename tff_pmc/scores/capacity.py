@@ -62,7 +62,7 @@ def check_capacity(
 
     Args:
         capacity: v by set; that of the empty set may be left out.
-        name: what messages call a set.
+        name: gives the words by which messages call a set.
 
     Raises:
         ValueError: a set is missing or worth less than a part of it, or the whole is

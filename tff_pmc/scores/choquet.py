@@ -38,7 +38,7 @@ class ChoquetScore(Score):
     """A score `s = sum_S m(S) * min_{i in S} c_i`; `choquet` and `owa` make them.
 
     Attributes:
-        label: what tables and records call it, for example `OWA[most]:DS,LD,MD`.
+        label: its name in tables and records, for example `OWA[most]:DS,LD,MD`.
         terms: m(S), the Moebius transform of a capacity; a set that is not there has
             0. A term may be negative, the score never is.
         columns: the criteria's indices, ascending.
@@ -181,5 +181,5 @@ def _from_capacity(
 
 
 def _name(criteria: Sequence[str]) -> Callable[[Iterable[int]], str]:
-    """What messages call a set of columns: `DS+LD`."""
+    """A function to the name of a set of columns in messages: `DS+LD`."""
     return lambda subset: capacities.joined(named(sorted(subset), criteria))

@@ -5,9 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from tff_pmc.scores.score import (
     DEFAULT_CRITERIA,
     Score,
@@ -26,7 +23,7 @@ class PolynomialScore(Score):
     """A score `s = sum_S a_S * prod_{i in S} c_i` over sets S of criteria.
 
     Attributes:
-        label: what tables and records call it, for example `LD,DS,MD`.
+        label: its name in tables and records, for example `LD,DS,MD`.
         terms: `a_S` for every set S that occurs, all of them `>= 0`.
         columns: the criteria's indices in order of priority (for a score
             without priorities, ascending).
@@ -40,27 +37,6 @@ class PolynomialScore(Score):
                     f"the score {self.label!r} has the coefficient {value} for "
                     f"{subset}: coefficients must be finite and not negative"
                 )
-
-    @property
-    def monomials(self) -> tuple[Subset, ...]:
-        """The sets of criteria whose products the score adds up."""
-        return tuple(self.terms)
-
-    def coefficients(self, totals: npt.ArrayLike) -> dict[Subset, float]:
-        """Returns `a_S / prod_{i in S} T_i`, the factors of the *raw* monomials.
-
-        Args:
-            totals: `T_i`, float array [m], each criterion's sum over the cohort.
-
-        Returns:
-            The factor of each monomial, 0 where a total is 0.
-        """
-        total = np.asarray(totals, float)
-        products = {s: float(np.prod(total[list(s)])) for s in self.terms}
-        return {
-            s: self.terms[s] / product if product else 0.0
-            for s, product in products.items()
-        }
 
 
 def prioritized(

@@ -1,4 +1,4 @@
-"""What every score is: a linear combination of products and minima of criteria."""
+"""The form of every score: a linear combination of products and minima of criteria."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Score:
     one criterion is its product: single criteria are always among the products.
 
     Attributes:
-        label: what tables and records call it, for example `LD,DS,MD`.
+        label: its name in tables and records, for example `LD,DS,MD`.
         terms: the coefficient of every set S of criteria that occurs.
         columns: the criteria's indices in order of priority (for a score
             without priorities, ascending).

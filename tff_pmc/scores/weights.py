@@ -46,7 +46,7 @@ def participant_weights(
     score: Callable[[FloatArray], npt.ArrayLike],
     normalization: Normalization = SUM,
 ) -> FloatArray:
-    """The weight of each client, `p_k = s_k / sum_k s_k` (DA and PMC, eq. 5).
+    """The weight of each client, `p_k = s_k / sum_k s_k` (DA eq. 3, PMC eq. 5).
 
     Args:
         raw: raw criteria, float array [clients, m]; see `normalize`.

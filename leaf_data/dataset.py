@@ -1,0 +1,139 @@
+"""The class of all data sets that can be loaded by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from typing import Any, ClassVar, TypeVar
+
+from leaf_data.errors import DataError
+from leaf_data.federated import FederatedDataset
+from leaf_data.formats.places import Folder
+from leaf_data.settings import A_SEED, SettingError, Settings, setting
+
+Kind = TypeVar("Kind", bound="Dataset")
+
+
+@dataclasses.dataclass(frozen=True)
+class Dataset(Settings):
+    """A data set that can be loaded: its settings, and how it is read.
+
+    A data set is a class derived from this one, in a module of its own that
+    registers it. The following is a whole one, with one setting. In the folder
+    `leaf_data/datasets` it is found by itself; a module that is elsewhere has to be
+    imported before the data set is asked for.
+
+        import dataclasses
+        import numpy as np
+        import leaf_data
+        from leaf_data.pixels import WHITE_ON_BLACK
+        from leaf_data.settings import AT_LEAST_1
+
+        @dataclasses.dataclass(frozen=True)
+        class Noise(leaf_data.Dataset):
+
+            images: int = leaf_data.setting(
+                8, "The number of images of a client.", flag="noise_images",
+                within=AT_LEAST_1,
+            )
+
+            def load(self, data_dir=None, cache_dir=None):
+                random = np.random.RandomState(self.seed)
+                n = 3 * self.images
+                examples = leaf_data.Examples(
+                    x=random.randint(0, 256, (n, 28, 28)).astype(np.uint8),
+                    y=random.randint(0, 10, n).astype(np.int32),
+                    row_splits=np.arange(0, n + 1, self.images),
+                    client_ids=("a", "b", "c"),
+                )
+                return leaf_data.FederatedDataset(
+                    name="noise",
+                    train_examples=examples,
+                    test_examples=examples.take(1),
+                    num_classes=10,
+                    pixel_convention=WHITE_ON_BLACK,
+                    origin=leaf_data.Origin("random numbers", files=(), folder=""),
+                    options=self.options(),
+                )
+
+        leaf_data.register("noise", Noise)
+
+    Then `leaf_data.load("noise", images=5)` loads it, and its setting is checked.
+
+    Attributes:
+        cached: whether it keeps a cache, so that a `cache_dir` may be given.
+        seed: the seed of all that it draws.
+    """
+
+    cached: ClassVar[bool] = False
+
+    seed: int = setting(
+        0,
+        "The seed of the partition into clients, and of all else that is drawn when "
+        "the data is loaded.",
+        flag="partition_seed",
+        within=A_SEED,
+    )
+
+    def load(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Returns the data set, cut into clients.
+
+        Args:
+            data_dir: the folder that holds the files, itself or in a subfolder named
+                like the data set; None where the user names none.
+            cache_dir: the folder in which to keep the cache, if it keeps one; None
+                for a place of its own choice.
+
+        Raises:
+            DataError: files are missing or unusable, or the settings leave nothing.
+        """
+        raise NotImplementedError
+
+    @property
+    def note(self) -> str:
+        """The settings that a table of runs names behind the system; "" for none.
+
+        An experiment that loads one data set in several forms needs it to tell its
+        rows apart, as in "FedAvg, 3 clients".
+        """
+        return ""
+
+    def options(self) -> dict[str, Any]:
+        """Returns the settings by name, the seed last, for `FederatedDataset.options`.
+
+        Each value is of the declared type, so that it can be written as JSON.
+        """
+        values = {
+            declared.name: declared.kind(getattr(self, declared.name))
+            for declared in self.declared()
+        }
+        seed = values.pop("seed")
+        return {**values, "seed": seed}
+
+    @classmethod
+    def of_options(cls: type[Kind], **options: Any) -> Kind:
+        """Returns the data set with these settings, by name, and defaults elsewhere.
+
+        Raises:
+            DataError: there is no such setting, or its value cannot be. The message
+                calls settings by their names, not by their flags.
+        """
+        names = {declared.flag: declared.name for declared in cls.declared()}
+        known = list(names.values())
+        for name in options:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f" (did you mean {near[0]}?)" if near else ""
+                raise DataError(
+                    f"no option {name!r}{hint}: there are {', '.join(known)}"
+                )
+        try:
+            return cls(**options)
+        except SettingError as error:
+            message = re.sub(
+                r"--(\w+)", lambda flag: names.get(flag[1], flag[0]), str(error)
+            )
+            raise DataError(message) from error

@@ -1,0 +1,1 @@
+"""The data sets: a module or a folder for each registered name."""

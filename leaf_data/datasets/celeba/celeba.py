@@ -1,0 +1,219 @@
+"""`celeba`: photos of faces that smile or do not; each person is a client.
+
+CelebA (Liu et al. 2015) as "Prioritized Multi-Criteria Federated Learning" (PMC)
+uses it: the label is the attribute Smiling, and `attributes["sharp"]` says for the
+criterion IS whether an image is sharp, which is where Blurry is not set. CelebA may
+be used for non-commercial research only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data.datasets.celeba import (
+    celeba_clients,
+    celeba_files,
+    celeba_images,
+    celeba_listing,
+    celeba_tff,
+)
+from leaf_data.datasets.celeba.celeba_clients import Clients, WithClientRule
+from leaf_data.datasets.celeba.celeba_files import IMAGES, Photos
+from leaf_data.errors import DataError
+from leaf_data.examples import Examples
+from leaf_data.federated import FederatedDataset, Origin
+from leaf_data.formats import places
+from leaf_data.formats.places import Folder
+from leaf_data.pixels import DRAWING, PHOTOGRAPH
+from leaf_data.registry import register
+from leaf_data.settings import SettingError, setting
+
+SOURCES = ("raw", "leaf", "tff")
+"""The forms in which CelebA may be there."""
+
+MISSING_IMAGES = ("skip", "refuse")
+"""The ways to deal with images that are not there."""
+
+_AS_SPLIT = "as_split"
+_LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Celeba(WithClientRule):
+    """CelebA, in which each identity is a client.
+
+    The client rule sees every photo the identity file lists. Only then are photos
+    left out whose image is missing, and clients left without a training or without
+    a test image: with a part of the images, the clients are those of CelebA that
+    can be had, with the same photos in training and test. How many are left is
+    logged as a warning and said in the data set's origin.
+
+    Data that LEAF or TFF has split is taken as it is, and the loaded data set's
+    `options` then say `client_rule="as_split"`; the rule "reference_code" needs the
+    source "raw".
+
+    The first load decodes all images that are there, into a cache (see
+    `celeba_images.read`), which the later ones read whatever their settings.
+    """
+
+    cached = True
+
+    source: str = setting(
+        "raw",
+        "Where CelebA is read from: its own files in LEAF's raw folder, the JSON of "
+        "LEAF's preprocess.sh with the images, or TFF's celeba.sqlite.",
+        flag="celeba_source",
+        choices=SOURCES,
+    )
+    missing_images: str = setting(
+        "skip",
+        "What is done about CelebA's images that are not there: skip them, or refuse "
+        "the data.",
+        choices=MISSING_IMAGES,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.client_rule == "reference_code" and self.source != "raw":
+            raise SettingError(
+                "--client_rule=reference_code needs --celeba_source=raw, not "
+                f"{self.source}: it shuffles the identities of the complete identity "
+                "file"
+            )
+
+    def load(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Returns the data set: x uint8 [64, 64, 3] RGB, y 1 = smiling.
+
+        `attributes["sharp"]` is uint8, 1 = sharp, which "leaf" has only beside
+        `list_attr_celeba.txt`. Client ids are the identities' numbers. The data set is
+        named `drawn_faces` where an image is one of `leaf_data.datasets.drawn_faces`.
+
+        Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` counts. It and its
+        subfolder `celeba` are searched: for the images as `celeba_files.find` says, for
+        LEAF's JSON as `leaf_json.find`, for TFF's database as `celeba_tff.load`.
+
+        Args:
+            data_dir: the folder that holds the files.
+            cache_dir: the folder in which to keep the cache, and TFF's download,
+                instead.
+
+        Raises:
+            DataError: no data is found, a file is not what it should be (the message
+                names it), text files and images disagree, or no client is left.
+        """
+        folders = places.folders("celeba", data_dir)
+        if self.source == "tff":
+            train, test, origin = celeba_tff.load(folders, cache_dir, data_dir is None)
+            return self._dataset(train, test, origin, _AS_SPLIT)
+        of_leaf = self.source == "leaf"
+        read = celeba_listing.of_leaf if of_leaf else celeba_listing.of_own_files
+        found = read(folders)
+        rule, clients = _AS_SPLIT, found.clients
+        if not clients:
+            rule = self.client_rule
+            identities = found.photos.by_identity()
+            clients = celeba_clients.by_name(rule, identities, self.seed)
+        image_folder = os.path.join(found.folder, IMAGES)
+        images = celeba_files.find_images(image_folder)
+        if not of_leaf:  # LEAF's JSON may hold a part of the photos.
+            celeba_files.check_known(image_folder, images, found.photos.names)
+        rows_of = {name: row for row, name in enumerate(images)}
+        # The row of each photo among the images, -1 if its image is missing.
+        rows = np.array([rows_of.get(name, -1) for name in found.photos.names])
+        with_images, incomplete = _drop_missing(clients, rows)
+        if incomplete and (self.missing_images == "refuse" or not with_images):
+            missing = [k for both in clients.values() for k in np.concatenate(both)]
+            first = min(found.photos.names[k] for k in missing if rows[k] < 0)
+            raise DataError(
+                f"{image_folder}: {incomplete}; {first} is the first that is missing "
+                "(--missing_images=skip leaves such images out)"
+            )
+        if incomplete:
+            _LOG.warning("%s: %s", image_folder, incomplete)
+        x, digest = celeba_images.read(image_folder, images, cache_dir)
+        train, test = (
+            _examples(x, found.photos, rows, with_images, part) for part in (0, 1)
+        )
+        drawn = found.photos.drawn
+        words = "drawn faces, no photographs" if drawn else found.words
+        origin = Origin(
+            f"{words}, {incomplete}" if incomplete else words,
+            (*found.files, (IMAGES, digest)),
+            found.folder,
+        )
+        return self._dataset(train, test, origin, rule, drawn)
+
+    def _dataset(
+        self,
+        train: Examples,
+        test: Examples,
+        origin: Origin,
+        rule: str,
+        drawn: bool = False,
+    ) -> FederatedDataset:
+        return FederatedDataset(
+            name="drawn_faces" if drawn else "celeba",
+            train_examples=train,
+            test_examples=test,
+            num_classes=2,
+            pixel_convention=DRAWING if drawn else PHOTOGRAPH,
+            origin=origin,
+            options={**self.options(), "client_rule": rule},
+        )
+
+
+register("celeba", Celeba)
+
+
+def _drop_missing(clients: Clients, rows: npt.NDArray[Any]) -> tuple[Clients, str]:
+    """Leaves out photos without an image, and clients without a part of theirs.
+
+    Args:
+        clients: the clients' photos.
+        rows: the row of each photo among the images, -1 if its image is missing.
+
+    Returns:
+        The clients that are left, and what is missing in words, "" if nothing is.
+    """
+    left: Clients = {}
+    wanted = found = 0
+    for client, parts in clients.items():
+        train, test = (photos[rows[photos] >= 0] for photos in parts)
+        wanted += sum(map(len, parts))
+        found += len(train) + len(test)
+        if len(train) and len(test):
+            left[client] = train, test
+    if found == wanted:
+        return left, ""
+    return left, (
+        f"INCOMPLETE: {found:,} of the {wanted:,} images of its clients are there, "
+        f"{len(left):,} of {len(clients):,} clients left"
+    )
+
+
+def _examples(
+    x: npt.NDArray[np.uint8],
+    photos: Photos,
+    rows: npt.NDArray[Any],
+    clients: Clients,
+    part: int,
+) -> Examples:
+    """Returns the training (part 0) or the test (part 1) examples."""
+    own = [parts[part] for parts in clients.values()]
+    together = np.concatenate(own)
+    sharp = {} if photos.sharp is None else {"sharp": photos.sharp[together]}
+    return Examples(
+        x=x[rows[together]],
+        y=photos.smiling[together],
+        row_splits=np.cumsum([0, *map(len, own)], dtype=np.int64),
+        client_ids=tuple(clients),
+        attributes=sharp,
+    )

@@ -1,0 +1,231 @@
+"""CelebA's own files: identities and attributes of photos, and the images' names."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data.errors import DataError
+from leaf_data.formats import places
+
+IDENTITIES = "identity_CelebA.txt"
+"""The file that says who is on each photo."""
+
+ATTRIBUTES = "list_attr_celeba.txt"
+"""The file of the photos' 40 attributes."""
+
+IMAGES = "img_align_celeba"
+"""The folder of the images."""
+
+DRAWN_PREFIX = "drawn_"
+"""The start of every drawing's file name, which marks it as a stand-in."""
+
+_SUFFIXES = (".jpg", ".jpeg", ".png")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Photos:
+    """The names, people and attributes of N photos, without their pixels.
+
+    Attributes:
+        names: file names without suffix (LEAF's copies are .png, the original .jpg).
+        identities: the person on each, as the number in the file, e.g. "2880".
+        smiling: int32 [N], the label: 1 where Smiling is 1, 0 where it is -1.
+        sharp: uint8 [N], 0 where Blurry is 1, 1 where it is -1; None if not known.
+    """
+
+    names: tuple[str, ...]
+    identities: tuple[str, ...]
+    smiling: npt.NDArray[np.int32]
+    sharp: Optional[npt.NDArray[np.uint8]]
+
+    @property
+    def drawn(self) -> bool:
+        """Whether any of them is a drawing of `leaf_data.datasets.drawn_faces`."""
+        return any(name.startswith(DRAWN_PREFIX) for name in self.names)
+
+    def by_identity(self) -> dict[str, npt.NDArray[Any]]:
+        """Returns each identity's rows in file order, in the order they appear."""
+        rows: dict[str, list[int]] = collections.defaultdict(list)
+        for row, identity in enumerate(self.identities):
+            rows[identity].append(row)
+        return {identity: np.array(found) for identity, found in rows.items()}
+
+
+def find(folders: Sequence[str], needed: Sequence[str]) -> str:
+    """Finds LEAF's `raw` folder: in each folder `data/raw`, `raw` and itself.
+
+    Args:
+        folders: the folders to look into.
+        needed: the text files that it has to hold beside the images.
+
+    Returns:
+        The first folder that holds the images.
+
+    Raises:
+        DataError: there is none, or it lacks a text file, which the message names.
+    """
+    if not folders:
+        raise DataError(
+            "celeba: no folder to look for CelebA in: pass data_dir or set "
+            f"{places.ENVIRONMENT_VARIABLE}"
+        )
+    for folder in folders:
+        for sub in (os.path.join("data", "raw"), "raw", ""):
+            found = os.path.join(folder, sub).rstrip(os.sep)
+            if os.path.isdir(os.path.join(found, IMAGES)):
+                for name in needed:
+                    if not os.path.exists(os.path.join(found, name)):
+                        raise DataError(f"{found}: has {IMAGES} but no {name}")
+                return found
+    raise DataError(
+        f"celeba: no {IMAGES} in {' or '.join(folders)}, each also inside data/raw "
+        "and raw"
+    )
+
+
+def read_photos(folder: str) -> Photos:
+    """Reads `identity_CelebA.txt` and `list_attr_celeba.txt`.
+
+    Returns:
+        The photos in the order of the identity file.
+
+    Raises:
+        DataError: a file cannot be read, has no Smiling or Blurry, a line is wrong,
+            or the two files do not list the same photos; the message names file and
+            line.
+    """
+    identities = _read_identities(os.path.join(folder, IDENTITIES))
+    attributes = read_attributes(os.path.join(folder, ATTRIBUTES))
+    for name in identities:
+        if name not in attributes:
+            raise DataError(f"{folder}: {name} is in {IDENTITIES}, not in {ATTRIBUTES}")
+    if len(attributes) > len(identities):
+        name = next(name for name in attributes if name not in identities)
+        raise DataError(f"{folder}: {name} is in {ATTRIBUTES}, not in {IDENTITIES}")
+    values = [attributes[name] for name in identities]
+    return Photos(
+        names=tuple(identities),
+        identities=tuple(identities.values()),
+        smiling=np.array([smiling for smiling, _ in values], np.int32),
+        sharp=np.array([1 - blurry for _, blurry in values], np.uint8),
+    )
+
+
+def read_attributes(path: str) -> dict[str, tuple[int, int]]:
+    """Reads `list_attr_celeba.txt`: the number of photos, the names, a line a photo.
+
+    Returns:
+        Smiling and Blurry, each 0 or 1, by the photo's name without suffix.
+
+    Raises:
+        DataError: the file cannot be read or is not what it should be, see
+            `read_photos`.
+    """
+    lines = _lines(path)
+    _, count = next(lines, (0, [""]))
+    _, header = next(lines, (0, []))
+    for column in ("Smiling", "Blurry"):
+        if column not in header:
+            raise DataError(f"{path}: line 2 has no column {column}")
+    # The photo's name has no column of its own.
+    columns = [1 + header.index(column) for column in ("Smiling", "Blurry")]
+    bits = {"1": 1, "-1": 0}
+    attributes: dict[str, tuple[int, int]] = {}
+    for number, fields in lines:
+        if len(fields) != len(header) + 1:
+            raise DataError(
+                f"{path}: line {number} has {len(fields)} fields, not a photo and "
+                f"{len(header)} attributes"
+            )
+        try:
+            smiling, blurry = (bits[fields[column]] for column in columns)
+        except KeyError as error:
+            raise DataError(
+                f"{path}: line {number}: an attribute is 1 or -1, not {error}"
+            ) from error
+        _add(attributes, path, number, fields[0], (smiling, blurry))
+    if count != [str(len(attributes))]:
+        raise DataError(
+            f"{path}: line 1 says {' '.join(count)} photos, {len(attributes)} follow"
+        )
+    return attributes
+
+
+def find_images(folder: str) -> dict[str, str]:
+    """Returns the images' file names by the photos' names without suffix, sorted.
+
+    Raises:
+        DataError: there is no image, or two of one photo.
+    """
+    found: dict[str, str] = {}
+    for file in sorted(os.listdir(folder)):
+        stem, suffix = os.path.splitext(file)
+        if suffix.lower() not in _SUFFIXES or stem.startswith("."):
+            continue
+        if stem in found:
+            raise DataError(f"{folder}: holds both {found[stem]} and {file}")
+        found[stem] = file
+    if not found:
+        raise DataError(f"{folder}: holds no .jpg or .png image")
+    return found
+
+
+def check_known(folder: str, images: Mapping[str, str], names: Sequence[str]) -> None:
+    """Refuses an image that the text files do not list.
+
+    Raises:
+        DataError: there is one; the message names the first.
+    """
+    known = set(names)
+    unknown = [file for name, file in images.items() if name not in known]
+    if unknown:
+        raise DataError(
+            f"{folder}: {unknown[0]}, one of {len(unknown)} images, is not in "
+            f"{IDENTITIES} and {ATTRIBUTES}"
+        )
+
+
+def stem(name: str) -> str:
+    """Returns a photo's name without suffix, by which images and lists are matched."""
+    return os.path.splitext(name)[0]
+
+
+def _read_identities(path: str) -> dict[str, str]:
+    identities: dict[str, str] = {}
+    for number, fields in _lines(path):
+        # Ascending identities are part of a client rule: they have to be numbers.
+        if len(fields) != 2 or not fields[1].isdecimal():
+            raise DataError(
+                f"{path}: line {number} has to be a photo and a number, not "
+                f"{' '.join(fields)[:80]!r}"
+            )
+        _add(identities, path, number, fields[0], str(int(fields[1])))
+    if not identities:
+        raise DataError(f"{path}: lists no photo")
+    return identities
+
+
+def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
+    """Yields line number and fields of each line that is not blank."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, 1):
+                fields = line.split()
+                if fields:
+                    yield number, fields
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read ({error})") from error
+
+
+def _add(table: dict[str, Any], path: str, number: int, name: str, value: Any) -> None:
+    name = stem(name)
+    if name in table:
+        raise DataError(f"{path}: line {number}: {name} is there twice")
+    table[name] = value

@@ -1,0 +1,194 @@
+"""`cifar10`: 60,000 small photographs of ten kinds of things (Krizhevsky 2009).
+
+Dealt as "Dual-Criterion Model Aggregation" (Zhang, Yu, Westerlund 2024) does for its
+Table IV: the five training batches are four clients and the server's evaluation set.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data.dataset import Dataset
+from leaf_data.errors import DataError
+from leaf_data.examples import Examples
+from leaf_data.federated import SERVER, FederatedDataset, Origin
+from leaf_data.formats import cifar10_batches, image_folder, places
+from leaf_data.formats.places import Folder
+from leaf_data.pixels import PHOTOGRAPH
+from leaf_data.registry import register
+from leaf_data.settings import A_SHARE, Range, setting
+from leaf_data.splits import by_class, partition
+
+CLASSES = (
+    *("airplane", "automobile", "bird", "cat", "deer"),
+    *("dog", "frog", "horse", "ship", "truck"),
+)
+"""The names of the labels 0 to 9, which are sorted."""
+
+_BATCHES = tuple(f"data_batch_{number}" for number in range(1, 6))
+_TEST_BATCH = "test_batch"
+_BATCH_FOLDER = "cifar-10-batches-py"
+_BATCH_SIZE = 10_000  # Of the test set too.
+_NUM_CLIENTS = 4  # Where no other number is set.
+# Streams of their own: how many images are used does not change the test cut's draw.
+_DEAL_STREAM, _FRACTION_STREAM, _CUT_STREAM = 1000, 1001, 1002
+
+# Images, labels, and the rows of the five batches and of the test set.
+_Pool = tuple[npt.NDArray[np.uint8], npt.NDArray[Any], list[npt.NDArray[Any]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cifar10(Dataset):
+    """CIFAR-10, in which each batch is a client and the fifth is the evaluation set.
+
+    The evaluation set, which scores the clients' models, is the server's here; in the
+    paper each client has it. The test images are what the paper calls validation.
+
+    Image folders do not tell which batch an image was in: there five batches are
+    dealt at random from the seed, 1,000 images of each class in every batch. (The
+    original batches were drawn without regard to class.) The first load decodes all
+    images, into a cache in the folder's `cifar10_cache`, which the later ones read.
+
+    The test images are shuffled so that the classes take turns and cut into equal
+    parts, one a client (their sizes differ by at most one): every client is tested on
+    all classes, and counts over all clients are counts over the test set.
+
+    The paper's two rows of runs have 4 clients, or 3, which leaves the fourth batch
+    unused.
+    """
+
+    cached = True
+
+    num_clients: int = setting(
+        0,
+        "The number of clients, 3 or 4, each with a batch of CIFAR-10; 0 is 4, and of "
+        "an experiment that has runs of both, both.",
+        within=Range(lambda n: n in (0, 3, 4), "3 or 4, or 0 for the experiment's own"),
+    )
+    image_fraction: float = setting(
+        1.0,
+        "The fraction of CIFAR-10's images that is used of each batch and of the test "
+        "set, by class, for quick trials.",
+        within=A_SHARE,
+    )
+
+    @property
+    def note(self) -> str:
+        """The number of clients, where it is set."""
+        return f"{self.num_clients} clients" if self.num_clients else ""
+
+    def load(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Returns the data set: x uint8 [32, 32, 3] RGB; y as in `CLASSES`.
+
+        Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` counts. It and its
+        subfolder `cifar10` are searched, first for the python batches (`data_batch_1`
+        and so on, in `cifar-10-batches-py` or right there), then for image folders
+        (`train/airplane/*.png`, `test/airplane/*.png` and so on, or .jpg). The clients
+        are "C1" and so on, as the paper calls them.
+
+        Args:
+            data_dir: the folder that holds the files.
+            cache_dir: the folder in which to keep the cache instead.
+
+        Raises:
+            DataError: no data is found, a file is missing or not what it should be
+                (the message names it), or the fraction leaves no image of a batch.
+        """
+        num_clients = self.num_clients or _NUM_CLIENTS
+        folders = places.folders("cifar10", data_dir)
+        (x, y, batches_and_test), origin = _find(folders, self.seed, cache_dir)
+        *batches, test = _reduce(y, batches_and_test, self.image_fraction, self.seed)
+        ids = tuple(f"C{number}" for number in range(1, num_clients + 1))
+        random = partition.random_state(self.seed, _CUT_STREAM)
+        order = by_class.mixed(y[test], random)
+        test_parts = np.array_split(test[order], num_clients)
+        return FederatedDataset(
+            name="cifar10",
+            train_examples=Examples.from_parts(x, y, batches[:num_clients], ids),
+            test_examples=Examples.from_parts(x, y, test_parts, ids),
+            num_classes=len(CLASSES),
+            pixel_convention=PHOTOGRAPH,
+            origin=origin,
+            options={**self.options(), "num_clients": num_clients},
+            server_examples=Examples.from_parts(x, y, [batches[-1]], [SERVER]),
+        )
+
+
+register("cifar10", Cifar10)
+
+
+def _find(
+    folders: tuple[str, ...],
+    seed: int,
+    cache_dir: Folder | None,
+) -> tuple[_Pool, Origin]:
+    for folder in folders:
+        for sub in (os.path.join(folder, _BATCH_FOLDER), folder):
+            if any(os.path.isfile(os.path.join(sub, name)) for name in _BATCHES):
+                return _from_batches(sub)
+        if os.path.isdir(os.path.join(folder, "train")):
+            return _from_images(folder, seed, cache_dir)
+    where = " or ".join(folders) or f"{places.ENVIRONMENT_VARIABLE}, which is not set"
+    raise DataError(
+        f"cifar10: no data in {where}: looked for {_BATCH_FOLDER}/{_BATCHES[0]} and "
+        f"train/{CLASSES[0]}"
+    )
+
+
+def _from_batches(folder: str) -> tuple[_Pool, Origin]:
+    paths = [os.path.join(folder, name) for name in (*_BATCHES, _TEST_BATCH)]
+    images, labels = zip(*(cifar10_batches.read(path, _BATCH_SIZE) for path in paths))
+    files = tuple((os.path.basename(path), places.sha256(path)) for path in paths)
+    rows = list(np.arange(6 * _BATCH_SIZE).reshape(6, -1))
+    pool = np.concatenate(images), np.concatenate(labels), rows
+    return pool, Origin("python batches", files, folder)
+
+
+def _from_images(
+    folder: str, seed: int, cache_dir: Folder | None
+) -> tuple[_Pool, Origin]:
+    names = [f"{part}/{name}" for part in ("train", "test") for name in CLASSES]
+    per_class = _BATCH_SIZE // len(CLASSES)
+    for name in names:  # Before a minute is spent on decoding.
+        path, wanted = os.path.join(folder, name), per_class
+        if name.startswith("train"):
+            wanted *= len(_BATCHES)
+        found = len(image_folder.find(path))
+        if found != wanted:
+            raise DataError(f"{path}: holds {found} images, not {wanted}")
+    images = image_folder.read(
+        "cifar10",
+        folder,
+        names,
+        cifar10_batches.SIDE,
+        resize=False,
+        cache_dir=cache_dir,
+    )
+    y = images.folder % len(CLASSES)
+    num_train = len(_BATCHES) * _BATCH_SIZE
+    order = by_class.mixed(y[:num_train], partition.random_state(seed, _DEAL_STREAM))
+    rows = [*np.array_split(order, len(_BATCHES)), np.arange(num_train, len(y))]
+    origin = Origin(
+        "image folders, the batches dealt at random",
+        (("train and test", images.sha256),),
+        folder,
+    )
+    return (images.x, y, rows), origin
+
+
+def _reduce(
+    y: npt.NDArray[Any], parts: list[npt.NDArray[Any]], fraction: float, seed: int
+) -> list[npt.NDArray[Any]]:
+    """Returns a fraction of the rows of each part, by class, in their order."""
+    random = partition.random_state(seed, _FRACTION_STREAM)
+    reduced = [part[by_class.split(y[part], fraction, random)[0]] for part in parts]
+    if not all(map(len, reduced)):
+        raise DataError(f"cifar10: image_fraction={fraction} keeps no image of a batch")
+    return reduced

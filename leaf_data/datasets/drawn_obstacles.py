@@ -1,0 +1,173 @@
+"""`drawn_obstacles`: a stand-in for Dual's obstacle pictures; no photographs.
+
+For tests, and for users without those pictures, which are not public: drawings of a
+corridor with something in the way or not, in three places that differ in color and
+light. Results on them say nothing of the paper's. Every picture and data set says what
+it is: the files' names begin with `drawn_`, and `obstacles` names what it loads of them
+`drawn_obstacles`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from leaf_data.dataset import Dataset
+from leaf_data.datasets import obstacles
+from leaf_data.errors import DataError
+from leaf_data.federated import FederatedDataset
+from leaf_data.formats.places import Folder
+from leaf_data.registry import register
+from leaf_data.settings import Range, setting
+from leaf_data.splits import partition
+
+_SIDE = 96
+# Of each place: colors of wall and floor, and how dark and light its pictures are.
+_LOOKS = {
+    "hospital": ((214, 226, 230), (160, 190, 196), (0.8, 1.1)),
+    "simple_room": ((226, 208, 170), (150, 104, 66), (0.7, 1.1)),
+    "warehouse": ((120, 118, 112), (86, 84, 84), (0.5, 1.2)),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class DrawnObstacles(Dataset):
+    """Drawn pictures, divided into clients as `obstacles` divides photographs."""
+
+    pictures: int = setting(
+        60,
+        "The number of pictures that are drawn of each place and class.",
+        flag="drawn_pictures",
+        within=Range(lambda n: n >= 10, "at least 10"),
+    )
+
+    def load(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Returns the data set: x uint8 [64, 64, 3] RGB; y 1 = blocked, 0 = free.
+
+        Args:
+            data_dir: the folder of other data; not used.
+            cache_dir: the folder of other data sets' caches; not used.
+
+        Raises:
+            DataError: the temporary folder of the drawings cannot be written.
+        """
+        del data_dir, cache_dir
+        with tempfile.TemporaryDirectory() as folder:
+            write(folder, self.pictures, self.seed)
+            data = obstacles.Obstacles(seed=self.seed).load(folder)
+        return dataclasses.replace(
+            data,
+            origin=dataclasses.replace(data.origin, folder=""),
+            options=self.options(),
+        )
+
+
+register("drawn_obstacles", DrawnObstacles)
+
+
+def write(folder: str, pictures: int = DrawnObstacles.pictures, seed: int = 0) -> None:
+    """Draws pictures into a folder, in the layout that `obstacles` reads.
+
+    Writes `PLACE/blocked/drawn_NNNN.png` and `PLACE/free/drawn_NNNN.png`, 96 x 96.
+    Files of the same names are replaced.
+
+    Args:
+        folder: the folder; it is made if it is not there.
+        pictures: the number of each place and class, at least 10.
+        seed: the seed, 0 to 2**31 - 1. The same arguments give the same pictures.
+
+    Raises:
+        DataError: a number cannot be, or the folder cannot be written.
+    """
+    DrawnObstacles.of_options(pictures=pictures, seed=seed)  # Checks them.
+    write_sets(
+        folder, {place: (pictures, pictures) for place in obstacles.PLACES}, seed
+    )
+
+
+def write_sets(
+    folder: str, counts: Mapping[str, tuple[int, int]], seed: int = 0
+) -> None:
+    """Draws sets of pictures, for example those of the paper's Tables II and III.
+
+    Writes `SET/free/drawn_NNNN.png` and `SET/blocked/drawn_NNNN.png`. A set whose path
+    ends in a place's name is of that place; in another the places take turns.
+
+    Args:
+        folder: the folder; it is made if it is not there.
+        counts: set -> free and blocked pictures, as `printed_counts()` gives them.
+        seed: the seed. The same arguments give the same pictures.
+
+    Raises:
+        DataError: the folder cannot be written.
+    """
+    try:
+        for number, (name, of_label) in enumerate(counts.items()):
+            random = partition.random_state(seed, number)
+            own = os.path.basename(name)
+            looks: Sequence[str] = (
+                [own] if own in obstacles.PLACES else obstacles.PLACES
+            )
+            for label, pictures in zip(obstacles.CLASSES, of_label):
+                path = os.path.join(folder, name, label)
+                os.makedirs(path, exist_ok=True)
+                for index in range(pictures):
+                    place = looks[index % len(looks)]
+                    picture = _draw(random, place, label == "blocked")
+                    file = f"{obstacles.DRAWN_PREFIX}{index:04d}.png"
+                    picture.save(os.path.join(path, file), compress_level=1)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be written ({error})") from error
+
+
+def printed_counts() -> dict[str, tuple[int, int]]:
+    """Returns the free and blocked pictures of the sets of the paper's Tables II, III.
+
+    It prints the numbers of pictures, and the shares in whole percents.
+    """
+    found = {}
+    for name, (total, percent) in obstacles.PRINTED.items():
+        blocked = round(total * percent / 100)
+        found[name] = (total - blocked, blocked)
+    return found
+
+
+def _draw(random: np.random.RandomState, place: str, blocked: bool) -> Image.Image:
+    """Draws a corridor along its floor; a free one may have a thing at its side."""
+    wall, floor, (dark, light) = _LOOKS[place]
+    image = Image.new("RGB", (_SIDE, _SIDE), _near(random, wall))
+    pen = ImageDraw.Draw(image)
+    horizon = random.uniform(0.35, 0.5) * _SIDE
+    middle = random.uniform(0.42, 0.58) * _SIDE
+    far = random.uniform(0.1, 0.18) * _SIDE
+    corners = [(0, _SIDE), (middle - far, horizon), (middle + far, horizon)]
+    pen.polygon([*corners, (_SIDE, _SIDE)], _near(random, floor))
+    for end in (0, _SIDE):  # The edges between walls and ceiling.
+        start = middle + (far if end else -far)
+        pen.line([(start, 0.6 * horizon), (end, 0)], _near(random, floor), 2)
+    if blocked or random.uniform() < 0.5:
+        foot = random.uniform(0.7, 0.95) * _SIDE
+        width = random.uniform(0.12, 0.3) * _SIDE
+        height = random.uniform(0.7, 1.6) * width
+        if blocked:
+            center = middle + random.uniform(-0.12, 0.12) * _SIDE
+        else:
+            center = random.choice([0.02, 0.98]) * _SIDE
+        box = (center - width / 2, foot - height, center + width / 2, foot)
+        shape = pen.ellipse if random.uniform() < 0.3 else pen.rectangle
+        shape(box, _near(random, tuple(random.randint(30, 226, 3))), outline=(25,) * 3)
+    brightness = random.uniform(dark, light)
+    noise = random.normal(0, 6, (_SIDE, _SIDE, 3))
+    pixels = np.clip(brightness * np.asarray(image) + noise, 0, 255)
+    return Image.fromarray(pixels.astype(np.uint8))
+
+
+def _near(random: np.random.RandomState, color: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(np.clip(color + random.randint(-16, 17, 3), 0, 255).tolist())

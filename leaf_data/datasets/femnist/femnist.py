@@ -1,0 +1,144 @@
+"""`femnist`: handwritten characters; each writer is a client.
+
+LEAF (Caldas et al. 2018) made it of EMNIST. Its 62 classes are 0-9 the digits, 10-35
+A-Z and 36-61 a-z. There are two sources, which are not interchangeable:
+
+  leaf  the JSON files of LEAF's `preprocess.sh`: about 3,600 writers, 818,000 images.
+  tff   TFF's `emnist_all.sqlite`: 3,400 writers, 671,585 + 77,483 images.
+
+In both 1.0 is white paper (255 here), and images are upright, 28 rows from the top:
+seen of LEAF in real files; of TFF in its documentation and in the synthetic digits it
+ships for tests, which are drawn so, and not in its database itself. The labels' order
+is the same by LEAF's code and TFF's documentation.
+
+LEAF's `group_by_writer.py` adds the first image of every writer, but the very first,
+twice: two equal images in a writer's examples are LEAF's, and a random split puts the
+two on either side now and then. They are kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+from leaf_data.dataset import Dataset
+from leaf_data.datasets.femnist import femnist_leaf, femnist_tff, femnist_writers
+from leaf_data.datasets.femnist.femnist_values import NUM_CLASSES
+from leaf_data.federated import FederatedDataset, Origin
+from leaf_data.formats import leaf_json, places
+from leaf_data.formats.cache import Arrays, cached, key_of_files
+from leaf_data.formats.places import Folder
+from leaf_data.pixels import BLACK_ON_WHITE
+from leaf_data.registry import register
+from leaf_data.settings import A_SHARE, AT_LEAST_0, setting
+
+SOURCES = ("leaf", "tff")
+"""The forms in which FEMNIST may be there."""
+
+# Part of the key: a cache that another version of the conversion made is not used.
+_VERSION = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Femnist(Dataset):
+    """FEMNIST, in which each writer is a client.
+
+    The first load converts all that is there into a cache (see `cache.cached`), which
+    the later ones read whatever their settings. The settings then apply in LEAF's
+    order: sample, remove, split. LEAF's data that is already split stays so; unsplit,
+    it is split by sample, 90 to 10, and writers with fewer than 2 images are left out.
+
+    `sample_fraction` is LEAF's `-s niid --sf`: below 1, whole writers are taken from
+    each file (TFF's database counts as one) until the fraction is reached, see
+    `sampling.niid`. Of the last writer, if already split, both parts are cut in
+    proportion. LEAF's seeds give other writers. `min_samples` is LEAF's `-k`: a
+    writer's images in train and test are counted together, after sampling.
+
+    The clients' order is that of the files' numbers, then of each file's `users`, whom
+    sampling thins and does not reorder; for "tff" that of the sorted ids.
+    """
+
+    cached = True
+
+    source: str = setting(
+        "leaf",
+        "Where FEMNIST is read from: LEAF's JSON, or TFF's emnist_all.sqlite.",
+        flag="femnist_source",
+        choices=SOURCES,
+    )
+    sample_fraction: float = setting(
+        1.0,
+        "The fraction of FEMNIST to use, by LEAF's niid rule (preprocess.sh --sf).",
+        within=A_SHARE,
+    )
+    min_samples: int = setting(
+        0,
+        "FEMNIST's writers with fewer images are left out (preprocess.sh -k).",
+        within=AT_LEAST_0,
+    )
+
+    def load(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Returns the data set: x uint8 [28, 28], 255 = white paper; 62 classes.
+
+        A client may have only train or only test examples, where the source has it so.
+
+        Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` counts. It and its
+        subfolder `femnist` are searched: for "leaf" as `leaf_json.find` says, for
+        "tff" for `emnist_all.sqlite` or `.sqlite.lzma`. Where neither folder is named,
+        or the one of `TFF_PMC_DATA_DIR` has no database, "tff" goes on to TFF's own
+        cache and download.
+
+        Args:
+            data_dir: the folder that holds the files.
+            cache_dir: the folder in which to keep the cache, and TFF's download,
+                instead.
+
+        Raises:
+            DataError: no data is found; a file is truncated or not what it should be
+                (the message names file and user); or no writer is left.
+        """
+        folders = places.folders("femnist", data_dir)
+        if self.source == "leaf":
+            arrays, origin = _from_leaf(folders, cache_dir)
+        else:
+            arrays, origin = femnist_tff.load(
+                folders, cache_dir, download=data_dir is None, version=_VERSION
+            )
+        train, test = femnist_writers.train_and_test(
+            arrays, self.sample_fraction, self.min_samples, self.seed, origin.folder
+        )
+        return FederatedDataset(
+            name="femnist",
+            train_examples=train,
+            test_examples=test,
+            num_classes=NUM_CLASSES,
+            pixel_convention=BLACK_ON_WHITE,
+            origin=origin,
+            options=self.options(),
+        )
+
+
+register("femnist", Femnist)
+
+
+def _from_leaf(
+    folders: tuple[str, ...], cache_dir: Folder | None
+) -> tuple[Arrays, Origin]:
+    files = leaf_json.find("femnist", folders)
+    folder = os.path.dirname(os.path.dirname(files[0].path))
+    arrays = cached(
+        "femnist",
+        folder,
+        key_of_files([file.path for file in files], version=_VERSION),
+        lambda: femnist_leaf.read(files),
+        cache_dir,
+    )
+    if files[0].part == "all":
+        sub = os.path.basename(os.path.dirname(files[0].path))
+        source = f"LEAF JSON ({sub}, split here)"
+    else:
+        source = "LEAF JSON (train and test)"
+    digests = zip(arrays["source_names"].tolist(), arrays["source_sha256"].tolist())
+    return arrays, Origin(source, tuple(digests), folder)

@@ -1,0 +1,171 @@
+"""`mnist`: the 60,000 + 10,000 digits of LeCun, Cortes and Burges.
+
+Partitions as in "Prioritized Multi-Criteria Federated Learning", section 5: 100
+clients with 600 training and 100 test images each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data.datasets.partitioned import Partitioned
+from leaf_data.errors import DataError
+from leaf_data.examples import Examples
+from leaf_data.federated import FederatedDataset, Origin
+from leaf_data.formats import idx, places
+from leaf_data.formats.places import Folder
+from leaf_data.pixels import WHITE_ON_BLACK
+from leaf_data.registry import register
+from leaf_data.splits import partition as partitions
+
+Arrays = dict[str, npt.NDArray[np.uint8]]
+
+_NUM_CLIENTS = 100
+_SHAPES = {
+    "x_train": (60000, 28, 28),
+    "y_train": (60000,),
+    "x_test": (10000, 28, 28),
+    "y_test": (10000,),
+}
+_IDX_NAMES = {
+    "x_train": "train-images-idx3-ubyte",
+    "y_train": "train-labels-idx1-ubyte",
+    "x_test": "t10k-images-idx3-ubyte",
+    "y_test": "t10k-labels-idx1-ubyte",
+}
+_NPZ_NAME = "mnist.npz"
+# As in keras.datasets.mnist, which reads the file with pickle allowed: so only
+# Keras's download and cache are used, not its reader.
+_KERAS_URL = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/mnist.npz"
+_KERAS_SHA256 = "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d1"
+
+
+@dataclasses.dataclass(frozen=True)
+class Mnist(Partitioned):
+    """MNIST, in 100 clients.
+
+    Client i's test set is test images 100 i .. 100 i + 99 in file order, under either
+    partition and any seed. The partition "noniid" has 200 shards of 300 images, nine of
+    which hold two digits, so a client has 1 to 4 labels (the paper says two at most);
+    see `partition.sorted_shards`.
+    """
+
+    def load(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Returns the data set: x uint8 [28, 28], 0 = background; ten classes.
+
+        Args:
+            data_dir: the folder that holds the files, see `read`.
+            cache_dir: the folder of other data sets' caches; not used.
+
+        Raises:
+            DataError: no data is found, or a file is truncated, corrupt or not
+                MNIST's.
+        """
+        del cache_dir
+        arrays, origin = read(data_dir)
+        y_train, y_test = arrays["y_train"], arrays["y_test"]
+        parts = partitions.by_name(self.partition, y_train, _NUM_CLIENTS, self.seed)
+        test_parts = partitions.consecutive(len(y_test), _NUM_CLIENTS)
+        ids = partitions.client_ids(_NUM_CLIENTS)
+        return FederatedDataset(
+            name="mnist",
+            train_examples=Examples.from_parts(arrays["x_train"], y_train, parts, ids),
+            test_examples=Examples.from_parts(
+                arrays["x_test"], y_test, test_parts, ids
+            ),
+            num_classes=10,
+            pixel_convention=WHITE_ON_BLACK,
+            origin=origin,
+            options=self.options(),
+        )
+
+
+register("mnist", Mnist)
+
+
+def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
+    """Finds and reads the images and labels, in file order.
+
+    They are looked for in `data_dir` and its subfolder `mnist`: first the four idx
+    files (`train-images-idx3-ubyte.gz` and so on, or unpacked), then `mnist.npz`.
+    Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` is searched so, then
+    Keras's cache, then Keras downloads it (11 MB; the only case in which loading
+    imports TensorFlow). With a `data_dir` nothing is ever downloaded.
+
+    Args:
+        data_dir: the folder; None where the user names none.
+
+    Returns:
+        `x_train` uint8 [60000, 28, 28], `y_train` uint8 [60000], and `x_test` and
+        `y_test` of 10,000; and the files they came from.
+
+    Raises:
+        DataError: no data is found, or a file is truncated, corrupt or not MNIST's.
+    """
+    folders = places.folders("mnist", data_dir)
+    for folder in folders:
+        paths = {key: idx.find(folder, name) for key, name in _IDX_NAMES.items()}
+        found = {key: path for key, path in paths.items() if path is not None}
+        if len(found) == len(paths):
+            arrays = {key: idx.read(found[key], _SHAPES[key]) for key in _SHAPES}
+            return arrays, _origin("idx files", list(found.values()))
+        npz = os.path.join(folder, _NPZ_NAME)
+        if os.path.isfile(npz):
+            return _from_npz(npz, "npz file")
+    if data_dir is not None:
+        raise DataError(f"mnist: no data in {_looked_for(folders)}")
+    cached = os.path.join(os.path.expanduser("~"), ".keras", "datasets", _NPZ_NAME)
+    if os.path.isfile(cached):
+        return _from_npz(cached, "Keras's cache")
+    logging.getLogger(__name__).warning("MNIST: downloading %s", _KERAS_URL)
+    try:
+        downloaded = _download()
+    except Exception as error:  # Keras raises plain Exceptions.
+        reason = " ".join(str(error).split()) or type(error).__name__
+        where = _looked_for(folders) if folders else f"{cached} (Keras's cache)"
+        raise DataError(
+            f"mnist: no data in {where}, and Keras could not download it "
+            f"({reason}): pass data_dir or set "
+            f"{places.ENVIRONMENT_VARIABLE} to the folder that holds the idx files or "
+            f"{_NPZ_NAME}"
+        ) from error
+    return _from_npz(downloaded, "Keras's download")
+
+
+def _download() -> str:
+    """Lets Keras fetch the file into its cache and check it; returns its path."""
+    import tensorflow as tf
+
+    path: str = tf.keras.utils.get_file(
+        _NPZ_NAME, origin=_KERAS_URL, file_hash=_KERAS_SHA256
+    )
+    return path
+
+
+def _from_npz(path: str, source: str) -> tuple[Arrays, Origin]:
+    return idx.read_npz(path, _SHAPES), _origin(source, [path])
+
+
+def _origin(source: str, paths: list[str]) -> Origin:
+    files = tuple((os.path.basename(path), places.sha256(path)) for path in paths)
+    return Origin(source=source, files=files, folder=os.path.dirname(paths[0]))
+
+
+def _looked_for(folders: tuple[str, ...]) -> str:
+    """Says what was looked for and where; of a part of the files, which are missing."""
+    text = (
+        f"{' or '.join(folders)}: looked for {', '.join(_IDX_NAMES.values())} "
+        f"(.gz or unpacked) and {_NPZ_NAME}"
+    )
+    for folder in folders:
+        missing = [n for n in _IDX_NAMES.values() if not idx.find(folder, n)]
+        if len(missing) < len(_IDX_NAMES):
+            text += f"; {folder} lacks {', '.join(missing)}"
+    return text

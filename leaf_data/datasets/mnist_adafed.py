@@ -1,0 +1,181 @@
+"""`mnist_adafed`: MNIST as AdaFed's three simulations deal it.
+
+"Performance-based Adaptive Federated Learning" (Giuseppi et al. 2022): few clients
+with many images, whose models the server tests on an evaluation set of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data.client_table import ClientTable
+from leaf_data.dataset import Dataset
+from leaf_data.datasets import mnist
+from leaf_data.examples import Examples
+from leaf_data.federated import SERVER, FederatedDataset
+from leaf_data.formats.places import Folder
+from leaf_data.pixels import WHITE_ON_BLACK
+from leaf_data.registry import register
+from leaf_data.settings import SettingError, setting
+from leaf_data.splits import adafed_simulations, by_class, partition
+from leaf_data.splits.adafed_simulations import READINGS
+from leaf_data.splits.mislabel import mislabel
+
+SIMULATIONS = ("1", "2", "3")
+"""AdaFed's simulations, as the paper numbers them."""
+
+SERVER_SETS = ("reported", "apart")
+"""The server's evaluation sets that there are."""
+
+_NUM_CLASSES = 10
+# Streams of their own, each draw by itself: the clients are the same for any server
+# set, and simulation 3 has the images of simulation 2.
+_DEAL_STREAM, _MISLABEL_STREAM, _SERVER_STREAM = 610, 611, 612
+
+
+@dataclasses.dataclass(frozen=True)
+class MnistAdafed(Dataset):
+    """MNIST as one of AdaFed's three simulations has it (its sections 4.0.1 to 4.0.3).
+
+    1. Six clients. The first five have two digits each, 5,500 images in all, of 0 only
+       100 and of 5 only 200; the sixth has 500 images of each digit. Together 32,500.
+       `reading` says what else the sentence can mean.
+    2. Six clients with as many images of each digit as Table 1 says, together 10,110.
+    3. Simulation 2's clients with their images, and two adversaries: client 7 has as
+       many images of each digit as client 3, half of them with wrong labels, client 8
+       as many as client 4, all of them with wrong labels. Together 13,120. The column
+       `adversary` of `client_table` is 1 for these two.
+
+    Which image is dealt to whom is in `splits.adafed_simulations`: none to two clients.
+
+    The server's set is "reported", all of MNIST's test images, as printed (section 4),
+    or "apart", a random half of each digit's test images; the clients have the other
+    half then. What the clients have of the test images is cut among them in file
+    order, in equal parts (their sizes differ by at most one): counts over all clients
+    are counts over the test set.
+    """
+
+    simulation: str = setting(
+        "1", "Which of AdaFed's simulations deals the images.", choices=SIMULATIONS
+    )
+    reading: str = setting(
+        "a_client",
+        "How simulation 1's 5,500 samples from two classes are read: 5,500 images a "
+        "client; or 5,500 a class, which leaves the sixth client 342 to 458 of the "
+        "digits 2, 4, 6, 8 and 9 in the place of 500.",
+        flag="adafed_reading",
+        choices=READINGS,
+    )
+    server_set: str = setting(
+        "reported",
+        "The images that AdaFed's server measures models on: those that accuracy is "
+        "reported on, as in the paper, or others, kept apart from these.",
+        choices=SERVER_SETS,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.simulation != "1" and self.reading != READINGS[0]:
+            raise SettingError(
+                f"--adafed_reading is of simulation 1, not of {self.simulation}"
+            )
+
+    @property
+    def note(self) -> str:
+        """The reading of simulation 1, where it is not the default."""
+        return "" if self.reading == READINGS[0] else "5,500 a class"
+
+    def options(self) -> dict[str, Any]:
+        """Returns the settings of the simulation by name."""
+        options = super().options()
+        if self.simulation != "1":
+            del options["reading"]
+        return options
+
+    def load(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Returns the data set: x uint8 [28, 28], 0 = background; ten classes.
+
+        Its clients are "client_1" and so on, as the paper counts them.
+
+        Args:
+            data_dir: the folder that holds MNIST's files, see `mnist.read`.
+            cache_dir: the folder of other data sets' caches; not used.
+
+        Raises:
+            DataError: MNIST is not found or unusable, see `mnist.read`.
+        """
+        del cache_dir
+        arrays, origin = mnist.read(data_dir)
+        x, y = arrays["x_train"], arrays["y_train"].astype(np.int32)
+        counts = self._counts(y)
+        ids = tuple(f"client_{number}" for number in range(1, len(counts) + 1))
+        random = partition.random_state(self.seed, _DEAL_STREAM)
+        rows = adafed_simulations.deal(y, counts, random)
+        train = Examples.from_parts(x, y, rows, ids)
+        table = ClientTable()
+        if self.simulation == "3":
+            shares = adafed_simulations.WRONG_LABELS
+            adversary = np.array(shares, np.float32) > 0
+            table = ClientTable(
+                ids,
+                {"adversary": adversary.astype(np.float32)},
+                "AdaFed's simulation 3",
+            )
+            train = _mislabeled(train, shares, self.seed)
+        test, server = _test_sets(arrays, ids, self.server_set, self.seed)
+        return FederatedDataset(
+            name="mnist_adafed",
+            train_examples=train,
+            test_examples=test,
+            num_classes=_NUM_CLASSES,
+            pixel_convention=WHITE_ON_BLACK,
+            origin=origin,
+            options=self.options(),
+            client_table=table,
+            server_examples=server,
+        )
+
+    def _counts(self, y: npt.NDArray[np.int32]) -> Sequence[Sequence[int]]:
+        """Returns the simulation's images of each digit, a row a client."""
+        if self.simulation == "1":
+            available = np.bincount(y, minlength=_NUM_CLASSES)
+            return adafed_simulations.simulation_1(self.reading, available)
+        if self.simulation == "2":
+            return adafed_simulations.TABLE_1
+        return adafed_simulations.SIMULATION_3
+
+
+register("mnist_adafed", MnistAdafed)
+
+
+def _mislabeled(train: Examples, shares: Sequence[float], seed: int) -> Examples:
+    y, random = train.y.copy(), partition.random_state(seed, _MISLABEL_STREAM)
+    for k in np.flatnonzero(shares):
+        rows = slice(train.row_splits[k], train.row_splits[k + 1])
+        y[rows] = mislabel(y[rows], shares[k], _NUM_CLASSES, random)
+    return dataclasses.replace(train, y=y)
+
+
+def _test_sets(
+    arrays: dict[str, npt.NDArray[np.uint8]],
+    ids: tuple[str, ...],
+    server_set: str,
+    seed: int,
+) -> tuple[Examples, Examples]:
+    """Returns the clients' test examples, and the server's."""
+    x, y = arrays["x_test"], arrays["y_test"]
+    clients = server = np.arange(len(y))
+    if server_set == "apart":
+        random = partition.random_state(seed, _SERVER_STREAM)
+        server, clients = by_class.split(y, 0.5, random)
+    return (
+        Examples.from_parts(x, y, np.array_split(clients, len(ids)), ids),
+        Examples.from_parts(x, y, [server], [SERVER]),
+    )

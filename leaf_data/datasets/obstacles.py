@@ -1,0 +1,225 @@
+"""`obstacles`: photographs of three places, where the way is blocked or free.
+
+What "Dual-Criterion Model Aggregation" (Zhang, Yu, Westerlund 2024) uses for its Table
+V. Its pictures are not public: this reads a folder of whoever has them, and
+`leaf_data.datasets.drawn_obstacles` draws a stand-in.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data.dataset import Dataset
+from leaf_data.errors import DataError
+from leaf_data.examples import Examples
+from leaf_data.federated import SERVER, FederatedDataset, Origin
+from leaf_data.formats import image_folder, places
+from leaf_data.formats.places import Folder
+from leaf_data.pixels import DRAWING, PHOTOGRAPH
+from leaf_data.registry import register
+from leaf_data.splits import by_class, partition
+
+PLACES = ("hospital", "simple_room", "warehouse")
+"""The paper's three clients, and their folders' names."""
+
+CLASSES = ("free", "blocked")
+"""The names of the labels 0 and 1: what is to be detected is 1."""
+
+SIDE = 64
+"""The width and height of the pictures, in pixels."""
+
+DRAWN_PREFIX = "drawn_"
+"""How the name of every drawing begins, so that a stand-in is known for one."""
+
+TRAINING, EVALUATION, VALIDATION = "training", "evaluation", "validation"
+"""The folders of a split that is given, by the paper's words for its sets."""
+
+PRINTED = {
+    f"{TRAINING}/hospital": (272, 46),
+    f"{TRAINING}/simple_room": (217, 48),
+    f"{TRAINING}/warehouse": (397, 59),
+    EVALUATION: (452, 47),
+    VALIDATION: (510, 47),
+}
+"""The paper's Tables II and III: pictures, and the share that is blocked, percent."""
+
+_TEST_SHARE, _SERVER_SHARE = 0.2, 0.1
+_STREAM, _CUT_STREAM = 64, 65
+
+_Rows = list[npt.NDArray[Any]]
+
+
+class _Split(NamedTuple):
+    """The rows of each place's training and test pictures, and of the server's."""
+
+    train: _Rows
+    test: _Rows
+    server: npt.NDArray[Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Obstacles(Dataset):
+    """The obstacle pictures, in which each place is a client.
+
+    The paper has three sets: training pictures of each place (Table II), and of no
+    place an evaluation set, which scores the clients' models, and a validation set,
+    which is reported (Table III). Pictures in folders of these names are taken as they
+    are: the evaluation set is the server's, the validation set is shuffled so that the
+    classes take turns and cut into equal parts, one a client, and counts over all
+    clients are counts over it. Where the numbers are not those of the two tables, the
+    data set's source says so.
+
+    Pictures in folders of the places alone are divided here: of each place and class a
+    random 20 % are its test pictures, of the others 10 % the server's, and the rest
+    its training pictures. Those shares are ours.
+
+    All accuracies of the paper's Table V are multiples of 1/416, and its validation set
+    has 510 pictures: how many it tested on is unclear.
+    """
+
+    cached = True
+
+    def load(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Returns the data set: x uint8 [64, 64, 3] RGB; y 1 = blocked, 0 = free.
+
+        Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` counts. It and its
+        subfolder `obstacles` are searched for the folders
+
+        - `training/PLACE`, `evaluation` and `validation`, a split that is given, or
+        - `PLACE`, to be split here,
+
+        where PLACE is `hospital`, `simple_room` and `warehouse`, each with the folders
+        `blocked` and `free` of .jpg or .png pictures. Whatever their size, they are
+        resized to 64 x 64 (see `image_folder.read`). The clients are those of `PLACES`.
+        The data set is named `drawn_obstacles` where a picture is one of
+        `leaf_data.datasets.drawn_obstacles`.
+
+        Args:
+            data_dir: the folder that holds the places' folders.
+            cache_dir: the folder in which to keep the decoded pictures, instead of
+                beside the places' folders.
+
+        Raises:
+            DataError: no data is found, a folder or picture is missing or not what it
+                should be (the message names it), or there are too few pictures to
+                split.
+        """
+        root, given = _find(places.folders("obstacles", data_dir))
+        sets = tuple(PRINTED) if given else PLACES
+        folders = [f"{name}/{label}" for name in sets for label in CLASSES]
+        images = image_folder.read(
+            "obstacles", root, folders, SIDE, resize=True, cache_dir=cache_dir
+        )
+        of_set, y = np.divmod(images.folder, len(CLASSES))
+        rows = [np.flatnonzero(of_set == number) for number in range(len(sets))]
+        split = (_as_given if given else _divided)(root, rows, y, self.seed)
+
+        def examples(parts: _Rows, ids: tuple[str, ...]) -> Examples:
+            return Examples.from_parts(images.x, y, parts, ids)
+
+        drawn = any(file.startswith(DRAWN_PREFIX) for file in images.files)
+        source = "drawn obstacles, no photographs" if drawn else "image folders"
+        if given:
+            counts = {
+                name: np.bincount(y[own], minlength=len(CLASSES)).tolist()
+                for name, own in zip(sets, rows)
+            }
+            source += f", split as given ({_against_the_paper(counts)})"
+        else:
+            source += ", split at random"
+        return FederatedDataset(
+            name="drawn_obstacles" if drawn else "obstacles",
+            train_examples=examples(split.train, PLACES),
+            test_examples=examples(split.test, PLACES),
+            num_classes=len(CLASSES),
+            pixel_convention=DRAWING if drawn else PHOTOGRAPH,
+            origin=Origin(source, (("/".join(PLACES), images.sha256),), root),
+            options=self.options(),
+            server_examples=examples([split.server], (SERVER,)),
+        )
+
+
+register("obstacles", Obstacles)
+
+
+def _find(folders: tuple[str, ...]) -> tuple[str, bool]:
+    """Returns the first folder that holds pictures, and whether a split is given."""
+    for folder in folders:
+        if os.path.isdir(os.path.join(folder, TRAINING)):
+            return folder, True
+        if any(os.path.isdir(os.path.join(folder, place)) for place in PLACES):
+            return folder, False
+    where = " or ".join(folders) or f"{places.ENVIRONMENT_VARIABLE}, which is not set"
+    raise DataError(
+        f"obstacles: no data in {where}: looked for {TRAINING}, {EVALUATION} and "
+        f"{VALIDATION}, or for {', '.join(PLACES)}, each with the folders blocked and "
+        "free (the paper's pictures are not public; drawn_obstacles is a stand-in)"
+    )
+
+
+def _as_given(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
+    """The sets of the folders; the validation set is cut into the clients' parts."""
+    *train, server, validation = rows
+    random = partition.random_state(seed, _CUT_STREAM)
+    order = by_class.mixed(y[validation], random)
+    if len(validation) < len(PLACES):
+        raise DataError(f"{os.path.join(root, VALIDATION)}: has too few pictures")
+    return _Split(train, np.array_split(validation[order], len(PLACES)), server)
+
+
+def _divided(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
+    """Test, evaluation and training pictures of each place, by class at random."""
+    random = partition.random_state(seed, _STREAM)
+    train, test, server = [], [], []
+    for name, own in zip(PLACES, rows):
+        test_rows, others = _split(own, y, _TEST_SHARE, random)
+        server_rows, train_rows = _split(others, y, _SERVER_SHARE, random)
+        if not len(test_rows) or not len(server_rows):
+            raise DataError(
+                f"{os.path.join(root, name)}: its {len(own)} pictures are too few "
+                "to be split into training, evaluation and test pictures"
+            )
+        train.append(train_rows)
+        test.append(test_rows)
+        server.append(server_rows)
+    return _Split(train, test, np.concatenate(server))
+
+
+def _against_the_paper(counts: Mapping[str, Sequence[int]]) -> str:
+    """Says whether the numbers of pictures are those of the paper's Tables II and III.
+
+    Args:
+        counts: free and blocked pictures of each set.
+    """
+    other = []
+    for name, (total, percent) in PRINTED.items():
+        free, blocked = counts[name]
+        share = 100 * blocked / (free + blocked)
+        # Whole percents are printed.
+        if free + blocked != total or abs(share - percent) > 0.5:
+            other.append(
+                f"{name} {free + blocked}, {share:.0f} % blocked, not {total}, "
+                f"{percent} %"
+            )
+    if not other:
+        return "the numbers of the paper's Tables II and III"
+    return f"NOT the numbers of the paper's Tables II and III: {'; '.join(other)}"
+
+
+def _split(
+    rows: npt.NDArray[Any],
+    y: npt.NDArray[Any],
+    fraction: float,
+    random: np.random.RandomState,
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Cuts a random fraction of each class out of the rows; returns it and the rest."""
+    part, others = by_class.split(y[rows], fraction, random)
+    return rows[part], rows[others]

@@ -1,0 +1,1 @@
+"""Readers of file formats, and the places where files are looked for."""

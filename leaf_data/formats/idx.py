@@ -1,0 +1,107 @@
+"""The idx format of the original MNIST files, and its numpy form `mnist.npz`.
+
+An idx file is big-endian: two zero bytes, a byte for the type (8: unsigned byte),
+a byte for the number of dimensions, 4 bytes a dimension, then the values. Both
+readers check that a file is exactly what is expected and name it when it is not.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import struct
+import zipfile
+import zlib
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data.errors import DataError
+
+
+def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
+    """Reads an idx file of unsigned bytes, gzipped when it ends in `.gz`.
+
+    Args:
+        path: the file.
+        shape: the shape of its array.
+
+    Returns:
+        The array, uint8 of that shape.
+
+    Raises:
+        DataError: the file cannot be read, is truncated or corrupt, or holds an array
+            of another shape or type.
+    """
+    header = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape)
+    size = len(header) + int(np.prod(shape))
+    try:
+        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+            # One byte more than there should be: it shows a file that is too long,
+            # and makes gzip read its checksum at the end.
+            data = file.read(size + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: truncated or corrupt ({error})") from error
+    if data[:4] != header[:4]:
+        raise DataError(
+            f"{path}: magic number 0x{data[:4].hex()}, not 0x{header[:4].hex()} "
+            f"(idx, unsigned bytes, {len(shape)} dimensions)"
+        )
+    found = struct.unpack(
+        f">{len(shape)}I", data[4 : len(header)].ljust(len(header) - 4, b"\0")
+    )
+    if found != shape:
+        raise DataError(f"{path}: holds {_text(found)} values, not {_text(shape)}")
+    if len(data) != size:
+        fault = "is truncated" if len(data) < size else "is too long"
+        raise DataError(f"{path}: {fault}, {_text(shape)} values take {size} bytes")
+    return np.frombuffer(data, np.uint8, offset=len(header)).reshape(shape)
+
+
+def read_npz(
+    path: str, shapes: dict[str, tuple[int, ...]]
+) -> dict[str, npt.NDArray[np.uint8]]:
+    """Reads arrays of unsigned bytes from an `.npz`; pickled objects are refused.
+
+    Args:
+        path: the file.
+        shapes: the shapes of the arrays, by name.
+
+    Returns:
+        The arrays by name.
+
+    Raises:
+        DataError: the file cannot be read, is truncated or corrupt, or lacks an array
+            of these names, shapes and type.
+    """
+    arrays = {}
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            for name in shapes:
+                arrays[name] = file[name]
+    except KeyError as error:
+        raise DataError(f"{path}: has no array {name!r}") from error
+    except (OSError, EOFError, ValueError, TypeError, AttributeError) as error:
+        raise DataError(f"{path}: truncated or corrupt ({error})") from error
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(f"{path}: truncated or corrupt ({error})") from error
+    for name, array in arrays.items():
+        if array.dtype != np.uint8 or array.shape != shapes[name]:
+            raise DataError(
+                f"{path}: {name} is {array.dtype} {_text(array.shape)}, not uint8 "
+                f"{_text(shapes[name])}"
+            )
+    return arrays
+
+
+def find(folder: str, name: str) -> str | None:
+    """Returns the path of an idx file, gzipped or else unpacked; None without one."""
+    for candidate in (name + ".gz", name):
+        path = os.path.join(folder, candidate)
+        if os.path.isfile(path):
+            return path
+    return None
+
+
+def _text(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))

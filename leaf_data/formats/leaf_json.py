@@ -1,0 +1,221 @@
+"""The reader of the JSON that LEAF's `preprocess.sh` writes, user by user.
+
+A file is one object (LEAF, https://leaf.cmu.edu, `data/utils`):
+
+    {"users": [u, ...], "num_samples": [n, ...],
+     "user_data": {u: {"x": [example, ...], "y": [label, ...]}, ...}}
+
+What LEAF's scripts really write, and what is made of it:
+
+  * `user_data` may be in another order than `users`: the order of `users` counts.
+  * Users that `split_data.py` dropped stay in `user_data`, without examples: left out.
+  * `hierarchies` is not read: LEAF does not shorten it when it drops users.
+  * A name may be in `users` twice while `user_data` can hold it only once, what came
+    last: it is one user, and its last `num_samples` counts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from leaf_data.errors import DataError
+from leaf_data.formats import json_stream, places
+
+T = TypeVar("T")
+
+# From the most processed to the least, as `preprocess.sh` goes the other way.
+_UNSPLIT = ("rem_user_data", "sampled_data", "all_data")
+_NAME = re.compile(r"all_data(?:_(\d+))?(?:_(.+))?\.json")
+_PART = re.compile(r"(?:(.+)_)?(train|test)_(\d+)")
+
+
+@dataclasses.dataclass(frozen=True)
+class LeafFile:
+    """One file of a LEAF data set.
+
+    Attributes:
+        path: the path of the file.
+        part: "train", "test", or "all" when the users are not yet split.
+        number: the N of `all_data_N...json`; 0 without one.
+    """
+
+    path: str
+    part: str
+    number: int
+
+
+def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
+    """Finds a data set's files.
+
+    In each folder, first in its subfolder `data`, it looks for `train` and `test`
+    together, then for `rem_user_data`, `sampled_data` and `all_data`; the first that
+    holds `.json` files counts.
+
+    Args:
+        name: the name of the data set, for the messages.
+        folders: the folders to look into.
+
+    Returns:
+        The files by number, a number's train file before its test file: an order
+        that is the same on every file system.
+
+    Raises:
+        DataError: there are none; only one of `train` and `test` has files; a name
+            is not LEAF's; or files of different `preprocess.sh` runs are mixed.
+    """
+    empty = []
+    for base in (os.path.join(f, sub) for f in folders for sub in ("data", "")):
+        base = base.rstrip(os.sep)
+        train, test = os.path.join(base, "train"), os.path.join(base, "test")
+        pair = [folder for folder in (train, test) if _json_names(folder)]
+        if len(pair) == 1:
+            other = test if pair == [train] else train
+            raise DataError(f"{name}: {pair[0]} has .json files but {other} has none")
+        if pair:
+            return _order(_list(train, "train") + _list(test, "test"))
+        for sub in _UNSPLIT:
+            if _json_names(os.path.join(base, sub)):
+                return _order(_list(os.path.join(base, sub), "all"))
+        subs = ("train", "test", *_UNSPLIT)
+        empty += [p for p in (os.path.join(base, s) for s in subs) if os.path.isdir(p)]
+    if not folders:
+        raise DataError(
+            f"{name}: no folder to look for LEAF's files in: pass data_dir or set "
+            f"{places.ENVIRONMENT_VARIABLE}"
+        )
+    raise DataError(
+        f"{name}: no LEAF data in {' or '.join(folders)}; looked for .json files in "
+        f"train and test, {', '.join(_UNSPLIT)}, each also inside data"
+        + (f"; without any: {', '.join(empty)}" if empty else "")
+    )
+
+
+def read(
+    path: str,
+    convert: Callable[[list[Any], list[Any]], T],
+    progress: Callable[[int], Any] = lambda count: None,
+) -> tuple[dict[str, T], str]:
+    """Reads a file, holding no more than one user's JSON at a time.
+
+    Args:
+        path: the path of the file.
+        convert: a function that makes a user's value of its `x` and `y`, lists of one
+            length. A `DataError` it raises is raised with file and user.
+        progress: a function that is called with the number of bytes of each block
+            read.
+
+    Returns:
+        The values that `convert` made, by user, in the order of `users`; and the
+        file's sha256.
+
+    Raises:
+        DataError: the file is truncated or not LEAF's; the message names file and
+            user.
+    """
+    found: dict[str, tuple[int, T]] = {}
+    header: dict[str, Any] = {}
+    with json_stream.Reader(path, progress) as stream:
+        for key in stream.keys():
+            if key == "user_data":
+                header[key] = None
+                for user in stream.keys():
+                    if user in found:
+                        raise DataError(f"{path}: user {user}: is in user_data twice")
+                    data = stream.value(of=f"user {user}")
+                    found[user] = _convert(path, user, data, convert)
+            else:
+                header[key] = stream.value()
+        digest = stream.finish()
+    for key in ("users", "num_samples", "user_data"):
+        if key not in header:
+            raise DataError(f"{path}: has no {key!r}, so it is not LEAF's")
+    counts = _counts(path, header["users"], header["num_samples"])
+    for user, count in counts.items():
+        if user not in found:
+            raise DataError(f"{path}: user {user}: is in users but not in user_data")
+        if found[user][0] != count:
+            raise DataError(
+                f"{path}: user {user}: num_samples says {count}, but there are "
+                f"{found[user][0]} examples"
+            )
+    for user, (count, _) in found.items():
+        if count and user not in counts:
+            raise DataError(f"{path}: user {user}: is in user_data but not in users")
+    return {user: found[user][1] for user in counts}, digest
+
+
+def _convert(
+    path: str, user: str, data: Any, convert: Callable[[list[Any], list[Any]], T]
+) -> tuple[int, T]:
+    x = data.get("x") if isinstance(data, dict) else None
+    y = data.get("y") if isinstance(data, dict) else None
+    if not isinstance(x, list) or not isinstance(y, list):
+        raise DataError(f"{path}: user {user}: has no lists x and y")
+    if len(x) != len(y):
+        raise DataError(f"{path}: user {user}: {len(x)} examples but {len(y)} labels")
+    try:
+        return len(x), convert(x, y)
+    except DataError as error:
+        raise DataError(f"{path}: user {user}: {error}") from error
+
+
+def _counts(path: str, users: Any, num_samples: Any) -> dict[str, int]:
+    """Returns the users and their numbers of samples, in order."""
+    for key, values, kind in (("users", users, str), ("num_samples", num_samples, int)):
+        if not isinstance(values, list) or not all(type(v) is kind for v in values):
+            raise DataError(f"{path}: {key} is not a list of {kind.__name__}")
+    if len(users) != len(num_samples):
+        raise DataError(
+            f"{path}: {len(users)} users but {len(num_samples)} num_samples"
+        )
+    if "" in users:
+        raise DataError(f"{path}: users has an empty name")
+    return dict(zip(users, num_samples))
+
+
+def _json_names(folder: str) -> list[str]:
+    if not os.path.isdir(folder):
+        return []
+    names = [n for n in os.listdir(folder) if n.endswith(".json") and n[0] != "."]
+    return sorted(names)
+
+
+def _list(folder: str, part: str) -> list[tuple[LeafFile, str]]:
+    """Returns the files of a folder, each with the options that its name records."""
+    files = []
+    for name in _json_names(folder):
+        path = os.path.join(folder, name)
+        match = _NAME.fullmatch(name)
+        if match is None:
+            raise DataError(f"{path}: is not named as LEAF does, all_data_N....json")
+        number, tag = int(match[1] or 0), match[2] or ""
+        split = _PART.fullmatch(tag)
+        if split is not None:
+            if split[2] != part:
+                raise DataError(f"{path}: a {split[2]} file where {part} should be")
+            tag = f"{split[1] or ''} at {split[3]}"
+        files.append((LeafFile(path, part, number), tag))
+    return files
+
+
+def _order(found: list[tuple[LeafFile, str]]) -> tuple[LeafFile, ...]:
+    first, first_tag = found[0]
+    seen: dict[tuple[int, str], LeafFile] = {}
+    for file, tag in found:
+        other = seen.setdefault((file.number, file.part), file)
+        if tag != first_tag:
+            other = first
+        elif other is file:
+            continue
+        # Different samples of the same writers: together they would double them.
+        raise DataError(
+            f"{other.path} and {file.path} come from different runs of preprocess.sh: "
+            "keep the files of one"
+        )
+    # "train" before "test".
+    ordered = sorted((file for file, _ in found), key=lambda f: f.part, reverse=True)
+    return tuple(sorted(ordered, key=lambda f: f.number))

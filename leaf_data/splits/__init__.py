@@ -1,0 +1,1 @@
+"""Splits of examples among clients: pure functions of labels, counts and a seed."""

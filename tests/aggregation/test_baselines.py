@@ -1,0 +1,317 @@
+"""One contract for every aggregator, and Dual's baselines by NumPy."""
+
+import asyncio
+import functools
+
+import numpy as np
+import pytest
+
+import tff_pmc
+from tff_pmc import scores
+
+SIZES = np.array([30, 10, 5, 20, 15], np.float32)
+GENERATOR = np.random.default_rng(2)
+UPDATES = [
+    GENERATOR.normal(size=(5, *shape)).astype(np.float32) for shape in ((3, 2), (2,))
+]
+
+CODES = ("DS", "LD")
+MAX = {"normalization": "max"}
+DECLARED = {"DS": (0.0, 50.0), "LD": (0.0, 100.0)}
+RANGES = {"normalization": "range", "criteria_ranges": DECLARED}
+BASELINES = [
+    "simple_average",
+    "weighted_mean",
+    "median",
+    "momentum",
+    "personalized",
+    "laplace",
+    "quantized_updates",
+]
+
+
+def test_every_baseline_is_under_the_contract():
+    assert list(tff_pmc.BASELINES) == BASELINES
+
+
+def baseline(name):
+    return tff_pmc.BASELINES[name]()
+
+
+def prioritized_mean(score, two_stage=False, **sums):
+    return tff_pmc.PrioritizedMeanFactory(
+        CODES, score, sums=tff_pmc.SumOptions(**sums), two_stage=two_stage
+    )
+
+
+# In round 1 `momentum` gives eta times the mean, `personalized` 1 - alpha times it.
+FACTORIES = {
+    **{name: functools.partial(baseline, name) for name in BASELINES},
+    "personalized_text": lambda: tff_pmc.aggregation.baselines.personalized(
+        form="text"
+    ),
+    "prioritized": lambda: tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",)),
+    **{
+        name: functools.partial(prioritized_mean, score, **RANGES)
+        for name, score in {
+            "ordering": ("LD", "DS"),
+            "weighted_average": scores.weighted_average((0.3, 0.7), CODES),
+            "product": scores.product(CODES),
+            "dual": scores.dual(0.3, "LD", "DS", CODES),
+            "owa": scores.owa("most", CODES),
+            "choquet": scores.choquet({"DS": 0.2, "LD": 0.3}, CODES),
+        }.items()
+    },
+    **{
+        f"two_stage_{name}": functools.partial(
+            prioritized_mean, score, two_stage=True, **options
+        )
+        for name, score, options in [
+            ("ordering", ("LD", "DS"), {}),
+            ("owa", scores.owa("most", CODES), {}),
+            ("choquet", scores.choquet({"DS": 0.2, "LD": 0.3}, CODES), MAX),
+        ]
+    },
+}
+SCALE = {"personalized": 0.5}
+# One level of 256, of a span of at most 6.
+TOLERANCE = {"quantized_updates": 6 / 255 / 2}
+
+
+class Aggregator:
+    """A factory's process, to which a client is two tensors and a size."""
+
+    def __init__(self, name):
+        import tensorflow_federated as tff
+
+        self.name, factory = name, FACTORIES[name]()
+        self.weighs = getattr(
+            factory, "weight_type", tff_pmc.aggregation.baselines.WEIGHT_TYPE
+        )
+        update_type = tff.to_type([(np.float32, (3, 2)), (np.float32, (2,))])
+        self.process = factory.create(update_type, self.weighs)
+        self.atol = TOLERANCE.get(name, 0) + 2e-6
+
+    def next(self, updates, sizes, state=None):
+        """The result's two tensors, and the state after the round."""
+        state = self.process.initialize() if state is None else state
+        values = [list(tensors) for tensors in zip(*updates)]
+        shape = tuple(self.weighs.shape)  # Of criteria, all alike, or of one number.
+        weights = [np.full(shape, n, np.float32) for n in sizes]
+        output = self.process.next(state, values, weights)
+        result = [np.asarray(tensor) for tensor in output.result]
+        if self.name == "laplace":
+            result = [r - n for r, n in zip(result, self.noise(state))]
+        return result, output.state, output.measurements
+
+    def noise(self, state):
+        """The round's noise: what comes out of updates that are all 0."""
+        values = [[np.zeros((3, 2), np.float32), np.zeros(2, np.float32)]]
+        output = self.process.next(state, values, [np.float32(1)])
+        return [np.asarray(tensor) for tensor in output.result]
+
+
+@pytest.fixture(scope="module", params=FACTORIES)
+def aggregator(runtime, request):
+    return Aggregator(request.param)
+
+
+def assert_equal(found, expected, atol):
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected):
+        np.testing.assert_allclose(a, b, rtol=0, atol=atol)
+
+
+class TestContract:
+    def test_the_order_of_clients_does_not_matter(self, aggregator):
+        order = [3, 1, 4, 0, 2]
+        first, *_ = aggregator.next(UPDATES, SIZES)
+        second, *_ = aggregator.next([u[order] for u in UPDATES], SIZES[order])
+        assert_equal(first, second, 2e-6)
+
+    def test_identical_updates_give_that_update(self, aggregator):
+        same = [np.repeat(u[:1], 5, axis=0) for u in UPDATES]
+        found, *_ = aggregator.next(same, SIZES)
+        scale = SCALE.get(aggregator.name, 1)
+        assert_equal(found, [scale * u[0] for u in same], aggregator.atol)
+
+    def test_a_single_client_gives_its_update(self, aggregator):
+        found, *_ = aggregator.next([u[2:3] for u in UPDATES], SIZES[2:3])
+        scale = SCALE.get(aggregator.name, 1)
+        assert_equal(found, [scale * u[2] for u in UPDATES], aggregator.atol)
+
+    def test_the_first_result_is_in_the_range_of_the_clients(self, aggregator):
+        scale = SCALE.get(aggregator.name, 1)
+        found, *_ = aggregator.next(UPDATES, SIZES)
+        for tensor, updates in zip(found, UPDATES):
+            assert (tensor >= scale * updates.min(axis=0) - aggregator.atol).all()
+            assert (tensor <= scale * updates.max(axis=0) + aggregator.atol).all()
+
+    def test_the_state_can_be_saved_and_goes_on_the_same(self, aggregator, tmp_path):
+        import tensorflow_federated as tff
+
+        manager = tff.program.FileProgramStateManager(str(tmp_path))
+        _, state, _ = aggregator.next(UPDATES, SIZES)
+        loaded = state
+        if state:  # There is nothing to save of one without a state.
+            asyncio.run(manager.save(state, 1))
+            loaded = asyncio.run(manager.load(1, state))
+        going_on, *_ = aggregator.next(UPDATES, SIZES, state)
+        resumed, *_ = aggregator.next(UPDATES, SIZES, loaded)
+        assert_equal(resumed, going_on, 0)
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    def test_a_client_that_is_not_finite_is_left_out(self, aggregator, bad):
+        broken = [u.copy() for u in UPDATES]
+        broken[1][3, 0] = bad
+        kept = [0, 1, 2, 4]
+        found, _, measured = aggregator.next(broken, SIZES)
+        expected, *_ = aggregator.next([u[kept] for u in UPDATES], SIZES[kept])
+        assert_equal(found, expected, 2e-6)
+        assert measured.get("left_out", 1) == 1  # Prioritized: by the client work.
+
+    def test_without_any_weight_the_update_is_zero(self, aggregator):
+        found, *_ = aggregator.next(UPDATES, 0 * SIZES)
+        assert_equal(found, [0 * u[0] for u in UPDATES], 1e-6)
+
+
+# --- Each by its formula ------------------------------------------------------
+
+
+def weighted(updates, sizes=SIZES):
+    p = sizes.astype(float) / sizes.sum()
+    return [np.tensordot(p, u.astype(float), axes=1) for u in updates]
+
+
+def rounds(name, count, **options):
+    """The results of the same updates in `count` rounds, and the last state."""
+    import tensorflow_federated as tff
+
+    update_type = tff.to_type([(np.float32, (3, 2)), (np.float32, (2,))])
+    factory = tff_pmc.BASELINES[name](**options)
+    process = factory.create(update_type, tff_pmc.aggregation.baselines.WEIGHT_TYPE)
+    state, results = process.initialize(), []
+    for _ in range(count):
+        output = process.next(state, [list(t) for t in zip(*UPDATES)], list(SIZES))
+        state = output.state
+        results.append([np.asarray(tensor) for tensor in output.result])
+    return results
+
+
+class TestFormulas:
+    def test_means(self, runtime):
+        (simple,) = rounds("simple_average", 1)
+        assert_equal(simple, [u.astype(float).mean(axis=0) for u in UPDATES], 1e-6)
+        (mean,) = rounds("weighted_mean", 1)
+        assert_equal(mean, weighted(UPDATES), 1e-6)
+
+    def test_the_simple_average_is_tffs_unweighted_mean(self, runtime):
+        import tensorflow_federated as tff
+
+        update_type = tff.to_type([(np.float32, (3, 2)), (np.float32, (2,))])
+        process = tff.aggregators.UnweightedMeanFactory().create(update_type)
+        values = [list(tensors) for tensors in zip(*UPDATES)]
+        theirs = process.next(process.initialize(), values).result
+        assert_equal(rounds("simple_average", 1)[0], theirs, 1e-6)
+
+    def test_the_median_of_odd_and_even_numbers(self, runtime):
+        aggregator = Aggregator("median")
+        odd, *_ = aggregator.next(UPDATES, SIZES)
+        assert_equal(odd, [np.median(u, axis=0) for u in UPDATES], 0)
+        four = [u[:4] for u in UPDATES]
+        even, *_ = aggregator.next(four, SIZES[:4])
+        assert_equal(even, [np.median(u, axis=0) for u in four], 1e-7)
+
+    def test_the_median_refuses_more_clients_than_it_has_room_for(self, runtime):
+        with pytest.raises(Exception, match="room for 4 clients, not"):
+            rounds("median", 1, max_clients=4)
+
+    def test_momentum(self, runtime):
+        """v1 = g, v2 = (1 + beta) g, v3 = (1 + beta + beta^2) g, each times eta."""
+        beta, eta = 0.5, 0.2
+        mean = weighted(UPDATES)
+        results = rounds("momentum", 3, beta=beta, eta=eta)
+        for result, factor in zip(results, (1, 1.5, 1.75)):
+            assert_equal(result, [eta * factor * g for g in mean], 1e-6)
+
+    def test_personalized_is_a_mix_of_old_and_simple_mean_model(self, runtime):
+        """alpha of the old global model, 1 - alpha of the mean of the clients' own."""
+        old, alpha = 7.0, 0.3
+        (update,) = rounds("personalized", 1, alpha=alpha)
+        models = [old - u.astype(float) for u in UPDATES]
+        mixed = [alpha * old + (1 - alpha) * m.sum(axis=0) / 5 for m in models]
+        assert_equal([old - u for u in update], mixed, 2e-6)
+
+    def test_laplace_noise_comes_on_the_simple_mean(self, runtime):
+        aggregator = Aggregator("laplace")
+        without_noise, *_ = aggregator.next(UPDATES, SIZES)
+        assert_equal(
+            without_noise, [u.astype(float).mean(axis=0) for u in UPDATES], 5e-6
+        )
+
+    def test_laplace_noise_has_its_scale_its_seed_and_new_draws(self, runtime):
+        import tensorflow_federated as tff
+
+        def draw(seed, epsilon, rounds=1):
+            factory = tff_pmc.aggregation.baselines.laplace(epsilon, seed)
+            process = factory.create(
+                tff.TensorType(np.float32, [20000]),
+                tff_pmc.aggregation.baselines.WEIGHT_TYPE,
+            )
+            state, zeros = process.initialize(), [np.zeros(20000, np.float32)]
+            for _ in range(rounds):
+                output = process.next(state, zeros, [np.float32(1)])
+                state = output.state
+            return output.result
+
+        noise = draw(1, 1.0)
+        # E|x| = scale, E x^2 = 2 scale^2; a normal of that mean has pi / 2.
+        assert np.abs(noise).mean() == pytest.approx(1, rel=0.03)
+        assert np.square(noise).mean() == pytest.approx(2, rel=0.08)
+        assert abs(noise.mean()) < 0.03
+        np.testing.assert_array_equal(noise, draw(1, 1.0))
+        np.testing.assert_allclose(draw(1, 4.0), noise / 4, rtol=1e-6)
+        for other in (draw(2, 1.0), draw(1, 1.0, rounds=2)):
+            assert abs(np.corrcoef(noise, other)[0, 1]) < 0.03
+
+    @pytest.mark.parametrize("levels", [2, 16, 256])
+    def test_updates_quantized_to_the_nearest_of_the_levels_per_tensor(
+        self, runtime, levels
+    ):
+        def quantize(tensor):
+            tensor = tensor.astype(float)
+            low, span = tensor.min(), tensor.max() - tensor.min()
+            return low + np.round((tensor - low) / span * (levels - 1)) * (
+                span / (levels - 1)
+            )
+
+        (found,) = rounds("quantized_updates", 1, levels=levels)
+        expected = weighted([np.stack([quantize(t) for t in u]) for u in UPDATES])
+        assert_equal(found, expected, 1e-5)
+
+    @pytest.mark.parametrize(
+        "name, options",
+        [
+            ("median", {"max_clients": 0}),
+            ("momentum", {"beta": 1.0}),
+            ("momentum", {"eta": 0.0}),
+            ("personalized", {"alpha": 1.0}),
+            ("personalized", {"form": "both"}),
+            ("laplace", {"epsilon": 0.0}),
+            ("quantized_updates", {"levels": 100}),
+            ("quantized_updates", {"levels": 1}),
+        ],
+    )
+    def test_what_is_out_of_range_is_named(self, name, options):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            tff_pmc.BASELINES[name](**options)
+
+    def test_a_negative_weight_and_another_type_are_refused(self, runtime):
+        import tensorflow_federated as tff
+
+        with pytest.raises(Exception, match="negative"):
+            Aggregator("weighted_mean").next(UPDATES, -SIZES)
+        with pytest.raises(TypeError, match="number of examples"):
+            tff_pmc.aggregation.baselines.median().create(
+                tff.TensorType(np.float32, [2]), tff.TensorType(np.float32, [1])
+            )

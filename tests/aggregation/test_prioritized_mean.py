@@ -1,0 +1,169 @@
+"""The criterion aggregation as one factory, against the formulas by hand."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import tff_pmc
+from tff_pmc import scores
+
+RAW = np.array([[600, 2, 0.5], [20, 4, 0.8], [100, 1, 0.9]], np.float32)
+UPDATES = np.array([[1, 2], [3, -1], [0, 5]], np.float32)
+ORDER = (1, 0, 2)
+RANGES = {"DS": (0, 1000), "LD": (0, 10), "MD": (0, 1)}
+
+
+def hand_mean(raw, updates, order, scale):
+    """The weighted mean with criteria divided by `scale`, client by client."""
+    c = raw / scale
+    s = np.array([np.cumprod(row[list(order)]).sum() for row in c])
+    return (s[:, None] * updates).sum(axis=0) / s.sum()
+
+
+def create(factory):
+    import tensorflow_federated as tff
+
+    return factory.create(tff.TensorType(np.float32, [2]), factory.weight_type)
+
+
+class TestFactory:
+    @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+    def test_it_is_the_prioritized_mean(self, runtime, order):
+        process = create(tff_pmc.PrioritizedMeanFactory(("DS", "LD", "MD"), order))
+        output = process.next(process.initialize(), list(UPDATES), list(RAW))
+        expected = hand_mean(RAW, UPDATES, order, RAW.sum(axis=0))
+        np.testing.assert_allclose(output.result, expected, rtol=1e-5)
+
+    def test_it_is_an_aggregation_process_with_a_documented_type(self):
+        import tensorflow_federated as tff
+
+        factory = tff_pmc.PrioritizedMeanFactory(("DS", "LD"), ("LD", "DS"))
+        assert isinstance(factory, tff.aggregators.WeightedAggregationFactory)
+        process = create(factory)
+        assert isinstance(process, tff.templates.AggregationProcess)
+        assert "float32[2]@SERVER" in str(process.next.type_signature.result.result)
+
+    def test_updates_that_are_not_finite_are_left_out(self, runtime):
+        process = create(tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",)))
+        updates = [UPDATES[0], np.array([np.inf, 0], np.float32), UPDATES[2]]
+        raw = [row[:1] for row in RAW]
+        output = process.next(process.initialize(), updates, raw)
+        np.testing.assert_allclose(
+            output.result, (600 * UPDATES[0] + 100 * UPDATES[2]) / 700, rtol=1e-6
+        )
+
+    def test_clipping_comes_before_the_monomials(self, runtime):
+        """(3, 4) is clipped to the norm 1 and then weighed 30 : 10."""
+        factory = tff_pmc.PrioritizedMeanFactory(
+            ("DS",), ("DS",), sums=tff_pmc.SumOptions(clip_norm=1.0)
+        )
+        process = create(factory)
+        output = process.next(
+            process.initialize(),
+            [np.array([3, 4], np.float32), np.array([0.5, 0], np.float32)],
+            [np.array([30], np.float32), np.array([10], np.float32)],
+        )
+        np.testing.assert_allclose(
+            output.result, [0.75 * 0.6 + 0.25 * 0.5, 0.75 * 0.8], rtol=1e-6
+        )
+
+    @pytest.mark.parametrize("method", ["sum", "max"])
+    def test_two_stages_sort_normalized_criteria(self, runtime, method):
+        """OWA from the largest to the smallest, each client by itself."""
+        weights = (0.5, 0.3, 0.2)
+        options = dict(sums=tff_pmc.SumOptions(method, clip_norm=3.0), two_stage=True)
+        factory = tff_pmc.PrioritizedMeanFactory(
+            ("DS", "LD", "MD"), scores.owa(weights, ("DS", "LD", "MD")), **options
+        )
+        process = create(factory)
+        output = process.next(process.initialize(), list(UPDATES), list(RAW))
+        c = RAW / (RAW.sum(axis=0) if method == "sum" else RAW.max(axis=0))
+        s = np.array([sorted(row, reverse=True) @ np.array(weights) for row in c])
+        norms = np.linalg.norm(UPDATES, axis=1, keepdims=True)
+        clipped = UPDATES * np.minimum(1, 3 / norms)
+        np.testing.assert_allclose(output.result, s / s.sum() @ clipped, rtol=1e-5)
+
+    def test_what_two_stages_cannot_do_is_refused(self):
+        import tensorflow_federated as tff
+
+        args = ("DS", "LD"), scores.owa((0.7, 0.3), ("DS", "LD"))
+        with pytest.raises(ValueError, match="two_stage=True"):
+            tff_pmc.PrioritizedMeanFactory(*args)
+        secure = tff.aggregators.SecureSumFactory(8.0)
+        with pytest.raises(ValueError, match="totals in the clear"):
+            sums = tff_pmc.SumOptions(scalar_sum_factory=secure)
+            tff_pmc.PrioritizedMeanFactory(*args, two_stage=True, sums=sums)
+
+    def test_another_weight_is_refused(self):
+        import tensorflow_federated as tff
+
+        factory = tff_pmc.PrioritizedMeanFactory(("DS", "LD"), ("LD",))
+        with pytest.raises(TypeError, match="raw criteria"):
+            factory.create(tff.TensorType(np.float32, [2]), tff.TensorType(np.float32))
+
+
+def expected(method):
+    scale = {
+        "sum": RAW.sum(axis=0),
+        "max": RAW.max(axis=0),
+        "range": np.array([1000, 10, 1]),
+    }[method]
+    return hand_mean(RAW, UPDATES, ORDER, scale)
+
+
+@pytest.mark.parametrize("method", ["sum", "max", "range"])
+def test_each_equals_the_direct_formula(runtime, method):
+    codes = ("DS", "LD", "MD")
+    ranges = RANGES if method == "range" else None
+    normalization = scores.Normalization.declared(method, codes, ranges)
+    sums = tff_pmc.SumOptions(method, ranges)
+    process = create(tff_pmc.PrioritizedMeanFactory(codes, ORDER, sums=sums))
+    output = process.next(process.initialize(), list(UPDATES), list(RAW))
+    np.testing.assert_allclose(output.result, expected(method), rtol=1e-5)
+    # The TF-free weights say the same.
+    p = scores.participant_weights(RAW, scores.prioritized(ORDER), normalization)
+    np.testing.assert_allclose(p @ UPDATES, expected(method), rtol=1e-6)
+
+
+def test_a_huge_finite_update_is_clipped_and_not_nan(runtime):
+    """(1e20, 0) has an infinite float32 norm; clipped to 1 it is (1, 0)."""
+    process = create(
+        tff_pmc.PrioritizedMeanFactory(
+            ("DS",), ("DS",), sums=tff_pmc.SumOptions(clip_norm=1.0)
+        )
+    )
+    output = process.next(
+        process.initialize(),
+        [np.array([1e20, 0], np.float32), np.array([0, 0.5], np.float32)],
+        [np.array([1], np.float32), np.array([1], np.float32)],
+    )
+    np.testing.assert_allclose(output.result, [0.5, 0.25], rtol=1e-5)
+
+
+def test_a_product_that_overflows_leaves_the_client_out(runtime):
+    process = create(tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",)))
+    output = process.next(
+        process.initialize(),
+        [np.array([1e30, 0], np.float32), np.array([0, 3], np.float32)],
+        [np.array([1e20], np.float32), np.array([1], np.float32)],
+    )
+    np.testing.assert_allclose(output.result, [0, 3])
+
+
+def test_privacy_adds_noise_and_needs_its_bounds(runtime):
+    """With next to no noise it is the mean, but not to the bit."""
+    bounded = dict(normalization="range", criteria_ranges={"DS": (0, 1000)})
+
+    def result(**more):
+        sums = tff_pmc.SumOptions(**bounded, clip_norm=10.0, **more)
+        process = create(tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",), sums=sums))
+        raw = [row[:1] for row in RAW]
+        return process.next(process.initialize(), list(UPDATES), raw).result
+
+    noisy, exact = result(privacy=tff_pmc.GaussianSums(1e-6, seed=1)), result()
+    np.testing.assert_allclose(noisy, exact, atol=1e-3)
+    assert np.abs(noisy - exact).max() > 0
+    with pytest.raises(ValueError, match="needs clip_norm"):
+        sums = tff_pmc.SumOptions(**bounded, privacy=tff_pmc.GaussianSums(1.0))
+        tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",), sums=sums)

@@ -1,0 +1,63 @@
+"""What can be chosen of the sums, and what excludes what."""
+
+import pytest
+
+import tff_pmc
+from tff_pmc import scores
+
+RANGES = {"LD": (0, 10), "DS": (0, 1000)}
+
+
+def secure():
+    import tensorflow_federated as tff
+
+    return tff.aggregators.SecureSumFactory(8.0)
+
+
+@pytest.mark.parametrize("norm", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_norm_out_of_range_is_named(norm):
+    with pytest.raises(ValueError, match="clip_norm must be finite and above 0"):
+        tff_pmc.SumOptions(clip_norm=norm)
+
+
+def test_options_that_exclude_each_other_are_named():
+    with pytest.raises(ValueError, match="give no sum factory with it"):
+        tff_pmc.SumOptions(
+            privacy=tff_pmc.GaussianSums(1.0), model_sum_factory=secure()
+        )
+    with pytest.raises(ValueError, match="'max' sends maxima.*scalar_sum_factory"):
+        tff_pmc.SumOptions("max", scalar_sum_factory=secure())
+
+
+def test_what_hides_is_named():
+    assert (
+        tff_pmc.SumOptions("max", clip_norm=1.0, model_sum_factory=secure()).hiding
+        == {}
+    )
+    assert list(tff_pmc.SumOptions(privacy=tff_pmc.GaussianSums(1.0)).hiding) == [
+        "privacy"
+    ]
+    found = tff_pmc.SumOptions(scalar_sum_factory=secure()).hiding
+    assert list(found) == ["scalar_sum_factory"]
+
+
+def test_a_plan_has_the_ranges_in_the_columns_order():
+    basis = scores.Basis.singles(2)
+    plan = tff_pmc.SumOptions("range", RANGES, clip_norm=2.0).plan(basis, ("DS", "LD"))
+    assert plan.normalization.ranges == ((0, 1000), (0, 10))
+    assert (plan.basis, plan.clip_norm) == (basis, 2.0)
+    assert plan.model_sum_factory is None and plan.scalar_sum_factory is None
+    with pytest.raises(ValueError, match="needs a range for MD"):
+        tff_pmc.SumOptions("range", RANGES).plan(
+            scores.Basis.singles(3), ("DS", "LD", "MD")
+        )
+
+
+def test_the_plan_of_privacy_has_noisy_sums():
+    options = tff_pmc.SumOptions(
+        "range", RANGES, clip_norm=2.0, privacy=tff_pmc.GaussianSums(0.5)
+    )
+    plan = options.plan(scores.Basis.singles(2), ("DS", "LD"))
+    # Two sums of updates of norm 2; two monomials and two criteria.
+    assert plan.model_sum_factory.stddev == pytest.approx(0.5 * (2 * 4 * 2) ** 0.5)
+    assert plan.scalar_sum_factory.stddev == pytest.approx(0.5 * (2 * 4) ** 0.5)

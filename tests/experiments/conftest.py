@@ -1,0 +1,115 @@
+"""What the tests of the command line and of its runs share."""
+
+import contextlib
+import csv
+import io
+import logging
+import pathlib
+import signal
+import subprocess
+import sys
+import types
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def command():
+    """The words of a command of `run_experiments.py`."""
+
+    def words(*arguments):
+        script = str(ROOT / "run_experiments.py")
+        return [sys.executable, script, *map(str, arguments)]
+
+    return words
+
+
+@pytest.fixture(scope="session")
+def run_alone(command):
+    """Runs `run_experiments.py` as a user does, in a process of its own."""
+
+    def in_a_process(*arguments, cwd=ROOT, timeout=300):
+        return subprocess.run(
+            command(*arguments),
+            capture_output=True,
+            text=True,
+            cwd=cwd,
+            timeout=timeout,
+        )
+
+    return in_a_process
+
+
+@pytest.fixture(scope="session")
+def run():
+    """Does the same in this process, which has TensorFlow imported already."""
+    from absl import flags
+
+    import run_experiments
+
+    def in_this_process(*arguments):
+        out, err = io.StringIO(), io.StringIO()
+        handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+        words = ["run_experiments.py", *map(str, arguments)]
+        # Outside of pytest the log goes to stderr.
+        log = logging.StreamHandler(err)
+        logging.getLogger().addHandler(log)
+        try:
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                code = run_experiments.main(words, flags.FlagValues())
+        finally:
+            logging.getLogger().removeHandler(log)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        return types.SimpleNamespace(
+            returncode=code, stdout=out.getvalue(), stderr=err.getvalue()
+        )
+
+    return in_this_process
+
+
+@pytest.fixture
+def labels():
+    """The labels of the runs that flags ask for."""
+    from absl import flags
+
+    from tff_pmc.experiments.flags import command_line, flag_definitions
+
+    def of(*arguments, attributes=()):
+        values = flags.FlagValues()
+        flag_definitions.define(values)
+        values(["run_experiments.py", *map(str, arguments)])
+        runs = command_line.parse(flag_definitions.given(values), attributes)
+        return [settings.label for settings in runs]
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def table():
+    """Reads a CSV as a list of rows by column."""
+
+    def rows(path):
+        with open(path, newline="") as file:
+            return list(csv.DictReader(file))
+
+    return rows
+
+
+@pytest.fixture(scope="session")
+def small():
+    """The flags of a run of seconds."""
+    return ["--experiment=quickstart", "--rounds=2", "--local_epochs=1"]
+
+
+@pytest.fixture(scope="session")
+def restarted():
+    """Makes a finished run look as if it had been killed."""
+
+    def restart(folder):
+        info = folder / "run.json"
+        info.write_text(info.read_text().replace('"finished"', '"running"'))
+
+    return restart

@@ -1,0 +1,199 @@
+"""Wrong flags and folders, each refused in one line with exit code 2."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def test_help_imports_no_tensorflow():
+    """In under two seconds: TensorFlow and TFF alone take longer."""
+    code = (
+        "import sys, runpy; sys.argv = ['run_experiments.py', '--help']\n"
+        "try: runpy.run_path('run_experiments.py', run_name='__main__')\n"
+        "except SystemExit as end: print('exit', end.code)\n"
+        "print('tensorflow' in sys.modules, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.stdout.endswith("exit 0\nFalse False\n"), done.stderr
+    assert "--priority" in done.stdout
+
+
+CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--experiment=nothing"], "--experiment=nothing: no experiment 'nothing'"),
+        (["--experiment=quickstar"], "did you mean quickstart?"),
+        (["--priority=DS,XX"], "--priority=DS,XX: unknown criterion 'XX'"),
+        (["--priority=LD,LD"], "LD,LD names a criterion twice"),
+        (["--priority=DS", "--priority=DS"], "--priority names DS twice"),
+        (["--priority=all", "--priority=DS"], "--priority names DS twice"),
+        (["--rounds=0"], "--rounds must be at least 1"),
+        (["--rounds=many"], "--rounds=many"),
+        (["--learning_rate=-1"], "--learning_rate must be above 0"),
+        (["--no_such_flag"], "no_such_flag"),
+        (["--local_epoch=3"], "Did you mean: local_epochs"),
+        (["stray"], "unexpected argument: stray"),
+        (["--flagfile=missing.flags"], "missing.flags"),
+        (["--criteria=DS,MD", "--priority=LD"], "declared criteria are DS, MD"),
+        (["--clients_per_round=inf"], "--clients_per_round must be"),
+        (["--seed=-1"], "--seed must be in"),
+        (["--criteria="], "--criteria="),
+        (["--priority=DS,,LD"], "--priority=DS,,LD"),
+        (["--normalization=range"], "needs --criteria_ranges"),
+        (["--data_dir=/no/such/dir"], "--data_dir=/no/such/dir is no folder"),
+        (["--plugin=no_such_module"], "--plugin=no_such_module: No module named"),
+        (["--adjustment=greedy"], "--adjustment=greedy: value should be one of"),
+        (["--judge_on=train"], "--judge_on=train: value should be one of"),
+        (["--protocol=authors"], "--protocol=authors: value should be one of"),
+        (
+            ["--experiment=femnist", "--protocol=reference_code"],
+            "no such protocol of femnist",
+        ),
+        (["--experiment=lr_search", "--learning_rates=0.1,x"], "--learning_rates=0.1"),
+        (["--experiment=lr_search", "--learning_rates=0.1,0.1"], "each once"),
+        (["--experiment=lr_search", "--priority=LD"], "--priority does not go with"),
+        (["--experiment=lr_search", "--systems=product"], "--systems does not go with"),
+        (["--experiment=lr_search", "--search_for=adafed_1"], "compares systems"),
+        (["--seeds=1"], "--seeds=1: name two or more seeds"),
+        (["--seeds=1,2", "--cohort_seed=3"], "--seeds sets all seeds"),
+        (["--seeds=1,2", "--priority=LD"], "--seeds holds every run against DS"),
+        (["--adjustment=backtracking", "--priority=DS"], "has nothing to adjust"),
+        (["--sample_fraction=0.1"], "--sample_fraction is of no use with digits5k"),
+        (["--cache_dir=/tmp"], "--cache_dir is of no use with digits5k"),
+        (["--validation_fraction=0.1"], "goes with --judge_on=local_validation"),
+        (["--dropout=0.5"], "--dropout is of no use with digits5k, mnist_cnn"),
+        (["--systems=fedavg", "--priority=LD"], "--priority is of no use"),
+        (["--systems=median", "--adjustment=backtracking"], "adjustment is of no use"),
+        (["--personalized_alpha=0.3"], "--personalized_alpha is of no use with the"),
+        (["--systems=mediam"], "--systems=mediam: no system 'mediam' (did you mean"),
+        (["--systems=owa"], "--systems=owa: it takes --owa_weights or --owa_quant"),
+        (
+            ["--systems=owa", "--owa_weights=0.5,0.5"],
+            "--systems=owa: the OWA of 3 criteria needs 3 weights, got 2",
+        ),
+        (["--systems=weighted_average", "--average_weights=1,x"], "average_weights=1"),
+        (["--owa_quantifier=most"], "--owa_quantifier is of no use with the system"),
+        (["--systems=choquet", "--choquet_capacity=DS:x"], "'DS:x' is not CODE+CODE"),
+        (["--systems=choquet", "--choquet_capacity=XX:0.1"], "must be of the criteria"),
+        (
+            ["--systems=choquet", CHOQUET.replace("0.8", "0.35")],
+            "--systems=choquet: the capacity is not monotone: DS+LD has 0.35 and its",
+        ),
+        (
+            ["--systems=choquet", CHOQUET, "--priority=DS,LD"],
+            "--systems=choquet: the capacity must be of the criteria DS, LD",
+        ),
+        (
+            ["--systems=owa", "--owa_quantifier=most", "--adjustment=backtracking"],
+            "--adjustment=backtracking searches orderings, which the system owa does",
+        ),
+        (
+            ["--systems=owa", "--owa_quantifier=most", "--priority=LD"],
+            "--systems=owa has nothing to combine",
+        ),
+        (["--experiment=adafed_1", "--momentum_beta=0.3"], "--momentum_beta is of no"),
+        (["--experiment=adafed_1", "--systems="], "--systems=: it is empty"),
+        (["--experiment=adafed_1", "--systems=sgd"], "--systems=sgd: no system 'sgd'"),
+        (["--experiment=adafed_1", "--normalization=max"], "does not go with adafed_1"),
+        (["--experiment=adafed_1", "--judge_on=server"], "--judge_on is of no use"),
+        (
+            ["--experiment=adafed_1", "--seeds=1,2", "--systems=adafed"],
+            "name fedavg in --systems, too",
+        ),
+        (
+            ["--experiment=adafed_1", "--seeds=1,2", "--systems=fedavg"],
+            "nothing is named but the baseline",
+        ),
+        (
+            ["--experiment=adafed_2", "--adafed_reading=a_class"],
+            "--adafed_reading is of simulation 1, not of 2",
+        ),
+        (
+            ["--experiment=adafed_2", "--adafed_epsilon=0"],
+            "--adafed_epsilon must be above 0, below 1, got 0",
+        ),
+        (
+            ["--experiment=adafed_2", "--systems=fedavg", "--adafed_epsilon=0.2"],
+            "--adafed_epsilon is of no use",
+        ),
+        (["--experiment=dual_criterion", "--num_clients=5"], "--num_clients"),
+        (
+            ["--experiment=dual_criterion", "--quantized_bits=0"],
+            "--quantized_bits must be from 1 to 16",
+        ),
+    ],
+)
+def test_a_bad_flag_is_one_line_and_exit_code_2(run, arguments, says):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert says in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_bad_flag_ends_the_process_with_exit_code_2(run_alone):
+    done = run_alone("--rounds=0")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == "run_experiments.py: --rounds must be at least 1, got 0\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--experiment=mnist_iid", "--data_dir=/no/such/dir"], "/no/such/dir"),
+        (["--clients_per_round=101"], "--clients_per_round=101"),
+        (["--criteria=DS,IS"], "IS needs to know of each example whether it is sharp"),
+        (["--model=celeba_cnn"], "--model=celeba_cnn takes images of (64, 64, 3)"),
+        (["--output_dir=/dev/null/below"], "--output_dir=/dev/null/below"),
+    ],
+)
+def test_a_bad_folder_is_one_line_and_exit_code_2(arguments, says, run):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert says in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("flag", "folder", "says"),
+    [
+        ("export", "none", "none is no run of ours: it has no run.json"),
+        ("export", "kept", "kept has run.json but no clients.csv"),
+        ("tables", "none", "none is no folder"),
+        ("tables", "kept", "kept has run.json but no clients.csv"),
+        ("compare", "kept", "kept has run.json but no clients.csv"),
+        ("compare", "", " has run.json but no clients.csv"),  # What holds it.
+    ],
+)
+def test_folders_that_are_no_runs_are_named_in_one_line(
+    tmp_path, flag, folder, says, run
+):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "run.json").write_text('{"settings": {}}')
+    path = tmp_path / folder
+    done = run(
+        f"--{flag}={path},{path}" if flag == "compare" else f"--{flag}={path}",
+        *("--experiment=celeba", f"--output_dir={tmp_path / 'out'}"),
+    )
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert says in done.stderr and "Errno" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_adjustment_without_a_priority_is_of_all_criteria(labels):
+    assert labels("--adjustment=backtracking") == ["DS,LD,MD (backtracking)"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.flags")))
+def test_every_flagfile_parses(labels, path):
+    """Each names flags that exist and an experiment that can be built."""
+    assert labels(f"--flagfile={path}")

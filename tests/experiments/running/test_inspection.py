@@ -1,0 +1,23 @@
+"""`--inspect`: what each ordering's weights would be."""
+
+
+def test_inspect_trains_nothing_without_a_model_criterion(run):
+    done = run("--experiment=quickstart", "--inspect", "--criteria=DS,LD")
+    assert done.returncode == 0, done.stderr
+    assert "100 clients" in done.stdout
+    lines = [line.split() for line in done.stdout.splitlines()]
+    orderings = [line[0] for line in lines if len(line) == 4 and line[0][0] in "DL"]
+    assert orderings == ["DS", "LD", "DS,LD", "LD,DS"]
+
+
+def test_inspect_shows_every_orderings_weights(run):
+    done = run("--experiment=quickstart", "--inspect", "--rounds=1")
+    assert done.returncode == 0, done.stderr
+    for name in ("DS ", "MD,LD,DS", "40 to", "effective"):
+        assert name in done.stdout
+
+
+def test_inspect_knows_what_is_known_of_examples(run):
+    done = run("--experiment=drawn_faces", "--inspect")
+    assert done.returncode == 0, done.stderr
+    assert "CB,DS,IS" in done.stdout

@@ -1,0 +1,91 @@
+"""Interrupts, closed pipes and a worker that dies."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def test_a_pipe_that_closes_early_does_not_hang(tmp_path, command, small):
+    line = " ".join(command(*small, f"--output_dir={tmp_path / 'out'}"))
+    done = subprocess.run(
+        ["bash", "-c", f"{line} 2>/dev/null | head -n 1"],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        cwd=ROOT,
+    )
+    assert done.stdout.startswith("digits5k")
+    assert len(done.stdout.splitlines()) == 1
+
+
+def start_until_the_first_round(command, folder):
+    """A long run, as soon as its first round is recorded."""
+    process = subprocess.Popen(
+        command("--experiment=quickstart", "--rounds=1000", f"--output_dir={folder}"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    rounds = folder / "DS" / "rounds.csv"
+    deadline = time.monotonic() + 120
+    while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.2)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_what_was_recorded(tmp_path, command, number):
+    folder = tmp_path / "out"
+    process = start_until_the_first_round(command, folder)
+    os.kill(process.pid, number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert f"--output_dir={folder} --resume" in err.splitlines()[-1]
+    assert "Traceback" not in err and "asyncio" not in err
+    info = json.loads((folder / "DS" / "run.json").read_text())
+    assert info["status"] == "interrupted"
+
+
+@pytest.mark.parametrize("seconds", [1.0, 1.5, 2.0])
+def test_an_interrupt_during_the_imports_is_one_line(tmp_path, seconds, command, small):
+    process = subprocess.Popen(
+        command(*small, f"--output_dir={tmp_path / 'out'}"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    time.sleep(seconds)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "interrupted" in err.splitlines()[-1]
+
+
+def children(pid):
+    """The processes that a process's main thread has started."""
+    text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in text.split()]
+
+
+def test_a_worker_that_dies_ends_the_run_and_keeps_the_record(tmp_path, command):
+    folder = tmp_path / "out"
+    process = start_until_the_first_round(command, folder)
+    (host,) = children(process.pid)
+    (worker,) = children(host)
+    os.kill(worker, signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    (line,) = [line for line in err.splitlines() if "run_experiments.py:" in line]
+    assert "ended by signal 9" in line
+    assert "--resume" in line

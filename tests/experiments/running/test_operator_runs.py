@@ -1,0 +1,81 @@
+"""OWA, Choquet and the weighted average from the command line."""
+
+import numpy as np
+import pytest
+
+from leaf_data.settings import SettingError
+from tff_pmc.experiments.experiment import settings
+from tff_pmc.experiments.record import rows
+
+CODES = ("DS", "LD", "MD")
+WORTH = {
+    frozenset("D"): 0.4,
+    frozenset("L"): 0.3,
+    frozenset("M"): 0.2,
+    frozenset("DL"): 0.8,
+    frozenset("DM"): 0.5,
+    frozenset("LM"): 0.4,
+    frozenset("DLM"): 1.0,
+}
+CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4"
+
+
+def choquet_by_sorting(values):
+    """The integral as the textbooks have it: a step for each value, from below."""
+    order = sorted(range(3), key=lambda i: values[i])
+    total, below = 0.0, 0.0
+    for place, i in enumerate(order):
+        at_least = frozenset("DLM"[j] for j in order[place:])
+        total += (values[i] - below) * WORTH[at_least]
+        below = values[i]
+    return total
+
+
+@pytest.mark.parametrize("normalization", ["sum", "range"])
+def test_a_run_records_the_scores_weights(run, table, tmp_path, normalization):
+    """Two stages, then one; the baseline beside it, and the weights by hand."""
+    flags = []
+    if normalization == "range":
+        flags = ["--normalization=range", "--criteria_ranges=DS=0:80,LD=0:10,MD=0:1"]
+    done = run(
+        *("--experiment=quickstart", "--rounds=1", "--local_epochs=1"),
+        *("--systems=choquet", CHOQUET, "--priority=DS", "--priority=MD,LD,DS", *flags),
+        f"--output_dir={tmp_path / 'out'}",
+    )
+    assert done.returncode == 0, done.stderr
+    assert ("aggregations a round" in done.stdout) == (normalization == "sum")
+    label = "Choquet[0.4,0.3,0.2,0.8,0.5,0.4]:DS,LD,MD"
+    assert label in done.stdout
+    folder = tmp_path / "out" / "Choquet-0.4-0.3-0.2-0.8-0.5-0.4-DS-LD-MD"
+    assert (tmp_path / "out" / "DS" / "rounds.csv").exists()
+    assert table(folder / "rounds.csv")[0]["ordering"] == label
+    cohort = table(folder / "cohort.csv")
+    raw = np.array([[float(row[code]) for code in CODES] for row in cohort])
+    scale = raw.sum(axis=0) if normalization == "sum" else np.array([80, 10, 1])
+    s = np.array([choquet_by_sorting(values) for values in raw / scale])
+    recorded = [float(row["weight"]) for row in cohort]
+    np.testing.assert_allclose(recorded, s / s.sum(), rtol=1e-5)
+    weights = table(folder / "weights.csv")
+    assert [row["ordering"] for row in weights if row["in_force"] == "1"] == [label]
+    assert len(weights) == 10
+
+
+def test_settings_decide_form_label_and_folder():
+    def made(system="owa", **more):
+        own = {"owa_quantifier": "most"} if system == "owa" else {}
+        changes = {"system": system, "priority": CODES, **own, **more}
+        return settings("quickstart", changes)
+
+    assert made().two_stage
+    ranges = (("DS", 0.0, 50.0), ("LD", 0.0, 10.0), ("MD", 0.0, 1.0))
+    assert not made(normalization="range", criteria_ranges=ranges).two_stage
+    assert not made(priority=("LD",)).two_stage
+    average = made("weighted_average", average_weights=(0.5, 0.3, 0.2))
+    assert not average.two_stage
+    assert average.folder == "average-0.5-0.3-0.2-DS-LD-MD"
+    assert made().folder == "OWA-most-DS-LD-MD"
+    with pytest.raises(SettingError, match="--adjustment.*the system owa"):
+        made(adjustment="best_of_all")
+    owa = made()
+    found = rows.weight_rows(1, owa, owa.system.score(owa), np.ones((3, 3)))
+    assert [row["ordering"] for row in found if row["in_force"]] == [owa.label]

@@ -1,0 +1,151 @@
+"""The search for a learning rate on four clients of ten images."""
+
+import json
+
+import numpy as np
+import pytest
+
+import leaf_data
+from leaf_data.settings import SettingError
+from tff_pmc.experiments.experiment import settings
+from tff_pmc.reports.record_error import RecordError
+
+ROUNDS = 3
+RATES = (0.02, 1e-6, 0.05)
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Four clients of ten images: a white stripe, whose place is the label."""
+    y = np.tile(np.arange(5, dtype=np.int32), 8)
+    x = np.zeros((40, 28, 28), np.uint8)
+    for image, label in zip(x, y):
+        image[5 * label : 5 * label + 5] = 255
+    examples = leaf_data.Examples(x, y, np.arange(0, 41, 10), tuple("abcd"))
+    return leaf_data.FederatedDataset(
+        name="stripes",
+        train_examples=examples,
+        test_examples=examples,
+        num_classes=10,
+        pixel_convention=leaf_data.pixels.WHITE_ON_BLACK,
+        origin=leaf_data.Origin("made up", (), ""),
+        options={},
+    )
+
+
+def runs(*rates, **changes):
+    base = {
+        "rounds": ROUNDS,
+        "local_epochs": 1,
+        "targets": (50, 90),
+        "num_packs": 1,
+        "clients_per_round": 2,
+        **changes,
+    }
+    return [settings("quickstart", {**base, "learning_rate": rate}) for rate in rates]
+
+
+def first_round_by_hand(table, folder, target=90):
+    """The first round in which two of the four have at least the target."""
+    rounds = {}
+    for row in table(folder / "clients.csv"):
+        good = 100 * int(row["correct"]) >= target * int(row["examples"])
+        rounds.setdefault(int(row["round"]), []).append(good)
+    return next((number for number, good in rounds.items() if sum(good) >= 2), None)
+
+
+@pytest.fixture(scope="module")
+def rate_search():
+    from tff_pmc.experiments.running import rate_search
+
+    return rate_search
+
+
+@pytest.fixture(scope="module")
+def searched(rate_search, data, runtime, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("search") / "out"
+    return folder, rate_search.search(runs(*RATES), data, str(folder))
+
+
+def test_a_rate_that_reaches_the_target_ends_there_and_the_first_is_found(
+    searched, table
+):
+    folder, text = searched
+    rows = table(folder / "rates.csv")
+    assert [float(row["learning_rate"]) for row in rows] == list(RATES)
+    first = [first_round_by_hand(table, folder / f"rate_{rate:g}") for rate in RATES]
+    assert [row["rounds"] for row in rows] == [str(n or "") for n in first]
+    assert [int(row["rounds_run"]) for row in rows] == [n or ROUNDS for n in first]
+    # One never arrives, and the one that arrives first is not the first searched.
+    slow, never, best = first
+    assert never is None and best < slow < ROUNDS
+    assert text.endswith(f"First: {RATES[2]:g}, in round {best}")
+    assert "reach 90 %" in text  # The highest of the targets.
+
+
+def test_devices_are_judged_on_what_they_do_not_train_on(searched, table):
+    folder, _ = searched
+    for rate in RATES:
+        rows = table(folder / f"rate_{rate:g}" / "clients.csv")
+        assert {row["examples"] for row in rows} == {"2"}  # A fifth of ten.
+        rows = table(folder / f"rate_{rate:g}" / "cohort.csv")
+        assert {float(row["DS"]) for row in rows} == {8}
+
+
+@pytest.mark.slow
+def test_a_half_done_search_goes_on(rate_search, data, searched, tmp_path, monkeypatch):
+    from tff_pmc.experiments.running import loop
+
+    real_run, folder = loop.run, tmp_path / "out"
+
+    def run_until_the_second_rates_first_round(one, *arguments, until, **options):
+        def stop(correct):
+            if one.training.learning_rate == RATES[1]:
+                raise KeyboardInterrupt
+            return until(correct)
+
+        real_run(one, *arguments, until=stop, **options)
+
+    monkeypatch.setattr(loop, "run", run_until_the_second_rates_first_round)
+    with pytest.raises(KeyboardInterrupt):
+        rate_search.search(runs(*RATES), data, str(folder))
+    monkeypatch.undo()
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    assert names == sorted(f"rate_{rate:g}" for rate in RATES[:2])
+    assert not (folder / "rates.csv").exists()
+    done = folder / f"rate_{RATES[0]:g}"
+    before = {path: path.read_bytes() for path in done.glob("*.*")}
+
+    text = rate_search.search(runs(*RATES), data, str(folder), resume=True)
+    assert text == searched[1]
+    assert (folder / "rates.csv").read_bytes() == (
+        (searched[0] / "rates.csv").read_bytes()
+    )
+    info = json.loads((folder / f"rate_{RATES[1]:g}" / "run.json").read_text())
+    assert len(info["resumed"]) == 1  # It was not begun again.
+    assert {path: path.read_bytes() for path in done.glob("*.*")} == before
+    with pytest.raises(RecordError, match="learning_rates"):
+        rate_search.search(runs(0.3), data, str(folder), resume=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"clients_per_round": 5}, "has 4 clients"),
+        ({"criteria": ("DS", "IS")}, "--criteria: IS needs"),
+        ({"model": "celeba_cnn"}, "--model=celeba_cnn takes images"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_before_a_folder_is_made(
+    rate_search, data, tmp_path, changes, message
+):
+    from tff_pmc.experiments.running import suite
+
+    unfit, out = runs(0.1, **changes), tmp_path / "out"
+    for make in (
+        lambda: rate_search.search(unfit, data, str(out)),
+        lambda: suite.run_seeds(unfit, [0, 1], lambda one: data, str(out)),
+    ):
+        with pytest.raises(SettingError, match=message):
+            make()
+        assert not out.exists()

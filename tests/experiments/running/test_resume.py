@@ -1,0 +1,270 @@
+"""A run that is cut off and resumed is the run that was not, bit for bit."""
+
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROUNDS = 5
+FLAGS = [
+    "--experiment=quickstart",
+    f"--rounds={ROUNDS}",
+    "--local_epochs=1",
+    "--batch_size=10",
+    "--priority=LD,DS,MD",
+]
+ADJUSTED = ("--adjustment=backtracking",)
+RECORDS = ("rounds.csv", "clients.csv", "cohort.csv", "weights.csv")
+
+
+@pytest.fixture(scope="module")
+def resume(run):
+    """Runs, or goes on, into a folder, in this process."""
+    return lambda folder, *more: run(*FLAGS, f"--output_dir={folder}", *more)
+
+
+def run_of(folder):
+    """The one run in the folder: with a fixed ordering unless another has begun."""
+    adjusted = pathlib.Path(folder) / "LD-DS-MD_backtracking"
+    return adjusted if adjusted.exists() else pathlib.Path(folder) / "LD-DS-MD"
+
+
+def last_model(folder, rounds=ROUNDS):
+    """The last checkpoint's values, read without the package."""
+    import tensorflow as tf
+
+    path = run_of(folder) / "checkpoints" / f"round_{rounds}"
+    values = tf.nest.flatten(tf.saved_model.load(str(path))())
+    return [np.asarray(v) for v in values]
+
+
+def assert_same_run(a, b):
+    more = ["candidates.csv"] if (run_of(a) / "candidates.csv").exists() else []
+    for name in [*RECORDS, *more]:
+        assert (run_of(a) / name).read_bytes() == (run_of(b) / name).read_bytes(), name
+    assert (pathlib.Path(a) / "results.csv").read_bytes() == (
+        pathlib.Path(b) / "results.csv"
+    ).read_bytes()
+    for left, right in zip(last_model(a), last_model(b)):
+        np.testing.assert_array_equal(left, right)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, resume):
+    """The run without interruption."""
+    folder = tmp_path_factory.mktemp("whole") / "out"
+    done = resume(folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole_adjusted(tmp_path_factory, resume):
+    """The same with the ordering adjusted online, and more than one tried."""
+    folder = tmp_path_factory.mktemp("whole") / "out"
+    done = resume(folder, *ADJUSTED)
+    assert done.returncode == 0, done.stderr
+    tried = (run_of(folder) / "candidates.csv").read_text().splitlines()
+    assert len(tried) > ROUNDS + 1, "no round tested a second ordering"
+    return folder
+
+
+def rounds_done(folder):
+    path = run_of(folder) / "rounds.csv"
+    return len(path.read_text().splitlines()) - 1 if path.exists() else 0
+
+
+def start_and_kill(command, folder, kill_after_round, delay, *more):
+    process = subprocess.Popen(
+        command(*FLAGS, f"--output_dir={folder}", *more),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+    )
+    deadline = time.monotonic() + 120
+    while rounds_done(folder) < kill_after_round:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    time.sleep(delay)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.parametrize("adjusted", [False, True])
+def test_killed_at_three_rounds_and_resumed_it_is_the_same_run(
+    request, tmp_path, command, resume, adjusted
+):
+    """SIGKILL wherever it falls: between two files, in a checkpoint, in training."""
+    whole = request.getfixturevalue("whole_adjusted" if adjusted else "whole")
+    flags = ADJUSTED if adjusted else ()
+    folder = tmp_path / "out"
+    seed = int(time.time())
+    print("kills drawn with the seed", seed)
+    generator = random.Random(seed)
+    for number, round_num in enumerate(sorted(generator.sample(range(1, ROUNDS), 3))):
+        delay = generator.uniform(0, 1)
+        again = ["--resume"] if number else []
+        start_and_kill(command, folder, round_num, delay, *flags, *again)
+    done = resume(folder, *flags, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert_same_run(folder, whole)
+
+
+def test_the_same_flags_give_the_same_run_in_a_new_process(whole, tmp_path, run_alone):
+    done = run_alone(*FLAGS, f"--output_dir={tmp_path / 'out'}")
+    assert done.returncode == 0, done.stderr
+    assert_same_run(tmp_path / "out", whole)
+
+
+def test_full_batches_are_deterministic_too(tmp_path, resume):
+    for name in ("a", "b"):
+        done = resume(tmp_path / name, "--batch_size=0", "--rounds=2")
+        assert done.returncode == 0, done.stderr
+    for record in RECORDS:
+        a, b = (run_of(tmp_path / name) / record for name in ("a", "b"))
+        assert a.read_bytes() == b.read_bytes()
+    for a, b in zip(last_model(tmp_path / "a", 2), last_model(tmp_path / "b", 2)):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_number_of_packs_changes_rounding_only(whole, tmp_path, resume):
+    """One pack against two: the models agree to 1e-5 relative L2 per tensor."""
+    done = resume(tmp_path / "out", "--num_packs=1")
+    assert done.returncode == 0, done.stderr
+    for a, b in zip(last_model(tmp_path / "out"), last_model(whole)):
+        a, b = a.astype(float), b.astype(float)
+        assert np.linalg.norm(a - b) <= 1e-5 * max(np.linalg.norm(b), 1e-9)
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    """The finished run as if it had been killed before it said so."""
+    folder = tmp_path / "copy"
+    shutil.copytree(whole, folder)
+    path = run_of(folder) / "run.json"
+    path.write_text(path.read_text().replace('"finished"', '"running"'))
+    return folder
+
+
+@pytest.mark.parametrize("damage", ["corrupt", "empty", "truncated"])
+def test_a_broken_last_checkpoint_falls_back_to_the_one_before(
+    whole, copy, damage, resume
+):
+    last = run_of(copy) / "checkpoints" / f"round_{ROUNDS}"
+    if damage == "corrupt":
+        (last / "saved_model.pb").write_bytes(b"not a model")
+    elif damage == "truncated":
+        (data,) = (last / "variables").glob("*.data-*")
+        data.write_bytes(data.read_bytes()[: data.stat().st_size // 2])
+    else:
+        shutil.rmtree(last)
+        last.mkdir()
+    done = resume(copy, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert f"round_{ROUNDS} is broken" in done.stderr
+    assert (last.parent / f"broken_round_{ROUNDS}").exists()
+    assert_same_run(copy, whole)
+
+
+def test_a_row_cut_off_in_the_middle_is_written_again(whole, copy, resume):
+    shutil.rmtree(run_of(copy) / "checkpoints" / f"round_{ROUNDS}")
+    for name in RECORDS:
+        path = run_of(copy) / name
+        path.write_bytes(path.read_bytes()[:-5])
+    done = resume(copy, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert_same_run(copy, whole)
+
+
+def test_a_row_lost_after_its_checkpoint_is_noticed(whole, copy, resume):
+    """The checkpoint is whole and the record is not: the one before is used."""
+    path = run_of(copy) / "clients.csv"
+    path.write_bytes(path.read_bytes()[:-5])
+    done = resume(copy, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "the record lacks rows" in done.stderr
+    assert_same_run(copy, whole)
+
+
+def test_without_any_usable_checkpoint_the_record_is_kept(whole, copy, resume):
+    before = {name: (run_of(copy) / name).read_bytes() for name in RECORDS}
+    for path in (run_of(copy) / "checkpoints").glob("round_*/saved_model.pb"):
+        path.write_bytes(b"")
+    done = resume(copy, "--resume")
+    assert done.returncode == 2
+    assert "no checkpoint in" in done.stderr.splitlines()[-1]
+    assert {n: (run_of(copy) / n).read_bytes() for n in RECORDS} == before
+
+
+def test_a_finished_run_is_reported_again_and_not_touched(whole, tmp_path, resume):
+    folder = tmp_path / "copy"
+    shutil.copytree(whole, folder)
+    (folder / "results.csv").unlink()
+    before = {p: p.read_bytes() for p in run_of(folder).glob("*.*")}
+    done = resume(folder, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert {p: p.read_bytes() for p in run_of(folder).glob("*.*")} == before
+    assert (folder / "results.csv").exists()
+
+
+def test_a_run_of_an_earlier_version_is_refused_in_one_line(copy, resume):
+    """Whose settings, and the parts of whose checkpoints, have other names."""
+    path = copy / "run.json"
+    path.write_text(path.read_text().replace('"format": 2,', ""))
+    done = resume(copy, "--resume")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "was begun by an earlier version" in done.stderr
+
+
+def test_another_runs_folder_is_refused_with_the_flags_that_differ(whole, resume):
+    done = resume(
+        whole, "--resume", "--learning_rate=0.2", "--cohort_seed=5", "--priority=DS"
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "learning_rate: 0.1 there, 0.2 here" in done.stderr
+    assert "cohort_seed: 0 there, 5 here" in done.stderr
+    assert "orderings: ['LD,DS,MD'] there, ['LD,DS,MD', 'DS'] here" in done.stderr
+    assert "batch_size" not in done.stderr
+
+
+def test_resume_needs_the_folder(run):
+    done = run("--resume")
+    assert done.returncode == 2
+    assert "--output_dir" in done.stderr
+
+
+def test_there_must_be_a_run_to_resume(tmp_path, resume):
+    done = resume(tmp_path / "nothing", "--resume")
+    assert done.returncode == 2
+    assert "there is no run in" in done.stderr
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_two_runs_into_one_folder_the_second_refuses(tmp_path, command, resume):
+    folder = tmp_path / "out"
+    first = subprocess.Popen(
+        command(*FLAGS, f"--output_dir={folder}", "--rounds=1000"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+    )
+    try:
+        deadline = time.monotonic() + 120
+        while not (run_of(folder) / "rounds.csv").exists():
+            assert first.poll() is None and time.monotonic() < deadline
+            time.sleep(0.1)
+        second = resume(folder, "--rounds=1000", "--resume")
+        assert second.returncode == 2
+        assert "is in use" in second.stderr
+        assert first.poll() is None
+    finally:
+        first.kill()
+        first.wait()

@@ -1,0 +1,200 @@
+"""Runs from the command line: what they record and show."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, run, small):
+    """Two orderings on the embedded digits."""
+    folder = tmp_path_factory.mktemp("cli") / "out"
+    done = run(
+        *small,
+        *("--priority=DS", "--priority=LD,MD,DS", f"--output_dir={folder}"),
+    )
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_a_run_leaves_a_record_and_shows_its_table(finished, table):
+    folder, done = finished
+    assert "Rounds until a share of the devices" in done.stdout
+    assert "LD,MD,DS" in done.stdout
+    assert "round" in done.stderr and "accuracy" in done.stderr  # The progress bar.
+    assert (folder / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+    rows = table(folder / "results.csv")
+    assert {row["experiment"] for row in rows} == {"DS", "LD,MD,DS"}
+    assert {row["quantity"] for row in rows} == {"rounds", "gain"}
+
+
+def test_the_record_is_complete(finished, table):
+    folder, _ = finished
+    for name in ("DS", "LD-MD-DS"):
+        info = json.loads((folder / name / "run.json").read_text())
+        assert info["status"] == "finished"
+        assert info["settings"]["training"]["cohort_seed"] == 0
+        assert info["format"] == 2
+        assert info["versions"]["tensorflow-federated"] == "0.87.0"
+        rounds = table(folder / name / "rounds.csv")
+        assert [row["round"] for row in rounds] == ["1", "2"]
+        clients = table(folder / name / "clients.csv")
+        assert len(clients) == 200
+        for row in rounds:
+            hits = sum(
+                int(client["correct"])
+                for client in clients
+                if client["round"] == row["round"]
+            )
+            assert hits == int(row["correct"])
+        cohort = table(folder / name / "cohort.csv")
+        assert len(cohort) == 20
+        assert len(table(folder / name / "weights.csv")) == 18
+
+
+def test_orderings_are_compared_on_paired_seeds(finished, table):
+    """Round 1 starts from one model: the criteria agree, the weights differ."""
+    folder, _ = finished
+    first = table(folder / "DS" / "cohort.csv")[:10]
+    second = table(folder / "LD-MD-DS" / "cohort.csv")[:10]
+    for column in ("client", "DS", "LD", "MD"):
+        assert [row[column] for row in first] == [row[column] for row in second]
+    assert [row["weight"] for row in first] == ["0.1"] * 10
+    assert [row["weight"] for row in second] != ["0.1"] * 10
+
+
+def test_an_adjusted_run_beside_a_fixed_one(tmp_path, run, table, small):
+    """One command; judged on a fifth of the training examples, which nobody trains on.
+
+    An ordering of one criterion has nothing to adjust: it is run once, as it is.
+    """
+    folder = tmp_path / "out"
+    done = run(
+        *small,
+        *("--rounds=4", "--priority=MD,DS,LD", "--priority=DS", "--learning_rate=0.3"),
+        *("--adjustment=best_of_all", "--judge_on=local_validation"),
+        f"--output_dir={folder}",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "MD,DS,LD (best_of_all)" in done.stdout
+    adjusted, fixed = folder / "MD-DS-LD_best_of_all", folder / "DS"
+    assert not (fixed / "candidates.csv").exists()
+    rounds, tried = table(adjusted / "rounds.csv"), table(adjusted / "candidates.csv")
+    assert len(tried) == 4 * 6
+    for row in rounds:
+        own = [t for t in tried if t["round"] == row["round"]]
+        assert [t["trial"] for t in own] == list("123456")
+        (kept,) = [t for t in own if t["kept"] == "1"]
+        assert kept["ordering"] == row["ordering"]
+        assert int(kept["correct"]) == max(int(t["correct"]) for t in own)
+        assert {t["examples"] for t in own} == {"800"}  # 100 clients, 8 of 40 each.
+        assert row["testing_rounds"] == "6" and row["examples"] == "1000"
+        model = 1_663_370 * 4
+        assert int(row["test_bytes"]) == 6 * 100 * (model + 4)
+    assert int(rounds[0]["train_bytes"]) == 10 * (8 * model + 8 + 7 * 4 + 3 * 4 + 4 * 4)
+    for path in (adjusted, fixed):
+        assert {row["DS"] for row in table(path / "cohort.csv")} == {"32.0"}
+    for row in table(fixed / "rounds.csv"):
+        assert row["testing_rounds"] == row["test_bytes"] == "0"
+
+
+def test_predictions_are_the_counts_and_survive_a_resume(tmp_path, run, table, small):
+    """Recorded answers add up to the record; those of lost rounds are made again."""
+
+    folder = tmp_path / "out"
+    flags = [*small, "--priority=DS", "--predictions", f"--output_dir={folder}"]
+    assert run(*flags).returncode == 0
+    predictions = folder / "DS" / "predictions"
+    labels = np.load(predictions / "labels.npz")
+    counts = []
+    for name in ("round_0001.npz", "round_0002.npz"):
+        right = np.load(predictions / name)["predicted"] == labels["y"]
+        counts += [
+            int(part.sum()) for part in np.split(right, labels["row_splits"][1:-1])
+        ]
+    rows = table(folder / "DS" / "clients.csv")
+    assert counts == [int(row["correct"]) for row in rows]
+    assert list(labels["client_ids"]) == [row["client"] for row in rows[:100]]
+
+    before = {p.name: p.read_bytes() for p in predictions.iterdir()}
+    info = folder / "DS" / "run.json"
+    info.write_text(info.read_text().replace('"finished"', '"running"'))
+    shutil.rmtree(folder / "DS" / "checkpoints" / "round_2")
+    (predictions / "round_0002.npz").write_bytes(b"of a round that is run again")
+    (predictions / "round_0003.npz").write_bytes(b"of a round that never was")
+    assert run(*flags, "--resume").returncode == 0
+    assert {p.name: p.read_bytes() for p in predictions.iterdir()} == before
+
+
+def test_results_are_never_overwritten(finished, run, small):
+    folder, _ = finished
+    before = (folder / "results.csv").read_bytes()
+    done = run(*small, f"--output_dir={folder}")
+    assert done.returncode == 2
+    assert "is not empty" in done.stderr
+    assert (folder / "results.csv").read_bytes() == before
+
+
+def test_every_registered_criterion_runs_from_the_command_line(
+    tmp_path, run, table, small
+):
+    from tff_pmc import criteria
+
+    # Sharpness is of faces, and ACC of servers that have examples.
+    codes = [code for code in criteria.REGISTRY if code not in ("IS", "ACC")]
+    flag = f"--criteria={','.join(codes)}"
+    done = run(*small, flag, f"--output_dir={tmp_path / 'out'}")
+    assert done.returncode == 0, done.stderr
+    rows = table(tmp_path / "out" / "DS" / "cohort.csv")
+    for code in codes:  # CB is 0 for a client of one class.
+        assert max(float(row[code]) for row in rows) > 0, code
+
+
+def test_several_seeds_end_in_a_page_of_effects(tmp_path, run, table, small):
+    folder = tmp_path / "out"
+    flags = [
+        *(*small, "--priority=DS", "--priority=LD", "--reach=above"),
+        f"--output_dir={folder}",
+    ]
+    done = run(*flags, "--seeds=3,5")
+    assert done.returncode == 0, done.stderr
+    assert "Under 5 seeds nothing is claimed" in done.stdout
+    assert "--reach=above" in (folder / "effect.md").read_text()
+    for name in ("DS", "LD"):
+        apart = {row["ordering"]: row for row in table(folder / "effect_distances.csv")}
+        assert float(apart[name][name]) == 0 < float(apart["DS"]["LD"])
+    effects = {
+        (row["ordering"], row["verdict"]) for row in table(folder / "effect.csv")
+    }
+    assert effects == {("LD", "undecided")}
+    seeds = [
+        json.loads((folder / f"seed_{seed}" / "LD" / "run.json").read_text())[
+            "settings"
+        ]
+        for seed in (3, 5)
+    ]
+    assert [s["training"]["cohort_seed"] for s in seeds] == [3, 5]
+    assert [s["model"]["model_seed"] for s in seeds] == [3, 5]
+    before = (folder / "effect.md").read_bytes()
+    (folder / "effect.md").unlink()
+    assert run(*flags, "--seeds=3,5", "--resume").returncode == 0
+    assert (folder / "effect.md").read_bytes() == before
+    other = run(*flags, "--seeds=3,6", "--resume")
+    assert other.returncode == 2 and "seeds: [3, 5] there" in other.stderr
+
+
+def test_the_rate_is_searched_on_validation_examples(tmp_path, run, table):
+    folder = tmp_path / "out"
+    done = run(
+        *("--experiment=lr_search", "--search_for=quickstart", "--rounds=3"),
+        *("--learning_rates=0.1,1e-6", "--local_epochs=1", f"--output_dir={folder}"),
+    )
+    assert done.returncode == 0, done.stderr
+    rows = table(folder / "rates.csv")
+    assert [row["learning_rate"] for row in rows] == ["0.1", "1e-06"]
+    assert [row["rounds"] for row in rows] == ["", ""]
+    assert "First: none; the best accuracy is that of 0.1" in done.stdout
+    clients = table(folder / "rate_0.1" / "clients.csv")
+    assert {row["examples"] for row in clients} == {"8"}  # A fifth of 40.

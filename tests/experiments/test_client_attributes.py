@@ -1,0 +1,77 @@
+"""Client attributes on the command line: criteria, and accuracy by group."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from tff_pmc.experiments.record import rows
+
+
+def write(path, text):
+    path.write_text(text)
+    return str(path)
+
+
+def test_accuracy_by_group_by_hand():
+    correct, sizes = np.array([5, 9, 1, 3]), np.array([10, 10, 10, 5])
+    table = {
+        "vip": np.array([1, 0, 1, 0], np.float32),
+        "battery": np.array([0.1, 0.2, 0.3, 0.9], np.float32),
+    }
+    found = {
+        (row["attribute"], row["group"]): row["accuracy"]
+        for row in rows.group_rows(1, table, correct, sizes)
+    }
+    assert found == {
+        ("vip", "0"): 0.8,  # 12 of 15
+        ("vip", "1"): 0.3,  # 6 of 20
+        ("battery", "below median"): 0.7,  # 14 of 20
+        ("battery", "median or above"): round(4 / 15, 6),
+    }
+
+
+@pytest.fixture
+def table_of_all(tmp_path):
+    lines = [f"client_{k:03d},{k % 2},{k / 100}" for k in range(100)]
+    return write(tmp_path / "table.csv", "client,vip,battery\n" + "\n".join(lines))
+
+
+def test_from_the_command_line(table_of_all, tmp_path, run):
+    """Clients that are no VIPs have weight 0, and groups are recorded."""
+    folder = tmp_path / "out"
+    done = run(
+        "--experiment=quickstart",
+        *("--rounds=1", "--local_epochs=1", "--criteria=DS,vip,battery"),
+        *("--priority=vip,DS", f"--client_table={table_of_all}"),
+        f"--output_dir={folder}",
+    )
+    assert done.returncode == 0, done.stderr
+    with open(folder / "vip-DS" / "cohort.csv", newline="") as file:
+        cohort = list(csv.DictReader(file))
+    for row in cohort:
+        odd = int(row["client"][-3:]) % 2
+        assert float(row["vip"]) == odd
+        assert (float(row["weight"]) > 0) == bool(odd)
+    with open(folder / "vip-DS" / "groups.csv", newline="") as file:
+        groups = list(csv.DictReader(file))
+    assert [(g["attribute"], g["clients"]) for g in groups] == [
+        *(("vip", "50"), ("vip", "50")),
+        *(("battery", "50"), ("battery", "50")),
+    ]
+
+
+def test_inspect_takes_it_without_training(table_of_all, run):
+    done = run("--inspect", "--criteria=DS,battery", f"--client_table={table_of_all}")
+    assert done.returncode == 0, done.stderr
+    assert "battery,DS" in done.stdout
+
+
+def test_a_code_without_its_table_and_a_broken_table_are_one_line(tmp_path, run):
+    done = run("--criteria=DS,vip")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "unknown criterion 'vip'" in done.stderr
+    path = write(tmp_path / "t.csv", "client,vip\nclient_000,7\n")
+    done = run("--criteria=DS,vip", f"--client_table={path}")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "client_000: vip" in done.stderr

@@ -1,0 +1,150 @@
+"""CelebA's two client rules: on made-up identities, and on the real identity file."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import numpy as np
+import pytest
+
+from leaf_data import DataError
+from leaf_data.datasets.celeba import celeba_clients, celeba_files
+
+
+def _photos(sizes):
+    """identity -> rows; rows of different identities lie mixed, as in the file."""
+    identities = np.repeat(list(sizes), list(sizes.values()))
+    np.random.RandomState(5).shuffle(identities)
+    return {str(i): np.flatnonzero(identities == i) for i in sizes}
+
+
+def _lists(clients):
+    return {c: [rows.tolist() for rows in parts] for c, parts in clients.items()}
+
+
+# Number of photos -> of them for testing, by hand: a fifth, rounded.
+_FIFTH = {10: 2, 11: 2, 12: 2, 13: 3, 14: 3, 15: 3, 17: 3, 18: 4, 23: 5}
+
+
+def test_reference_code_by_hand():
+    # Ids whose order as text is another than as numbers, and too few photos twice.
+    sizes = dict(zip([30, 4, 111, 7, 25, 9, 100, 8, 52], [*_FIFTH]))
+    sizes.update({60: 9, 61: 1})
+    photos = _photos(sizes)
+    random.seed(3)
+    order = sorted(sizes)
+    random.shuffle(order)
+    clients = celeba_clients.reference_code(photos, 3)
+    kept = [i for i in order[:5] if sizes[i] >= 10]  # 11 identities, half is 5.
+    assert list(clients) == [str(i) for i in kept]
+    for i in kept:
+        rows, count = photos[str(i)].tolist(), _FIFTH[sizes[i]]
+        assert _lists(clients)[str(i)] == [rows[count:], rows[:count]]
+    reverse = dict(reversed(list(photos.items())))
+    assert _lists(celeba_clients.reference_code(reverse, 3)) == _lists(clients)
+
+
+def test_reference_code_leaves_out_identities_below_ten():
+    sizes = {i: 9 + i % 2 for i in range(1, 21)}
+    clients = celeba_clients.reference_code(_photos(sizes), 0)
+    assert 0 < len(clients) < 10
+    assert {int(c) % 2 for c in clients} == {1}
+
+
+def test_pythons_random_numbers_are_left_alone():
+    random.seed(1)
+    state = random.getstate()
+    celeba_clients.reference_code(_photos({i: 10 for i in range(4)}), 0)
+    assert random.getstate() == state
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_paper_by_its_properties(seed):
+    sizes = {i: 1 + i % 13 for i in range(1, 61)}
+    photos = _photos(sizes)
+    clients = celeba_clients.paper(photos, seed)
+    half = sum(sizes.values()) // 2
+    cut, total = 0, 0
+    for client, (train, test) in clients.items():
+        own, count = photos[client].tolist(), len(train) + len(test)
+        assert sorted([*train, *test]) == own[:count]  # An identity is cut at the end.
+        assert count >= 5
+        assert len(train) == 4 * count // 5
+        assert train.tolist() == sorted(train) and test.tolist() == sorted(test)
+        cut += count < len(own)
+        total += count
+    assert cut <= 1
+    # What is missing to the half was of identities with 1 to 4 photos.
+    small = sum(size for size in sizes.values() if size < 5)
+    assert half - small - 4 <= total <= half
+    order = [client for client in photos if client in clients]
+    assert list(clients) == order
+
+
+def test_paper_draws():
+    photos = _photos({i: 20 for i in range(1, 41)})
+    one, again, other = (celeba_clients.paper(photos, seed) for seed in (1, 1, 2))
+    assert _lists(one) == _lists(again)
+    assert set(one) != set(other)
+    assert len(one) == 20
+    # The split is at random too: neither the first nor the last are for testing.
+    places = [
+        np.searchsorted(photos[client], test).tolist()
+        for client, (_, test) in one.items()
+    ]
+    assert len({tuple(place) for place in places}) > 15
+
+
+def test_paper_cuts_the_last_identity():
+    # Of 24 photos 12 are taken: one identity whole, of the next the first four, which
+    # are too few to keep.
+    clients = celeba_clients.paper(_photos({1: 8, 2: 8, 3: 8}), 0)
+    assert [sum(map(len, parts)) for parts in clients.values()] == [8]
+
+
+@pytest.mark.parametrize("rule", celeba_clients.RULES)
+def test_what_is_refused(rule):
+    photos = _photos({1: 20, 2: 20})
+    for seed in (-1, 2**32, 0.5, True):
+        with pytest.raises(DataError, match="seed has to be an integer"):
+            celeba_clients.by_name(rule, photos, seed)
+    with pytest.raises(DataError, match=f"client_rule={rule}: keeps none of the 3 "):
+        celeba_clients.by_name(rule, _photos({1: 4, 2: 4, 3: 4}), 0)
+
+
+def test_an_unknown_rule():
+    with pytest.raises(DataError, match="no client_rule 'leaf': there are paper, ref"):
+        celeba_clients.by_name("leaf", {}, 0)
+
+
+@pytest.fixture(scope="module")
+def celeba():
+    folder = os.environ.get("TFF_PMC_DATA_DIR")
+    raw = os.path.join(folder or "", "celeba", "data", "raw")
+    if not folder or not os.path.exists(os.path.join(raw, celeba_files.IDENTITIES)):
+        pytest.skip("needs CelebA's identity file: set TFF_PMC_DATA_DIR to its folder")
+    photos = celeba_files.read_photos(raw)
+    if len(photos.names) != 202599:
+        pytest.skip("needs CelebA's complete identity file")
+    return photos
+
+
+def test_celeba_has_the_clients_of_the_reference_code(celeba):
+    photos = celeba.by_identity()
+    assert len(photos) == 10177
+    clients = celeba_clients.reference_code(photos, 0)
+    assert len(clients) == 4168
+    assert sum(len(train) for train, _ in clients.values()) == 77098
+    assert sum(len(test) for _, test in clients.values()) == 19319
+    assert round(0.1 * len(clients)) == 417
+
+
+def test_celeba_has_the_clients_of_the_paper(celeba):
+    clients = celeba_clients.paper(celeba.by_identity(), 0)
+    total = sum(len(train) + len(test) for train, test in clients.values())
+    # Half of 202,599, without what the 834 identities below 5 photos had of it.
+    assert 99_500 < total <= 101_299
+    assert 4_500 < len(clients) < 4_850
+    train = sum(len(train) for train, _ in clients.values())
+    assert 0.77 < train / total < 0.80  # int(0.8 n) is below 0.8 n.

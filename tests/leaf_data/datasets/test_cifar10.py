@@ -1,0 +1,228 @@
+"""`cifar10`: python batches and image folders, their clients, missing ones."""
+
+from __future__ import annotations
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import leaf_data
+from leaf_data.datasets import cifar10
+from leaf_data.formats import image_folder
+
+# A tiny CIFAR-10: 40 images a batch. Classes as in the real one.
+SIZE = 40
+
+
+NAMES = [f"data_batch_{k}" for k in range(1, 6)] + ["test_batch"]
+
+
+REAL = os.environ.get("TFF_PMC_DATA_DIR")  # The tests but one run without it.
+
+
+CLASSES = "airplane automobile bird cat deer dog frog horse ship truck".split()
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    monkeypatch.setattr(cifar10, "_BATCH_SIZE", SIZE)
+    monkeypatch.delenv("TFF_PMC_DATA_DIR", raising=False)
+
+
+def _batch(number):
+    """Planes as CIFAR-10 stores them: red is the batch, green the place, blue zero."""
+    data = np.zeros((SIZE, 3, 32, 32), np.uint8)
+    data[:, 0] = 10 * number
+    data[:, 1] = np.arange(SIZE)[:, None, None]
+    data[:, 2, 0, 1] = 255  # Row 0, column 1.
+    labels = np.random.default_rng(number).permutation(np.arange(SIZE) % 10)
+    return data.reshape(SIZE, 3072), labels.tolist()
+
+
+def _write_batches(folder):
+    folder.mkdir(exist_ok=True)
+    for number, name in enumerate(NAMES, 1):
+        data, labels = _batch(number)
+        content = {b"data": data, b"labels": labels, b"batch_label": name.encode()}
+        (folder / name).write_bytes(pickle.dumps(content, protocol=2))
+
+
+def _write_images(folder, suffix=".png"):
+    """4 test and 20 training images a class: red is the class, green the number."""
+    for part, count in (("train", 20), ("test", 4)):
+        for label, name in enumerate(CLASSES):
+            place = folder / part / name
+            place.mkdir(parents=True)
+            for number in range(count):
+                color = (label, number, 255 if part == "test" else 0)
+                image = Image.new("RGB", (32, 32), color)
+                image.save(place / f"{number:04d}{suffix}")
+
+
+@pytest.mark.parametrize("num_clients", [3, 4])
+@pytest.mark.parametrize("place", ["", "cifar-10-batches-py", "cifar10"])
+def test_the_batches_are_the_clients_and_the_fifth_the_servers(
+    tmp_path, num_clients, place
+):
+    _write_batches(tmp_path / place)
+    data = leaf_data.load("cifar10", tmp_path, num_clients=num_clients)
+    assert data.client_ids == ("C1", "C2", "C3", "C4")[:num_clients]
+    assert data.element_shape == (32, 32, 3)
+    for number in range(1, num_clients + 1):
+        client = data.train_examples.client(f"C{number}")
+        assert np.unique(client["x"][..., 0]).tolist() == [10 * number]
+        np.testing.assert_array_equal(client["x"][:, 5, 5, 1], np.arange(SIZE))
+        assert client["y"].tolist() == _batch(number)[1]
+        blue = client["x"][0, :, :, 2]
+        assert blue[0, 1] == 255 and np.count_nonzero(blue) == 1
+    server = data.server_examples
+    assert np.unique(server.x[..., 0]).tolist() == [50]
+    assert server.y.tolist() == _batch(5)[1]
+
+    test = data.test_examples
+    assert sorted(test.x[:, 0, 0, 1]) == list(range(SIZE))
+    labels = np.array(_batch(6)[1])
+    np.testing.assert_array_equal(test.y, labels[test.x[:, 0, 0, 1]])
+    assert max(test.sizes) - min(test.sizes) == (num_clients == 3)
+    for k in range(num_clients):
+        assert len(set(test.client(k)["y"])) == 10
+    assert "python batches" in data.origin.source
+    assert len(data.origin.files) == 6
+
+
+def test_image_folders_deal_the_batches_by_class(tmp_path):
+    _write_images(tmp_path)
+
+    def load(seed):
+        return leaf_data.load("cifar10", tmp_path, seed=seed)
+
+    data = load(1)
+    seen = []
+    for examples in (
+        *map(data.train_examples.client, range(4)),
+        data.server_examples.client(0),
+    ):
+        assert np.bincount(examples["y"]).tolist() == [4] * 10  # Of each class.
+        np.testing.assert_array_equal(examples["x"][:, 9, 9, 0], examples["y"])
+        seen += zip(examples["y"].tolist(), examples["x"][:, 9, 9, 1].tolist())
+    assert sorted(seen) == [(label, n) for label in range(10) for n in range(20)]
+    test = data.test_examples
+    assert np.unique(test.x[..., 2]).tolist() == [255]
+    assert test.num_examples == SIZE
+    assert [len(set(test.client(k)["y"])) for k in range(4)] == [10] * 4
+    np.testing.assert_array_equal(load(1).train_examples.x, data.train_examples.x)
+    assert load(2).train_examples.x.tobytes() != data.train_examples.x.tobytes()
+    assert "dealt at random" in data.describe()
+    assert str(data.pixel_convention) == "photograph"
+
+
+def test_a_fraction_of_every_batch_by_class(tmp_path):
+    _write_images(tmp_path)
+    data = leaf_data.load("cifar10", tmp_path, image_fraction=0.5)
+    for k in range(4):
+        assert np.bincount(data.train_examples.client(k)["y"]).tolist() == [2] * 10
+    assert np.bincount(data.server_examples.y).tolist() == [2] * 10
+    assert np.bincount(data.test_examples.y).tolist() == [2] * 10
+    whole = leaf_data.load("cifar10", tmp_path)
+    for k in range(4):  # A client's images are a part of those it has of all.
+        part, all_ = (d.train_examples.client(k)["x"] for d in (data, whole))
+        assert {x.tobytes() for x in part} < {x.tobytes() for x in all_}
+
+
+def test_images_are_decoded_once(tmp_path, monkeypatch):
+    _write_images(tmp_path / "cifar10", ".jpg")
+    first = leaf_data.load("cifar10", tmp_path, cache_dir=tmp_path / "cache")
+    assert (tmp_path / "cache" / "cifar10_cache").is_dir()
+    assert not (tmp_path / "cifar10" / "cifar10_cache").exists()
+
+    def refuse(*_):
+        raise AssertionError("decoded again")
+
+    monkeypatch.setattr(image_folder, "_decode", refuse)
+    again = leaf_data.load("cifar10", tmp_path, cache_dir=tmp_path / "cache")
+    np.testing.assert_array_equal(first.train_examples.x, again.train_examples.x)
+    assert first.origin == again.origin
+    (tmp_path / "cifar10/train/cat/0003.jpg").write_bytes(b"another")
+    with pytest.raises(AssertionError, match="decoded again"):
+        leaf_data.load("cifar10", tmp_path, cache_dir=tmp_path / "cache")
+
+
+def test_batches_that_are_missing_or_truncated(tmp_path, assert_refused):
+    _write_batches(tmp_path)
+    path = tmp_path / "data_batch_2"
+    path.write_bytes(path.read_bytes()[:5000])
+    assert_refused(
+        lambda: leaf_data.load("cifar10", tmp_path), f"{path}: truncated or corrupt"
+    )
+    path.write_bytes(b"")
+    assert_refused(
+        lambda: leaf_data.load("cifar10", tmp_path), f"{path}: truncated or corrupt"
+    )
+    path.unlink()
+    assert_refused(
+        lambda: leaf_data.load("cifar10", tmp_path), f"{path}: cannot be read"
+    )
+
+
+def test_images_that_are_missing_or_damaged(tmp_path, assert_refused):
+    _write_images(tmp_path)
+
+    def fails(path, message):
+        assert_refused(
+            lambda: leaf_data.load("cifar10", tmp_path), f"{path}: {message}"
+        )
+
+    path = tmp_path / "train" / "dog" / "0007.png"
+    good = path.read_bytes()
+    path.unlink()
+    fails(path.parent, "holds 19 images, not 20")
+    path.write_bytes(good[:40])
+    fails(path, "cannot be decoded")
+    Image.new("RGB", (32, 31)).save(path)
+    fails(path, "is 32 x 31, not 32 x 32")
+    for image in (tmp_path / "test" / "ship").iterdir():
+        image.unlink()
+    fails(tmp_path / "test" / "ship", "holds no .jpg or .png image")
+    (tmp_path / "test" / "ship").rmdir()
+    fails(tmp_path / "test" / "ship", "cannot be read (No such file")
+
+
+def test_where_there_is_none(tmp_path, assert_refused):
+    assert_refused(
+        lambda: leaf_data.load("cifar10", tmp_path),
+        f"cifar10: no data in {tmp_path} or {tmp_path / 'cifar10'}: looked for "
+        "cifar-10-batches-py/data_batch_1 and train/airplane",
+    )
+    assert_refused(
+        lambda: leaf_data.load("cifar10"), "TFF_PMC_DATA_DIR, which is not set"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_clients": 5}, "cifar10: num_clients must be 3 or 4, or 0"),
+        ({"image_fraction": 0}, "image_fraction must be above 0, at most 1, got 0"),
+        ({"image_fraction": 1.1}, "at most 1, got 1.1"),
+        ({"image_fraction": 0.01}, "image_fraction=0.01 keeps no image of a batch"),
+        ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
+    ],
+)
+def test_options_that_cannot_be(tmp_path, options, message, assert_refused):
+    _write_batches(tmp_path)
+    assert_refused(lambda: leaf_data.load("cifar10", tmp_path, **options), message)
+
+
+@pytest.mark.slow  # 60,000 images are decoded.
+def test_real_images(tmp_path, monkeypatch):
+    monkeypatch.setattr(cifar10, "_BATCH_SIZE", 10_000)
+    if not REAL or not os.path.isdir(os.path.join(REAL, "cifar10")):
+        pytest.skip("needs CIFAR-10: set TFF_PMC_DATA_DIR to its folder")
+    data = leaf_data.load("cifar10", REAL, cache_dir=tmp_path, image_fraction=0.01)
+    assert data.train_examples.sizes.tolist() == [100] * 4
+    assert np.bincount(data.train_examples.y).tolist() == [40] * 10
+    assert data.test_examples.sizes.tolist() == [25] * 4
+    assert np.bincount(data.server_examples.y).tolist() == [10] * 10

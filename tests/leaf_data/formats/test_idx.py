@@ -1,0 +1,65 @@
+"""The idx format: bytes made by hand, and files that are something else."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+
+import numpy as np
+import pytest
+
+from leaf_data.formats import idx
+
+
+def _idx(array, kind=8):
+    header = struct.pack(f">HBB{array.ndim}I", 0, kind, array.ndim, *array.shape)
+    return header + array.tobytes()
+
+
+def test_idx_bytes_made_by_hand(tmp_path):
+    data = bytes.fromhex("00000803 00000002 00000001 00000003 0102037f80ff")
+    (tmp_path / "plain").write_bytes(data)
+    (tmp_path / "packed.gz").write_bytes(gzip.compress(data))
+    for name in ("plain", "packed.gz"):
+        array = idx.read(str(tmp_path / name), (2, 1, 3))
+        assert array.dtype == np.uint8
+        assert array.tolist() == [[[1, 2, 3]], [[127, 128, 255]]]
+    labels = bytes.fromhex("00000801 00000002 0709")
+    (tmp_path / "labels").write_bytes(labels)
+    assert idx.read(str(tmp_path / "labels"), (2,)).tolist() == [7, 9]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_idx_files_that_are_something_else(tmp_path, packed, assert_refused):
+    path = tmp_path / ("file.gz" if packed else "file")
+    good = _idx(np.arange(6, dtype=np.uint8).reshape(2, 3))
+
+    def fails(data, message):
+        path.write_bytes(gzip.compress(data) if packed else data)
+        assert_refused(lambda: idx.read(str(path), (2, 3)), path, message)
+
+    fails(good[:-1], "is truncated, 2 x 3 values take 18 bytes")
+    fails(good + b"\0", "is too long, 2 x 3 values take 18 bytes")
+    fails(good[:6], "holds 0 x 0 values, not 2 x 3")
+    fails(b"", "magic number 0x, not 0x00000802")
+    fails(b"\x89PNG" + good[4:], "magic number 0x89504e47, not 0x00000802")
+    fails(_idx(np.zeros(6, np.uint8)), "magic number 0x00000801, not 0x00000802")
+    fails(_idx(np.zeros((2, 3), np.uint8), kind=13), "magic number 0x00000d02")
+    fails(_idx(np.zeros((3, 2), np.uint8)), "holds 3 x 2 values, not 2 x 3")
+
+
+def test_gzip_files_that_are_truncated_or_corrupt(tmp_path, assert_refused):
+    path = tmp_path / "file.gz"
+    array = np.random.RandomState(0).randint(0, 256, (20, 30)).astype(np.uint8)
+    good = gzip.compress(_idx(array))
+    flipped = bytearray(good)
+    flipped[len(good) // 2] ^= 255
+    wrong_checksum = good[:-8] + bytes(4) + good[-4:]
+    for data in (good[:-20], good[:-4], bytes(flipped), wrong_checksum, b"text"):
+        path.write_bytes(data)
+        assert_refused(
+            lambda: idx.read(str(path), (20, 30)), path, "truncated or corrupt"
+        )
+    assert_refused(
+        lambda: idx.read(str(tmp_path), (1,)), tmp_path, "truncated or corrupt"
+    )

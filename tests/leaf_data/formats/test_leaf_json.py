@@ -1,0 +1,233 @@
+"""LEAF's JSON: the files of a folder, one file's users, what is refused, memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import tracemalloc
+
+import pytest
+
+from leaf_data import DataError
+from leaf_data.formats import json_stream, leaf_json
+
+
+def _touch(folder, *names):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_text("{}")
+
+
+def _found(folder):
+    files = leaf_json.find("toy", [str(folder), str(folder / "toy")])
+    return [(os.path.relpath(f.path, folder), f.part, f.number) for f in files]
+
+
+@pytest.mark.parametrize("sub", ["", "data", "toy", "toy/data"])
+def test_files_in_numeric_order_train_before_test(tmp_path, sub, monkeypatch):
+    names = ["all_data_10_niid_05_keep_0_{}_9.json", "all_data_2_niid_05_keep_0_{}_9"]
+    names[1] += ".json"
+    for part in ("test", "train"):
+        _touch(tmp_path / sub / part, *(name.format(part) for name in names))
+    _touch(tmp_path / sub / "train", "._all_data_3.json", "notes.txt")
+    expected = [
+        (os.path.join(sub, part, name.format(part)), part, number)
+        for name, number in ((names[1], 2), (names[0], 10))
+        for part in ("train", "test")
+    ]
+    assert _found(tmp_path) == expected
+    listdir = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda folder: listdir(folder)[::-1])
+    assert _found(tmp_path) == expected
+
+
+def test_the_most_processed_folder_counts(tmp_path, assert_refused):
+    data = tmp_path / "data"
+    _touch(data / "all_data", "all_data_0.json", "all_data_1.json")
+    (data / "sampled_data").mkdir()
+    assert _found(tmp_path) == [
+        ("data/all_data/all_data_0.json", "all", 0),
+        ("data/all_data/all_data_1.json", "all", 1),
+    ]
+    _touch(data / "sampled_data", "all_data_0_niid_1.json")
+    assert _found(tmp_path) == [("data/sampled_data/all_data_0_niid_1.json", "all", 0)]
+    _touch(data / "rem_user_data", "all_data_niid_1_keep_64.json")
+    name = "data/rem_user_data/all_data_niid_1_keep_64.json"
+    assert _found(tmp_path) == [(name, "all", 0)]
+    _touch(data / "train", "all_data_0_train_8.json")
+    assert_refused(
+        lambda: _found(tmp_path), data / "train", f"but {data / 'test'} has none"
+    )
+    _touch(data / "test", "all_data_0_test_8.json")
+    assert [part for _, part, _ in _found(tmp_path)] == ["train", "test"]
+    (data / "train" / "all_data_0_train_8.json").unlink()
+    assert_refused(
+        lambda: _found(tmp_path), data / "test", f"but {data / 'train'} has none"
+    )
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("all_data_0_niid_05.json", "all_data_0_niid_1.json"),
+        ("all_data_0_niid_05.json", "all_data_1_niid_1.json"),
+        ("all_data_0.json", "all_data_0_niid_1.json"),
+        ("all_data_1.json", "all_data_01.json"),
+        ("all_data_0_niid_05_keep_0.json", "all_data_0_niid_05_keep_10.json"),
+    ],
+)
+def test_files_of_two_runs_are_refused(tmp_path, names, assert_refused):
+    _touch(tmp_path / "all_data", *names)
+    paths = [tmp_path / "all_data" / name for name in names]
+    assert_refused(lambda: _found(tmp_path), *paths, "different runs of preprocess.sh")
+
+
+def test_train_and_test_of_two_runs_are_refused(tmp_path, assert_refused):
+    _touch(tmp_path / "train", "all_data_0_niid_05_train_9.json")
+    for other in ("all_data_0_niid_05_test_8.json", "all_data_0_niid_1_test_9.json"):
+        _touch(tmp_path / "test", other)
+        assert_refused(lambda: _found(tmp_path), other, "different runs")
+        (tmp_path / "test" / other).unlink()
+    _touch(tmp_path / "test", "all_data_0_niid_05_train_9.json")
+    assert_refused(lambda: _found(tmp_path), "a train file where test should be")
+    (tmp_path / "test" / "all_data_0_niid_05_train_9.json").unlink()
+    _touch(tmp_path / "test", "mine.json")
+    assert_refused(
+        lambda: _found(tmp_path), tmp_path / "test" / "mine.json", "not named"
+    )
+
+
+def test_folders_without_data(tmp_path, assert_refused):
+    assert_refused(
+        lambda: _found(tmp_path), f"toy: no LEAF data in {tmp_path} or", "all_data"
+    )
+    (tmp_path / "data" / "train").mkdir(parents=True)
+    assert_refused(
+        lambda: _found(tmp_path), f"without any: {tmp_path / 'data' / 'train'}"
+    )
+    assert_refused(lambda: leaf_json.find("toy", ()), "toy: no folder", "pass data_dir")
+
+
+def _document(**changes):
+    user_data = {
+        "b": {"x": [[1], [2]], "y": [3, 4]},
+        "a": {"x": [[5]], "y": [6], "extra": 1},
+    }
+    document = {"users": ["a", "b"], "num_samples": [1, 2], "user_data": user_data}
+    return {**document, **changes}
+
+
+def _read(tmp_path, document):
+    path = tmp_path / "all_data_0.json"
+    text = document if isinstance(document, str) else json.dumps(document)
+    path.write_text(text)
+    return leaf_json.read(str(path), lambda x, y: list(zip(x, y)))[0]
+
+
+EXPECTED = {"a": [([5], 6)], "b": [([1], 3), ([2], 4)]}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        _document(),
+        dict(reversed(list(_document().items()))),
+        # LEAF keeps the whole list after it has dropped users.
+        _document(hierarchies=["g", "h", "i"]),
+        # What split_data.py leaves of users with fewer than two examples.
+        _document(
+            user_data={**_document()["user_data"], "dropped": {"x": [], "y": []}}
+        ),
+        # A name twice: user_data has what came last.
+        _document(users=["a", "b", "a"], num_samples=[7, 2, 1]),
+    ],
+)
+def test_users_come_in_the_order_of_users(tmp_path, document):
+    found = _read(tmp_path, document)
+    assert found == EXPECTED and list(found) == ["a", "b"]
+
+
+def test_users_without_examples_stay(tmp_path):
+    empty = {"users": ["a"], "num_samples": [0], "user_data": {"a": {"x": [], "y": []}}}
+    assert _read(tmp_path, empty) == {"a": []}
+    assert _read(tmp_path, {"users": [], "num_samples": [], "user_data": {}}) == {}
+
+
+def _with_user(**fields):
+    data = _document()["user_data"]
+    return _document(user_data={**data, "b": {**data["b"], **fields}})
+
+
+@pytest.mark.parametrize(
+    "document, message",
+    [
+        ({"users": [], "num_samples": []}, "has no 'user_data'"),
+        ({"users": [], "user_data": {}}, "has no 'num_samples'"),
+        ({}, "has no 'users'"),
+        (_document(users=["a"], num_samples=[1]), "user b: is in user_data but not in"),
+        (
+            _document(users=["a", "b", "c"], num_samples=[1, 2, 0]),
+            "user c: is in users but not in user_data",
+        ),
+        (_document(num_samples=[1]), "2 users but 1 num_samples"),
+        (_document(num_samples=[1, 3]), "user b: num_samples says 3, but there are 2"),
+        (_document(num_samples=[1, True]), "num_samples is not a list of int"),
+        (_document(num_samples=3), "num_samples is not a list of int"),
+        (_document(users=["a", 1]), "users is not a list of str"),
+        (_document(users=["a", ""]), "users has an empty name"),
+        (_document(user_data=[]), "{ should be here"),
+        (_with_user(y=[3]), "user b: 2 examples but 1 labels"),
+        (_with_user(x=None), "user b: has no lists x and y"),
+        (_document(user_data={"b": 3}), "user b: has no lists x and y"),
+        (
+            json.dumps(_document()).replace('"a": {"x"', '"b": {"x"'),
+            "user b: is in user_data twice",
+        ),
+        (
+            json.dumps(_document())[:-9],
+            "user a: truncated or not JSON (it ends too early",
+        ),
+        (json.dumps(_document()).replace("3,", "3;"), "user b: truncated or not JSON"),
+    ],
+)
+def test_files_that_are_not_leafs(tmp_path, document, message, assert_refused):
+    assert_refused(
+        lambda: _read(tmp_path, document), tmp_path / "all_data_0.json", ": ", message
+    )
+
+
+def test_what_convert_refuses_names_file_and_user(tmp_path, assert_refused):
+    path = tmp_path / "all_data_0.json"
+    path.write_text(json.dumps(_document()))
+
+    def refuse(x, y):
+        if len(x) == 1:
+            raise DataError("a bad image")
+
+    assert_refused(
+        lambda: leaf_json.read(str(path), refuse), f"{path}: user a: a bad image"
+    )
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_stream, "_BLOCK", 1 << 14)
+    users = [f"u{k}" for k in range(200)]
+    data = {
+        u: {"x": [[k + 0.5] * 100] * 10, "y": [0] * 10} for k, u in enumerate(users)
+    }
+    path = tmp_path / "all_data_0.json"
+    path.write_text(
+        json.dumps({"users": users, "num_samples": [10] * 200, "user_data": data})
+    )
+    del data
+
+    def peak(read):
+        tracemalloc.start()
+        try:
+            read()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    streamed = peak(lambda: leaf_json.read(str(path), lambda x, y: None))
+    assert streamed < peak(lambda: json.loads(path.read_bytes())) / 10

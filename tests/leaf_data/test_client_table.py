@@ -1,0 +1,56 @@
+"""Tables of client attributes, from a CSV and from a dict."""
+
+import numpy as np
+import pytest
+
+import leaf_data
+
+
+def write(path, text):
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_csv_is_read(tmp_path):
+    path = write(tmp_path / "t.csv", "client,trusted,battery\na,true,0.5\nb,0,1\n")
+    table = leaf_data.read_client_table(path).of(["b", "a"])
+    np.testing.assert_array_equal(table.values["trusted"], [0, 1])
+    np.testing.assert_array_equal(table.values["battery"], [1, 0.5])
+    assert table.values["battery"].dtype == np.float32
+
+
+def test_a_dict_is_a_table_too():
+    table = leaf_data.ClientTable.from_dict({"a": {"vip": True}, "b": {"vip": False}})
+    np.testing.assert_array_equal(table.values["vip"], [1, 0])
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("client,vip\na,1.5\n", "client a: vip must be a boolean or in"),
+        ("client,vip\na,perhaps\n", "client a: vip must be a boolean or in"),
+        ("client,vip\na,\n", "client a: vip"),
+        ("client,vip\na,nan\n", "client a: vip"),
+        ("client,vip\na,1\na,0\n", "client a is there twice"),
+        ("client,vip\na,1,2\n", "line 2 has the wrong number of fields"),
+        ("client,vip\na\n", "line 2 has the wrong number of fields"),
+        ("name,vip\na,1\n", "a column 'client'"),
+        ("client\na\n", "at least one more"),
+        ("", "a column 'client'"),
+    ],
+)
+def test_a_wrong_table_is_refused_by_file_and_client(tmp_path, text, says):
+    path = write(tmp_path / "t.csv", text)
+    with pytest.raises(leaf_data.DataError, match=says) as error:
+        leaf_data.read_client_table(path)
+    assert path in str(error.value)
+
+
+def test_a_missing_file_and_a_missing_client_are_named(tmp_path):
+    with pytest.raises(leaf_data.DataError, match="nowhere.csv"):
+        leaf_data.read_client_table(str(tmp_path / "nowhere.csv"))
+    table = leaf_data.ClientTable.from_dict({"a": {"vip": 1}})
+    with pytest.raises(leaf_data.DataError, match="no row for b"):
+        table.of(["a", "b"])
+    with pytest.raises(leaf_data.DataError, match="client b: the attribute old"):
+        leaf_data.ClientTable.from_dict({"a": {"vip": 1}, "b": {"old": 1}})

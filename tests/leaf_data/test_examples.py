@@ -1,0 +1,95 @@
+"""`Examples`: clients, subsets, and every error of theirs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+
+def test_clients_are_views_by_place_or_id(three_clients):
+    examples = three_clients()
+    assert (examples.num_clients, examples.num_examples) == (3, 6)
+    assert examples.sizes.tolist() == [3, 0, 3]
+    assert examples.element_shape == (2,)
+    client = examples.client("c")
+    assert list(client) == ["x", "y", "blur"]
+    assert client["x"].tolist() == [[6, 7], [8, 9], [10, 11]]
+    assert client["y"].tolist() == [0, 1, 2]
+    assert client["blur"].tolist() == pytest.approx([0.6, 0.8, 1.0])
+    for name, array in examples.client(2).items():
+        np.testing.assert_array_equal(array, client[name])
+    assert len(examples.client(np.int64(1))["y"]) == 0
+    assert np.shares_memory(client["x"], examples.x)
+
+
+def test_nobody_can_change_the_examples(three_clients):
+    x = np.zeros((6, 2), np.uint8)
+    examples = three_clients(x=x)
+    with pytest.raises(ValueError, match="read-only"):
+        examples.client(0)["x"][0] = 1
+    with pytest.raises(AttributeError):
+        examples.y = None
+    x[0] = 1  # The caller's own array stays the caller's.
+
+
+def test_subset_and_take(three_clients):
+    subset = three_clients().subset(["c", 0])
+    assert subset.client_ids == ("c", "a")
+    assert subset.x.tolist() == [[6, 7], [8, 9], [10, 11], [0, 1], [2, 3], [4, 5]]
+    assert subset.row_splits.tolist() == [0, 3, 6]
+    assert subset.attributes["blur"][0] == pytest.approx(0.6)
+    assert three_clients().subset(["b"]).num_examples == 0
+    taken = three_clients().take(2)
+    assert taken.client_ids == ("a", "b", "c")
+    assert taken.sizes.tolist() == [2, 0, 2]
+    assert taken.x.tolist() == [[0, 1], [2, 3], [6, 7], [8, 9]]
+    assert taken.attributes["blur"].tolist() == pytest.approx([0, 0.2, 0.6, 0.8])
+    assert three_clients().take(0).num_examples == 0
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"x": np.zeros((6, 2))}, "x has to be a uint8 array, not float64"),
+        ({"x": [[1]]}, "x has to be a uint8 array, not list"),
+        ({"y": np.zeros(6, np.int64)}, "y has to be a int32 array, not int64"),
+        (
+            {"row_splits": np.zeros(4, np.int32)},
+            "row_splits has to be a int64 array, not int32",
+        ),
+        (
+            {"x": np.zeros((5, 2), np.uint8)},
+            "one row an example: x is (5, 2), y is (6,)",
+        ),
+        ({"y": np.full(6, -1, np.int32)}, "y has a negative label, -1"),
+        ({"client_ids": ()}, "at least one client"),
+        ({"client_ids": ("a", "", "c")}, "non-empty text, not ''"),
+        ({"client_ids": ("a", 1, "c")}, "non-empty text, not 1"),
+        ({"client_ids": ("a", "b", "a")}, "client id 'a' is there twice"),
+        ({"client_ids": ("a", "b")}, "row_splits has to be [3] for 2 clients, not [4]"),
+        ({"row_splits": np.array([0, 3, 3, 5])}, "the 6 examples; it goes from 0 to 5"),
+        ({"row_splits": np.array([1, 3, 3, 6])}, "it goes from 1 to 6"),
+        ({"row_splits": np.array([0, 4, 3, 6])}, "from 0 to 6 and falls between"),
+        ({"attributes": {"x": np.zeros(6)}}, "an attribute cannot be named 'x'"),
+        ({"attributes": {"blur": np.zeros(5)}}, "attribute 'blur' has to hold one"),
+    ],
+)
+def test_examples_that_do_not_fit_together(
+    changes, message, assert_refused, three_clients
+):
+    assert_refused(lambda: three_clients(**changes), message)
+
+
+@pytest.mark.parametrize("client", ["d", 3, -1, True, 1.0, None])
+def test_a_client_that_does_not_exist(client, assert_refused, three_clients):
+    assert_refused(
+        lambda: three_clients().client(client), f"no client {client!r}: there are 3"
+    )
+
+
+def test_subsets_that_cannot_be(assert_refused, three_clients):
+    assert_refused(lambda: three_clients().subset([]), "at least one client")
+    assert_refused(
+        lambda: three_clients().subset(["a", 0]), "client id 'a' is there twice"
+    )
+    assert_refused(lambda: three_clients().take(-1), "cannot take -1 examples")

@@ -1,0 +1,79 @@
+"""`FederatedDataset`: its description, the server's examples, what does not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leaf_data import Examples, FederatedDataset, Origin
+from leaf_data.pixels import WHITE_ON_BLACK
+
+
+def test_describe(toy_dataset):
+    assert toy_dataset().describe().splitlines() == [
+        "toy (seed=0): 3 clients, 3 classes, 2 uint8",
+        "train: 6 examples, 0-3 a client, 0-3 labels a client",
+        "test: 2 examples, 0-1 a client",
+        "pixels: white_on_black (0 = background, 255 = ink)",
+        "from a test: toy.bin (sha256 00ff)",
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (
+            {"test_examples": {"client_ids": ("a", "c", "b")}},
+            "toy: train and test have different clients",
+        ),
+        (
+            {"test_examples": {"x": np.zeros((6, 3), np.uint8)}},
+            "toy: train images are (2,), test images (3,)",
+        ),
+        ({"num_classes": 2}, "toy: train has label 2, but there are 2 classes"),
+    ],
+)
+def test_data_sets_that_do_not_fit_together(
+    changes, message, assert_refused, three_clients, toy_dataset
+):
+    if "test_examples" in changes:
+        changes = {"test_examples": three_clients(**changes["test_examples"])}
+    assert_refused(lambda: toy_dataset(**changes), message)
+
+
+def _toy(**changes):
+    x = np.zeros((4, 2), np.uint8)
+    y = np.array([0, 1, 2, 0], np.int32)
+    both = Examples(x, y, np.array([0, 2, 4]), ("a", "b"))
+    fields = {
+        "name": "toy",
+        "train_examples": both,
+        "test_examples": both,
+        "num_classes": 3,
+        "pixel_convention": WHITE_ON_BLACK,
+        "origin": Origin("a test", (), ""),
+        "options": {},
+        "server_examples": Examples(x, y, np.array([0, 4]), ("server",)),
+    }
+    return FederatedDataset(**{**fields, **changes})
+
+
+def test_the_servers_examples_are_described_and_kept():
+    data = _toy()
+    assert "server: 4 examples" in data.describe().splitlines()
+    assert "server" not in _toy(server_examples=None).describe()
+    kept, _ = data.hold_out(0.5)
+    assert kept.server_examples is data.server_examples
+
+
+@pytest.mark.parametrize(
+    ("x", "label", "client", "message"),
+    [
+        (np.zeros((1, 2), np.uint8), 0, "a", "the server's one client is 'server'"),
+        (np.zeros((1, 3), np.uint8), 0, "server", "server images (3,)"),
+        (np.zeros((1, 2), np.uint8), 3, "server", "toy: server has label 3"),
+    ],
+)
+def test_server_examples_that_do_not_fit(x, label, client, message, assert_refused):
+    examples = Examples(x, np.array([label], np.int32), np.array([0, 1]), (client,))
+    assert_refused(lambda: _toy(server_examples=examples), message)

@@ -1,0 +1,254 @@
+"""The CelebA models and criteria: rounds against Keras and NumPy."""
+
+import numpy as np
+import pytest
+
+import leaf_data
+import tff_pmc
+from tff_pmc import criteria, models
+
+RATE, EPOCHS = 0.05, 2
+TOLERANCE = 2e-4  # Relative L2 per tensor.
+
+
+@pytest.fixture(scope="module")
+def faces():
+    """Three clients of 5, 4 and 6 random images; each has both labels and some blur."""
+    generator = np.random.default_rng(11)
+    y = [1, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 1]
+    return leaf_data.Examples(
+        generator.integers(0, 256, (15, 64, 64, 3), dtype=np.uint8),
+        np.array(y, np.int32),
+        np.array([0, 5, 9, 15], np.int64),
+        ("a", "b", "c"),
+        {"sharp": np.array([1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 0])},
+    )
+
+
+CB = [1 / 4, 2 / 2, 1 / 5]
+IS = [4 / 5, 2 / 4, 5 / 6]
+
+
+def keras_model(reference):
+    import tensorflow as tf
+
+    layers = tf.keras.layers
+    side, units = (5, 1024) if reference else (3, 512)
+    activation = None if reference else "relu"
+    return tf.keras.Sequential(
+        [
+            layers.Rescaling(1 / 255, input_shape=(64, 64, 3)),
+            layers.Conv2D(32, side, padding="same", activation=activation),
+            layers.MaxPooling2D(),
+            layers.Conv2D(64, side, padding="same", activation=activation),
+            layers.MaxPooling2D(),
+            layers.Flatten(),
+            layers.Dense(units, activation="relu"),
+            *([layers.BatchNormalization()] if reference else []),
+            layers.Dense(1, activation="sigmoid"),
+        ]
+    )
+
+
+def train_in_keras(examples, reference, initial):
+    """Each client's trained Keras weights, from the same initial ones."""
+    import tensorflow as tf
+
+    trained = []
+    for k in range(examples.num_clients):
+        part = examples.client(k)
+        model = keras_model(reference)
+        model.set_weights(initial)
+        model.compile(tf.keras.optimizers.SGD(RATE), "binary_crossentropy")
+        model.fit(
+            part["x"],
+            part["y"],
+            batch_size=len(part["y"]),
+            epochs=EPOCHS,
+            verbose=0,
+            shuffle=False,
+        )
+        trained.append(model.get_weights())
+    return trained
+
+
+def one_round(model, examples, **more):
+    """A packed round of all clients with the ordering CB, DS, IS."""
+    import tensorflow_federated as tff
+
+    process = tff_pmc.processes.build_prioritized_fed_avg(
+        model,
+        criteria=("DS", "CB", "IS"),
+        priority=("CB", "DS", "IS"),
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
+        local_epochs=EPOCHS,
+        report_num_clients=examples.num_clients,
+        **more,
+    )
+    packs = tff_pmc.pack(
+        examples, range(examples.num_clients), example_attributes=("sharp",)
+    )
+    state, metrics = process.next(process.initialize(), packs)
+    return process.get_model_weights(state), metrics
+
+
+def weights_by_hand():
+    c = np.stack(
+        [np.array([5, 4, 6]) / 15, np.array(CB) / sum(CB), np.array(IS) / sum(IS)]
+    )
+    s = c[1] + c[1] * c[0] + c[1] * c[0] * c[2]
+    return s / s.sum()
+
+
+def assert_close(found, expected):
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected):
+        a, b = np.asarray(a, float), np.asarray(b, float)
+        assert a.shape == b.shape
+        assert np.linalg.norm(a - b) <= TOLERANCE * np.linalg.norm(b)
+
+
+def mean(p, trained, place):
+    return sum(share * weights[place] for share, weights in zip(p, trained))
+
+
+def test_criteria_of_faces(runtime, faces):
+    _, metrics = one_round(models.celeba_cnn(), faces)
+    found = np.asarray(metrics["client_work"]["train"]["criteria_by_client"])
+    np.testing.assert_allclose(found, np.transpose([[5, 4, 6], CB, IS]), rtol=1e-6)
+
+
+def test_the_papers_cnn_is_keras_own(runtime, faces):
+    model = models.celeba_cnn(seed=2)
+    assert sum(np.size(w) for w in model.initial_weights[0]) == 8_409_025
+    keras = keras_model(reference=False)
+    assert keras.count_params() == 8_409_025
+    initial = list(model.initial_weights[0])
+    trained = train_in_keras(faces, False, initial)
+    found, _ = one_round(model, faces)
+    p = weights_by_hand()
+    assert_close(found.trainable, [mean(p, trained, i) for i in range(8)])
+
+
+@pytest.mark.parametrize("batch_norm", ["frozen", "aggregated"])
+def test_the_published_codes_cnn_is_keras_own(runtime, faces, batch_norm):
+    """Kernels and biases; and what the server makes of the batch normalization."""
+    model = models.celeba_reference_cnn(seed=2, batch_norm=batch_norm, dropout=0.0)
+    assert keras_model(reference=True).count_params() == 16_837_057
+    w = list(model.initial_weights[0])
+    ones, zeros = np.ones(1024, np.float32), np.zeros(1024, np.float32)
+    initial = [*w[:6], ones, zeros, zeros, ones, *w[6:8]]
+    trained = train_in_keras(faces, True, initial)
+    found, _ = one_round(model, faces)
+    p = weights_by_hand()
+    expected = [mean(p, trained, i) for i in (0, 1, 2, 3, 4, 5, 10, 11)]
+    if batch_norm == "aggregated":
+        expected += [mean(p, trained, i) for i in (6, 7)]
+        statistics = [mean(p, trained, i) for i in (8, 9)]
+        assert_close(found.non_trainable, statistics)
+    else:
+        assert len(found.non_trainable) == 0
+    # Initial biases are zero, so what is compared is what training made of them.
+    assert_close(found.trainable, expected)
+
+
+@pytest.mark.parametrize("batch_norm", ["frozen", "aggregated"])
+def test_the_published_codes_cnn_predicts_as_keras(faces, batch_norm):
+    model = models.celeba_reference_cnn(seed=3, batch_norm=batch_norm)
+    generator = np.random.default_rng(0)
+    w = [np.asarray(v) for v in model.initial_weights[0][:8]]
+    ones, zeros = np.ones(1024, np.float32), np.zeros(1024, np.float32)
+    norm = [ones, zeros, zeros, ones]
+    if batch_norm == "aggregated":
+        norm = [generator.uniform(0.5, 2, 1024).astype(np.float32) for _ in range(4)]
+    keras = keras_model(reference=True)
+    keras.set_weights([*w[:6], *norm, *w[6:]])
+    expected = keras.predict(faces.x, verbose=0)[:, 0]
+    weights = (tuple(w), ())
+    if batch_norm == "aggregated":
+        weights = ((*w, *norm[:2]), tuple(norm[2:]))
+    scores = np.asarray(model.predict_on_batch(weights, faces.x, False), float)
+    found = np.exp(scores[:, 1]) / np.exp(scores).sum(1)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_dropout_is_a_function_of_the_seed(faces):
+    """Without TFF: what the loop over clients calls, eagerly."""
+    import tensorflow as tf
+    import tensorflow_federated as tff
+
+    from tff_pmc.clients.packed_training import train_locally
+
+    part = faces.client("a")
+
+    def trained(seed, dropout=0.3):
+        model = models.celeba_reference_cnn(seed=1, dropout=dropout)
+        weights, _ = train_locally(
+            model,
+            tff.learning.optimizers.build_sgdm(RATE),
+            tff.learning.models.ModelWeights(
+                tuple(map(tf.constant, model.initial_weights[0])), ()
+            ),
+            tf.constant(part["x"]),
+            tf.constant(part["y"]),
+            local_epochs=1,
+            batch_size=0,
+            seed=tf.constant([seed, 1]),
+        )
+        return np.asarray(weights.trainable[6])
+
+    first = trained(5)
+    np.testing.assert_array_equal(first, trained(5))
+    assert np.abs(first - trained(6)).max() > 0
+    assert np.abs(first - trained(5, dropout=0.0)).max() > 0
+
+
+def test_one_class_is_no_balance_and_no_image_no_sharpness():
+    def client(y, sharp):
+        import tensorflow as tf
+
+        return criteria.LocalClient(
+            None,
+            tf.constant(y, tf.int32),
+            None,
+            None,
+            {},
+            {"sharp": tf.constant(sharp)},
+        )
+
+    balance, sharpness = (criteria.REGISTRY[c].value for c in ("CB", "IS"))
+    assert float(balance(client([1, 1, 1], [1.0]))) == 0
+    assert float(balance(client([], []))) == 0
+    assert float(balance(client([0, 1, 1, 1], [1.0]))) == pytest.approx(1 / 3)
+    assert float(balance(client([7, 2, 2, 7, 5], [1.0]))) == 0.5  # Three classes: ours.
+    assert float(sharpness(client([], []))) == 0
+    assert float(sharpness(client([0, 1], [1.0, 0.0]))) == 0.5
+
+
+def test_an_attribute_that_is_not_there_is_named(faces, toy_examples):
+    with pytest.raises(ValueError, match="no attribute 'sharp'.*they have none"):
+        tff_pmc.pack(toy_examples, [0], example_attributes=("sharp",))
+
+
+def test_examples_attributes_travel_with_packed_clients_only():
+    import tensorflow_federated as tff
+
+    with pytest.raises(ValueError, match=r"\(sharp\).*packed clients only"):
+        tff_pmc.processes.build_prioritized_fed_avg(
+            lambda: None,
+            criteria=("DS", "IS"),
+            client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_norm": "none"}, "batch_norm must be one of frozen, aggregated"),
+        ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
+        ({"conv_activation": "tanh"}, "conv_activation"),
+    ],
+)
+def test_unknown_variants_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        models.celeba_reference_cnn(**options)

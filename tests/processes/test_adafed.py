@@ -1,0 +1,271 @@
+"""AdaFed against NumPy: server-measured weights, class weights, own models."""
+
+import numpy as np
+import pytest
+
+import tff_pmc
+from tff_pmc import criteria, scores
+
+RATE = 0.5
+
+
+@pytest.fixture(scope="module")
+def server():
+    """40 pictures and labels of the server's own."""
+    generator = np.random.default_rng(5)
+    x = generator.integers(0, 256, (40, 4, 4), dtype=np.uint8)
+    return x, generator.integers(0, 3, 40).astype(np.int32)
+
+
+# --- The oracle: NumPy, float64, one client after another ---------------------
+
+
+def scores_of(weights, x):
+    return x.reshape(len(x), -1) / 255.0 @ weights[0] + weights[1]
+
+
+def accuracy(weights, x, y):
+    return (scores_of(weights, x).argmax(axis=1) == y).mean()
+
+
+def class_weights_of(weights, x, y, epsilon=0.1):
+    answers, f1 = scores_of(weights, x).argmax(axis=1), []
+    for c in range(3):
+        right = ((answers == c) & (y == c)).sum()
+        wrong = ((answers == c) != (y == c)).sum()
+        f1.append(2 * right / max(2 * right + wrong, 1))
+    return 1 / (np.array(f1) + epsilon)
+
+
+def trained(weights, x, y, class_weights, epochs=2):
+    kernel, bias = (np.array(w, float) for w in weights)
+    flat = x.reshape(len(x), -1) / 255.0
+    for _ in range(epochs):
+        z = np.exp(scores_of((kernel, bias), x))
+        slope = z / z.sum(axis=1, keepdims=True)
+        slope[np.arange(len(y)), y] -= 1
+        slope *= class_weights[y][:, None] / len(y)
+        kernel, bias = kernel - RATE * flat.T @ slope, bias - RATE * slope.sum(axis=0)
+    return kernel, bias
+
+
+def oracle_round(weights, own, examples, server, weigh, factors):
+    """New weights, and the new models of clients that keep their own."""
+    x, y = server
+    models, raw = [], []
+    for k in range(examples.num_clients):
+        part = examples.client(k)
+        found = trained(own.get(k, weights), part["x"], part["y"], factors)
+        models.append(found)
+        raw.append(weigh(accuracy(found, x, y), len(part["y"])))
+    p = np.array(raw) / np.sum(raw)
+    mean = tuple(sum(p[k] * m[i] for k, m in enumerate(models)) for i in range(2))
+    return mean, {k: models[k] for k in own}
+
+
+def build(model, server, **options):
+    import tensorflow_federated as tff
+
+    return tff_pmc.processes.build_adafed(
+        model,
+        server_examples=server,
+        num_classes=3,
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
+        local_epochs=2,
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "weigh"),
+    [
+        ({}, lambda acc, n: acc),
+        ({"adapt_loss": False}, lambda acc, n: acc),
+        ({"power": 3.0}, lambda acc, n: acc**3),
+        ({"epsilon": 0.5}, lambda acc, n: acc),
+        (
+            {"score": scores.product(("ACC", "DS"))},
+            lambda acc, n: acc * n,
+        ),
+        ({"score": scores.single(1), "adapt_loss": False}, lambda acc, n: n),
+        ({"keep_own_model": (4, 1)}, lambda acc, n: acc),
+    ],
+    ids=[
+        "accuracy",
+        "weights_only",
+        "power",
+        "epsilon",
+        "times_samples",
+        "fedavg",
+        "own",
+    ],
+)
+def test_three_rounds_equal_numpy(
+    runtime, toy_packed_model, toy_examples, server, options, weigh
+):
+    process = build(toy_packed_model, server, **options)
+    state = process.initialize()
+    weights = [np.asarray(w, float) for w in toy_packed_model.initial_weights[0]]
+    own = dict.fromkeys(options.get("keep_own_model", ()), weights)
+    packs = tff_pmc.pack(toy_examples, range(6), num_packs=2)
+    factors = np.ones(3)  # Algorithm 1 adapts the loss after a round, line 11.
+    for _ in range(3):
+        state = process.next(state, packs).state
+        weights, own = oracle_round(weights, own, toy_examples, server, weigh, factors)
+        if options.get("adapt_loss", True):
+            epsilon = options.get("epsilon", 0.1)
+            factors = class_weights_of(weights, *server, epsilon)
+    found = process.get_model_weights(state).trainable
+    for a, b in zip(found, weights):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_models_of_ones_own_wait_for_their_turn(
+    runtime, toy_packed_model, toy_examples, server
+):
+    """A client that sits out a round finds its model as it left it, to the bit."""
+    process = build(toy_packed_model, server, keep_own_model=(4, 1))
+    state = process.initialize()
+    first = state.client_work["memory"]
+    state = process.next(state, tff_pmc.pack(toy_examples, [0, 1], num_packs=1)).state
+    after = state.client_work["memory"]
+    np.testing.assert_array_equal(after.trainable[0][0], first.trainable[0][0])
+    assert np.abs(after.trainable[0][1] - first.trainable[0][1]).max() > 1e-3
+
+
+def test_the_class_weights_travel_with_the_model(
+    runtime, toy_packed_model, toy_examples, server
+):
+    process = build(toy_packed_model, server)
+    packs = tff_pmc.pack(toy_examples, range(6), num_packs=1)
+    first = process.next(process.initialize(), packs)
+    found = first.metrics["distributor"]["class_weights"]
+    np.testing.assert_array_equal(found, [1, 1, 1])
+    after = [np.asarray(w, float) for w in first.state.global_model_weights.trainable]
+    second = process.next(first.state, packs)
+    found = second.metrics["distributor"]["class_weights"]
+    np.testing.assert_allclose(found, class_weights_of(after, *server), rtol=1e-5)
+    assert np.ptp(found) > 0.1
+    assert int(second.state.distributor) == 2
+
+
+def test_a_class_without_f1_weighs_one_by_epsilon(
+    runtime, toy_packed_model, toy_examples, server
+):
+    """Of class 2 the server has no example, so its F1 is 0."""
+    x, y = server
+    process = build(toy_packed_model, (x, y % 2), epsilon=0.25)
+    packs = tff_pmc.pack(toy_examples, range(6), num_packs=1)
+    state = process.next(process.initialize(), packs).state
+    metrics = process.next(state, packs).metrics
+    assert float(metrics["distributor"]["class_weights"][2]) == 4
+
+
+def test_f1_of_classes_by_hand():
+    confusion = np.array([[2, 1, 0], [0, 3, 0], [0, 0, 0]])
+    # Class 0: 2 right of 3 there and 2 answered; class 1: 3 right of 3 and 4.
+    expected = [4 / 5, 6 / 7, 0]
+    np.testing.assert_allclose(
+        tff_pmc.processes.server_examples.f1_of_classes(confusion), expected, rtol=1e-6
+    )
+
+
+def test_it_compiles_to_map_reduce_form_with_sums_alone(
+    runtime, toy_packed_model, server
+):
+    import tensorflow_federated as tff
+
+    process = build(toy_packed_model, server)
+    form = tff.backends.mapreduce.get_map_reduce_form_for_computation(process.next)
+    update, *secure = form.work.type_signature.result
+    del secure
+    tensors = tff.structure.flatten(update)
+    # One sum of a model, two totals, one monomial, four counts: no client's accuracy.
+    expected = [(16, 3), (3,), (2,), (1,)] + 4 * [()]
+    assert sorted(tuple(t.shape) for t in tensors) == sorted(expected)
+
+
+def test_the_server_judges_alone(runtime, toy_packed_model, server):
+    import tensorflow_federated as tff
+
+    weights = tff.learning.models.ModelWeights(*toy_packed_model.initial_weights)
+    judge = tff_pmc.processes.build_server_judge(toy_packed_model, *server, 3)
+    expected = round(accuracy(toy_packed_model.initial_weights[0], *server) * 40)
+    assert judge(weights, []) == expected
+
+
+def test_bad_input_is_named(toy_model, toy_packed_model, server):
+    with pytest.raises(ValueError, match="power must be above 0"):
+        criteria.server_accuracy(toy_packed_model, *server, power=0)
+    with pytest.raises(ValueError, match="epsilon must be above 0, got 0"):
+        build(toy_packed_model, server, epsilon=0)
+    with pytest.raises(ValueError, match="x has 40, y has 0"):
+        criteria.server_accuracy(toy_packed_model, server[0], [])
+    with pytest.raises(ValueError, match="each once"):
+        build(toy_packed_model, server, keep_own_model=(1, 1))
+    with pytest.raises(ValueError, match="PackedModel with example_losses"):
+        build(toy_model, server)
+    own = criteria.server_accuracy(toy_packed_model, *server)
+    for wrong in ({"keep_own_model": (1,), "adapt_loss": False}, {}):
+        with pytest.raises(ValueError, match="of packed clients only"):
+            build(toy_packed_model, server, packed=False, **wrong)
+    with pytest.raises(ValueError, match="score must be a scores.Score, got str"):
+        build(toy_packed_model, server, score="ACC")
+    with pytest.raises(ValueError, match="ACC is named twice"):
+        build(toy_packed_model, server, criteria=("DS", own))
+
+
+# --- Regression (section 3.2) --------------------------------------------------
+
+
+def test_regression_weighs_by_any_metric(runtime):
+    """Two clients know the slope, one is far off: the inverse error leaves it out."""
+    import tensorflow as tf
+    import tensorflow_federated as tff
+
+    @tf.function
+    def predict(weights, x, training=True):
+        del training
+        return x * weights[0][0]
+
+    @tf.function
+    def loss(output, y, sample_weight=None):
+        del sample_weight
+        return tf.reduce_mean(tf.square(output - y))
+
+    line = tff.learning.models.FunctionalModel(
+        initial_weights=((np.zeros(1, np.float32),), ()),
+        predict_on_batch_fn=predict,
+        loss_fn=loss,
+        input_spec=(
+            tf.TensorSpec([None, 1], tf.float32),
+            tf.TensorSpec([None, 1], tf.float32),
+        ),
+    )
+    x = np.linspace(-1, 1, 11, dtype=np.float32)[:, None]
+    fitness = criteria.server_metric(
+        "FIT",
+        line,
+        x,
+        2 * x,
+        of_example=lambda output, y: tf.square(output - y)[:, 0],
+        quality=lambda error: 1 / (error + 0.01),
+    )
+    process = tff_pmc.processes.build_prioritized_fed_avg(
+        line,
+        criteria=(fitness,),
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.5),
+        local_epochs=20,
+    )
+    clients = [
+        [{"x": x, "y": slope * x, "client": np.int32(k)}]
+        for k, slope in enumerate((2.0, 2.0, -4.0))
+    ]
+    state = process.next(process.initialize(), clients).state
+    slope = float(process.get_model_weights(state).trainable[0][0])
+    # From 0, each step leaves this part of the way to a client's own slope.
+    step = 1 - 2 * 0.5 * np.mean(x**2)
+    fitted = [s * (1 - step**20) for s in (2.0, 2.0, -4.0)]
+    quality = [1 / ((f - 2) ** 2 * np.mean(x**2) + 0.01) for f in fitted]
+    assert slope == pytest.approx(np.average(fitted, weights=quality), rel=1e-3)
+    assert slope > 1.9  # The mean of the three is 0.

@@ -1,0 +1,60 @@
+"""Local accuracies as counts, against NumPy."""
+
+import numpy as np
+import pytest
+
+import tff_pmc
+
+
+@pytest.mark.parametrize("num_packs", [1, 3])
+@pytest.mark.parametrize("batch_size", [4, 500])
+def test_counts_equal_numpy(runtime, toy_examples, toy_model, num_packs, batch_size):
+    import tensorflow_federated as tff
+
+    evaluate = tff_pmc.processes.build_federated_evaluation(
+        toy_model, toy_examples.num_clients, batch_size=batch_size
+    )
+    trainable, _ = toy_model.initial_weights
+    weights = tff.learning.models.ModelWeights(trainable, ())
+    packs = tff_pmc.evaluation_packs(toy_examples, num_packs=num_packs)
+    counts = evaluate(weights, packs)
+    expected = []
+    for k in range(toy_examples.num_clients):
+        part = toy_examples.client(k)
+        x = part["x"].reshape(len(part["y"]), -1) / 255.0
+        predicted = (x @ trainable[0] + trainable[1]).argmax(axis=1)
+        expected.append((predicted == part["y"]).sum())
+    assert list(counts) == expected
+    assert 0 < sum(expected) < toy_examples.num_examples
+
+
+def test_packs_hold_every_example_once(toy_examples):
+    packs = tff_pmc.evaluation_packs(toy_examples, num_packs=4)
+    assert sum(len(pack["y"]) for pack in packs) == toy_examples.num_examples
+    clients = np.concatenate([pack["client"] for pack in packs])
+    assert (np.bincount(clients) == toy_examples.sizes).all()
+
+
+def test_packs_are_cut_by_bytes(toy_examples):
+    packs = tff_pmc.evaluation_packs(toy_examples, num_packs=1, max_bytes=100)
+    assert max(pack["x"].nbytes for pack in packs) <= 100
+    assert sum(len(pack["y"]) for pack in packs) == toy_examples.num_examples
+
+
+@pytest.mark.parametrize("num_packs", [1, 3])
+def test_predictions_are_those_of_numpy_at_their_rows(
+    runtime, toy_examples, toy_model, num_packs
+):
+    import tensorflow_federated as tff
+
+    predict = tff_pmc.processes.build_federated_prediction(
+        toy_model, toy_examples.num_examples, batch_size=4
+    )
+    weights = tff.learning.models.ModelWeights(*toy_model.initial_weights)
+    packs = tff_pmc.processes.prediction_packs(toy_examples, num_packs=num_packs)
+    assert len(packs) == num_packs
+    kernel, bias = (np.asarray(w) for w in toy_model.initial_weights[0])
+    x = toy_examples.x.reshape(toy_examples.num_examples, -1) / np.float32(255)
+    np.testing.assert_array_equal(
+        predict(weights, packs), (x @ kernel + bias).argmax(1)
+    )

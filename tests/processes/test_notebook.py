@@ -1,0 +1,279 @@
+"""The process as TFF users build on it: datasets of batches, and TFF's own loops."""
+
+import numpy as np
+import pytest
+
+import leaf_data
+import tff_pmc
+
+RATE = 0.1
+
+
+def sgd():
+    import tensorflow_federated as tff
+
+    return tff.learning.optimizers.build_sgdm(RATE)
+
+
+def datasets(examples, cohort, batch_size):
+    import tensorflow as tf
+
+    parts = [examples.client(k) for k in cohort]
+    return [
+        tf.data.Dataset.from_tensor_slices((p["x"], p["y"])).batch(batch_size)
+        for p in parts
+    ]
+
+
+def assert_close(found, expected, tolerance=2e-4):
+    for a, b in zip(found, expected):
+        a, b = np.asarray(a, float), np.asarray(b, float)
+        assert np.linalg.norm(a - b) <= tolerance * np.linalg.norm(b)
+
+
+def weights_of(process, state):
+    return list(process.get_model_weights(state).trainable)
+
+
+def test_a_notebook_of_twenty_lines(runtime):
+    """A user's own Keras model, trained with DS,LD,MD through the public API."""
+    # -- the notebook -------------------------------------------------------
+    import tensorflow as tf
+    import tensorflow_federated as tff
+
+    data = leaf_data.load("digits5k", partition="noniid", seed=4)
+
+    def model_fn():
+        layers = [
+            tf.keras.layers.Rescaling(1 / 255, input_shape=(28, 28)),
+            tf.keras.layers.Flatten(),
+            tf.keras.layers.Dense(32, activation="relu"),
+            tf.keras.layers.Dense(10),
+        ]
+        return tff.learning.models.from_keras_model(
+            tf.keras.Sequential(layers),
+            tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            input_spec=data.train.preprocess(lambda d: d.batch(8))
+            .create_tf_dataset_for_client("client_000")
+            .map(lambda e: (e["x"], e["y"]))
+            .element_spec,
+        )
+
+    process = tff_pmc.processes.build_prioritized_fed_avg(
+        model_fn, priority=("DS", "LD", "MD"), client_optimizer_fn=sgd(), local_epochs=2
+    )
+    train = data.train.preprocess(lambda d: d.batch(8).map(lambda e: (e["x"], e["y"])))
+    state, losses = process.initialize(), []
+    for round_num in range(8):
+        ids = data.client_ids[10 * round_num : 10 * round_num + 10]
+        clients = [train.create_tf_dataset_for_client(k) for k in ids]
+        state, metrics = process.next(state, clients)
+        work = metrics["client_work"]["train"]
+        losses.append(work["loss_sum"] / work["examples"])
+    # -----------------------------------------------------------------------
+    assert isinstance(process, tff.learning.templates.LearningProcess)
+    assert work["clients"] == 10 and work["excluded"] == 0
+    assert work["examples"] == 400
+    # Ten clients of forty examples.
+    assert metrics["aggregator"]["totals"][0] == 400
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("order", [("DS", "LD", "MD"), ("MD", "LD"), ("LD",)])
+def test_both_forms_give_the_same_model(runtime, toy_examples, toy_model, order):
+    """One batch a client, so that the order of examples cannot matter."""
+    cohort, epochs = [0, 2, 4, 5], 3
+    packed = tff_pmc.processes.build_prioritized_fed_avg(
+        toy_model, priority=order, client_optimizer_fn=sgd(), local_epochs=epochs
+    )
+    batches = tff_pmc.processes.build_prioritized_fed_avg(
+        toy_model,
+        priority=order,
+        client_optimizer_fn=sgd(),
+        local_epochs=epochs,
+        packed=False,
+    )
+    first = packed.next(packed.initialize(), tff_pmc.pack(toy_examples, cohort))
+    second = batches.next(batches.initialize(), datasets(toy_examples, cohort, 100))
+    assert_close(weights_of(packed, first.state), weights_of(batches, second.state))
+    for name in ("clients", "excluded", "examples"):
+        assert (
+            first.metrics["client_work"]["train"][name]
+            == second.metrics["client_work"]["train"][name]
+        )
+    np.testing.assert_allclose(
+        first.metrics["aggregator"]["totals"],
+        second.metrics["aggregator"]["totals"],
+        rtol=1e-5,
+    )
+
+
+def test_batches_of_a_dataset_are_the_users(runtime, toy_examples, toy_model):
+    """Several batches, a repeated dataset, and a client without any batch."""
+    import tensorflow as tf
+
+    process = tff_pmc.processes.build_prioritized_fed_avg(
+        toy_model,
+        priority=("DS", "LD"),
+        criteria=("DS", "LD"),
+        client_optimizer_fn=sgd(),
+        packed=False,
+    )
+    clients = datasets(toy_examples, [2, 3], 2)
+    empty = tf.data.Dataset.from_tensor_slices(
+        (np.zeros([0, 4, 4], np.uint8), np.zeros([0], np.int32))
+    ).batch(2)
+    output = process.next(process.initialize(), [clients[0].repeat(2), empty])
+    # Five examples twice, as TFF's own averaging counts a repeated dataset.
+    np.testing.assert_array_equal(output.metrics["aggregator"]["totals"], [10, 3])
+    assert output.metrics["client_work"]["train"]["examples"] == 10
+
+
+def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime):
+    """Non-trainable variables, against Keras client by client."""
+    import tensorflow as tf
+    import tensorflow_federated as tff
+
+    generator = np.random.default_rng(2)
+    x = [generator.normal(k, 1 + k, (4 + 3 * k, 3)).astype(np.float32) for k in (0, 1)]
+    y = [np.zeros(len(part), np.float32) for part in x]
+
+    def keras_model():
+        return tf.keras.Sequential(
+            [
+                tf.keras.layers.BatchNormalization(momentum=0.5, input_shape=(3,)),
+                tf.keras.layers.Dense(1, kernel_initializer="ones"),
+            ]
+        )
+
+    def model_fn():
+        return tff.learning.models.from_keras_model(
+            keras_model(),
+            tf.keras.losses.MeanSquaredError(),
+            input_spec=(
+                tf.TensorSpec([None, 3], tf.float32),
+                tf.TensorSpec([None], tf.float32),
+            ),
+        )
+
+    process = tff_pmc.processes.build_prioritized_fed_avg(
+        model_fn,
+        priority=("DS",),
+        criteria=("DS",),
+        client_optimizer_fn=sgd(),
+        server_optimizer_fn=tff.learning.optimizers.build_sgdm(0.5),
+    )
+    clients = [
+        tf.data.Dataset.from_tensor_slices(pair).batch(100) for pair in zip(x, y)
+    ]
+    state = process.next(process.initialize(), clients).state
+    found = process.get_model_weights(state).non_trainable
+    sizes = np.array([4, 7])
+    means = np.array([0.5 * part.mean(axis=0) for part in x])
+    variances = np.array([0.5 + 0.5 * part.var(axis=0) for part in x])
+    weights = (sizes / sizes.sum())[:, None]
+    # Whole, whatever the server's rate: they are averages and not directions.
+    np.testing.assert_allclose(found[0], (weights * means).sum(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(found[1], (weights * variances).sum(axis=0), rtol=1e-4)
+
+
+def test_tffs_simulation_loop_runs_it(runtime, toy_examples, toy_model):
+    import asyncio
+
+    import tensorflow_federated as tff
+
+    # TFF asks for the current loop; any `asyncio.run` before this leaves none.
+    asyncio.set_event_loop(asyncio.new_event_loop())
+
+    process = tff_pmc.processes.build_prioritized_fed_avg(
+        toy_model, client_optimizer_fn=sgd()
+    )
+    seen = []
+    manager = tff.program.MemoryReleaseManager()
+    state = tff.simulation.run_training_process(
+        training_process=process,
+        training_selection_fn=lambda r: tff_pmc.pack(toy_examples, [r % 6, 5 - r % 6]),
+        total_rounds=3,
+        metrics_managers=[manager],
+    )
+    seen = manager.values()
+    assert len(seen) >= 3
+    assert int(state.client_work["round"]) == 3
+
+
+def test_tffs_training_program_runs_it(runtime, toy_examples, toy_model, tmp_path):
+    """`tff.learning.programs.train_model`, with a data source of packed clients."""
+    import asyncio
+
+    import tensorflow_federated as tff
+
+    class Rounds(tff.program.FederatedDataSourceIterator):
+        """Counts the rounds; TFF copies and saves it beside the state."""
+
+        def __init__(self, number=0):
+            self.number = number
+
+        @property
+        def federated_type(self):
+            return process.next.type_signature.parameter[1]
+
+        def to_bytes(self):
+            return bytes([self.number])
+
+        @classmethod
+        def from_bytes(cls, data):
+            return cls(data[0])
+
+        def select(self, k=None):
+            self.number += 1
+            cohort = [(self.number + i) % 6 for i in range(k)]
+            return tff_pmc.pack(toy_examples, cohort)
+
+    class Source(tff.program.FederatedDataSource):
+        @property
+        def federated_type(self):
+            return process.next.type_signature.parameter[1]
+
+        @property
+        def capabilities(self):
+            return [tff.program.Capability.SUPPORTS_REUSE]
+
+        def iterator(self):
+            return Rounds()
+
+    process = tff_pmc.processes.build_prioritized_fed_avg(
+        toy_model, client_optimizer_fn=sgd()
+    )
+    initial = process.initialize()
+    metrics = tff.program.MemoryReleaseManager()
+    states = tff.program.FileProgramStateManager(str(tmp_path))
+    context = tff.program.NativeFederatedContext(runtime.async_context)
+    with tff.framework.get_context_stack().install(context):
+        asyncio.run(
+            tff.learning.programs.train_model(
+                train_process=process,
+                initial_train_state=initial,
+                train_data_source=Source(),
+                train_per_round_clients=3,
+                train_total_rounds=2,
+                program_state_manager=states,
+                model_output_manager=tff.program.MemoryReleaseManager(),
+                train_metrics_manager=metrics,
+                evaluation_manager=None,
+                evaluation_periodicity=1,
+            )
+        )
+    assert sorted(metrics.values()) == [1, 2]
+
+
+def test_forms_that_do_not_fit_are_refused(toy_model):
+    def build(model, **options):
+        return tff_pmc.processes.build_prioritized_fed_avg(
+            model, client_optimizer_fn=sgd(), **options
+        )
+
+    with pytest.raises(ValueError, match="need a tff.learning.models.FunctionalModel"):
+        build(lambda: None, packed=True)
+    for option in ({"batch_size": 3}, {"seed": 1}, {"report_num_clients": 6}):
+        with pytest.raises(ValueError, match=next(iter(option))):
+            build(toy_model, packed=False, **option)

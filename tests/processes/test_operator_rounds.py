@@ -1,0 +1,285 @@
+"""Whole rounds under OWA and Choquet, in one stage and in two, against NumPy."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import tff_pmc
+from tff_pmc import criteria, scores
+
+CAPACITY = {
+    ("DS",): 0.4,
+    ("LD",): 0.3,
+    ("MD",): 0.2,
+    ("DS", "LD"): 0.8,
+    ("DS", "MD"): 0.5,
+    ("LD", "MD"): 0.4,
+}
+RANGES = {"DS": (0.0, 10.0), "LD": (0.0, 4.0), "MD": (0.0, 1.0)}
+COHORT = [0, 2, 3, 5]
+RATE = 0.3
+BOTH = (scores.owa("most"), scores.choquet(CAPACITY))
+
+
+def ranged_sums():
+    return tff_pmc.SumOptions(normalization="range", criteria_ranges=RANGES)
+
+
+def options(**more):
+    import tensorflow_federated as tff
+
+    return dict(
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
+        local_epochs=2,
+        **more,
+    )
+
+
+def trained_by_numpy(examples, initial, cohort):
+    """Each client's model after two full-batch epochs, and its raw DS, LD, MD."""
+    models, raw = [], []
+    for k in cohort:
+        part = examples.client(k)
+        x = part["x"].reshape(len(part["y"]), -1) / 255.0
+        kernel, bias = (w.astype(float) for w in initial)
+        for _ in range(2):
+            logits = x @ kernel + bias
+            p = np.exp(logits - logits.max(axis=1, keepdims=True))
+            p /= p.sum(axis=1, keepdims=True)
+            error = (p - np.eye(3)[part["y"]]) / len(x)
+            kernel, bias = kernel - RATE * x.T @ error, bias - RATE * error.sum(axis=0)
+        moved = [kernel - initial[0], bias - initial[1]]
+        norm = np.sqrt(sum((d**2).sum() for d in moved))
+        models.append([kernel, bias])
+        raw.append([len(x), len(set(part["y"])), 1 / np.sqrt(norm + 1)])
+    return models, np.array(raw)
+
+
+@pytest.fixture
+def oracle(owa_by_sorting, choquet_by_sorting):
+    """Scores by sorting, client by client."""
+
+    def scores_of(score, c):
+        if score.label.startswith("OWA"):
+            return [owa_by_sorting(row, (1 / 15, 10 / 15, 4 / 15)) for row in c]
+        columns = {"DS": 0, "LD": 1, "MD": 2}
+        capacity = {
+            frozenset(columns[code] for code in subset): value
+            for subset, value in CAPACITY.items()
+        }
+        capacity[frozenset(range(3))] = 1.0
+        return [choquet_by_sorting(row, capacity) for row in c]
+
+    return scores_of
+
+
+def expected_model(oracle, score, examples, initial, cohort, normalization):
+    models, raw = trained_by_numpy(examples, initial, cohort)
+    scale = {
+        "sum": raw.sum(axis=0),
+        "max": raw.max(axis=0),
+        "range": np.array([high for _, high in RANGES.values()]),
+    }[normalization]
+    s = np.array(oracle(score, np.minimum(raw / scale, 1)))
+    p = s / s.sum()
+    return [sum(p[k] * w for k, w in enumerate(part)) for part in zip(*models)]
+
+
+def weights_of(process, state):
+    return [np.asarray(w) for w in process.get_model_weights(state).trainable]
+
+
+def assert_close(found, expected, tolerance=1e-5):
+    for a, b in zip(found, expected):
+        assert np.linalg.norm(a - b) <= tolerance * np.linalg.norm(b)
+
+
+def sums_of(normalization):
+    if normalization == "range":
+        return ranged_sums()
+    return tff_pmc.SumOptions(normalization)
+
+
+@pytest.mark.parametrize("score", BOTH, ids=lambda score: score.label)
+@pytest.mark.parametrize("normalization", ["sum", "max", "range"])
+def test_two_stages_equal_numpy(
+    runtime, toy_examples, toy_model, oracle, score, normalization
+):
+    """Two rounds; one pack, then three."""
+    process = tff_pmc.processes.build_two_stage_fed_avg(
+        toy_model,
+        score=score,
+        sums=sums_of(normalization),
+        **options(),
+    )
+    state = process.initialize()
+    model = weights_of(process, state)
+    for packs, cohort in ((1, COHORT), (3, [1, 4, 5])):
+        model = expected_model(
+            oracle, score, toy_examples, model, cohort, normalization
+        )
+        data = tff_pmc.pack(toy_examples, cohort, num_packs=packs)
+        state, metrics = process.next(state, data)
+        assert_close(weights_of(process, state), model)
+        assert metrics["client_work"]["train"]["clients"] == len(cohort)
+    # The scores have to matter for the comparison to mean anything.
+    plain = tff_pmc.processes.build_prioritized_fed_avg(
+        toy_model, priority=("DS",), **options()
+    )
+    other = plain.next(plain.initialize(), tff_pmc.pack(toy_examples, COHORT)).state
+    first = process.next(process.initialize(), tff_pmc.pack(toy_examples, COHORT)).state
+    gap = weights_of(plain, other)[0] - weights_of(process, first)[0]
+    assert np.linalg.norm(gap) > 1e-3
+
+
+@pytest.mark.parametrize("score", BOTH, ids=lambda score: score.label)
+@pytest.mark.parametrize("basis", [None, scores.Basis.all_subsets(3, minima=True)])
+def test_one_stage_equals_numpy_with_declared_ranges(
+    runtime, toy_examples, toy_model, oracle, score, basis
+):
+    process = tff_pmc.processes.build_prioritized_fed_avg(
+        toy_model,
+        score=score,
+        basis=basis,
+        sums=ranged_sums(),
+        **options(),
+    )
+    state = process.initialize()
+    initial = weights_of(process, state)
+    expected = expected_model(oracle, score, toy_examples, initial, COHORT, "range")
+    state, _ = process.next(state, tff_pmc.pack(toy_examples, COHORT, num_packs=2))
+    assert_close(weights_of(process, state), expected)
+
+
+def test_polynomials_are_the_same_in_one_stage_and_two(
+    runtime, toy_examples, toy_model
+):
+    """The weighted average needs no second stage; it may be given one."""
+    data = tff_pmc.pack(toy_examples, COHORT, num_packs=2)
+    for score in (
+        scores.weighted_average((0.5, 0.3, 0.2)),
+        scores.prioritized(("LD", "MD", "DS")),
+    ):
+        one = tff_pmc.processes.build_prioritized_fed_avg(
+            toy_model, score=score, **options()
+        )
+        two = tff_pmc.processes.build_two_stage_fed_avg(
+            toy_model, score=score, **options()
+        )
+        (a, m), (b, n) = (p.next(p.initialize(), data) for p in (one, two))
+        assert_close(weights_of(one, a), weights_of(two, b))
+        totals = [x["aggregator"]["totals"] for x in (m, n)]
+        np.testing.assert_allclose(*totals, rtol=1e-6)
+        found = [x["aggregator"]["score"] for x in (m, n)]
+        assert found[0] == pytest.approx(found[1], rel=1e-5)
+
+
+def test_a_client_left_out_is_out_of_the_totals_too(runtime, toy_examples, toy_model):
+    import tensorflow as tf
+
+    broken = criteria.Criterion(
+        "BR",
+        "NaN for the client of five examples",
+        "this test",
+        lambda client: tf.where(tf.equal(tf.shape(client.y)[0], 5), np.nan, 1.0),
+    )
+    codes = ("DS", "LD", "BR")
+    process = tff_pmc.processes.build_two_stage_fed_avg(
+        toy_model,
+        score=scores.owa("most", codes),
+        criteria=("DS", "LD", broken),
+        **options(),
+    )
+    start = process.initialize()
+    state, metrics = process.next(start, tff_pmc.pack(toy_examples, [0, 2, 3]))
+    without, _ = process.next(start, tff_pmc.pack(toy_examples, [0, 3]))
+    assert metrics["client_work"]["train"]["excluded"] == 1
+    assert_close(weights_of(process, state), weights_of(process, without), 1e-6)
+
+
+@pytest.mark.parametrize("two_stage", [False, True])
+def test_a_search_over_operators_keeps_the_best(
+    runtime, toy_examples, toy_model, two_stage
+):
+    candidates = [
+        scores.owa("most"),
+        scores.weighted_average((1 / 3,) * 3),
+        scores.owa("any"),
+    ]
+    given = {} if two_stage else {"sums": ranged_sums()}
+    given["two_stage"] = two_stage
+    judged = iter([5, 9, 7])
+    online = tff_pmc.processes.build_online_adjusted_fed_avg(
+        toy_model,
+        candidates=candidates,
+        policy="best_of_all",
+        judge=lambda weights, judges: np.array(next(judged)),
+        **options(**given),
+    )
+    data = tff_pmc.pack(toy_examples, COHORT)
+    output = online.next(online.initialize(), data, [])
+    assert [trial.correct for trial in output.trials] == [5, 9, 7]
+    assert int(output.state.index) == 1
+    alone = tff_pmc.processes.build_two_stage_fed_avg(
+        toy_model,
+        score=candidates[1],
+        **options(**{k: v for k, v in given.items() if k != "two_stage"}),
+    )
+    state, _ = alone.next(alone.initialize(), data)
+    assert_close(weights_of(online, output.state), weights_of(alone, state))
+
+
+def test_one_stage_compiles_for_deployment_and_two_do_not(toy_model):
+    import tensorflow_federated as tff
+
+    score = scores.owa("most")
+    ranged = {"sums": ranged_sums()}
+    one = tff_pmc.processes.build_prioritized_fed_avg(
+        toy_model, score=score, **options(**ranged)
+    )
+    two = tff_pmc.processes.build_two_stage_fed_avg(toy_model, score=score, **options())
+    for to_form in (
+        tff.backends.mapreduce.get_map_reduce_form_for_computation,
+        tff.backends.mapreduce.get_distribute_aggregate_form_for_computation,
+    ):
+        to_form(one.next)
+        with pytest.raises(ValueError, match="broadcast dependent on aggregate"):
+            to_form(two.next)
+
+
+def test_what_cannot_be_built_is_refused_by_name(toy_model):
+    import tensorflow_federated as tff
+
+    score = scores.owa("most")
+    for normalization in ("sum", "max"):
+        with pytest.raises(ValueError, match="normalization='range'.*two_stage_fed"):
+            tff_pmc.processes.build_prioritized_fed_avg(
+                toy_model,
+                score=score,
+                sums=tff_pmc.SumOptions(normalization),
+                **options(),
+            )
+    with pytest.raises(ValueError, match="normalization='range'"):
+        tff_pmc.PrioritizedMeanFactory(("DS", "LD", "MD"), score)
+    build = tff_pmc.processes.build_two_stage_fed_avg
+    with pytest.raises(ValueError, match="excludes privacy"):
+        build(
+            toy_model,
+            score=score,
+            sums=dataclasses.replace(
+                ranged_sums(), clip_norm=1.0, privacy=tff_pmc.GaussianSums(1.0)
+            ),
+            **options(),
+        )
+    with pytest.raises(ValueError, match="excludes scalar_sum_factory"):
+        build(
+            toy_model,
+            score=score,
+            sums=tff_pmc.SumOptions(scalar_sum_factory=tff.aggregators.SumFactory()),
+            **options(),
+        )
+    with pytest.raises(ValueError, match="packed"):
+        build(toy_model, score=score, packed=False, **options())
+    with pytest.raises(ValueError, match="scores.Score"):
+        build(toy_model, score="owa", **options())

@@ -1,0 +1,197 @@
+"""Criteria, scores and attributes of one's own in a process, and what is refused."""
+
+import numpy as np
+import pytest
+
+import tff_pmc
+from tff_pmc import criteria, scores
+
+RATE = 0.1
+
+
+def sgd():
+    import tensorflow_federated as tff
+
+    return tff.learning.optimizers.build_sgdm(RATE)
+
+
+def datasets(examples, cohort, batch_size):
+    import tensorflow as tf
+
+    parts = [examples.client(k) for k in cohort]
+    return [
+        tf.data.Dataset.from_tensor_slices((p["x"], p["y"])).batch(batch_size)
+        for p in parts
+    ]
+
+
+def assert_close(found, expected, tolerance=2e-4):
+    for a, b in zip(found, expected):
+        a, b = np.asarray(a, float), np.asarray(b, float)
+        assert np.linalg.norm(a - b) <= tolerance * np.linalg.norm(b)
+
+
+def weights_of(process, state):
+    return list(process.get_model_weights(state).trainable)
+
+
+def test_inputs_and_labels_of_a_shuffled_dataset_belong_together(
+    runtime, toy_examples, toy_model
+):
+    """A criterion of both: x is made to encode y, so all of them agree."""
+    import tensorflow as tf
+
+    agree = criteria.Criterion(
+        "AG",
+        "share of examples whose x encodes y",
+        "this test",
+        lambda client: tf.reduce_mean(
+            tf.cast(
+                tf.equal(tf.cast(client.x[:, 0, 0], tf.int32), client.y), tf.float32
+            )
+        ),
+    )
+    y = np.arange(40, dtype=np.int32) % 3
+    x = np.zeros([40, 4, 4], np.uint8)
+    x[:, 0, 0] = y
+    dataset = tf.data.Dataset.from_tensor_slices((x, y)).shuffle(40).batch(6)
+    process = tff_pmc.processes.build_prioritized_fed_avg(
+        toy_model,
+        criteria=("DS", agree),
+        priority=("DS", "AG"),
+        client_optimizer_fn=sgd(),
+        packed=False,
+    )
+    output = process.next(process.initialize(), [dataset])
+    np.testing.assert_allclose(output.metrics["aggregator"]["totals"], [40, 1])
+
+
+def test_a_comparison_that_fails_in_graphs_is_refused(toy_model):
+    """`==` between tensors compares Python objects where TFF traces."""
+    import tensorflow as tf
+
+    wrong = criteria.Criterion(
+        "EQ",
+        "share of zeros",
+        "this test",
+        lambda client: tf.reduce_mean(tf.cast(client.y == 0, tf.float32)),
+    )
+    with pytest.raises(ValueError, match="EQ .*"):
+        tff_pmc.processes.build_prioritized_fed_avg(
+            toy_model, criteria=("DS", wrong), client_optimizer_fn=sgd()
+        )
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_criterion_and_a_score_from_a_notebook_cell(
+    runtime, toy_examples, toy_model, packed
+):
+    """Brightness weighs: the aggregate is the mean with those weights."""
+    import tensorflow as tf
+
+    bright = criteria.Criterion(
+        code="BR",
+        name="mean brightness",
+        source="this notebook",
+        value=lambda client: tf.reduce_mean(tf.cast(client.x, tf.float32)),
+    )
+    score = scores.PolynomialScore("3 DS + BR", {(0,): 0.75, (1,): 0.25}, (0, 1))
+    process = tff_pmc.processes.build_prioritized_fed_avg(
+        toy_model,
+        criteria=("DS", bright),
+        score=score,
+        client_optimizer_fn=sgd(),
+        packed=packed,
+    )
+    cohort = [0, 1, 4]
+    data = (
+        tff_pmc.pack(toy_examples, cohort)
+        if packed
+        else datasets(toy_examples, cohort, 3)
+    )
+    output = process.next(process.initialize(), data)
+    metrics = output.metrics
+    raw = np.array(
+        [
+            [len(part["y"]), part["x"].mean()]
+            for part in map(toy_examples.client, cohort)
+        ]
+    )
+    np.testing.assert_allclose(
+        metrics["aggregator"]["totals"], raw.sum(axis=0), rtol=1e-5
+    )
+    # The model is the mean of the clients' models, each trained alone.
+    alone = tff_pmc.processes.build_prioritized_fed_avg(
+        toy_model, priority=("DS",), client_optimizer_fn=sgd(), packed=packed
+    )
+    models = []
+    for k in cohort:
+        one = (
+            tff_pmc.pack(toy_examples, [k])
+            if packed
+            else datasets(toy_examples, [k], 3)
+        )
+        models.append(weights_of(alone, alone.next(alone.initialize(), one).state))
+    p = (raw / raw.sum(axis=0)) @ [0.75, 0.25]
+    expected = [sum(w * part for w, part in zip(p, parts)) for parts in zip(*models)]
+    assert_close(weights_of(process, output.state), expected, 1e-5)
+
+
+def test_wrong_criteria_are_refused_by_name_when_the_process_is_built(toy_model):
+    import tensorflow as tf
+
+    def build(value, **options):
+        own = criteria.Criterion("OWN", "mine", "this test", value)
+        return tff_pmc.processes.build_prioritized_fed_avg(
+            toy_model, criteria=("DS", own), client_optimizer_fn=sgd(), **options
+        )
+
+    with pytest.raises(ValueError, match="criterion OWN gave a negative value"):
+        build(lambda client: tf.constant(-0.5))
+    with pytest.raises(ValueError, match="criterion OWN must give one number"):
+        build(lambda client: client.y)
+    with pytest.raises(ValueError, match="unknown criterion 'XX' in the ordering"):
+        build(lambda client: tf.constant(1.0), priority=("OWN", "XX"))
+    with pytest.raises(ValueError, match="OWN,OWN names a criterion twice"):
+        build(lambda client: tf.constant(1.0), priority=("OWN", "OWN"))
+    with pytest.raises(ValueError, match="OWN fails.*there is no 'battery'"):
+        build(lambda client: client.attributes["battery"])
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_client_attributes_are_criteria_like_any_other(
+    runtime, toy_examples, toy_model, packed
+):
+    """An untrusted client has no weight: the model is the other one's."""
+    trusted = np.array([1, 0, 1, 1, 1, 1], np.float32)
+    battery = np.array([0.5, 1.0, 0.25, 0, 0, 0], np.float32)
+
+    def build(**options):
+        return tff_pmc.processes.build_prioritized_fed_avg(
+            toy_model, client_optimizer_fn=sgd(), packed=packed, **options
+        )
+
+    process = build(
+        criteria=("DS", criteria.attribute("trusted"), criteria.attribute("battery")),
+        client_attributes=("trusted", "battery"),
+        priority=("trusted", "DS"),
+    )
+    alone = build(priority=("DS",))
+    if packed:
+        table = {"battery": battery, "trusted": trusted}  # In any order.
+        data = tff_pmc.pack(toy_examples, [1, 2], attributes=table)
+        single = tff_pmc.pack(toy_examples, [2])
+    else:
+        data = [
+            tff_pmc.with_attributes(
+                dataset, {"trusted": trusted[k], "battery": battery[k]}
+            )
+            for k, dataset in zip([1, 2], datasets(toy_examples, [1, 2], 3))
+        ]
+        single = datasets(toy_examples, [2], 3)
+    output = process.next(process.initialize(), data)
+    expected = alone.next(alone.initialize(), single)
+    assert_close(
+        weights_of(process, output.state), weights_of(alone, expected.state), 1e-6
+    )
+    np.testing.assert_allclose(output.metrics["aggregator"]["totals"], [8, 1, 1.25])

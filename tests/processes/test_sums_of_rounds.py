@@ -1,0 +1,157 @@
+"""Whole rounds with other normalizations, secure sums and privacy."""
+
+import numpy as np
+import pytest
+
+import tff_pmc
+from tff_pmc import scores
+
+RANGES = {"DS": (0, 1000), "LD": (0, 10), "MD": (0, 1)}
+
+
+def sgd(rate=0.1):
+    import tensorflow_federated as tff
+
+    return tff.learning.optimizers.build_sgdm(rate)
+
+
+@pytest.mark.parametrize("method", ["max", "range"])
+def test_the_process_takes_it(runtime, toy_examples, toy_model, method):
+    sums = tff_pmc.SumOptions(method, RANGES if method == "range" else None)
+    process = tff_pmc.processes.build_prioritized_fed_avg(
+        toy_model,
+        priority=("DS", "LD"),
+        client_optimizer_fn=sgd(),
+        sums=sums,
+        report_num_clients=6,
+    )
+    cohort = [1, 2, 5]
+    output = process.next(process.initialize(), tff_pmc.pack(toy_examples, cohort))
+    raw = output.metrics["client_work"]["train"]["criteria_by_client"][cohort]
+    np.testing.assert_array_equal(raw[:, 0], [3, 5, 7])  # Raw, in any case.
+    scale = raw.max(axis=0) if method == "max" else np.array([1000, 10, 1])
+    c = raw / scale
+    expected = (c[:, 0] + c[:, 0] * c[:, 1]).sum()
+    assert output.metrics["aggregator"]["score"] == pytest.approx(expected, 1e-5)
+
+
+def test_a_round_with_noise_measures_counts_only(runtime, toy_examples, toy_model):
+    def build(**options):
+        return tff_pmc.processes.build_prioritized_fed_avg(
+            toy_model,
+            priority=("DS", "LD"),
+            client_optimizer_fn=sgd(),
+            sums=tff_pmc.SumOptions("range", RANGES, clip_norm=0.5, **options),
+        )
+
+    noisy, exact = build(privacy=tff_pmc.GaussianSums(1e-6, seed=1)), build()
+    clients = tff_pmc.pack(toy_examples, range(6))
+    output = noisy.next(noisy.initialize(), clients)
+    expected = exact.next(exact.initialize(), clients)
+    assert list(output.metrics["client_work"]["train"]) == ["clients"]
+    for a, b in zip(
+        noisy.get_model_weights(output.state).trainable,
+        exact.get_model_weights(expected.state).trainable,
+    ):
+        np.testing.assert_allclose(a, b, atol=1e-3)
+        assert np.abs(a - b).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "message"),
+    [
+        ({}, {}, "declared range for every criterion"),
+        ({"normalization": "max"}, {}, "declared range for every criterion"),
+        (
+            {"normalization": "range", "criteria_ranges": RANGES},
+            {},
+            "needs clip_norm",
+        ),
+        (
+            {"normalization": "range", "criteria_ranges": RANGES, "clip_norm": 1.0},
+            {"report_num_clients": 6},
+            "report_num_clients shows",
+        ),
+    ],
+)
+def test_where_it_would_not_hold_it_is_refused(toy_model, options, more, message):
+    with pytest.raises(ValueError, match=message):
+        tff_pmc.processes.build_prioritized_fed_avg(
+            toy_model,
+            client_optimizer_fn=sgd(),
+            sums=tff_pmc.SumOptions(privacy=tff_pmc.GaussianSums(1.0), **options),
+            **more,
+        )
+
+
+class TestDeployment:
+    """One aggregation: TFF's two deployment forms compile, with sums only."""
+
+    @pytest.mark.parametrize("packed", [True, False])
+    def test_it_compiles_to_map_reduce_form(self, toy_model, packed):
+        import tensorflow_federated as tff
+
+        process = tff_pmc.processes.build_prioritized_fed_avg(
+            toy_model,
+            priority=("DS", "LD", "MD"),
+            client_optimizer_fn=sgd(),
+            packed=packed,
+        )
+        form = tff.backends.mapreduce.get_map_reduce_form_for_computation(process.next)
+        update, *secure = form.work.type_signature.result
+        del secure
+        # Three sums of a model of two tensors, three totals, three monomials, and
+        # four counts: nothing has an axis that grows with the clients.
+        shapes = [tuple(t.shape) for t in flat_tensors(update)]
+        assert sorted(shapes) == sorted(3 * [(16, 3), (3,)] + [(3,), (3,)] + 4 * [()])
+
+    def test_with_secure_sums_the_count_alone_is_in_the_clear(self, toy_model):
+        import tensorflow_federated as tff
+
+        secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
+        process = tff_pmc.processes.build_prioritized_fed_avg(
+            toy_model,
+            client_optimizer_fn=sgd(),
+            sums=tff_pmc.SumOptions(
+                model_sum_factory=secure, scalar_sum_factory=secure
+            ),
+        )
+        form = tff.backends.mapreduce.get_map_reduce_form_for_computation(process.next)
+        clear, *secret = form.work.type_signature.result
+        assert [tuple(t.shape) for t in flat_tensors(clear)] == [()]
+        hidden = [tuple(t.shape) for part in secret for t in flat_tensors(part)]
+        assert (16, 3) in hidden
+        with pytest.raises(ValueError, match="scalar_sum_factory"):
+            tff_pmc.processes.build_prioritized_fed_avg(
+                toy_model,
+                client_optimizer_fn=sgd(),
+                sums=tff_pmc.SumOptions(scalar_sum_factory=secure),
+                report_num_clients=6,
+            )
+
+    def test_it_compiles_to_distribute_aggregate_form(self, toy_model):
+        import tensorflow_federated as tff
+
+        process = tff_pmc.processes.build_prioritized_fed_avg(
+            toy_model, basis=scores.Basis.all_subsets(3), client_optimizer_fn=sgd()
+        )
+        form = tff.backends.mapreduce.get_distribute_aggregate_form_for_computation(
+            process.next
+        )
+        shapes = [
+            tuple(t.shape) for t in flat_tensors(form.client_work.type_signature.result)
+        ]
+        assert sorted(shapes) == sorted(7 * [(16, 3), (3,)] + [(3,), (7,)] + 4 * [()])
+
+
+def flat_tensors(type_):
+    import tensorflow_federated as tff
+
+    if isinstance(type_, tff.FederatedType):
+        return flat_tensors(type_.member)
+    if isinstance(type_, tff.TensorType):
+        return [type_]
+    found = []
+    for element in type_:
+        found += flat_tensors(element)
+    return found

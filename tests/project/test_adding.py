@@ -1,0 +1,130 @@
+"""Each thing that CONTRIBUTING.md adds is one module, from outside the package."""
+
+import csv
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text()
+MODULES = dict(re.findall(r"^`(\w+)\.py`, .*?```python\n(.*?)```", PAGE, re.M | re.S))
+(COMMAND,) = re.findall(r"```\n(python run_experiments\.py .*?)```", PAGE, re.S)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The page's modules in a folder of their own, and its command, run there."""
+    folder = tmp_path_factory.mktemp("outside")
+    for name, code in MODULES.items():
+        (folder / f"{name}.py").write_text(code)
+    _, script, *flags = shlex.split(COMMAND.replace("\\\n", " "))
+    assert script == "run_experiments.py"
+    done = subprocess.run(
+        [sys.executable, str(ROOT / script), *flags, "--output_dir=out"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_the_page_adds_one_of_each():
+    assert set(MODULES) == {
+        "even_labels", "first_half", "clipped_mean", "stripes", "linear",
+        "best_rounds", "stripes_experiment",
+    }  # fmt: skip
+
+
+def test_the_new_criterion_score_data_model_and_experiment_run(made):
+    folder, _ = made
+    (name,) = (p for p in (folder / "out").iterdir() if "average" in p.name)
+    info = json.loads((name / "run.json").read_text())
+    assert info["settings"]["system"] == {"system": "first_half", "first_share": 0.7}
+    assert info["settings"]["data"]["stripe_width"] == 2
+    assert info["settings"]["model"]["model"] == "linear"
+    with open(name / "cohort.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {"DS", "EV"} <= set(rows[0]) and len(rows) == 2 * 4
+    total = {code: sum(float(row[code]) for row in rows[:4]) for code in ("DS", "EV")}
+    for row in rows[:4]:  # 0.7 of the first, 0.3 of the other.
+        weight = 0.7 * float(row["DS"]) / total["DS"]
+        weight += 0.3 * float(row["EV"]) / total["EV"]
+        assert float(row["weight"]) == pytest.approx(weight, rel=1e-5)
+
+
+def test_the_new_aggregator_runs_with_its_own_parameter(made):
+    folder, _ = made
+    info = json.loads((folder / "out" / "clipped_mean" / "run.json").read_text())
+    own = {"system": "clipped_mean", "clipped_mean_norm": 0.5}
+    assert info["settings"]["system"] == own
+
+
+def test_the_new_table_is_made_of_both_runs(made):
+    folder, done = made
+    assert "Best rounds" in done.stdout
+    lines = (folder / "out" / "best_rounds.txt").read_text().splitlines()
+    assert [line.split(":")[0] for line in lines][-1] == "Clipped mean"
+    assert len(lines) == 2
+
+
+def test_their_flags_are_in_the_help_and_checked(made):
+    folder, _ = made
+
+    def run(*flags):
+        return subprocess.run(
+            [sys.executable, str(ROOT / "run_experiments.py"), *flags],
+            capture_output=True,
+            text=True,
+            cwd=folder,
+        )
+
+    plugins = f"--plugin={','.join(MODULES)}"
+    shown = run(plugins, "--help").stdout
+    for words in (
+        "System clipped_mean:", "--clipped_mean_norm", "Data set stripes",
+        "--stripe_width", "share of even labels (ours)", "Stripes, for a look.",
+    ):  # fmt: skip
+        assert words in shown, words
+    wrong = run(plugins, "--experiment=stripes", "--stripe_width=0")
+    assert wrong.returncode == 2
+    assert wrong.stderr.endswith("--stripe_width must be at least 1, got 0\n")
+
+
+def test_nothing_of_it_is_known_without_the_plugin():
+    text = "\n".join(p.read_text() for p in (ROOT / "tff_pmc").rglob("*.py"))
+    assert not re.search("clipped_mean|first_half|stripe", text)
+
+
+def test_a_plugin_named_in_a_flag_file_is_imported(made):
+    folder, _ = made
+    (folder / "mine.flags").write_text(f"--plugin={','.join(MODULES)}\n--rounds=0\n")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "run_experiments.py"), "--flagfile=mine.flags",
+         "--experiment=stripes"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )  # fmt: skip
+    assert done.stderr == "run_experiments.py: --rounds must be at least 1, got 0\n"
+
+
+def test_a_flag_that_is_taken_is_refused_by_name(made):
+    folder, _ = made
+    code = MODULES["clipped_mean"].replace('"clipped_mean_norm"', '"rounds"')
+    (folder / "taken.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "run_experiments.py"), "--plugin=taken"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "--rounds is declared by TrainingSettings and by ClippedMean" in done.stderr

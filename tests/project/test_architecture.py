@@ -1,0 +1,145 @@
+"""The rules of docs/architecture.md: who may import whom, and what stays light."""
+
+import ast
+import collections
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Top to bottom: a module imports from its own folder or from those below it.
+LAYERS = [
+    ["run_experiments"],
+    ["tff_pmc.experiments"],
+    ["tff_pmc.systems"],
+    ["tff_pmc.reports"],
+    ["tff_pmc.processes"],
+    ["tff_pmc.clients"],
+    ["tff_pmc.aggregation"],
+    ["tff_pmc.runtime"],
+    ["tff_pmc.settings"],
+    ["tff_pmc.criteria"],
+    ["tff_pmc.models"],
+    ["tff_pmc.search", "tff_pmc.scores"],
+    ["tff_pmc._lazy", "tff_pmc.__init__"],
+    ["leaf_data"],
+]
+# The folders in which TensorFlow is at home; everything else is imported without it.
+WITH_TENSORFLOW = (
+    "tff_pmc.aggregation",
+    "tff_pmc.clients",
+    "tff_pmc.processes",
+    "tff_pmc.runtime",
+    "tff_pmc.models.tff_types",
+    "tff_pmc.experiments.running",
+    "leaf_data.tff_client_data",  # The view of a federation that is TFF's.
+)
+
+
+def modules():
+    for folder in ("tff_pmc", "leaf_data"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            yield name, path
+    yield "run_experiments", ROOT / "run_experiments.py"
+
+
+def layer(name):
+    for depth, prefixes in enumerate(LAYERS):
+        for prefix in prefixes:
+            if name == prefix or name.startswith(prefix + "."):
+                return depth
+    return None
+
+
+def imports(path):
+    """What a module imports when it is imported, or where a function needs it.
+
+    Not what only the types of its arguments need.
+    """
+    tree = ast.parse(path.read_text())
+    for_types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}"
+
+
+@pytest.mark.parametrize(("name", "path"), list(modules()), ids=lambda v: str(v)[-40:])
+def test_imports_run_one_way(name, path):
+    own = layer(name)
+    assert own is not None, f"{name} is in no layer"
+    for imported in imports(path):
+        below = layer(imported)
+        # The package hands on what is in it, when it is asked for.
+        if below is not None and name != "tff_pmc.__init__":
+            assert below >= own, f"{name} imports {imported}, a layer above it"
+
+
+def test_all_but_the_folders_of_tensorflow_is_imported_without_it():
+    light = [
+        name.removesuffix(".__init__")
+        for name, _ in modules()
+        if not name.startswith(WITH_TENSORFLOW)
+    ]
+    assert len(light) > 100
+    code = (
+        "import importlib, sys\n"
+        f"for name in {light!r}:\n"
+        "    importlib.import_module(name)\n"
+        "    if 'tensorflow' in sys.modules: sys.exit(name)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_tests_are_collected_without_tensorflow():
+    code = (
+        "import sys, pytest\n"
+        "arguments = ['--collect-only', '-q', '-p', 'no:cacheprovider', 'tests']\n"
+        "if pytest.main(arguments): sys.exit('the collection failed')\n"
+        "if 'tensorflow' in sys.modules: sys.exit('TensorFlow is imported')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr or done.stdout[-2000:]
+
+
+def test_modules_are_read_in_one_sitting():
+    for name, path in modules():
+        assert len(path.read_text().splitlines()) <= 300, name
+
+
+def test_test_files_are_read_in_one_sitting():
+    for path in (ROOT / "tests").rglob("*.py"):
+        assert len(path.read_text().splitlines()) <= 400, path
+
+
+def test_no_two_modules_have_one_name():
+    names = [path.name for _, path in modules() if path.name != "__init__.py"]
+    assert [n for n, count in collections.Counter(names).items() if count > 1] == []
+
+
+def test_the_tests_have_the_folders_of_what_they_test():
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        folder = path.parent.relative_to(ROOT / "tests")
+        known = (ROOT / folder, ROOT / "tff_pmc" / folder)
+        assert any(place.is_dir() for place in known) or folder.name in (
+            "project",  # The repository as a whole.
+            "vocabulary",  # The modules that stand in no folder.
+        ), path

@@ -1,0 +1,102 @@
+"""A setting is declared once, and everything else follows from the declaration."""
+
+import collections
+import pathlib
+import re
+
+import pytest
+
+from leaf_data.registry import DATASETS
+from tff_pmc.experiments.experiment import EXPERIMENTS, settings
+from tff_pmc.experiments.flags import flag_definitions, flag_help
+from tff_pmc.models import MODELS
+from tff_pmc.settings.run_settings import GROUPS
+from tff_pmc.systems import SYSTEMS
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = {
+    path.relative_to(ROOT).as_posix(): path.read_text()
+    for folder in ("tff_pmc", "leaf_data")
+    for path in (ROOT / folder).rglob("*.py")
+}
+SOURCES["run_experiments.py"] = (ROOT / "run_experiments.py").read_text()
+
+
+def everything():
+    groups = [*GROUPS.values(), *DATASETS.values(), *MODELS.values()]
+    return [*groups, *SYSTEMS.values()]
+
+
+def owners():
+    """(flag, declaring class) of every setting, and those of registered things."""
+    return {(s.flag, s.owner) for group in everything() for s in group.declared()}
+
+
+def test_each_flag_is_declared_by_one_class():
+    counts = collections.Counter(flag for flag, _ in owners())
+    assert [flag for flag, count in counts.items() if count > 1] == []
+    assert len(counts) > 50
+
+
+def test_each_flag_stands_in_one_section_of_the_help():
+    flags = [s.flag for part in flag_definitions.sections() for s in part.settings]
+    assert sorted(flags) == sorted(set(flags))
+    text = flag_help.help_text()
+    for flag in flags:
+        assert text.count(f"--{flag}=") + text.count(f"  --{flag}\n") >= 1, flag
+
+
+def of_one_thing():
+    """The settings that one data set, model or system, or a base of two, brings."""
+    common = {flag for group in GROUPS.values() for flag in group.flags()}
+    every = {"partition_seed", "model_seed", "conv_activation", "initializer"}
+    found = {(s.flag, s.name, s.owner.__module__) for g in everything()
+             for s in g.declared() if s.flag not in common | every}  # fmt: skip
+    return sorted(found)
+
+
+@pytest.mark.parametrize(("flag", "name", "module"), of_one_thing())
+def test_the_setting_of_one_thing_is_named_in_its_module_alone(flag, name, module):
+    """Outside, only named experiments may set it, and reports may read a record's."""
+    declared = module.replace(".", "/") + ".py"
+    assert re.search(rf"^    {name}: .* = setting\(", SOURCES[declared], re.MULTILINE)
+    allowed = ("tff_pmc/experiments/catalog/", "tff_pmc/reports/", declared)
+    elsewhere = [
+        path
+        for path, text in SOURCES.items()
+        if re.search(rf"""["']{flag}["']""", text)
+        and not path.startswith(allowed)
+        and not path.endswith("__init__.py")
+    ]
+    # A data set's result says what it was made with, by the same words.
+    own_folder = declared.rsplit("/", 1)[0]
+    assert [path for path in elsewhere if not path.startswith(own_folder)] == []
+
+
+def test_the_flags_of_the_documents_are_those_there_are():
+    assert (ROOT / "docs" / "flags.md").read_text() == flag_help.markdown(), (
+        "run: python -m tff_pmc.experiments.flags.flag_help > docs/flags.md"
+    )
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.flags")))
+def test_flag_files_name_flags_and_experiments_that_there_are(path):
+    flags = {s.flag for part in flag_definitions.sections() for s in part.settings}
+    for line in path.read_text().splitlines():
+        if line.startswith("--"):
+            name, _, value = line[2:].partition("=")
+            assert name in flags, line
+            if name == "experiment":
+                assert value in EXPERIMENTS
+
+
+@pytest.mark.parametrize("name", list(EXPERIMENTS))
+def test_named_experiments_are_settings_that_can_be_run(name):
+    found = EXPERIMENTS[name]
+    rows = [row.values for row in (*found.rows, *found.on_demand)] or [{}]
+    made = [settings(name, values) for values in rows]
+    for what in ("label", "folder"):
+        values = [getattr(one, what) for one in made]
+        assert len(set(values)) == len(values)
+    for protocol in found.protocols:
+        settings(name, {}, protocol)

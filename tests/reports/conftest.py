@@ -1,0 +1,248 @@
+"""Run folders, ours and the published code's, written by hand."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tff_pmc.reports import read
+from tff_pmc.reports.record_error import RecordError
+
+WRONG = 3  # A label that none of the clients has.
+MNIST_LINES = [
+    "Local dataset type: non-iid",
+    "Local learning rate: 0.1",
+    "E (local epochs): 5",
+    "B (local batch size): None",
+    "C (fraction of clients): 0.1",
+    "K (number of clients): 3",
+    "Target accuracy: 0.95",
+    "Permutation: 5",
+]
+# Test labels of three clients; the published code writes them in any order.
+ANNA, BERT, CARL = (7, 2, 1, 0), (4, 1, 4, 9), (5, 9, 0, 6)
+# Round by round, the clients as the shuffled list has them: (labels, right).
+ROUNDS = [
+    [(BERT, 1), (ANNA, 2), (CARL, 0)],
+    [(CARL, 3), (BERT, 2), (ANNA, 4)],
+]
+Y, SPLITS = (0, 1, 0, 1, 1, 0), (0, 2, 4, 6)  # Three clients, two examples each.
+SETTINGS = {
+    "partition": "noniid",
+    "priority": ["LD", "DS", "MD"],
+    "clients_per_round": 0.1,
+    "local_epochs": 5,
+    "batch_size": 0,
+    "learning_rate": 0.1,
+    "normalization": "sum",
+}
+
+
+def answers(labels, num_right):
+    """(prediction, label) pairs of which the first `num_right` are right."""
+    return [(y if i < num_right else WRONG, y) for i, y in enumerate(labels)]
+
+
+@pytest.fixture
+def mnist_lines():
+    """The lines of `params.txt` of a run on MNIST with three clients."""
+    return list(MNIST_LINES)
+
+
+@pytest.fixture
+def three_clients():
+    """The test labels of Anna, Bert and Carl."""
+    return ANNA, BERT, CARL
+
+
+@pytest.fixture
+def write_theirs():
+    """A function that writes a run's folder as the published code does."""
+
+    def write(folder, lines=MNIST_LINES, rounds=ROUNDS, float_predictions=False):
+        folder.mkdir(parents=True)
+        (folder / "params.txt").write_bytes("\r\n".join(lines).encode())
+        (folder / "accuracy.csv").write_text("n_round,%_clients,aggr_accuracy\n")
+        for number, clients in enumerate(rounds, start=1):
+            round_folder = folder / f"round_{number}"
+            round_folder.mkdir()
+            for place, (labels, num_right) in enumerate(clients, start=1):
+                rows = [
+                    f"{float(p) if float_predictions else p},{y}\n"
+                    for p, y in answers(labels, num_right)
+                ]
+                text = "y_pred,y_true\n" + "".join(rows)
+                (round_folder / f"client_{place}.csv").write_text(text)
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def write_ours():
+    """A function that writes a run folder of ours.
+
+    Its clients are tuples of labels, its rounds lists of how many each has right.
+    """
+
+    def write(folder, clients, rounds, data="mnist", predictions=True, **settings):
+        folder.mkdir(parents=True)
+        info = {"settings": {**SETTINGS, **settings}, "data": {"name": data}}
+        (folder / "run.json").write_text(json.dumps(info))
+        (folder / "rounds.csv").write_text("round,accuracy\n")
+        (folder / "weights.csv").write_text("round,ordering\n")
+        rows = ["round,client,correct,examples"]
+        rows += [
+            f"{number},client_{k},{right},{len(clients[k])}"
+            for number, counts in enumerate(rounds, start=1)
+            for k, right in enumerate(counts)
+        ]
+        (folder / "clients.csv").write_text("\n".join(rows) + "\n")
+        if not predictions:
+            return folder
+        record = folder / "predictions"
+        record.mkdir()
+        np.savez(
+            record / "labels.npz",
+            y=np.concatenate(clients),
+            row_splits=np.cumsum([0, *map(len, clients)]),
+            client_ids=np.array([f"client_{k}" for k in range(len(clients))]),
+        )
+        for number, counts in enumerate(rounds, start=1):
+            pairs = [p for y, n in zip(clients, counts) for p in answers(y, n)]
+            predicted = np.array(pairs, np.uint8)[:, 0]
+            np.savez(record / f"round_{number:04d}.npz", predicted=predicted)
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def write_run():
+    """A function that writes a run folder with predictions, a list for each round.
+
+    A round says which examples are right (1) and wrong (0); `splits` says whose.
+    """
+
+    def write(folder, label, rounds, y=Y, splits=SPLITS, clients=None, data=None):
+        record = folder / "predictions"
+        record.mkdir(parents=True)
+        info = {
+            "settings": {"priority": label.split(",")},
+            "data": data or {"name": "mnist"},
+        }
+        (folder / "run.json").write_text(json.dumps(info))
+        (folder / "rounds.csv").write_text("round\n")
+        (folder / "weights.csv").write_text("round\n")
+        names = clients or [f"client_{k}" for k in range(len(splits) - 1)]
+        np.savez(record / "labels.npz", y=y, row_splits=splits, client_ids=names)
+        rows = ["round,client,correct,examples"]
+        for number, right in enumerate(rounds, start=1):
+            predicted = np.where(right, y, 9).astype(np.uint8)
+            np.savez(record / f"round_{number:04d}.npz", predicted=predicted)
+            for name, start, end in zip(names, splits, splits[1:]):
+                rows.append(f"{number},{name},{sum(right[start:end])},{end - start}")
+        (folder / "clients.csv").write_text("\n".join(rows) + "\n")
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def fails():
+    """A function that holds a call to a `RecordError` of one line with some parts."""
+
+    def check(call, *parts):
+        with pytest.raises(RecordError) as error:
+            call()
+        assert "\n" not in str(error.value)
+        for part in parts:
+            assert str(part) in str(error.value)
+
+    return check
+
+
+@pytest.fixture
+def run_of():
+    """A function that makes a run without a folder.
+
+    The devices of `correct`, [rounds, devices], have `examples` test examples each.
+    """
+
+    def make(label, correct, examples, path="", **info):
+        correct, examples = np.array(correct), np.array(examples)
+        rounds = pd.DataFrame(
+            {
+                "round": range(1, len(correct) + 1),
+                "accuracy": correct.sum(axis=1) / examples.sum(),
+                "p10": 0.1,
+                "p90": 0.9,
+            }
+        )
+        info = {"data": {"name": "mnist"}, "settings": {}, **info}
+        empty = pd.DataFrame()
+        return read.Run(label, info, rounds, empty, correct, examples, path=path)
+
+    return make
+
+
+@pytest.fixture
+def system_run():
+    """A function that makes what pages on systems read of a run."""
+
+    def make(system, accuracy, share=0.0, note=None, experiment="adafed_3"):
+        settings = {"system": system, "mislabeled_fraction": share, "model": "cnn"}
+        settings.update(client_optimizer="adam", learning_rate=0.001, local_epochs=5)
+        settings.update(batch_size=100, rounds=len(accuracy), batch_seed=0)
+        settings["experiment"] = experiment
+        data = {"name": "m", "clients": 8, "options": {}}
+        rounds = pd.DataFrame(
+            {"round": range(1, len(accuracy) + 1), "accuracy": accuracy}
+        )
+        note = note or (f"{share:.0%} mislabeled" if share else "")
+        label = f"{system}, {note}" if note else system
+        info = {"settings": settings, "data": data}
+        return read.Run(label, info, rounds, rounds, None, None)
+
+    return make
+
+
+COHORTS = [
+    [[40, 1, 0.7], [10, 3, 0.6], [50, 2, 0.8]],
+    [[5, 2, 0.9], [5, 1, 0.1], [20, 2, 0.4]],
+]
+
+
+@pytest.fixture
+def cohorts():
+    """The raw criteria, of the codes DS, LD and MD, of two cohorts of three clients."""
+    return [[list(client) for client in cohort] for cohort in COHORTS]
+
+
+@pytest.fixture
+def direct_weights():
+    """PMC eq. 5 and 6 client by client, in plain numbers; `order` names columns."""
+
+    def weights(raw, order):
+        totals = [sum(column) for column in zip(*raw)]
+        values = []
+        for client in raw:
+            score, product = 0.0, 1.0
+            for column in order:
+                product *= client[column] / totals[column]
+                score += product
+            values.append(score)
+        return [value / sum(values) for value in values]
+
+    return weights
+
+
+@pytest.fixture
+def moved():
+    """The total variation of two sets of weights, in plain numbers."""
+
+    def distance(p, q):
+        return sum(abs(a - b) for a, b in zip(p, q)) / 2
+
+    return distance

@@ -1,0 +1,138 @@
+"""AdaFed's six figures, on curves worked by hand."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+from tff_pmc.reports import REPORTS, SEED_REPORTS
+from tff_pmc.reports.papers import adafed_figures
+
+
+@pytest.fixture
+def run_with_f1(system_run, tmp_path):
+    """A function that makes a run with F1 of two classes, a tuple for each round."""
+
+    def make(system, f1, experiment="adafed_2", seed=0):
+        macro = [sum(pair) / 2 for pair in f1]
+        run = system_run(system, macro, experiment=experiment)
+        folder = tmp_path / f"{system}_{seed}"
+        folder.mkdir()
+        lines = [
+            f"{number},{label},{value}"
+            for number, pair in enumerate(f1, 1)
+            for label, value in enumerate(pair)
+        ]
+        (folder / "class_f1.csv").write_text("round,class,f1\n" + "\n".join(lines))
+        rounds = run.rounds.assign(macro_f1=macro)
+        return dataclasses.replace(run, rounds=rounds, path=str(folder))
+
+    return make
+
+
+def lines_of(axes):
+    return {line.get_label(): line.get_xydata().tolist() for line in axes.get_lines()}
+
+
+@pytest.mark.parametrize(
+    ("number", "experiment", "column"),
+    [
+        (1, "adafed_1", "accuracy"),
+        (2, "adafed_2", "accuracy"),
+        (3, "adafed_2", "macro_f1"),
+        (5, "adafed_3", "accuracy"),
+        (6, "adafed_3", "macro_f1"),
+    ],
+)
+def test_a_figure_draws_its_measure_under_its_number(
+    system_run, tmp_path, number, experiment, column
+):
+    runs = []
+    for system, values in {"FedAvg": [0.25, 0.5], "AdaFed": [0.5, 0.75]}.items():
+        run = system_run(system, [0.125, 0.125], experiment=experiment)
+        runs.append(
+            dataclasses.replace(run, rounds=run.rounds.assign(**{column: values}))
+        )
+    figure = adafed_figures.draw(runs, number)
+    (axes,) = figure.axes
+    assert lines_of(axes) == {
+        "FedAvg": [[1, 0.25], [2, 0.5]],
+        "AdaFed": [[1, 0.5], [2, 0.75]],
+    }
+    title = figure.get_suptitle()
+    assert title.startswith(f"AdaFed Figure {number}, simulation {experiment[-1]}: ")
+    assert figure.get_supxlabel().startswith("The paper: ")
+    assert len(figure.get_supxlabel()) > 40
+    assert REPORTS[f"adafed_figure{number}"](runs, str(tmp_path)) == ""
+    assert (tmp_path / f"figure{number}.png").stat().st_size > 0
+
+
+def test_figure_4_has_a_panel_for_each_class(run_with_f1):
+    runs = [
+        run_with_f1("FedAvg", [(0.0, 0.5), (0.25, 0.75)]),
+        run_with_f1("AdaFed", [(0.5, 0.5), (0.75, 1.0)]),
+    ]
+    figure = adafed_figures.draw(runs, 4)
+    panels = {axes.get_title(): lines_of(axes) for axes in figure.axes}
+    assert panels == {
+        "class 0": {"FedAvg": [[1, 0], [2, 0.25]], "AdaFed": [[1, 0.5], [2, 0.75]]},
+        "class 1": {"FedAvg": [[1, 0.5], [2, 0.75]], "AdaFed": [[1, 0.5], [2, 1]]},
+    }
+    assert figure.get_suptitle().startswith("AdaFed Figure 4, simulation 2: ")
+
+
+@pytest.mark.parametrize("number", [3, 4, 6])
+def test_runs_without_f1_are_said_to_have_none(system_run, tmp_path, number):
+    runs = [system_run("FedAvg", [0.5])]
+    said = REPORTS[f"adafed_figure{number}"](runs, str(tmp_path))
+    assert said.startswith(f"AdaFed's Figure {number} is not drawn")
+    assert not list(tmp_path.iterdir())
+
+
+def test_class_f1_from_before_the_round_is_not_drawn(run_with_f1):
+    """Records without `macro_f1` have the F1 of the model that a round began with."""
+    run = run_with_f1("AdaFed", [(0.5, 0.5)])
+    old = dataclasses.replace(run, rounds=run.rounds.drop(columns="macro_f1"))
+    assert adafed_figures.draw([old], 4) is None
+    assert adafed_figures.draw([run], 4) is not None
+
+
+def test_of_several_seeds_the_mean_is_drawn_in_a_band(system_run, tmp_path):
+    by_seed = {
+        s: [system_run("AdaFed", [0.2, high])] for s, high in ((0, 0.4), (1, 0.8))
+    }
+    figure = adafed_figures.draw([run for (run,) in by_seed.values()], 5)
+    (axes,) = figure.axes
+    (line,) = axes.get_lines()
+    assert line.get_xydata().ravel().tolist() == pytest.approx([1, 0.2, 2, 0.6])
+    assert line.get_label() == "AdaFed, mean of 2 seeds"
+    (band,) = axes.collections
+    heights = {round(y, 6) for _, y in band.get_paths()[0].vertices}
+    assert heights == {0.2, 0.4, 0.8}
+    report = SEED_REPORTS["adafed_figures"]
+    said = report(by_seed, str(tmp_path), baseline="FedAvg")
+    assert [path.name for path in tmp_path.iterdir()] == ["figure5.png"]
+    assert said == "AdaFed's Figure 6 is not drawn: the runs have no F1 on record"
+
+
+def test_the_page_by_hand(system_run, tmp_path):
+    runs = [
+        system_run("FedAvg", [0.1, 0.5, 0.7, 0.81, 0.8, 0.9], experiment="adafed_2"),
+        system_run("AdaFed", [0.3, 0.6, 0.8, 0.81, 0.9, 0.9], experiment="adafed_2"),
+    ]
+    text = REPORTS["adafed_page"](runs, str(tmp_path))
+    table = pd.read_csv(tmp_path / "adafed.csv", dtype=str).set_index("system")
+    row = table.loc["AdaFed"]
+    # (20 + 10 + 10 + 0 + 10) / 5, and the same five over six rounds.
+    assert (row["lead 1-5"], row["lead"]) == ("10.0", "8.33")
+    assert (row["to 80 %"], row["to 90 %"], row["to 95 %"]) == ("3", "5", "-")
+    assert row["round 5"] == "0.9"
+    page = (tmp_path / "adafed.md").read_text(encoding="utf-8")
+    assert page.startswith("# adafed_2: accuracy on the reported images\n")
+    for number in (2, 3, 4):
+        assert f"`figure{number}.png` is Figure {number}" in page
+    assert "figure1.png" not in page
+    assert "| 4.0.2, Figure 2 | Both AdaFeds end about 3 %" in page
+    assert "there is no run of AdaFed, weights only in adafed_2" in page
+    assert "4.0.3" not in page  # These claims need simulation 2 as well.
+    assert "AdaFed's simulation 2." in text

@@ -1,0 +1,48 @@
+"""DA's Figure 1 shows what the paper's words say of it, and that it is made up."""
+
+from tff_pmc.reports import REPORTS
+from tff_pmc.reports.papers import da_figure1
+from tff_pmc.search import SearchState, Trials
+
+
+def test_it_shows_what_the_text_names():
+    tests = da_figure1.dummy_values()
+    by_round = {
+        number: list(zip(part["configuration"], part["kept"]))
+        for number, part in tests.groupby("round")
+    }
+    assert all(by_round[number] == [("blue", 1)] for number in range(1, 8))
+    assert by_round[8] == [("blue", 0), ("orange", 1)]
+    assert by_round[10][-1] == ("green", 1) and len(by_round[10]) == 3
+
+
+def test_its_values_are_a_search_by_algorithm_1():
+    """Each round's tests are what the search asks for, and it keeps what is kept."""
+    tests = da_figure1.dummy_values()
+    last = -1
+    for _, part in tests.groupby("round"):
+        # A candidate for each test, and one more where the search ends before all.
+        accuracies = [round(100 * value) for value in part["accuracy"]]
+        kept = part["kept"].tolist().index(1)
+        ended_early = accuracies[kept] >= last
+        trials = Trials(
+            "backtracking", len(accuracies) + ended_early, SearchState(0, last)
+        )
+        while trials.next is not None:
+            trials.report(accuracies[trials.next])
+        assert len(trials.tried) == len(accuracies)
+        assert trials.chosen.index == kept
+        last = accuracies[kept]
+
+
+def test_the_file_says_that_its_values_are_dummies(tmp_path):
+    text = REPORTS["da_figure1"]([], str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["figure1_dummy_values.png"]
+    assert "illustration with dummy values" in text and "no run" in text
+    figure = da_figure1.draw(str(tmp_path / "again.png"))
+    (axes,) = figure.axes
+    assert "DA Figure 1" in axes.get_title(loc="left")
+    assert axes.get_ylabel() == "accuracy (dummy values)"
+    assert [label.get_text() for label in axes.get_yticklabels()] == [""] * len(
+        axes.get_yticks()
+    )

@@ -1,0 +1,241 @@
+"""DA's Table 1 from small runs whose rounds are counted by hand."""
+
+import csv
+import json
+import math
+
+import pytest
+
+from tff_pmc.reports import REPORTS, read
+from tff_pmc.reports.papers import da_table1, published
+from tff_pmc.reports.record_error import RecordError
+
+# Of 20 test examples 15 are 75 % and 16 are 80 %. Ten devices: the columns 20, 30,
+# 40, 50, 70 and 75 % are reached with 2, 3, 4, 5, 7 and 8 of them.
+MISS, REACHES_75, REACHES_80 = 14, 15, 16
+# (devices that reach 75 %, devices that reach 80 %) in rounds 1 to 6.
+ROUNDS = [(2, 0), (3, 2), (3, 3), (5, 4), (7, 6), (8, 7)]
+COLUMNS = ["20%", "30%", "Low mean", "40%", "50%", "Mid mean"]
+COLUMNS += ["70%", "75%", "High mean"]
+AT_75 = [1, 2, 1.5, 4, 4, 4, 5, 6, 5.5]
+AT_80 = [2, 3, 2.5, 4, 5, 4.5, 6, None, None]
+ORDERINGS = ["DS,LD,MD", "DS,MD,LD", "LD,DS,MD", "LD,MD,DS", "MD,DS,LD", "MD,LD,DS"]
+ROWS = ["Ds≻Ld≻Md", "Ds≻Md≻Ld", "Ld≻Ds≻Md", "Ld≻Md≻Ds", "Md≻Ds≻Ld", "Md≻Ld≻Ds"]
+
+
+def make_run(folder, priority, adjustment="fixed", late=0, untested=0, counts=ROUNDS):
+    """A folder written by hand, read back; `late`: rounds with no device before."""
+    folder.mkdir(parents=True)
+    settings = {"priority": priority.split(","), "adjustment": adjustment}
+    info = {"settings": settings, "data": {"name": "toy writers"}}
+    (folder / "run.json").write_text(json.dumps(info))
+    counts = [(0, 0)] * late + counts
+    lines = ["round,client,correct,examples"]
+    for index, (at_75, at_80) in enumerate(counts):
+        hits = [REACHES_80] * at_80 + [REACHES_75] * (at_75 - at_80)
+        hits += [MISS] * (10 - at_75)
+        lines += [f"{index + 1},c{k},{n},20" for k, n in enumerate(hits)]
+        lines += [f"{index + 1},u{k},0,0" for k in range(untested)]
+    (folder / "clients.csv").write_text("\n".join(lines) + "\n")
+    (folder / "rounds.csv").write_text("round,accuracy\n1,0.5\n")
+    (folder / "weights.csv").write_text("round,ordering\n1,DS\n")
+    (folder / "candidates.csv").write_text(
+        "round,trial,ordering,correct,examples,accuracy,kept\n1,1,DS,1,2,0.5,1\n"
+    )
+    return read.read_run(str(folder))
+
+
+def make_runs(folder, late):
+    """Several of them; late: (ordering, adjustment) -> rounds."""
+    return [
+        make_run(folder / f"{index}", priority, adjustment, rounds)
+        for index, ((priority, adjustment), rounds) in enumerate(late.items())
+    ]
+
+
+def the_fifteen(final=(3, 1, 4, 1, 5, 9)):
+    """Ind 0, 1, 2 rounds late, MCA 0 to 5, Final as said."""
+    late = {(name, "fixed"): n for n, name in enumerate(("DS", "MD", "LD"))}
+    late.update({(name, "fixed"): n for n, name in enumerate(ORDERINGS)})
+    late.update({(name, "backtracking"): n for name, n in zip(ORDERINGS, final)})
+    return late
+
+
+def cells(table, target, study, row, column="value"):
+    """The nine cells of a row; None where not reached."""
+    rows = table[
+        (table["target_accuracy_pct"] == target)
+        & (table["study"] == study)
+        & (table["row"] == row)
+    ]
+    assert list(rows["column"]) in ([], COLUMNS)
+    return [None if math.isnan(value) else value for value in rows[column]]
+
+
+def later(values, rounds):
+    return [None if value is None else value + rounds for value in values]
+
+
+def test_a_cell_is_the_first_round_and_a_mean_is_exact(tmp_path):
+    table = da_table1.tidy_rows([make_run(tmp_path / "a", "DS")])
+    assert list(table) == ["target_accuracy_pct", "study", "row", "column", "value"]
+    assert cells(table, 75, "Ind", "Dataset size (base)") == AT_75
+    assert cells(table, 80, "Ind", "Dataset size (base)") == AT_80
+    assert len(table) == 18
+
+
+def test_rows_stand_in_the_order_of_the_paper_whatever_the_runs_order(tmp_path):
+    table = da_table1.tidy_rows(make_runs(tmp_path, the_fifteen())[::-1])
+    rows = list(dict.fromkeys(zip(*(table[k] for k in da_table1.KEYS[:3]))))
+    names = [
+        *(("Ind", row) for row in ("Dataset size (base)", "Model divergence")),
+        ("Ind", "Label diversity"),
+        *(("MCA", row) for row in [*ROWS, "Mean"]),
+        *(("Final", row) for row in [*ROWS, "Best", "Mean"]),
+    ]
+    assert rows == [(target, *name) for target in (75, 80) for name in names]
+
+
+def test_means_over_six_orderings(tmp_path):
+    table = da_table1.tidy_rows(make_runs(tmp_path, the_fifteen()))
+    for study, mean in (("MCA", 15 / 6), ("Final", 23 / 6)):
+        for target, values in ((75, AT_75), (80, AT_80)):
+            got = cells(table, target, study, "Mean")
+            assert [v is None for v in got] == [v is None for v in values]
+            assert [v for v in got if v] == pytest.approx(
+                [v + mean for v in values if v]
+            )
+    assert cells(table, 75, "MCA", "Ld≻Md≻Ds") == later(AT_75, 3)
+    assert cells(table, 80, "Ind", "Label diversity") == later(AT_80, 2)
+
+
+def test_a_mean_is_not_reached_where_one_of_the_six_is_not(tmp_path):
+    runs = make_runs(tmp_path, {(name, "fixed"): 0 for name in ORDERINGS[:5]})
+    runs.append(make_run(tmp_path / "short", ORDERINGS[5], counts=ROUNDS[:5]))
+    table = da_table1.tidy_rows(runs)
+    # Five rounds: 75 % of the devices are not there yet at 75 %, nor 70 % at 80 %.
+    assert cells(table, 75, "MCA", "Mean") == [*AT_75[:7], None, None]
+    assert cells(table, 80, "MCA", "Mean") == [*AT_80[:6], None, None, None]
+
+
+def test_best_is_the_fewest_rounds_and_the_first_of_equals(tmp_path):
+    table = da_table1.tidy_rows(make_runs(tmp_path, the_fifteen()))
+    assert cells(table, 75, "Final", "Best") == later(AT_75, 1)
+    text = REPORTS["da_table1"](make_runs(tmp_path / "b", the_fifteen()), str(tmp_path))
+    assert "ours Ds≻Md≻Ld, the paper's Md≻Ds≻Ld" in text  # Ld≻Md≻Ds equals it.
+
+
+def test_best_reaches_the_most_cells_before_it_is_the_fastest(tmp_path):
+    late = {(name, "backtracking"): 30 for name in ORDERINGS[1:]}
+    runs = make_runs(tmp_path, late)
+    fast = make_run(tmp_path / "f", ORDERINGS[0], "backtracking", counts=ROUNDS[:5])
+    table = da_table1.tidy_rows([fast, *runs])
+    assert cells(table, 75, "Final", "Best") == later(AT_75, 30)
+
+
+def test_rows_without_a_run_are_left_out(tmp_path):
+    late = {(name, "fixed"): 0 for name in ORDERINGS[:5]}
+    late.update({(name, "best_of_all"): 0 for name in ORDERINGS})
+    table = da_table1.tidy_rows(make_runs(tmp_path, late))
+    assert list(dict.fromkeys(table["row"])) == ROWS[:5]
+    assert set(table["study"]) == {"MCA"}
+    assert da_table1.tidy_rows([]).empty
+
+
+def test_devices_without_test_examples_count_and_never_reach(tmp_path):
+    """Of twelve devices 20 % are 3, 30 % 4, 40 % 5, 50 % 6, 70 % 9, 75 % 9."""
+    run = make_run(tmp_path / "a", "DS", untested=2)
+    row = cells(da_table1.tidy_rows([run]), 75, "Ind", "Dataset size (base)")
+    assert row == [2, 4, 3, 4, 5, 4.5, None, None, None]
+    text = REPORTS["da_table1"]([run], str(tmp_path))
+    assert "Clients without test examples: 2." in text
+
+
+def test_compared_with_the_paper(tmp_path):
+    ours = da_table1.tidy_rows(make_runs(tmp_path, the_fifteen()))
+    both = da_table1.compare(ours, published.table("da_table1"))
+    assert len(both) == len(ours) == 2 * 9 * (3 + 7 + 8)
+    base = cells(both, 75, "Ind", "Dataset size (base)", "published")
+    assert base == [22, 29, 25.5, 39, 62, 50.5, 304, 801, 552.5]
+    difference = cells(both, 75, "Ind", "Dataset size (base)", "difference")
+    assert difference[:3] == [-21, -27, -24]
+    # The one row of Final that is printed stands beside ours twice, the rest alone.
+    best = [12, 19, 15.5, 26, 57, 41.5, 164, 494, 329]
+    assert cells(both, 75, "Final", "Best", "published") == best
+    assert cells(both, 75, "Final", "Md≻Ds≻Ld", "published") == best
+    assert cells(both, 75, "Final", "Ds≻Ld≻Md", "published") == [None] * 9
+    # Every published cell finds its place.
+    missing = both[both["printed"].isna()]
+    assert {(s, r) for s, r in zip(missing["study"], missing["row"])} == {
+        ("Final", row) for row in ROWS if row != "Md≻Ds≻Ld"
+    }
+    matched = both[both["printed"].notna() & (both["row"] != "Best")]
+    assert len(matched) == len(published.table("da_table1"))
+
+
+def test_the_files_and_the_terminal(tmp_path):
+    runs = make_runs(tmp_path / "runs", {("DS", "fixed"): 0, ("LD", "fixed"): 2})
+    text = REPORTS["da_table1"](
+        [*runs, make_run(tmp_path / "x", "DS,MD")], str(tmp_path)
+    )
+    markdown = (tmp_path / "table1.md").read_text(encoding="utf-8").splitlines()
+    row = "| Ind | Dataset size (base) | "
+    assert [line for line in markdown if line.startswith(row)] == [
+        row + "1 (22) | 2 (29) | 1.5 (25.5) | 4 (39) | 4 (62) | 4 (50.5) | 5 (304) | "
+        "6 (801) | 5.5 (552.5) |",
+        row + "2 (31) | 3 (45) | 2.5 (38) | 4 (72) | 5 (136) | 4.5 (104) | 6 (—) | "
+        "— (—) | — (—) |",
+    ]
+    assert [line for line in markdown if line.startswith("##")] == [
+        "## 75 %",
+        "## 80 %",
+    ]
+    page = "\n".join(markdown)
+    for part in (page, text):
+        assert "Runs: toy writers, 10 clients, 6 to 8 rounds." in part
+        assert "(nor Mean and Best of its six): MD; DS,LD,MD; DS,MD,LD;" in part
+        assert "Runs that are no row of this table: DS,MD." in part
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[3] == "Ind Dataset size (base) 1 2 1.5 4 4 4 5 6 5.5".split()
+    assert lines[4] == "published 22 29 25.5 39 62 50.5 304 801 552.5".split()
+    with open(tmp_path / "table1.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * 2 * 9
+    assert rows[8] == {
+        "target_accuracy_pct": "75",
+        "study": "Ind",
+        "row": "Dataset size (base)",
+        "column": "High mean",
+        "ours": "5.5",
+        "printed": "552.5",
+        "published": "552.5",
+        "difference": "-547",
+    }
+    dash = rows[18 + 8]
+    assert (dash["ours"], dash["printed"], dash["published"]) == ("", "—", "")
+
+
+def test_without_the_published_table_ours_stands_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(published, "FOLDER", str(tmp_path / "nowhere"))
+    text = REPORTS["da_table1"]([make_run(tmp_path / "a", "DS")], str(tmp_path))
+    assert "No comparison: no published table" in text
+    markdown = (tmp_path / "table1.md").read_text(encoding="utf-8")
+    assert "| Ind | Dataset size (base) | 1 | 2 | 1.5 | 4 |" in markdown
+    lines = (tmp_path / "table1.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[1] == "75,Ind,Dataset size (base),20%,1,,,"
+
+
+def test_what_makes_no_table_is_refused_by_name_or_empty(tmp_path):
+    ds = make_run(tmp_path / "a", "DS")
+    with pytest.raises(RecordError, match="two runs of DS"):
+        REPORTS["da_table1"](
+            [ds, make_run(tmp_path / "b", "DS", late=1)], str(tmp_path)
+        )
+    other = make_run(tmp_path / "c", "LD", untested=1)
+    with pytest.raises(RecordError, match="DS and LD have other clients"):
+        REPORTS["da_table1"]([ds, other], str(tmp_path))
+    assert (
+        REPORTS["da_table1"]([make_run(tmp_path / "d", "DS,MD")], str(tmp_path)) == ""
+    )
+    assert REPORTS["da_table1"]([], str(tmp_path)) == ""
+    assert not (tmp_path / "table1.md").exists()

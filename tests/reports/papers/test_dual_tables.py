@@ -1,0 +1,297 @@
+"""Dual's Tables IV and V from made-up run folders."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tff_pmc.reports import REPORTS, SEED_REPORTS, read
+from tff_pmc.reports.papers import dual_cells, published
+from tff_pmc.reports.record_error import RecordError
+
+LABELS = np.array([0, 0, 1, 1, 1, 2, 2, 2, 2, 0])
+
+
+def make_run(folder, system, wrong, validation=None, name="ten", title=None):
+    """A run in whose round r the first `wrong[r]` examples are answered wrongly.
+
+    With three clients, of whom two have test examples.
+    """
+    predictions = folder / "predictions"
+    predictions.mkdir(parents=True)
+    np.savez(
+        predictions / "labels.npz",
+        y=LABELS,
+        row_splits=[0, 4, 10],
+        client_ids=np.array(["a", "b"]),
+    )
+    for round_num, errors in enumerate(wrong, 1):
+        predicted = np.where(np.arange(10) < errors, (LABELS + 1) % 3, LABELS)
+        np.savez(predictions / f"round_{round_num:04d}.npz", predicted=predicted)
+    rounds = pd.DataFrame({"round": range(1, len(wrong) + 1)})
+    rounds["correct"] = 10 - np.array(wrong)
+    if validation is not None:
+        rounds["validation_correct"] = validation
+    rounds.to_csv(folder / "rounds.csv", index=False)
+    (folder / "weights.csv").write_text("round,ordering\n")
+    (folder / "clients.csv").write_text("round,client,correct,examples\n1,a,1,4\n")
+    training = {"client_optimizer": "sgd", "learning_rate": 0.1, "local_epochs": 1}
+    training.update(batch_size=8, rounds=3, batch_seed=0)
+    data = {"name": name, "clients": 3, "options": {"image_fraction": 0.1}}
+    data["origin"] = {"source": "somewhere"}
+    info = {
+        "label": f"{title or system}, 3 clients",
+        "system": title or system,
+        "note": "3 clients",
+        "settings": {
+            "system": {"system": system},
+            "model": {"model": "cnn"},
+            "training": training,
+        },
+        "data": data,
+    }
+    (folder / "run.json").write_text(json.dumps(info))
+    return read.read_run(str(folder))
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return [
+        make_run(tmp_path / "w", "weighted_mean", [9, 4, 1, 1, 3], [1, 9, 5, 5, 5]),
+        make_run(tmp_path / "s", "simple_average", [2, 2, 5]),
+    ]
+
+
+def write(runs, folder, table=4):
+    return REPORTS[f"dual_table{table}"](runs, str(folder))
+
+
+def accuracy(cells, algorithm):
+    rows = cells[(cells.algorithm == algorithm) & (cells.metric == "Accuracy")]
+    return rows.iloc[0]
+
+
+def test_the_epoch_is_chosen_in_three_ways(runs):
+    """Right answers 1, 6, 9, 9, 7: best 3 (the first), last 5, validated 2."""
+    cells = dual_cells.tidy_rows(runs, 4)
+    row = accuracy(cells, "Weighted Mean")
+    chosen = ["best_epoch", "last", "validated"]
+    assert [row[f"ours_{name}"] for name in chosen] == [0.9, 0.7, 0.6]
+    assert [row[f"{name}_at"] for name in chosen] == [3, 5, 2]
+    row = accuracy(cells, "Simple Average")
+    assert (row.ours_best_epoch, row.best_epoch_at) == (0.8, 1)
+    assert np.isnan(row.ours_validated) and row.validated_at is pd.NA
+
+
+def test_the_four_metrics(runs):
+    """Weighted mean at its best: the first 0 is answered 1, all else is right.
+
+    Precision 1, 3/4, 1; F1 2 * 2 / (3 + 2), 2 * 3 / (3 + 4), 1.
+    """
+    cells = dual_cells.tidy_rows(runs, 4)
+    best = cells[cells.algorithm == "Weighted Mean"].set_index("metric").ours_best_epoch
+    assert best["Precision"] == pytest.approx((1 + 3 / 4 + 1) / 3)
+    assert best["F1 Score"] == pytest.approx((4 / 5 + 6 / 7 + 1) / 3)
+    # (9 * 10 - (3*2 + 3*4 + 4*4)) / sqrt((100 - 34) (100 - 36)).
+    assert best["MCC"] == pytest.approx(56 / np.sqrt(66 * 64))
+
+
+def test_the_files_have_ours_beside_the_published(runs, tmp_path):
+    text = write(runs, tmp_path)
+    cells = pd.read_csv(tmp_path / "dual_table4.csv")
+    # In the paper's order, whatever that of the runs.
+    assert list(dict.fromkeys(cells.algorithm)) == ["Simple Average", "Weighted Mean"]
+    row = accuracy(cells, "Weighted Mean")
+    assert (row.published, row.ours_best_epoch) == (0.8226, 0.9)
+    assert row.difference == pytest.approx(0.0774)
+    assert "+0.0774" in text
+    assert "image_fraction=0.1" in text and "rate 0.1" in text
+    assert "On 0.1 of the images, 5 epochs: the differences are no comparison" in text
+    markdown = (tmp_path / "dual_table4.md").read_text()
+    assert "| Simple Average | Accuracy | 0.8000 | 0.5000 |  | 0.8199 |" in markdown
+
+
+def test_the_noise_is_computed_from_the_two_rows_that_are_one_algorithm(runs, tmp_path):
+    """Published .8226 - .8199 and .8303 - .8301; ours differ in rounding alone."""
+    text = write(runs, tmp_path)
+    assert "0.0027 (C1&C2&C3) and 0.0002 (C1&C2&C3&C4)" in text
+    assert "the least noise of our rows" in text and "agree" not in text
+
+
+def test_over_seeds_ours_are_spread_and_the_published_one_stands_beside(runs, tmp_path):
+    """The weighted mean's best is .9 under two seeds, .7 under one."""
+    other = [make_run(tmp_path / "w7", "weighted_mean", [9, 3, 5]), runs[1]]
+    report = SEED_REPORTS["dual_table4_seeds"]
+    by_seed = {0: runs, 5: runs, 7: other}
+    text = report(by_seed, str(tmp_path), baseline="Weighted mean")
+    assert "On 0.1 of the images" in text and "rate 0.1" in text
+    row = accuracy(pd.read_csv(tmp_path / "dual_table4.csv"), "Weighted Mean")
+    assert row["mean"] == pytest.approx(2.5 / 3, abs=1e-6)
+    assert row["deviation"] == pytest.approx(np.sqrt(0.04 / 3), abs=1e-6)
+    assert (row.lowest, row.highest, row.published) == (0.7, 0.9, 0.8226)
+    assert row.difference == pytest.approx(2.5 / 3 - 0.8226, abs=1e-6)
+    assert "the seeds 0, 5, 7." in text and "Noise" in text
+    page = (tmp_path / "dual_table4.md").read_text()
+    # Equal under all seeds.
+    assert "| Simple Average | Accuracy | 0.8000 | 0.0000 | 0.8000 | 0.8000 |" in page
+
+
+def test_drawn_pictures_are_not_held_against_the_papers(tmp_path):
+    run = make_run(tmp_path / "run", "dual", [0], name="drawn_obstacles")
+    text = write([run], tmp_path, 5)
+    cells = pd.read_csv(tmp_path / "dual_table5.csv")
+    assert cells["difference"].isna().all() and cells["published"].notna().all()
+    assert "Stand-in data" in text
+    report = SEED_REPORTS["dual_table5_seeds"]
+    text = report({0: [run]}, str(tmp_path), baseline="Weighted mean")
+    assert "Stand-in data" in text
+    cells = pd.read_csv(tmp_path / "dual_table5.csv")
+    assert cells["difference"].isna().all() and cells["published"].notna().all()
+
+
+def test_the_noise_follows_the_published_table(runs, tmp_path, monkeypatch):
+    """Not a number written down: another table has another noise."""
+    theirs = published.table("dualcriterion_table4")
+    theirs.loc[theirs.algorithm == "Simple Average", "value"] -= 0.01
+    monkeypatch.setattr(published, "table", lambda name: theirs)
+    assert "0.0127 (C1&C2&C3)" in write(runs, tmp_path)
+
+
+def test_table_5_is_of_the_positive_class(tmp_path):
+    """Two of three zeros right, one answered 1: precision 1/2 and F1 2/3 of class 1."""
+    run = make_run(tmp_path / "run", "median", [0])
+    np.savez(
+        tmp_path / "run" / "predictions" / "labels.npz",
+        y=[0, 0, 0, 1],
+        row_splits=[0, 2, 4],
+        client_ids=np.array(["a", "b"]),
+    )
+    np.savez(
+        tmp_path / "run" / "predictions" / "round_0001.npz", predicted=[0, 0, 1, 1]
+    )
+    text = write([run], tmp_path, 5)
+    cells = pd.read_csv(tmp_path / "dual_table5.csv").set_index("metric")
+    assert cells.ours_best_epoch["Precision"] == 0.5
+    assert cells.ours_best_epoch["F1 Score"] == pytest.approx(2 / 3)
+    assert cells.published["Accuracy"] == 0.93029
+    assert "Noise" not in text  # Its three places are not of one size.
+
+
+def test_what_the_paper_does_not_have_is_left_out_and_named(runs, tmp_path):
+    """A new aggregator does not come into the paper's table by being run."""
+    other = make_run(tmp_path / "t", "trimmed", [3], title="Trimmed mean")
+    text = write([*runs, other], tmp_path)
+    cells = pd.read_csv(tmp_path / "dual_table4.csv")
+    assert set(cells.algorithm) == {"Simple Average", "Weighted Mean"}
+    note = "Runs that are no row of this table: Trimmed mean, 3 clients."
+    assert note in text and note in (tmp_path / "dual_table4.md").read_text()
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    text = write([other], alone)
+    assert text == "Dual Table IV (CIFAR-10) is left out: no run of its algorithms."
+    seeds = SEED_REPORTS["dual_table4_seeds"]
+    assert seeds({0: [other]}, str(alone), baseline="Weighted mean") == text
+    assert list(alone.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "row"),
+    [
+        ({"system": "Dual-criterion", "score": "dual"}, "Dual-Criterion Weighted"),
+        ({"system": "Laplace", "aggregator": "laplace"}, "Differential Privacy"),
+        ({"system": "Median", "aggregator": "median"}, "Median"),
+    ],
+)
+def test_runs_of_any_age_are_the_rows_of_their_systems(tmp_path, old, row):
+    run = make_run(tmp_path / "run", "median", [1])
+    settings = run.settings
+    del settings["system"]
+    run.info.update(settings={**settings, **old}, data={**run.data, "clients": 4})
+    cells = dual_cells.tidy_rows([run], 4)
+    assert set(cells.algorithm) == {row} and set(cells.clients) == {"C1&C2&C3&C4"}
+
+
+def test_quantized_updates_of_before_are_no_row(tmp_path):
+    """They had the name that the quantized models of the paper have."""
+    run = make_run(tmp_path / "run", "quantized", [1])
+    assert dual_cells.is_row(run)
+    old = {**run.settings, "system": "Quantized", "quantization_levels": 256}
+    run.info.update(settings=old)
+    assert run.settings["quantized_levels"] == 256
+    assert not dual_cells.is_row(run)
+
+
+@pytest.fixture
+def searched(tmp_path):
+    """Dual with lambda 0, .5 and 1 in two epochs; 60 pictures judged."""
+    make_run(tmp_path / "dual", "dual", [5, 2])
+    lines = ["round,trial,ordering,correct,examples,accuracy,kept"]
+    for epoch, kept, correct in ((1, 1, (30, 36, 36)), (2, 2, (33, 30, 42))):
+        for trial, (label, right) in enumerate(zip(("0.00", "0.50", "1.00"), correct)):
+            row = (epoch, trial + 1, f"lambda={label}", right, 60, right / 60)
+            lines.append(",".join(map(str, (*row, int(trial == kept)))))
+    (tmp_path / "dual" / "candidates.csv").write_text("\n".join(lines))
+    return lambda judge_on: _judged_on(tmp_path / "dual", judge_on)
+
+
+def _judged_on(folder, judge_on):
+    info = json.loads((folder / "run.json").read_text())
+    info["settings"]["adjustment"] = {"judge_on": judge_on, "adjustment": "best_of_all"}
+    (folder / "run.json").write_text(json.dumps(info))
+    return read.read_run(str(folder))
+
+
+def test_the_lambda_chosen_in_each_epoch_is_shown(searched, runs, tmp_path):
+    text = write([searched("test"), *runs], tmp_path)
+    table = pd.read_csv(tmp_path / "dual_table4_lambda.csv")
+    assert list(table["lambda"]) == [0.5, 1.0] and list(table["epoch"]) == [1, 2]
+    assert list(table["equally_good"]) == [2, 1]
+    np.testing.assert_allclose(table["chosen"], [0.6, 0.7])
+    np.testing.assert_allclose(table["lambda_0"], [0.5, 0.55])
+    np.testing.assert_allclose(table["mean"], [102 / 180, 105 / 180], atol=1e-6)
+    np.testing.assert_allclose(table["lowest"], [0.5, 0.5])
+    assert (tmp_path / "dual_table4_lambda.png").stat().st_size > 0
+    page = (tmp_path / "dual_table4.md").read_text()
+    assert "## Lambda chosen in each epoch, C1&C2&C3" in page
+    assert "| 2 | 1.00 | 1 | 0.7000 | 0.5500 | 0.5833 | 0.5000 |" in page
+    # ((.6 - .56667) + (.7 - .58333)) / 2.
+    assert "the highest of 3 models', and that of every other" in text
+    assert "it is 0.0750 above the mean of the lambdas" in text
+    assert "on the reported examples, as printed (--judge_on=test)" in text
+
+
+def test_where_lambda_was_chosen_is_said(searched, runs, tmp_path):
+    text = write([searched("server"), *runs], tmp_path)
+    assert "on the evaluation set, which is not reported (--judge_on=server)" in text
+    assert "above the mean of the lambdas" not in text
+    folder = tmp_path / "without"
+    folder.mkdir()
+    assert "lambda was chosen" not in write(runs, folder)
+    assert not list(folder.glob("*lambda*"))
+    seeds = SEED_REPORTS["dual_table4_seeds"]
+    by_seed = {0: [searched("test"), *runs]}
+    text = seeds(by_seed, str(folder), baseline="Weighted mean")
+    assert "on the reported examples, as printed (--judge_on=test)" in text
+
+
+def test_without_the_published_tables_it_goes_on(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr(published, "FOLDER", str(tmp_path / "none"))
+    assert "No comparison" in write(runs, tmp_path)
+
+
+def test_what_is_missing_is_named(tmp_path):
+    assert "is left out: no run of its algorithms" in write([], tmp_path)
+    run = make_run(tmp_path / "run", "median", [3])
+    (tmp_path / "run" / "predictions" / "round_0001.npz").unlink()
+    with pytest.raises(RecordError, match="round_0001.npz is missing"):
+        write([run], tmp_path)
+    del run.rounds["correct"]
+    with pytest.raises(RecordError, match="rounds.csv cannot be read"):
+        write([run], tmp_path)
+
+
+def test_two_runs_of_one_row_are_refused_by_name(tmp_path):
+    runs = [make_run(tmp_path / name, "median", [3]) for name in ("a", "b")]
+    with pytest.raises(RecordError, match="a and .*b are both runs of Median with C1&"):
+        write(runs, tmp_path)

@@ -1,0 +1,298 @@
+"""PMC's Tables 2, 4 and 6: what the paper printed, fed back, and cases by hand."""
+
+import dataclasses
+import itertools
+import pathlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tff_pmc.reports import REPORTS
+from tff_pmc.reports.papers import pmc_paper, pmc_rounds_tables, published
+from tff_pmc.reports.record_error import RecordError
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SHARES = [f"{share}%" for share in range(10, 100, 10)]
+
+
+def by_label(runs):
+    return {run.label: run for run in runs}
+
+
+def published_rows(number):
+    like = pd.DataFrame(columns=[*pmc_paper.KEYS, "value"])
+    return pmc_paper.published_rows(number, like)[0]
+
+
+@pytest.mark.parametrize(
+    "number, targets, rounds",
+    [(2, (70, 80, 90, 95), 101), (4, (70, 80, 90, 95), 301), (6, (70, 80, 85), 100)],
+)
+def test_the_published_rounds_give_the_published_gains_and_averages(
+    number, targets, rounds, page, published_as_runs
+):
+    cells = page.by_line(number)
+    for target in targets:
+        runs = published_as_runs(number, target, rounds)
+        ours = pmc_rounds_tables.tidy_rows(by_label(runs), (target,))
+        # Tables 2 and 4 have all nine rows; of Table 6 two rows cannot be.
+        assert ours["experiment"].nunique() == (7 if number == 6 else 9)
+        for row in ours.itertuples():
+            if row.devices == "Avg. (text)":
+                continue
+            printed = cells[row.experiment, target].get(row.devices, np.nan)
+            assert row.value == pytest.approx(printed, abs=0.006, nan_ok=True), row
+
+
+def test_the_averages_in_the_papers_text_are_cbs():
+    rows = published_rows(6)
+    text = rows[(rows["devices"] == "Avg. (text)") & (rows["experiment"] == "CB")]
+    assert text["value"].round(1).tolist() == [8.6, 11.5, 13.0]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "number", "text", "rows"),
+    [
+        ("celeba", 6, {70: "8.6", 80: "11.5", 85: "13.0"}, ["CB"]),
+        (
+            "mnist_noniid",
+            4,
+            {70: "-0.1", 80: "0.2", 90: "2.1", 95: "1.7"},
+            ["MW≻DS≻LD"],
+        ),
+    ],
+)
+def test_the_numbers_of_the_papers_text_stand_beside_ours(
+    tmp_path, experiment, number, text, rows, page, from_rounds
+):
+    """DS arrives in round 6, the others in 4, two of nine shares never: 2 or 14 / 9."""
+    slow, fast = 7 * [6] + 2 * [np.nan], 7 * [4] + 2 * [np.nan]
+    labels = ["DS", *(row.replace("≻", ",").replace("MW", "MD") for row in rows)]
+    runs = [
+        from_rounds(label, fast if place else slow, 99, 7)
+        for place, label in enumerate(labels)
+    ]
+    shown = REPORTS[f"pmc_table{number}"](runs, str(tmp_path))
+    markdown = (tmp_path / f"table{number}.md").read_text(encoding="utf-8")
+    part = markdown.split("## Averages that the paper's text names\n\n")[1]
+    lines = [line.strip("| ").split(" | ") for line in part.splitlines()[2:]]
+    cells = page.by_line(number)
+    expected = []
+    for row, target in itertools.product(rows, text):
+        gains = [cells[row, target].get(share, np.nan) for share in SHARES]
+        known = [gain for gain in gains if not np.isnan(gain)]
+        whole = experiment == "celeba"  # Of the columns reached, or of nine.
+        column, theirs, ours = (
+            ("Avg. (text)", sum(known) / len(known), 14 / 7)
+            if whole
+            else ("Avg.", sum(known) / 9, 14 / 9)
+        )
+        # The text is its cell in all but one of Table 4.
+        assert (f"{theirs:.1f}" == text[target]) == (text[target] != "2.1")
+        difference = ours - float(text[target])
+        expected.append(
+            [
+                row,
+                f"{target} %, {column}",
+                text[target],
+                *(f"{value:.2f}".rstrip("0").rstrip(".") for value in (theirs, ours)),
+                f"{difference:+.2f}".rstrip("0").rstrip("."),
+            ]
+        )
+    assert sorted(lines) == sorted(expected)
+    assert "ours minus the text's" in shown
+    csv = pd.read_csv(tmp_path / f"table{number}.csv")
+    assert csv["text"].notna().sum() == len(expected)
+    note = "The numbers of the paper's text are beside ours in table"
+    for name, paper in pmc_paper.PAPER.items():
+        figure = REPORTS[f"pmc_figure{paper.figure}"](runs, str(tmp_path))
+        assert (f"{note}{number}.md" in figure) == (name == experiment)
+
+
+def test_a_run_that_does_not_arrive_is_a_bound_and_both_a_dash(from_rounds):
+    # 70 % reached by the devices one by one, in four rounds.
+    never = np.nan
+    runs = {
+        "DS": from_rounds("DS", [2, 3, never] + 6 * [never], 70, 4),
+        "LD": from_rounds("LD", [1, never, 2] + 6 * [never], 70, 4),
+    }
+    # The share of 20 % is there when two devices are: LD in round 2, by its third.
+    # 30 % of DS is never there, nor of LD.
+    rows = pmc_rounds_tables.tidy_rows(runs, (70,)).query("quantity == 'gain'")
+    cells = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
+    assert cells["10%"] == (1, "") and cells["20%"] == (1, "")
+    assert np.isnan(cells["30%"][0]) and cells["30%"][1] == ""
+    assert cells["Avg."][0] == pytest.approx(2 / 9, abs=0.001)
+    assert cells["Avg. (text)"][0] == 1
+
+    slower = {"DS": runs["LD"], "LD": from_rounds("LD", [3] + 8 * [never], 70, 4)}
+    rows = pmc_rounds_tables.tidy_rows(slower, (70,)).query("quantity == 'gain'")
+    cells = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
+    assert cells["10%"] == (-2, "") and cells["20%"] == (-2, "at most")
+
+    faster = {"DS": slower["LD"], "LD": slower["DS"]}
+    rows = pmc_rounds_tables.tidy_rows(faster, (70,)).query("quantity == 'gain'")
+    cells = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
+    assert cells["20%"] == (2, "at least")
+
+
+def test_runs_without_any_gain_have_no_average(from_rounds):
+    runs = {name: from_rounds(name, 9 * [np.nan], 70, 3) for name in ("DS", "LD")}
+    assert pmc_rounds_tables.tidy_rows(runs, (70,))["value"].isna().all()
+
+
+def test_strictly_above_is_passed_on(from_rounds):
+    runs = {"DS": from_rounds("DS", 9 * [1], 70, 2)}  # Exactly 70 % of each.
+    assert pmc_rounds_tables.tidy_rows(runs, (70,))["value"].tolist() == 9 * [1]
+    above = pmc_rounds_tables.tidy_rows(runs, (70,), strictly_above=True)
+    assert above["value"].isna().all()
+
+
+def test_the_impossible_cells():
+    for number in (2, 4):
+        assert pmc_paper.impossible(published_rows(number)) == set()
+    assert pmc_paper.impossible(published_rows(6)) == {
+        ("CB≻DS≻IS", "gain", 70, "50%"),
+        ("CB≻DS≻IS", "gain", 70, "60%"),
+        ("CB≻IS≻DS", "gain", 70, "40%"),
+        ("CB≻IS≻DS", "gain", 70, "50%"),
+    }
+
+
+def test_the_label_note_measures_both_readings(published_as_runs):
+    def swapped(label):
+        return label.replace("IS", "?").replace("CB", "IS").replace("?", "CB")
+
+    theirs = published_rows(6)
+    for labels, sentence in (
+        (str, "differs by 0.0 rounds on average"),
+        (swapped, "by 0.0 from the one with IS and CB exchanged"),
+    ):
+        ours = pmc_rounds_tables.tidy_rows(
+            by_label(published_as_runs(6, 80, 100, labels)), (80,)
+        )
+        (note,) = pmc_paper.exchanged_labels(ours, theirs)
+        assert sentence in note and note.count("0.0") == 1
+
+
+def test_write_marks_differences_bounds_and_misprints(tmp_path, run_of, celeba_runs):
+    # Neither is a row, so they may be alike, and have other rounds.
+    more = [run_of("DS,CB", [[0] * 10], [100] * 10) for _ in range(2)]
+    text = REPORTS["pmc_table6"]([*celeba_runs, *more], str(tmp_path))
+    cells = pd.read_csv(tmp_path / "table6.csv")
+    cell = cells.query(
+        "experiment == 'CB≻DS≻IS' and target_accuracy_pct == 70 and devices == '50%'"
+    ).iloc[0]
+    # DS in round 3, CB,DS,IS in none of 5; the paper prints 6.
+    assert (cell["ours"], cell["printed"], cell["published"]) == (-2, "6", 6)
+    assert (cell["difference"], cell["bound"]) == (-8, "at most")
+    assert cell["impossible"] == 1 and cells["impossible"].sum() == 2
+    markdown = (tmp_path / "table6.md").read_text(encoding="utf-8")
+    for shown in (text, markdown):
+        for part in ("≤-2", "6†", "-8", "8.62", "8.6, 11.5 and 13", "exchanged"):
+            assert part in shown
+    assert "No run, so no row: IS; DS,CB,IS; DS,IS,CB; IS,DS,CB; " in text
+    assert "Runs that are no row of this table: DS,CB; DS,CB." in text
+    assert "| DS (baseline) | rounds, ours | 3 |" in markdown
+    text = REPORTS["pmc_table7"](celeba_runs, str(tmp_path))
+    assert "PMC Table 7 is left out: " in text and "--predictions" in text
+    assert not (tmp_path / "table7.csv").exists()
+
+
+def test_without_the_published_tables_ours_are_written(
+    tmp_path, monkeypatch, celeba_runs
+):
+    monkeypatch.setattr(published, "FOLDER", str(tmp_path / "none"))
+    text = REPORTS["pmc_table6"](celeba_runs, str(tmp_path))
+    assert "No comparison: no published table" in text and "difference " not in text
+    cells = pd.read_csv(tmp_path / "table6.csv")
+    assert cells["published"].isna().all() and cells["ours"].notna().any()
+
+
+@pytest.mark.parametrize("number", [6, 7])
+def test_no_run_of_ds_leaves_the_tables_out_and_says_so(number, tmp_path, celeba_runs):
+    text = REPORTS[f"pmc_table{number}"](celeba_runs[1:], str(tmp_path))
+    assert text.count("\n") == 0 and f"PMC Table {number} is left out: " in text
+    assert "of DS" in text
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("report", ["pmc_table6", "pmc_table7", "pmc_figure3"])
+def test_runs_that_cannot_be_compared_are_refused(
+    report, tmp_path, celeba_runs, from_rounds, run_of
+):
+    for other, words in (
+        (from_rounds("DS", 9 * [1], 70, 5), "both runs of DS"),
+        (run_of("IS", np.zeros((5, 10), int), [100] * 9 + [99]), "other clients"),
+        (from_rounds("IS", 9 * [1], 70, 6), "has 5 rounds and odd has 6"),
+    ):
+        runs = [*celeba_runs, dataclasses.replace(other, path="odd")]
+        with pytest.raises(RecordError, match=words) as error:
+            REPORTS[report](runs, str(tmp_path))
+        assert "odd" in str(error.value) and "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_tables_say_by_which_rule_a_target_is_reached(tmp_path, celeba_runs):
+    for above, name in ((False, "at_least"), (True, "above")):
+        text = REPORTS["pmc_table6"](celeba_runs, str(tmp_path), strictly_above=above)
+        assert f"(--reach={name})" in text
+        assert f"(--reach={name})" in (tmp_path / "table6.md").read_text("utf-8")
+
+
+def test_without_a_rule_it_is_the_runs_own(tmp_path, celeba_runs):
+    for run in celeba_runs:
+        run.info["settings"]["reach"] = "above"
+    for report in ("pmc_table6", "pmc_figure3_script"):
+        assert "(--reach=above)" in REPORTS[report](celeba_runs, str(tmp_path))
+    celeba_runs[1].info["settings"]["reach"] = "at_least"
+    with pytest.raises(RecordError, match="choose by --reach"):
+        REPORTS["pmc_table6"](
+            [dataclasses.replace(r, path=r.label) for r in celeba_runs], str(tmp_path)
+        )
+
+
+def test_the_label_question_is_not_put_to_runs_that_cannot_answer_it(
+    tmp_path, published_as_runs, celeba_runs
+):
+    """Of the paper's length, and on the whole data, or not."""
+    full = published_as_runs(6, 80, 100)
+    drawn = [on_drawn_faces(run) for run in full]
+    short = celeba_runs
+    for runs, measured, other_length in (
+        (full, True, False),
+        (drawn, False, False),
+        (short, False, True),
+    ):
+        text = REPORTS["pmc_table6"](runs, str(tmp_path))
+        assert "IS and CB are probably exchanged here" in text
+        assert ("A gain of ours differs by" in text) == measured
+        said = "Ours end in round 5, the paper's in round 100" in text
+        assert said == other_length
+    # MNIST's tables have no run that did not arrive in its 1,000 rounds.
+    assert "Ours end" not in REPORTS["pmc_table2"](full[:1], str(tmp_path))
+
+
+def on_drawn_faces(run):
+    data = {"name": "drawn_faces", "origin": {"source": "drawn, no photographs"}}
+    return dataclasses.replace(run, info={**run.info, "data": data})
+
+
+@pytest.mark.parametrize(
+    "number, experiment", [(2, "mnist_iid"), (4, "mnist_noniid"), (6, "celeba")]
+)
+def test_a_flag_file_runs_what_the_tables_need(number, experiment, page):
+    path = ROOT / "experiments" / f"pmc_table{number}.flags"
+    flags = [line for line in path.read_text().split("\n") if line[:1] == "-"]
+    assert {f"--experiment={experiment}", "--priority=all", "--predictions"} < {*flags}
+    paper = pmc_paper.PAPER[experiment]
+    assert paper.rounds_table == number
+    (rounds,) = [int(f.split("=")[1]) for f in flags if f.startswith("--rounds=")]
+    # Long enough for the latest round of the published table.
+    latest = 0.0
+    for (name, target), gains in page.by_line(number).items():
+        base = page.by_line(number)["DS (baseline)", target]
+        if name != "DS (baseline)":
+            latest = np.nanmax([latest, *(base[s] - gains[s] for s in base)])
+    assert 80 < latest <= rounds

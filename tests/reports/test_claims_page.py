@@ -1,0 +1,117 @@
+"""The page of claims: made of claims and kept runs, and committed as it is made."""
+
+import pathlib
+
+import pytest
+
+from tff_pmc.experiments.experiment import EXPERIMENTS
+from tff_pmc.reports import claims_page
+from tff_pmc.reports.papers.claims_of_papers import Claim
+from tff_pmc.reports.record_error import RecordError
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def claim(answer, paper="PMC", experiments=("mnist_iid",), place="section 1"):
+    def judge(by_experiment):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(by_experiment) if callable(answer) else answer
+
+    return Claim(paper, place, "something | of note", experiments, judge)
+
+
+@pytest.fixture
+def runs(run_of):
+    """Two runs of `mnist_iid` under the seeds 3 and 4."""
+    return [
+        run_of(
+            "DS",
+            [[1, 2]],
+            [2, 2],
+            settings={"experiment": "mnist_iid", "batch_seed": seed},
+        )
+        for seed in (4, 3)
+    ]
+
+
+def rows(text):
+    return [
+        [cell.strip() for cell in line.strip("| ").split(" | ")]
+        for line in text.splitlines()
+        if line.startswith("| section")
+    ]
+
+
+def test_a_judged_claim_has_its_number_its_seeds_and_its_verdict(runs):
+    seen = []
+
+    def answer(by_experiment):
+        seen.append({name: len(own) for name, own in by_experiment.items()})
+        return "+1.0 rounds", "not reproduced", "the interval is below 0"
+
+    text = claims_page.page([claim(answer)], runs)
+    assert seen == [{"mnist_iid": 2}]
+    assert rows(text) == [
+        [
+            "section 1",
+            "something \\| of note",
+            "+1.0 rounds (kept: mnist_iid: 2 runs, seeds 3, 4)",
+            "**not reproduced**: the interval is below 0",
+        ]
+    ]
+    assert "1 claims: 0 reproduced, 1 not reproduced, 0 undecidable" in text
+
+
+def test_without_runs_there_is_the_command_that_makes_them(runs):
+    own = claim(AssertionError("not asked"), experiments=("mnist_noniid",))
+    ((_, _, number, verdict),) = rows(claims_page.page([own], runs))
+    assert number == "" and verdict.startswith("**not run yet**: `python run_exper")
+    assert "--flagfile=experiments/pmc_table4.flags " in verdict
+
+
+def test_runs_that_do_not_serve_are_as_good_as_none(runs):
+    own = claim(RecordError("no run of LD is kept"))
+    ((*_, verdict),) = rows(claims_page.page([own], runs))
+    assert verdict.startswith("**not run yet**: no run of LD is kept. `python run_")
+
+
+def test_of_several_flag_files_it_is_the_one_that_runs_longest():
+    assert "da_table1.flags" in claims_page._command("femnist")  # The other: 40 rounds.
+    assert "--experiment=drawn_faces" in claims_page._command("drawn_faces")
+
+
+def test_the_papers_are_in_their_order(runs):
+    answer = "1", "reproduced", ""
+    own = [
+        claim(answer, paper=paper, place=f"section {place}")
+        for place, paper in enumerate(("Dual", "PMC", "DA", "PMC"))
+    ]
+    text = claims_page.page(
+        sorted(own, key=lambda c: ["DA", "PMC", "Dual"].index(c[0])), runs
+    )
+    assert [row[0] for row in rows(text)] == [f"section {n}" for n in (2, 1, 3, 0)]
+
+
+def test_an_unknown_verdict_is_refused(runs):
+    with pytest.raises(ValueError, match="'perhaps' is none of reproduced"):
+        claims_page.page([claim(("1", "perhaps", ""))], runs)
+
+
+def test_the_claims_of_all_papers_are_gathered():
+    found = claims_page.claims()
+    assert {"DA", "PMC"} <= {one.paper for one in found} <= set(claims_page.PAPERS)
+    order = [list(claims_page.PAPERS).index(one.paper) for one in found]
+    assert order == sorted(order)
+    for one in found:
+        assert one.place and one.says and one.experiments
+        assert set(one.experiments) <= set(EXPERIMENTS)
+
+
+def test_the_committed_page_is_what_the_command_makes(tmp_path):
+    path = tmp_path / "claims.md"
+    claims_page.write(claims_page.RESULTS, str(path))
+    committed = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    assert committed == path.read_text(encoding="utf-8"), (
+        "run: python -m tff_pmc.reports.claims_page > docs/claims.md"
+    )

@@ -1,0 +1,79 @@
+"""Accuracy, precision, F1 and MCC, by hand."""
+
+import numpy as np
+import pytest
+
+from tff_pmc.reports.classification import confusion_matrix, measures
+from tff_pmc.reports.record_error import RecordError
+
+
+def test_three_classes_worked_by_hand():
+    """Class 2 is never answered; class 0 has 2 of 3, class 1 has 1 of 3 answers right.
+
+    labels 3, 1, 2; answers 3, 3, 0; R_K = (3 * 6 - (9 + 3)) / sqrt((36 - 14) 18).
+    """
+    y_true, y_pred = [0, 0, 0, 1, 2, 2], [0, 0, 1, 1, 1, 0]
+    confusion = confusion_matrix(y_true, y_pred)
+    assert confusion.tolist() == [[2, 1, 0], [0, 1, 0], [1, 1, 0]]
+    found = measures(confusion)
+    assert found.accuracy == 0.5
+    assert found.precision == pytest.approx((2 / 3 + 1 / 3 + 0) / 3)
+    assert found.f1 == pytest.approx((4 / 6 + 2 / 4 + 0) / 3)
+    assert found.mcc == pytest.approx(6 / np.sqrt(22 * 18))
+
+
+def test_mcc_is_the_correlation_of_one_hot_labels_and_answers():
+    """Gorodkin's definition, by covariances over examples and classes."""
+    generator = np.random.default_rng(5)
+    y_true = generator.integers(0, 10, 500)
+    y_pred = np.where(
+        generator.random(500) < 0.6, y_true, generator.integers(0, 10, 500)
+    )
+    x, y = (
+        np.eye(10)[labels] - np.eye(10)[labels].mean(0) for labels in (y_true, y_pred)
+    )
+    expected = (x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum())
+    assert measures(confusion_matrix(y_true, y_pred)).mcc == pytest.approx(expected)
+
+
+def test_perfect_wrong_and_constant_answers():
+    y = np.array([0, 1, 2, 1])
+    assert set(vars(measures(confusion_matrix(y, y))).values()) == {1.0}
+    assert measures(confusion_matrix([0, 1], [1, 0])).mcc == -1.0
+    constant = measures(confusion_matrix(y, np.zeros(4, int)))
+    assert (constant.mcc, constant.accuracy) == (0.0, 0.25)
+
+
+def test_a_class_that_does_not_occur_does_not_count():
+    y_true, y_pred = [0, 0, 1], [0, 1, 1]
+    few, many = (confusion_matrix(y_true, y_pred, n) for n in (2, 10))
+    assert many.shape == (10, 10)
+    assert measures(few) == measures(many)
+
+
+def test_counts_of_a_large_test_set_do_not_overflow():
+    """R_K multiplies fourth powers: 10^6 examples would leave int64."""
+    found = measures(np.diag([10**6, 10**6]))
+    assert found.mcc == 1.0
+
+
+@pytest.mark.parametrize(
+    "y_true, y_pred, says",
+    [
+        ([0, 1], [0], "shapes"),
+        ([], [], "some"),
+        ([0, 3], [0, 1], "class 3"),
+        ([0, 1], [0, -1], "class -1"),
+        ([0.0, 1.0], [0, 1], "integers"),
+    ],
+)
+def test_what_is_no_classification_is_refused(y_true, y_pred, says):
+    with pytest.raises(RecordError, match=says):
+        confusion_matrix(y_true, y_pred, 3)
+
+
+def test_a_matrix_of_nothing_is_refused():
+    with pytest.raises(RecordError, match="no predictions"):
+        measures(np.zeros((2, 2), np.int64))
+    with pytest.raises(RecordError, match="positive class is 2 of 2"):
+        measures(np.eye(2, dtype=np.int64), positive=2)

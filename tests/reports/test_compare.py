@@ -1,0 +1,152 @@
+"""Two runs, or two folders of runs, side by side.
+
+The expected tables are worked out by hand or by plain loops over fractions.
+"""
+
+import fractions
+import math
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tff_pmc.reports import compare, read_folder, reference_export
+
+
+def test_two_experiments_row_by_row(tmp_path, write_theirs, write_ours, three_clients):
+    """Theirs: 50 % at 2 of 4 examples. Ours: LD,DS,MD with MD over the layers, DS."""
+    write_theirs(tmp_path / "theirs" / "1")
+    clients = list(three_clients)
+    md = ["LD", "DS", "MD_layers"]
+    write_ours(
+        tmp_path / "ours" / "1",
+        clients,
+        [[0, 0, 1], [2, 1, 1], [2, 2, 2]],
+        **{"priority": md},
+    )
+    write_ours(tmp_path / "ours" / "2", clients, [[4, 0, 0]], priority=["DS"])
+    (tmp_path / "ours" / "results.csv").write_text("a file beside the runs")
+    table = compare.compare(str(tmp_path / "theirs"), str(tmp_path / "ours"), [50, 95])
+    assert list(table.columns) == [
+        "experiment",
+        "quantity",
+        "target_accuracy_pct",
+        "devices",
+        "round",
+        "a",
+        "b",
+        "difference",
+        "reach",
+    ]
+
+    def rounds(label, target, devices):
+        row = table[
+            (table["experiment"] == label)
+            & (table["target_accuracy_pct"] == target)
+            & (table["devices"] == devices)
+        ]
+        return row[["a", "b", "difference"]].to_numpy()[0].tolist()
+
+    # Theirs has one device at 50 % in round 1 and three in round 2.
+    assert rounds("LD,DS,MD", 50, "30%") == [1, 2, 1]
+    assert rounds("LD,DS,MD", 50, "60%") == [2, 3, 1]
+    reached, missing, difference = rounds("LD,DS,MD", 95, "30%")
+    assert reached == 2 and math.isnan(missing) and math.isnan(difference)
+    missing, reached, _ = rounds("DS", 50, "10%")
+    assert math.isnan(missing) and reached == 1
+    accuracy = table[table["quantity"] == "accuracy"]
+    assert accuracy["round"].tolist() == [1, 2, 3, 1]
+    assert accuracy["a"].tolist()[:2] == pytest.approx([3 / 12, 9 / 12])
+    assert accuracy["difference"].tolist()[:2] == pytest.approx([-2 / 12, -5 / 12])
+    assert accuracy["difference"].isna().tolist() == [False, False, True, True]
+    text = compare.comparison_text(table)
+    assert "  50 %  LD,DS,MD  A " in text
+    assert text.splitlines()[4].split() == ["B-A", *["+1"] * 9]
+    assert text.splitlines()[-2:] == [
+        "LD,DS,MD      2  0.750  0.333 -0.417     -0.292   0.417 in round 2",
+        "DS        only in B",
+    ]
+
+
+def test_two_single_runs_of_other_orderings_are_compared_all_the_same(
+    tmp_path, write_theirs, write_ours, three_clients
+):
+    theirs = write_theirs(tmp_path / "theirs")
+    ours = write_ours(
+        tmp_path / "ours", list(three_clients[:1]), [[2], [3]], priority=["DS"]
+    )
+    table = compare.compare(str(ours), str(theirs), [50])
+    assert set(table["experiment"]) == {"DS / LD,DS,MD"}
+    accuracy = table[table["quantity"] == "accuracy"]
+    assert accuracy["difference"].tolist() == pytest.approx([-0.25, 0.0])
+
+
+def test_the_published_scripts_rule_is_strictly_above_the_target(
+    tmp_path, write_theirs, mnist_lines
+):
+    """Against loops over fractions, as its evaluation.py counts: > and >=."""
+    generator = np.random.default_rng(5)
+    labels = [tuple(generator.integers(0, 3, 10).tolist()) for _ in range(7)]
+    rounds = [
+        [(labels[k], int(generator.integers(r, 11))) for k in generator.permutation(7)]
+        for r in range(9)
+    ]
+    lines = [line.replace(": 3", ": 7") for line in mnist_lines]
+    path = str(write_theirs(tmp_path / "run", lines, rounds))
+    # An answer of 3 is wrong for every label here, as it is in `answers`.
+    differing = 0
+    for strictly in (True, False):
+        table = compare.compare(path, path, [50, 70, 80], strictly_above=strictly)
+        found = table[table["quantity"] == "rounds"]
+        for target, devices, value in zip(
+            found["target_accuracy_pct"], found["devices"], found["a"]
+        ):
+            goal = fractions.Fraction(int(target), 100)
+            expected = None
+            for number, clients in enumerate(rounds, start=1):
+                shares = [fractions.Fraction(right, 10) for _, right in clients]
+                satisfied = sum(
+                    s > goal or (s == goal and not strictly) for s in shares
+                )
+                if fractions.Fraction(satisfied * 100, 7) >= int(devices[:-1]):
+                    expected = number
+                    break
+            assert (None if pd.isna(value) else value) == expected
+            differing += (expected or 99) * (1 if strictly else -1)
+    assert differing > 0  # The two rules give other tables here.
+
+
+def test_folders_that_cannot_be_compared(tmp_path, write_theirs, fails):
+    (tmp_path / "empty").mkdir()
+    fails(lambda: read_folder.read_runs(str(tmp_path / "empty")), "empty is no run")
+    fails(lambda: read_folder.read_runs(str(tmp_path / "none")), "none is no folder")
+    (tmp_path / "short").mkdir()
+    (tmp_path / "short" / "run.json").write_text("{}")  # As results/ keeps them.
+    part = "short has run.json but no clients.csv"
+    fails(lambda: read_folder.read_runs(str(tmp_path / "short")), part)
+    with pytest.raises(FileNotFoundError, match=part):
+        read_folder.read_runs(str(tmp_path))  # A folder with that one in it.
+    for folder, message in (
+        ("short", part),
+        ("none", "none is no run of ours: it has"),
+    ):
+        with pytest.raises(FileNotFoundError, match=message):
+            reference_export.write(str(tmp_path / folder), str(tmp_path / "out"))
+    shutil.rmtree(tmp_path / "short")
+    for name in ("1", "2"):
+        write_theirs(tmp_path / "twice" / name)
+    both = str(tmp_path / "twice")
+    fails(lambda: compare.compare(both, both), "twice/1 and", "both runs of LD,DS,MD")
+
+
+def test_published_runs_come_in_the_order_of_their_indices(
+    tmp_path, write_theirs, mnist_lines
+):
+    for name, index in (("a", 8), ("b", 0), ("c", 5)):
+        lines = [*mnist_lines[:-1], f"Permutation: {index}"]
+        write_theirs(tmp_path / name, lines)
+    (tmp_path / "notes").mkdir()
+    runs = read_folder.read_runs(str(tmp_path))
+    assert [run.label for run in runs] == ["DS", "LD,DS,MD", "MD,LD,DS"]
+    assert [run.path[-1] for run in runs] == ["b", "c", "a"]

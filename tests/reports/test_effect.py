@@ -1,0 +1,221 @@
+"""Paired differences and the noise floor, on numbers worked by hand."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tff_pmc.reports import SEED_REPORTS, effect, read
+from tff_pmc.reports.record_error import RecordError
+
+EXAMPLES = np.array([10, 10])
+CODES = ("DS", "LD", "MD")
+
+
+def run(label, per_round, targets=()):
+    """Two devices with 10 test examples each, equally good."""
+    weights = pd.DataFrame(
+        {
+            "round": [1, 1],
+            "ordering": ["DS", "LD"],
+            "coefficient_of_variation": [0.0, 0.2],
+            "effective_clients": [10.0, 9.0],
+            "total_variation": [0.0, 0.05],
+        }
+    )
+    correct = np.repeat(np.array(per_round)[:, None], 2, axis=1)
+    data = {"name": "toy", "clients": 2, "origin": {"source": "made up"}}
+    info = {"data": data, "settings": {"experiment": "toy", "targets": list(targets)}}
+    return read.Run(label, info, pd.DataFrame(), weights, correct, EXAMPLES)
+
+
+def five_seeds(targets=()):
+    """DS has 5, 6, 7, 8, 9 right in the second half; LD 1, 1, 1, 1, 2 more."""
+    ds, more = [5, 6, 7, 8, 9], [1, 1, 1, 1, 0]
+    return {
+        seed: [
+            run("DS", [0, 0, a, a], targets),
+            run("LD", [0, 0, a + m, a + m], targets),
+        ]
+        for seed, (a, m) in enumerate(zip(ds, more))
+    }
+
+
+def write(by_seed, folder, **options):
+    report = SEED_REPORTS["ordering_effect"]
+    return report(by_seed, str(folder), baseline="DS", **options)
+
+
+def test_differences_are_paired_by_seed():
+    """Accuracy: .1 .1 .1 .1 0: mean .08, deviation sqrt(.002), t(4) = 2.776."""
+    rows = effect.effect_rows(five_seeds(), [70]).set_index("measure")
+    row = rows.loc["accuracy"]
+    assert row["mean"] == pytest.approx(0.08)
+    assert row["deviation"] == pytest.approx(math.sqrt(0.008 / 4))
+    half = 2.776 * math.sqrt(0.002 / 5)
+    assert row["interval"] == pytest.approx(half, rel=1e-3)
+    assert row["verdict"] == "more"
+    # All pairs of .5 .6 .7 .8 .9: four at .1, three at .2, two at .3, one at .4.
+    squares = 4 * 0.01 + 3 * 0.04 + 2 * 0.09 + 0.16
+    assert row["noise_floor"] == pytest.approx(math.sqrt(squares / 10))
+    assert (row["total_variation"], row["effective_clients"]) == (0.05, 9.0)
+
+
+def test_the_best_round_is_a_measure_of_its_own():
+    """The best round is the first: LD .1 behind DS there, .1 ahead in the second half.
+
+    Under one seed it is .2 behind: mean -.12, deviation sqrt(.002).
+    """
+    by_seed = {
+        seed: [run("DS", [8, 0, 3, 3]), run("LD", [8 - behind, 0, 4, 4])]
+        for seed, behind in enumerate([1, 1, 1, 1, 2])
+    }
+    rows = effect.effect_rows(by_seed, []).set_index("measure")
+    assert rows.loc["accuracy", "mean"] == pytest.approx(0.1)
+    best = rows.loc["best accuracy"]
+    assert best["mean"] == pytest.approx(-0.12)
+    assert best["interval"] == pytest.approx(2.776 * math.sqrt(0.002 / 5), rel=1e-3)
+    assert (best["verdict"], best["noise_floor"]) == ("less", 0)
+    assert (best["more_in"], best["less_in"]) == (0, 5)
+
+
+def test_an_interval_with_0_in_it_shows_nothing(tmp_path):
+    """.1 more, .1 less, and three times the same: 0 in the middle."""
+    more = [1, -1, 0, 0, 0]
+    by_seed = {
+        seed: [run("DS", [5 + seed % 2] * 2), run("LD", [5 + seed % 2 + m] * 2)]
+        for seed, m in enumerate(more)
+    }
+    rows = effect.effect_rows(by_seed, []).set_index("measure")
+    row = rows.loc["best accuracy"]
+    assert row["mean"] == pytest.approx(0) and row["interval"] > 0.05
+    assert row["verdict"] == "not shown"
+    assert (row["more_in"], row["less_in"]) == (1, 1)
+    # DS is .5 .6 .5 .6 .5: of ten pairs six differ, by .1.
+    assert row["noise_floor"] == pytest.approx(math.sqrt(0.006))
+    assert row["noise_floor_of_mean"] == pytest.approx(math.sqrt(0.006 / 5))
+    page = write(by_seed, tmp_path)
+    assert "| 0.0775 | 0.0346 | not shown |" in page
+    assert "0 of 2 comparisons lie outside" in page
+
+
+def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
+    """70 %: DS never, never, 3, 3, 3; LD never, 3, 3, 3, 3."""
+    rows = effect.effect_rows(five_seeds(), [70]).set_index("measure")
+    row = rows.loc["rounds to 70 %"]
+    numbers = ["mean", "deviation", "interval", "noise_floor", "noise_floor_of_mean"]
+    assert row[numbers].isna().all()
+    # Under the first seed neither arrives: who is later is not known.
+    assert (row["verdict"], row["more_in"], row["less_in"]) == ("censored", 0, 1)
+    accuracy = effect.effect_rows(five_seeds(), []).iloc[0]
+    assert accuracy["verdict"] == "more"
+    page = write(five_seeds([70]), tmp_path)
+    assert "| LD | later in 0 and earlier in 1 of 5 seeds |  |  | censored |" in page
+    assert "2 of 2 comparisons lie outside" in page  # Both accuracies.
+
+
+def test_one_side_that_never_arrives_gives_a_sign_and_no_number(tmp_path):
+    """DS reaches 70 % in the last round and LD never, under each of five seeds."""
+    by_seed = {
+        seed: [run("DS", [0, 0, 7], [70]), run("LD", [0, 0, 6], [70])]
+        for seed in range(5)
+    }
+    row = effect.effect_rows(by_seed, [70]).set_index("measure").loc["rounds to 70 %"]
+    assert row[["mean", "deviation", "interval"]].isna().all()
+    assert (row["verdict"], row["more_in"], row["less_in"]) == ("censored", 5, 0)
+    assert row["noise_floor"] == 0  # DS always arrives.
+    page = write(by_seed, tmp_path)
+    line = "| LD | later in 5 and earlier in 0 of 5 seeds | 0.0 | 0.0 | censored |"
+    assert line in page and "Censored: under some seed" in page
+
+
+def test_a_target_is_reached_by_the_rule_of_the_runs(tmp_path):
+    """DS has exactly 70 % in round 1 and more in round 2; LD more in both."""
+    by_seed = {
+        seed: [run("DS", [7, 8], [70]), run("LD", [8, 8], [70])] for seed in range(5)
+    }
+    for above, later in ((False, 0), (True, -1)):
+        folder = tmp_path / str(above)
+        folder.mkdir()
+        page = write(by_seed, folder, strictly_above=above)
+        rows = pd.read_csv(folder / "effect.csv").set_index("measure")
+        assert rows.loc["rounds to 70 %", "mean"] == later
+        assert f"--reach={'above' if above else 'at_least'}" in page
+
+
+def test_runs_of_other_lengths_are_refused():
+    runs = five_seeds()
+    runs[2] = [run("DS", [1, 2]), runs[2][1]]
+    with pytest.raises(RecordError, match="seed 2: DS has 2 rounds, not 4"):
+        effect.effect_rows(runs, [70])
+
+
+def test_under_five_seeds_nothing_is_claimed(tmp_path):
+    few = dict(list(five_seeds([70]).items())[:4])
+    text = write(few, tmp_path)
+    assert "Under 5 seeds nothing is claimed" in text
+    rows = pd.read_csv(tmp_path / "effect.csv")
+    assert set(rows["verdict"]) == {"undecided"} and rows["interval"].isna().all()
+    assert "| LD | +0.1000 |" in (tmp_path / "effect.md").read_text()
+
+
+def test_seeds_must_have_the_same_runs():
+    runs = five_seeds()
+    runs[3] = runs[3][:1]
+    with pytest.raises(RecordError, match="seed 3 has the runs DS; each seed needs"):
+        effect.effect_rows(runs, [70])
+
+
+def test_the_page_says_how_far_an_ordering_is_from_its_own_first_criterion(
+    cohorts, direct_weights, moved, tmp_path
+):
+    rows = [
+        [number, f"client_{k}", *values, 0, 0.3]
+        for number, raw in enumerate(cohorts, start=1)
+        for k, values in enumerate(raw)
+    ]
+    rows.append([1, "client_9", 900, 9, 0.5, 1, 0.0])  # Was left out.
+    names = ["round", "client", *CODES, "excluded", "weight"]
+    cohort = pd.DataFrame(rows, columns=names)
+    by_seed = {}
+    for seed in (0, 1):
+        runs = [run("DS", [1, 2], [70]), run("LD,DS,MD", [1, 2], [70])]
+        for each in runs:
+            each.weights["ordering"] = ["DS", "LD,DS,MD"]
+            each.info["settings"]["criteria"] = list(CODES)
+        by_seed[seed] = [dataclasses.replace(each, cohort=cohort) for each in runs]
+    text = write(by_seed, tmp_path)
+    order = [1, 0, 2]
+    expected = np.mean(
+        [moved(direct_weights(c, order), direct_weights(c, [1])) for c in cohorts]
+    )
+    found = pd.read_csv(tmp_path / "effect.csv")["from_first"]
+    assert found.tolist() == pytest.approx([expected] * 3, rel=1e-5)
+    assert f"| LD,DS,MD | 0.2000 | 9.00 | 0.0500 | {expected:.4f} |" in text
+    apart = np.mean(
+        [moved(direct_weights(c, order), direct_weights(c, [0])) for c in cohorts]
+    )
+    assert f"| DS | 0.0000 | {apart:.4f} |\n| LD,DS,MD | {apart:.4f} | 0.0000 |" in text
+    square = pd.read_csv(tmp_path / "effect_distances.csv", index_col="ordering")
+    assert square.loc["DS"].tolist() == pytest.approx([0, apart], rel=1e-5)
+    (tmp_path / "effect_distances.csv").unlink()
+    # Runs whose raw criteria are not on record have the rest of the page.
+    without = {
+        seed: [dataclasses.replace(each, cohort=None) for each in runs]
+        for seed, runs in by_seed.items()
+    }
+    text = write(without, tmp_path)
+    assert "| LD,DS,MD | 0.2000 | 9.00 | 0.0500 |  |" in text
+    assert "From each other" not in text
+    assert not (tmp_path / "effect_distances.csv").exists()
+
+
+def test_another_ordering_may_be_the_baseline(tmp_path):
+    """LD is .1 ahead of DS: so DS is .1 behind LD."""
+    few = dict(list(five_seeds([70]).items())[:4])
+    text = SEED_REPORTS["ordering_effect"](few, str(tmp_path), baseline="LD")
+    assert "| DS | -0.1000 |" in text and "Each ordering minus LD" in text
+    with pytest.raises(RecordError, match="no run is of MD: there are DS, LD"):
+        SEED_REPORTS["ordering_effect"](few, str(tmp_path), baseline="MD")

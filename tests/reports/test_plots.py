@@ -1,0 +1,95 @@
+"""The plots of a set of runs, and their titles."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tff_pmc.reports import plots, read
+
+CORRECT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]]
+EXAMPLES = [10] * 4
+TRAINED = {
+    "experiment": "celeba",
+    "local_epochs": 5,
+    "batch_size": 0,
+    "learning_rate": 0.215,
+}
+
+
+def test_the_plot_is_a_png_and_the_figure_is_returned(run_of, tmp_path):
+    path = tmp_path / "plot.png"
+    run = run_of("DS", CORRECT, EXAMPLES)
+    figure = plots.accuracy_plot([run], str(path), "title")
+    assert path.read_bytes().startswith(b"\x89PNG")
+    (axes,) = figure.axes
+    assert axes.get_title() == "title"
+    assert axes.get_lines()[0].get_xydata().tolist() == [
+        [1, 15 / 40],
+        [2, 22 / 40],
+        [3, 34 / 40],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "second_line"),
+    [
+        ("celeba", "CelebA's files", ""),
+        (
+            "celeba",
+            "CelebA's files, INCOMPLETE: 8 of the 9 images",
+            "(CelebA's files, INCOMPLETE: 8 of the 9 images)",
+        ),
+        ("drawn_faces", "drawn faces, no photographs", "(drawn faces, no photographs)"),
+    ],
+)
+def test_a_plots_title_says_where_the_data_is_not_the_whole_set(
+    run_of, name, source, second_line
+):
+    data = {"name": name, "clients": 3, "origin": {"source": source}}
+    run = run_of("DS", CORRECT, EXAMPLES, data=data, settings=TRAINED)
+    title = plots.title_of([run])
+    assert title.split("\n")[1:] == ([second_line] if second_line else [])
+    assert title.startswith("celeba: ")
+
+
+def test_a_plots_title_says_how_many_clients_and_how_they_trained(run_of):
+    def of(clients, **options):
+        data = {"name": "m", "clients": clients, "options": options}
+        settings = {**TRAINED, "partition": "noniid"}
+        return run_of("DS", CORRECT, EXAMPLES, data=data, settings=settings)
+
+    assert plots.title_of([of(3), of(4)]) == (
+        "celeba: m, 3 or 4 clients, E = 5, B = all, rate 0.215"
+    )
+    partitioned = plots.title_of([of(4, partition="noniid"), of(4)])
+    assert partitioned == "celeba: m, 4 clients, noniid, E = 5, B = all, rate 0.215"
+
+
+def test_the_plots_of_a_folder_of_runs(run_of, write_ours, tmp_path):
+    folder = write_ours(tmp_path / "MD_adjusted", [(0, 1)], [[1]], **TRAINED)
+    info = json.loads((folder / "run.json").read_text())
+    info["settings"]["adjustment"] = "backtracking"
+    info["data"]["clients"] = 1
+    (folder / "run.json").write_text(json.dumps(info))
+    (folder / "rounds.csv").write_text("round,accuracy,p10,p90\n1,0.5,0.1,0.9\n")
+    (folder / "candidates.csv").write_text(
+        "round,trial,ordering,correct,examples,accuracy,kept\n"
+        '1,1,"LD,DS,MD",1,2,0.5,1\n'
+    )
+    data = {"name": "mnist", "clients": 1}
+    fixed = run_of("DS", [[1]], [2], data=data, settings=TRAINED)
+    plots.write([read.read_run(str(folder)), fixed], str(tmp_path))
+    written = {path.name for path in tmp_path.iterdir()} - {"MD_adjusted"}
+    assert written == {"accuracy.png", "adjustment_MD_adjusted.png"}
+
+
+def test_plots_leave_a_notebooks_backend_alone():
+    code = (
+        "import matplotlib; before = matplotlib.rcParams._get_backend_or_none();"
+        "from tff_pmc.reports import REPORTS, plots; list(REPORTS);"
+        "after = matplotlib.rcParams._get_backend_or_none();"
+        "import sys; sys.exit(before != after or 'matplotlib.pyplot' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

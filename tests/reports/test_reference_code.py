@@ -1,0 +1,131 @@
+"""The published code's result folders, read back.
+
+The folders in its form are written here by hand, from what its sources write; the
+expected tables are worked out by hand.
+"""
+
+import os
+
+import pandas as pd
+import pytest
+
+import leaf_data
+from tff_pmc.reports import reference_code, tables
+
+
+def celeba_lines(lines, index, clients=3):
+    """The lines of a run on CelebA, from those of one on MNIST."""
+    lines = [line for line in lines[1:-1] if not line.startswith("K ")]
+    return [*lines, f"K (number of clients): {clients}", f"Permutation: {index}"]
+
+
+def test_clients_are_followed_through_the_shuffled_lists(
+    tmp_path, write_theirs, three_clients
+):
+    run = reference_code.read_run(str(write_theirs(tmp_path / "111015_21Nov2020")))
+    assert (run.index, run.label) == (5, "LD,DS,MD")
+    # By labels: Bert (4 ...), Carl (5 ...), Anna (7 ...).
+    assert run.client_ids == ("4 1 4 9", "5 9 0 6", "7 2 1 0")
+    assert run.correct.tolist() == [[1, 0, 2], [2, 3, 4]]
+    assert run.examples.tolist() == [4, 4, 4]
+    assert run.rounds["accuracy"].tolist() == pytest.approx([3 / 12, 9 / 12])
+    assert run.rounds["p50"].tolist() == pytest.approx([0.25, 0.75])
+    second = run.predictions(2)
+    assert second.client_ids == run.client_ids
+    assert second.predicted.tolist() == [4, 1, 3, 3, 5, 9, 0, 3, 7, 2, 1, 0]
+    anna, bert, carl = three_clients
+    assert second.y.tolist() == [*bert, *carl, *anna]
+    assert run.listed(2).y.tolist() == [*carl, *bert, *anna]
+
+
+def test_where_labels_are_not_unique_devices_are_counted_but_not_followed(
+    tmp_path, write_theirs, fails, mnist_lines
+):
+    """Two clients with the labels 0, 1; one with 1, 1, 0, 1."""
+    rounds = [
+        [((0, 1), 2), ((1, 1, 0, 1), 1), ((0, 1), 0)],
+        [((1, 1, 0, 1), 3), ((0, 1), 1), ((0, 1), 2)],
+    ]
+    folder = write_theirs(tmp_path / "run", celeba_lines(mnist_lines, 1), rounds, True)
+    run = reference_code.read_run(str(folder))
+    assert run.label == "CB"  # By what is computed, whatever its script prints.
+    assert run.examples.tolist() == [2, 2, 4]
+    assert run.correct.tolist() == [[0, 2, 1], [1, 2, 3]]
+    tidy = tables.tidy_rows([run], [70])
+    reached = tidy.set_index("devices")["value"]
+    # 70 %: one of the three in round 1 (2 of 2), two in round 2 (3 of 4, too).
+    assert reached["30%"] == 1 and reached["60%"] == 2 and pd.isna(reached["90%"])
+    fails(lambda: run.predictions(1), folder, "same test labels", "cannot be aligned")
+    assert run.listed(1).predicted.tolist() == [0, 1, 1, 3, 3, 3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("data_set", "expected"),
+    [
+        ("mnist", "DS LD MD DS,LD,MD DS,MD,LD LD,DS,MD MD,DS,LD LD,MD,DS MD,LD,DS"),
+        ("celeba", "DS CB IS DS,CB,IS DS,IS,CB CB,DS,IS IS,DS,CB CB,IS,DS IS,CB,DS"),
+    ],
+)
+def test_indices_mean_orderings(data_set, expected, tmp_path):
+    found = [",".join(order) for order in reference_code.orderings(data_set)]
+    assert found == expected.split()
+
+
+def _replace(name, text):
+    return lambda folder: (folder / name).write_text(text)
+
+
+def _params(old, new):
+    def change(folder):
+        path = folder / "params.txt"
+        path.write_text(path.read_text().replace(old, new))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "parts"),
+    [
+        (lambda f: (f / "params.txt").unlink(), ["params.txt cannot be read"]),
+        (_params("Permutation: 5", "Permutation: 9"), ["from 0 to 8, got '9'"]),
+        (_params("Permutation: 5", "Permutation: -1"), ["from 0 to 8, got '-1'"]),
+        (_params("Permutation", "Order"), ["params.txt: Permutation", "got ''"]),
+        (_params("clients): 3", "clients): 4"), ["round_1 ", "(client_4.csv)"]),
+        (lambda f: (f / "round_1").rename(f / "round_3"), ["has no round_1"]),
+        (lambda f: (f / "round_2").rename(f / "round_3"), ["has no round_2"]),
+        (
+            lambda f: (f / "round_2" / "client_2.csv").unlink(),
+            ["round_2 ", "(client_2.csv)", "without its last round"],
+        ),
+        (_replace("round_1/notes.txt", ""), ["round_1 ", "(notes.txt)"]),
+        (_replace("round_2/client_1.csv", "y_true,y_pred\n1,1\n"), ["client_1.csv"]),
+        (_replace("round_2/client_1.csv", "y_pred,y_true\n"), ["client_1.csv"]),
+        (_replace("round_2/client_1.csv", ""), ["round_2/client_1.csv is not"]),
+        (_replace("round_2/client_1.csv", "y_pred,y_true\n,1\n"), ["client_1.csv"]),
+        (_replace("round_2/client_1.csv", "y_pred,y_true\n0.5,1\n"), ["client_1.csv"]),
+        (_replace("round_2/client_1.csv", "y_pred,y_true\n1,1\n1\n"), ["client_1.csv"]),
+        (
+            _replace("round_2/client_1.csv", "y_pred,y_true\n1,1\n"),
+            ["round_2 has other test labels than round_1"],
+        ),
+        (_params("Local dataset type: non-iid\n", ""), ["on neither MNIST nor CelebA"]),
+    ],
+)
+def test_a_broken_folder_is_refused_by_name(
+    tmp_path, damage, parts, write_theirs, fails
+):
+    folder = write_theirs(tmp_path / "run")
+    damage(folder)
+    fails(lambda: reference_code.read_run(str(folder)), folder, *parts)
+
+
+def test_on_mnist_the_labels_tell_the_clients_apart():
+    """And so the clients of the published code's MNIST runs can be aligned."""
+    folder = os.environ.get("TFF_PMC_DATA_DIR", "")
+    name = "t10k-labels-idx1-ubyte.gz"
+    places = [os.path.join(folder, sub, name) for sub in ("", "mnist")]
+    if not folder or not any(map(os.path.exists, places)):
+        pytest.skip("needs MNIST's idx files: set TFF_PMC_DATA_DIR to their folder")
+    test = leaf_data.load("mnist", partition="iid").test_examples
+    columns = {tuple(test.client(k)["y"].tolist()) for k in range(test.num_clients)}
+    assert len(columns) == test.num_clients == 100

@@ -1,0 +1,65 @@
+"""Reports are found by their names, in modules that register them."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from leaf_data.registration import UnknownNameError
+from tff_pmc import reports
+
+PUBLISHED = [
+    *(f"pmc_table{number}" for number in range(2, 8)),
+    *(f"pmc_figure{number}" for number in ("2a", "2b", "3")),
+    *(f"pmc_figure{number}_script" for number in ("2a", "2b", "3")),
+    *("pmc_variance", "da_table1", "da_figure1"),
+    *(f"adafed_figure{number}" for number in range(1, 7)),
+    "adafed_page",
+    *("dual_table4", "dual_table5"),
+]
+
+
+def test_every_published_table_and_figure_has_a_report():
+    assert set(reports.REPORTS) == {"rounds_to_target", *PUBLISHED}
+    assert set(reports.SEED_REPORTS) == {
+        "ordering_effect",
+        "system_effect",
+        "adafed_figures",
+        "dual_table4_seeds",
+        "dual_table5_seeds",
+    }
+
+
+def test_the_nearest_name_is_told():
+    with pytest.raises(UnknownNameError, match="did you mean pmc_table2?"):
+        reports.REPORTS["pmc_tabel2"]
+
+
+def test_a_report_of_a_module_of_its_own_is_found(tmp_path, monkeypatch, run_of):
+    """One file is all that a report needs, also outside of the package."""
+    (tmp_path / "one_more_table.py").write_text(
+        "import pathlib\n"
+        "from tff_pmc.reports import REPORTS\n"
+        "def write(runs, folder, *, strictly_above=None):\n"
+        "    labels = ' and '.join(run.label for run in runs)\n"
+        "    pathlib.Path(folder, 'own.txt').write_text(labels)\n"
+        "    return labels\n"
+        "REPORTS.register('one_more_table', write)\n"
+    )
+    registry = reports.REPORTS
+    known = dict(registry)
+    monkeypatch.setattr(registry, "_things", known)  # Forgotten after the test.
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.import_module("one_more_table")
+    runs = [run_of("DS", [[1]], [2]), run_of("LD", [[2]], [2])]
+    text = registry["one_more_table"](runs, str(tmp_path))
+    assert text == (tmp_path / "own.txt").read_text() == "DS and LD"
+
+
+def test_importing_the_reports_imports_no_heavy_package():
+    code = (
+        "import sys, tff_pmc.reports;"
+        "sys.exit(any(n in sys.modules for n in ('pandas', 'matplotlib', 'scipy')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

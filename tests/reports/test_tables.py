@@ -1,0 +1,57 @@
+"""The table of rounds and gains, and its file, on numbers worked by hand."""
+
+import pandas as pd
+import pytest
+
+from tff_pmc.reports import REPORTS, tables
+
+# Three rounds of four devices with 10 test examples each.
+CORRECT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]]
+EXAMPLES = [10] * 4
+LATE = [CORRECT[round_num] for round_num in (0, 0, 1, 2)]
+
+
+@pytest.fixture
+def runs(run_of):
+    return [run_of("DS", LATE, EXAMPLES), run_of("LD,DS,MD", CORRECT, EXAMPLES)]
+
+
+def test_the_tables_show_rounds_then_gains_over_ds(runs):
+    tidy = tables.tidy_rows(runs, [70, 95])
+    assert list(tidy.columns) == [
+        "experiment",
+        "quantity",
+        "target_accuracy_pct",
+        "devices",
+        "value",
+    ]
+    gain = tidy[(tidy.quantity == "gain") & (tidy.target_accuracy_pct == 70)]
+    # DS needs 1, 1, 3, 3, 3, 4, 4, 4, 4; the other 1, 1, 2, 2, 2, 3, 3, 3, 3.
+    assert list(gain.value) == [0, 0, 1, 1, 1, 1, 1, 1, 1, 0.78]
+    text = tables.text_tables(tidy)
+    rounds_table, gains_table = text.split("\n\n")
+    assert "  70 %  DS            1      1      3      3" in rounds_table
+    assert gains_table.splitlines()[2].split()[-1] == "0.78"
+    assert gains_table.splitlines()[3].split()[3:12] == ["-"] * 9
+
+
+def test_without_ds_there_are_no_gains(run_of):
+    tidy = tables.tidy_rows([run_of("LD", CORRECT, EXAMPLES)], [70])
+    assert set(tidy.quantity) == {"rounds"}
+
+
+def test_the_file_and_the_text_are_by_the_targets_and_the_rule_of_the_runs(
+    run_of, tmp_path
+):
+    """7 of 10 is not above 70 %: the first device is there in round 2, with 8."""
+    for reach, first in (("at_least", 1), ("above", 2)):
+        settings = {"targets": [70, 95], "reach": reach}
+        run = run_of("DS", CORRECT, EXAMPLES, settings=settings)
+        text = REPORTS["rounds_to_target"]([run], str(tmp_path))
+        csv = pd.read_csv(tmp_path / "results.csv")
+        assert csv["target_accuracy_pct"].unique().tolist() == [70, 95]
+        assert csv["value"][0] == first
+        assert text.splitlines()[2].split()[3] == str(first)
+    # A rule that is given counts.
+    REPORTS["rounds_to_target"]([run], str(tmp_path), strictly_above=False)
+    assert pd.read_csv(tmp_path / "results.csv")["value"][0] == 1

@@ -1,0 +1,103 @@
+"""How far orderings' weights are from each other, against the formula and by hand."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tff_pmc import scores
+from tff_pmc.reports.weight_distances import (
+    ordering_distances,
+    pairwise_distances,
+    recorded,
+)
+
+CODES = ("DS", "LD", "MD")
+
+
+def test_distances_of_orderings_against_the_formula(cohorts, direct_weights, moved):
+    orders = [(0,), (1,), (0, 1, 2), (0, 2, 1), (1, 0, 2)]
+    named = [tuple(CODES[i] for i in order) for order in orders]
+    # A client that was left out of the sums does not count, in uniform neither.
+    with_one_more = [[*cohorts[0], [7, math.nan, 0.5]], cohorts[1]]
+    table = ordering_distances(with_one_more, CODES, named)
+    assert list(table.index) == [",".join(order) for order in named]
+    for order, label in zip(orders, table.index):
+        expected = np.zeros(4)
+        for raw in cohorts:
+            own = direct_weights(raw, order)
+            alike = [direct_weights(raw, o) for o in orders if o[0] == order[0]]
+            expected += [
+                moved(own, [1 / 3] * 3),
+                moved(own, direct_weights(raw, [0])),
+                moved(own, direct_weights(raw, order[:1])),
+                max(moved(p, q) for p in alike for q in alike),
+            ]
+        assert table.loc[label].tolist() == pytest.approx((expected / 2).tolist())
+    assert table.loc["DS", "from_first"] == 0 < table.loc["DS", "among_first"]
+
+
+def test_distances_by_hand_and_with_another_normalization():
+    """DS 1/4, 3/4 and LD 3/4, 1/4 make both scores 3/16 more: 7/16, 15/16."""
+    raw, orders = [[[1, 6], [3, 2]]], [("DS", "LD"), ("DS",)]
+    table = ordering_distances(raw, ("DS", "LD"), orders)
+    assert table.loc["DS,LD"].tolist() == pytest.approx(
+        [4 / 22, 1.5 / 22, 1.5 / 22, 1.5 / 22]
+    )
+    other = ordering_distances(raw, ("MD", "LD"), [("LD",), ("LD", "MD")])
+    assert other["from_baseline"].isna().all() and other["from_first"].notna().all()
+    # By the largest: DS 1/3, 1 and LD 1, 1/3, scores 2/3, 4/3.
+    by_max = ordering_distances(raw, ("DS", "LD"), orders, scores.Normalization("max"))
+    assert by_max.loc["DS,LD", "from_first"] == pytest.approx(1 / 3 - 1 / 4)
+
+
+def test_distances_of_all_pairs_against_the_formula(cohorts, direct_weights, moved):
+    orders = [(0,), (1, 0, 2), (2, 1, 0)]
+    named = [tuple(CODES[i] for i in order) for order in orders]
+    with_one_more = [[*cohorts[0], [7, math.nan, 0.5]], cohorts[1]]
+    table = pairwise_distances(with_one_more, CODES, named)
+    assert list(table.index) == list(table.columns) == ["DS", "LD,DS,MD", "MD,LD,DS"]
+    expected = np.mean(
+        [
+            [
+                [moved(direct_weights(raw, p), direct_weights(raw, q)) for q in orders]
+                for p in orders
+            ]
+            for raw in cohorts
+        ],
+        axis=0,
+    )
+    np.testing.assert_allclose(table, expected, atol=1e-12)
+    assert (expected[np.triu_indices(3, 1)] > 0.01).all()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"criteria_ranges": [], "normalization": "max"},
+        {"criteria_ranges": [[1, 3], [0, 4]], "normalization": "range"},
+        {
+            "aggregation": {
+                "criteria_ranges": [["DS", 0, 4], ["LD", 1, 3]],
+                "normalization": "range",
+            }
+        },
+    ],
+    ids=["max", "old range", "range by code"],
+)
+def test_what_is_computed_is_what_the_runs_have_on_record(run_of, settings):
+    rows = [[1, "a", 4, 1, 0], [1, "b", 2, 2, 1], [2, "a", 4, 1, 0], [2, "c", 1, 3, 0]]
+    names = ["round", "client", "DS", "LD", "excluded"]
+    settings = {"criteria": ["LD", "DS"], **settings}
+    one = run_of("DS", [[1], [2]], [10], settings=settings)
+    one = dataclasses.replace(one, cohort=pd.DataFrame(rows, columns=names))
+    labels = ["DS", "LD,DS (backtracking)", "LD,DS", "mean:DS,LD"]
+    cohorts, criteria, orderings, normalization = recorded([one, one], labels)
+    assert [c.tolist() for c in cohorts] == 2 * [[[1, 4]], [[1, 4], [3, 1]]]
+    expected = scores.Normalization("max")
+    if "max" not in str(settings):
+        expected = scores.Normalization("range", ((1, 3), (0, 4)))
+    assert criteria == ["LD", "DS"] and normalization == expected
+    assert orderings == [("DS",), ("LD", "DS")]

@@ -1,0 +1,245 @@
+"""Weighted average, OWA, Choquet: the formulas."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tff_pmc import scores
+
+CAPACITY = {
+    ("DS",): 0.4,
+    ("LD",): 0.3,
+    ("MD",): 0.2,
+    ("DS", "LD"): 0.8,
+    ("DS", "MD"): 0.5,
+    ("LD", "MD"): 0.4,
+}
+C = (0.5, 0.8, 0.9)
+
+
+@st.composite
+def capacities(draw):
+    """A random capacity: each set is worth the most of its parts, and some more."""
+    m = draw(st.integers(1, 4))
+    values = {frozenset(): 0.0}
+    for size in range(1, m + 1):
+        for subset in map(frozenset, itertools.combinations(range(m), size)):
+            parts = [values[subset - {i}] for i in subset]
+            values[subset] = max(parts) + draw(st.floats(0, 1))
+    whole = values[frozenset(range(m))]
+    if whole == 0:
+        values[frozenset(range(m))] = whole = 1.0
+    del values[frozenset()]
+    return m, {subset: value / whole for subset, value in values.items()}
+
+
+def points(m):
+    return st.lists(st.floats(0, 1), min_size=m, max_size=m)
+
+
+# --- Numbers worked by hand ----------------------------------------------------
+
+
+def test_weighted_average_by_hand():
+    """0.5 x 0.5 + 0.3 x 0.8 + 0.2 x 0.9 = 0.25 + 0.24 + 0.18 = 0.67."""
+    assert scores.weighted_average((0.5, 0.3, 0.2))(C) == pytest.approx(0.67)
+    # In the order of the members, whatever the columns'.
+    by_name = scores.weighted_average((0.5, 0.3, 0.2), members=("MD", "DS", "LD"))
+    assert by_name(C) == pytest.approx(0.5 * 0.9 + 0.3 * 0.5 + 0.2 * 0.8)
+
+
+def test_owa_by_hand():
+    """Sorted 0.9, 0.8, 0.5: 0.5 x 0.9 + 0.3 x 0.8 + 0.2 x 0.5 = 0.79."""
+    assert scores.owa((0.5, 0.3, 0.2))(C) == pytest.approx(0.79)
+
+
+def test_choquet_by_hand():
+    """DS 0.5 < LD 0.8 < MD 0.9.
+
+    All reach 0.5, worth 1; LD and MD rise by 0.3, together worth 0.4; MD alone by 0.1,
+    worth 0.2: 0.5 + 0.12 + 0.02 = 0.64.
+    """
+    assert scores.choquet(CAPACITY)(C) == pytest.approx(0.64)
+
+
+def test_product_by_hand():
+    score = scores.product(("ACC", "DS"))
+    assert score((0.9, 0.2)) == pytest.approx(0.18)
+    assert isinstance(score, scores.PolynomialScore)
+    assert score.terms == {(0, 1): 1.0}
+
+
+def test_moebius_by_hand():
+    """Pairs: 0.8 - 0.4 - 0.3, 0.5 - 0.4 - 0.2, 0.4 - 0.3 - 0.2; the rest to 1."""
+    value = {frozenset(subset): v for subset, v in CAPACITY.items()}
+    value[frozenset(("DS", "LD", "MD"))] = 1.0
+    found = scores.moebius(value)
+    assert found[frozenset(("DS",))] == 0.4
+    assert found[frozenset(("DS", "LD"))] == pytest.approx(0.1)
+    assert found[frozenset(("DS", "MD"))] == pytest.approx(-0.1)
+    assert found[frozenset(("LD", "MD"))] == pytest.approx(-0.1)
+    # 0.4 + 0.3 + 0.2 + 0.1 - 0.1 - 0.1 = 0.8, so all three together have 0.2.
+    assert found[frozenset(("DS", "LD", "MD"))] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("quantifier", "weights"),
+    [
+        ("any", (1, 0, 0)),
+        ("all", (0, 0, 1)),
+        # Q(r) = 2r up to 1/2: Q(1/3) = 2/3, Q(2/3) = 1.
+        ("at_least_half", (2 / 3, 1 / 3, 0)),
+        # Q(r) = 2r - 1 from 1/2 on: Q(1/3) = 0, Q(2/3) = 1/3.
+        ("as_many_as_possible", (0, 1 / 3, 2 / 3)),
+        # Q(r) = (r - 0.3) / 0.5: Q(1/3) = 1/15, Q(2/3) = 11/15.
+        ("most", (1 / 15, 10 / 15, 4 / 15)),
+    ],
+)
+def test_quantifiers_by_hand(quantifier, weights, owa_by_sorting):
+    assert scores.owa_weights(quantifier, 3) == pytest.approx(weights)
+    assert scores.owa(quantifier)(C) == pytest.approx(owa_by_sorting(C, weights))
+
+
+# --- Identities ----------------------------------------------------------------
+
+
+@given(points(3))
+@settings(deadline=None)
+def test_owa_has_the_mean_the_maximum_and_the_minimum(c):
+    assert scores.owa((1 / 3,) * 3)(c) == pytest.approx(np.mean(c))
+    assert scores.owa((1, 0, 0))(c) == pytest.approx(max(c))
+    assert scores.owa((0, 0, 1))(c) == pytest.approx(min(c))
+    assert scores.owa("any")(c) == pytest.approx(max(c))
+    assert scores.owa("all")(c) == pytest.approx(min(c))
+
+
+@given(capacities().flatmap(lambda case: st.tuples(st.just(case), points(case[0]))))
+@settings(max_examples=200, deadline=None)
+def test_the_minima_are_the_integral(choquet_by_sorting, case):
+    """sum_S m(S) min_S c = the sum over the sorted criteria."""
+    (m, capacity), c = case
+    score = scores.choquet(capacity, ("DS", "LD", "MD", "XX")[:m])
+    assert score(c) == pytest.approx(choquet_by_sorting(c, capacity), abs=1e-9)
+    assert score(c) >= 0
+
+
+@given(points(3), st.lists(st.floats(0.01, 1), min_size=3, max_size=3))
+def test_additive_is_the_weighted_average_symmetric_is_owa(owa_by_sorting, c, values):
+    weights = [value / sum(values) for value in values]
+    codes = ("DS", "LD", "MD")
+    subsets = [s for n in (1, 2) for s in itertools.combinations(range(3), n)]
+    additive = {s: sum(weights[i] for i in s) for s in subsets}
+    symmetric = {s: sum(weights[: len(s)]) for s in subsets}
+    average = scores.weighted_average(weights, codes)
+    assert scores.choquet(additive, codes)(c) == pytest.approx(average(c))
+    assert scores.choquet(symmetric, codes)(c) == pytest.approx(
+        owa_by_sorting(c, weights)
+    )
+    assert scores.owa(weights, codes)(c) == pytest.approx(owa_by_sorting(c, weights))
+
+
+@given(capacities())
+def test_moebius_and_back(case):
+    _, capacity = case
+    back = scores.from_moebius(scores.moebius(capacity))
+    assert set(back) == set(capacity)
+    for subset, value in capacity.items():
+        assert back[subset] == pytest.approx(value, abs=1e-12)
+
+
+def test_an_additive_capacity_needs_no_minima():
+    additive = {("DS",): 0.25, ("LD",): 0.75}
+    assert not scores.choquet(additive).minima
+    assert set(scores.owa("most").minima) == {(0, 1), (0, 2), (1, 2), (0, 1, 2)}
+
+
+# --- What is refused -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: scores.owa((0.5, 0.5)), "3 criteria needs 3 weights, got 2"),
+        (lambda: scores.owa((0.5, 0.6, -0.1)), r"in \[0, 1\], got 0.5,0.6,-0.1"),
+        (lambda: scores.owa((0.5, 0.3, 0.1)), "0.5,0.3,0.1 sum to 0.9"),
+        (lambda: scores.owa((0.5, float("nan"), 0.5)), "0.5,nan,0.5"),
+        (lambda: scores.owa("few"), "quantifier must be one of any, .*'few'"),
+        (lambda: scores.owa("most", members=("DS", "XX")), "unknown criterion 'XX'"),
+        (lambda: scores.weighted_average((1, 1, 1)), "sum to 1"),
+        (lambda: scores.product(members=("DS", "DS")), "twice"),
+        (lambda: scores.choquet({}), "names no criteria"),
+        (lambda: scores.choquet({"DS": 0.4}), "all criteria, DS, must be 1, got 0.4"),
+        (lambda: scores.choquet({"XX": 1.0}), "unknown criterion 'XX'"),
+        (
+            lambda: scores.choquet({("DS",): 0.4, ("DS", "LD"): 1.0}),
+            "no value for LD",
+        ),
+        (
+            lambda: scores.choquet({**CAPACITY, ("LD", "DS"): 0.9}),
+            r"names DS\+LD twice",
+        ),
+        (
+            lambda: scores.choquet({**CAPACITY, ("DS", "LD"): 0.35}),
+            r"not monotone: DS\+LD has 0.35 and its part DS 0.4",
+        ),
+        (
+            lambda: scores.choquet({**CAPACITY, ("LD", "MD"): float("nan")}),
+            r"not monotone: .*LD\+MD",
+        ),
+        (
+            lambda: scores.choquet({**CAPACITY, ("DS",): -0.1}),
+            "not monotone: DS has -0.1 and its part nothing 0",
+        ),
+        (lambda: scores.ChoquetScore("x", {(0,): 0.5}, (0,)), "must be 1"),
+    ],
+)
+def test_what_is_no_operator_is_refused_by_name(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_labels_tell_scores_apart_and_have_no_blank():
+    labels = [
+        scores.owa("most").label,
+        scores.owa("most", members=("DS", "LD")).label,
+        scores.owa((0.5, 0.3, 0.2)).label,
+        scores.weighted_average((0.5, 0.3, 0.2)).label,
+        scores.choquet(CAPACITY).label,
+        scores.product().label,
+    ]
+    assert labels[0] == "OWA[most]:DS,LD,MD"
+    assert labels[4] == "Choquet[0.4,0.3,0.2,0.8,0.5,0.4]:DS,LD,MD"
+    assert len(set(labels)) == len(labels)
+    assert not any(" " in label for label in labels)
+
+
+class TestBasis:
+    def test_one_basis_serves_every_capacity(self):
+        basis = scores.Basis.all_subsets(3, minima=True)
+        assert len(basis) == 7
+        assert basis.summed == ((0,), (1,), (2,))
+        for score in (
+            scores.owa("most"),
+            scores.choquet(CAPACITY),
+            scores.weighted_average((0.5, 0.3, 0.2)),
+        ):
+            assert basis.covers(score)
+        assert not basis.covers(scores.prioritized((0, 1)))
+        with pytest.raises(ValueError, match=r"needs the sums \[\(0, 1\)\]"):
+            basis.coefficients(scores.product(members=("DS", "LD")))
+
+    def test_a_score_needs_the_minima_it_has(self):
+        basis = scores.Basis.of(3, [scores.owa("all"), scores.prioritized((0, 1))])
+        assert (basis.summed, basis.minima) == (((0,), (0, 1)), ((0, 1, 2),))
+        np.testing.assert_array_equal(basis.coefficients(scores.owa("all")), [0, 0, 1])
+
+    def test_its_values_are_products_and_minima(self):
+        from tff_pmc.aggregation.contributions import basis_values
+
+        basis = scores.Basis(3, ((0,), (0, 2)), ((0, 1), (0, 1, 2)))
+        found = basis_values(basis, np.array([C, (0.2, 0.1, 0)], np.float32))
+        expected = [[0.5, 0.45, 0.5, 0.5], [0.2, 0, 0.1, 0]]
+        np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -1,0 +1,274 @@
+"""Scores: the papers' formulas, and what every score must keep."""
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tff_pmc import scores
+
+
+def direct_score(c, order):
+    """PMC eq. 6, term by term, for one client: the oracle of these tests."""
+    total, product = 0.0, 1.0
+    for column in order:
+        product *= c[column]
+        total += product
+    return total
+
+
+def direct_weights(raw, order):
+    """PMC section 4.1 and eq. 5, client by client."""
+    raw = np.asarray(raw, float)
+    c = np.zeros_like(raw)
+    for i in range(raw.shape[1]):
+        if raw[:, i].sum() > 0:
+            c[:, i] = raw[:, i] / raw[:, i].sum()
+    s = np.array([direct_score(row, order) for row in c])
+    return s / s.sum()
+
+
+@st.composite
+def raw_and_order(draw):
+    m = draw(st.integers(1, 5))
+    clients = draw(st.integers(1, 8))
+    values = st.floats(1e-3, 1e3)
+    raw = draw(hnp.arrays(float, (clients, m), elements=values))
+    size = draw(st.integers(1, m))
+    return raw, tuple(draw(st.permutations(range(m)))[:size])
+
+
+ALL_SCORES = [
+    scores.prioritized(order)
+    for size in (1, 2, 3)
+    for order in itertools.permutations(range(3), size)
+] + [
+    # A weighted average and a quality-quantity mixture are polynomial scores too.
+    scores.PolynomialScore("0.2/0.3/0.5", {(0,): 0.2, (1,): 0.3, (2,): 0.5}, (0, 1, 2)),
+    scores.PolynomialScore("mixture", {(0,): 0.7, (2,): 0.3}, (0, 2)),
+    scores.weighted_average((0.5, 0.5), members=("DS", "MD")),
+    scores.product(),
+    scores.owa("most"),
+    scores.owa((0.5, 0.3, 0.2)),
+    scores.owa("all", members=("LD", "MD")),
+    scores.choquet(
+        {
+            **{("DS",): 0.4, ("LD",): 0.3, ("MD",): 0.2},
+            **{("DS", "LD"): 0.8, ("DS", "MD"): 0.5, ("LD", "MD"): 0.4},
+        }
+    ),
+]
+
+
+@pytest.fixture(params=ALL_SCORES, ids=lambda s: s.label)
+def score(request):
+    return request.param
+
+
+class TestContract:
+    """What every score must keep."""
+
+    raw = np.array([[600, 2, 0.6], [600, 4, 0.5], [20, 1, 0.9], [0, 0, 0.7]])
+
+    def test_weights_are_a_distribution(self, score):
+        p = scores.participant_weights(self.raw, score)
+        assert p.shape == (4,)
+        assert (p >= 0).all()
+        assert p.sum() == pytest.approx(1, abs=1e-12)
+
+    def test_order_of_clients_does_not_matter(self, score):
+        p = scores.participant_weights(self.raw, score)
+        turned = scores.participant_weights(self.raw[::-1], score)
+        np.testing.assert_allclose(turned[::-1], p, rtol=1e-12)
+
+    def test_units_of_the_criteria_do_not_matter(self, score):
+        p = scores.participant_weights(self.raw, score)
+        scaled = scores.participant_weights(self.raw * [10, 0.1, 7], score)
+        np.testing.assert_allclose(scaled, p, rtol=1e-12)
+
+    def test_equal_clients_have_equal_weights(self, score):
+        p = scores.participant_weights(np.ones((5, 3)), score)
+        np.testing.assert_allclose(p, 0.2, rtol=1e-12)
+
+    def test_more_of_a_criterion_never_lowers_the_score(self, score):
+        low = np.array([0.2, 0.3, 0.4])
+        for column in score.columns:
+            high = low.copy()
+            high[column] += 0.1
+            assert score(high) >= score(low) - 1e-12  # Terms may be negative.
+
+    def test_one_client_alone_has_weight_one(self, score):
+        assert scores.participant_weights([[5, 2, 0.5]], score) == [1.0]
+
+    def test_a_client_that_is_not_finite_has_weight_zero(self, score):
+        raw = np.vstack([self.raw, [np.nan, 1, 1]])
+        p = scores.participant_weights(raw, score)
+        assert p[-1] == 0
+        np.testing.assert_allclose(
+            p[:-1], scores.participant_weights(self.raw, score), rtol=1e-12
+        )
+
+    def test_all_scores_zero_gives_no_weight(self, score):
+        assert not scores.participant_weights(np.zeros((3, 3)), score).any()
+
+    @pytest.mark.parametrize(
+        "score",
+        [score for score in ALL_SCORES if isinstance(score, scores.PolynomialScore)],
+        ids=lambda score: score.label,
+    )
+    def test_coefficients_times_raw_monomials_are_the_score(self, score):
+        totals = self.raw.sum(axis=0)
+        from_raw = sum(
+            factor
+            / totals[list(monomial)].prod()
+            * self.raw[:, list(monomial)].prod(axis=1)
+            for monomial, factor in score.terms.items()
+        )
+        np.testing.assert_allclose(from_raw, score(self.raw / totals), rtol=1e-12)
+
+
+@given(raw_and_order())
+@settings(max_examples=300, deadline=None)
+def test_the_monomial_route_equals_the_direct_formula(case):
+    """sum_S coef_S r_S[k] / sum_k (the same) = PMC eq. 5 and 6."""
+    raw, order = case
+    score = scores.prioritized(order)
+    basis = scores.Basis.all_subsets(raw.shape[1])
+    of_normalized = basis.coefficients(score).astype(float)
+    members = basis.membership()
+    totals = raw.sum(axis=0)
+    coefficients = of_normalized / np.where(members, totals, 1).prod(axis=1)
+    monomials = np.where(members[None], raw[:, None, :], 1).prod(axis=2)
+    s = monomials @ coefficients
+    np.testing.assert_allclose(s / s.sum(), direct_weights(raw, order), rtol=1e-9)
+    np.testing.assert_allclose(
+        scores.participant_weights(raw, score), direct_weights(raw, order), rtol=1e-9
+    )
+
+
+def test_three_criteria_written_out():
+    """The prioritized score of three criteria (PMC eq. 6), factored by hand."""
+    ds, ld, md = 0.12, 0.3, 0.25
+    assert scores.prioritized(("DS", "LD", "MD"))((ds, ld, md)) == pytest.approx(
+        ds * (1 + ld * (1 + md)), rel=1e-14
+    )
+    assert scores.prioritized(("MD", "DS", "LD"))((ds, ld, md)) == pytest.approx(
+        md * (1 + ds * (1 + ld)), rel=1e-14
+    )
+
+
+def test_codes_and_columns_name_the_same_score():
+    by_code = scores.prioritized(("LD", "DS"))
+    assert by_code.terms == scores.prioritized((1, 0)).terms
+    assert by_code.label == "LD,DS"
+    other = scores.prioritized(("IS", "DS"), criteria=("DS", "CB", "IS"))
+    assert other.terms == scores.prioritized((2, 0)).terms
+
+
+def test_an_array_is_scored_row_by_row():
+    c = np.array([[0.5, 0.8, 0.9], [0.1, 0.2, 0.3]])
+    result = scores.prioritized((0, 1, 2))(c)
+    assert result.shape == (2,)
+    assert result[0] == pytest.approx(1.26)
+    assert isinstance(scores.prioritized((0, 1, 2))(tuple(c[0])), float)
+
+
+def test_one_criterion_is_a_baseline():
+    raw = np.array([[10.0, 1, 1], [30, 1, 1]])
+    p = scores.participant_weights(raw, scores.prioritized(("DS",)))
+    np.testing.assert_allclose(p, [0.25, 0.75])
+
+
+def test_a_zero_total_silences_a_criterion_and_what_follows_it():
+    raw = np.array([[10.0, 0, 3], [30, 0, 5]])
+    p = scores.participant_weights(raw, scores.prioritized((0, 1, 2)))
+    np.testing.assert_allclose(p, [0.25, 0.75])
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        ((), "empty"),
+        (("DS", "DS"), "twice"),
+        (("DS", "XX"), "unknown criterion 'XX'"),
+        ("DS", "sequence"),
+        ((-1,), "neither"),
+        ((True,), "neither"),
+        ((0.5,), "neither"),
+    ],
+)
+def test_a_wrong_ordering_is_refused_by_name(order, message):
+    with pytest.raises(ValueError, match=message):
+        scores.prioritized(order)
+
+
+@pytest.mark.parametrize(
+    ("raw", "score", "message"),
+    [
+        ([[1.0, -2.0]], scores.prioritized((0,)), "criterion 1 of client 0"),
+        ([1.0, 2.0], scores.prioritized((0,)), "clients, m"),
+        ([[1.0]], lambda c: np.array([-1.0]), "negative"),
+        ([[1.0], [2.0]], lambda c: np.array([1.0]), "one value per client"),
+        ([[1.0]], scores.prioritized((0, 1)), "m > 1"),
+    ],
+)
+def test_wrong_criteria_and_scores_are_refused(raw, score, message):
+    with pytest.raises(ValueError, match=message):
+        scores.participant_weights(raw, score)
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({}, "no terms"),
+        ({(1, 0): 1.0}, "ascending"),
+        ({(0,): -1.0}, "not negative"),
+        ({(0,): float("nan")}, "finite"),
+    ],
+)
+def test_a_wrong_polynomial_is_refused(terms, message):
+    with pytest.raises(ValueError, match=message):
+        scores.PolynomialScore("bad", terms, (0, 1))
+
+
+class TestBasis:
+    def test_an_ordering_needs_its_prefixes(self):
+        basis = scores.Basis.of(3, [scores.prioritized((2, 0, 1))])
+        assert basis.summed == ((2,), (0, 2), (0, 1, 2))
+
+    def test_all_subsets_cover_every_ordering(self):
+        basis = scores.Basis.all_subsets(3)
+        assert len(basis) == 7
+        for order in itertools.permutations(range(3)):
+            score = scores.prioritized(order)
+            assert basis.covers(score)
+            assert basis.coefficients(score).sum() == 3
+
+    def test_a_score_it_does_not_cover_is_refused(self):
+        basis = scores.Basis.of(3, [scores.prioritized((0, 1))])
+        with pytest.raises(ValueError, match="needs the sums"):
+            basis.coefficients(scores.prioritized((1, 0)))
+
+
+def test_inequality_measures_by_hand():
+    even, skewed = np.full(4, 0.25), np.array([0.7, 0.1, 0.1, 0.1])
+    assert scores.effective_clients(even) == 4
+    assert scores.effective_clients(skewed) == pytest.approx(1 / 0.52)
+    assert scores.coefficient_of_variation(even) == 0
+    # The deviations are 0.45 and three times -0.15: variance 0.0675.
+    assert scores.coefficient_of_variation(skewed) == pytest.approx(0.0675**0.5 / 0.25)
+    assert scores.total_variation(even, skewed) == pytest.approx(0.45)
+    assert scores.effective_clients(np.zeros(3)) == 0
+
+
+def test_scores_do_not_import_tensorflow():
+    code = "import sys, tff_pmc.scores; print('tensorflow' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"

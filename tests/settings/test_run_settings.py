@@ -1,0 +1,142 @@
+"""The settings of a run: groups, ranges, labels, and what goes with what."""
+
+import pytest
+
+from leaf_data.settings import SettingError
+from tff_pmc.experiments.experiment import settings
+from tff_pmc.settings import RunSettings, flag_values
+
+
+def mnist(**changes):
+    return settings("mnist_noniid", changes)
+
+
+def test_cohort_sizes_are_rounded_up():
+    for size, clients, expected in ((0.1, 100, 10), (0.1, 371, 38), (7, 100, 7)):
+        training = mnist(clients_per_round=size).training
+        assert training.cohort_size(clients, "mnist") == expected
+    for percent in range(1, 100):  # 0.07 * 100 is 7.000000000000001.
+        training = mnist(clients_per_round=percent / 100).training
+        assert training.cohort_size(100, "mnist") == percent
+
+
+def test_cohort_sizes_are_the_nearest_as_the_published_code_has_them():
+    training = mnist(clients_per_round=0.1, cohort_rounding="nearest").training
+    assert [training.cohort_size(k, "mnist") for k in (14, 16, 4)] == [1, 2, 1]
+
+
+def test_a_cohort_larger_than_the_federation_is_refused():
+    with pytest.raises(SettingError, match="mnist has 100 clients"):
+        mnist(clients_per_round=101).training.cohort_size(100, "mnist")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rounds": 0}, "--rounds must be at least 1"),
+        ({"rounds": True}, "--rounds must be a whole number"),
+        ({"batch_size": -1}, "--batch_size"),
+        ({"learning_rate": 0.0}, "--learning_rate"),
+        ({"learning_rate": float("nan")}, "--learning_rate"),
+        ({"clients_per_round": 1.5}, "--clients_per_round"),
+        ({"clients_per_round": float("inf")}, "--clients_per_round"),
+        ({"normalization": "range"}, "needs --criteria_ranges"),
+        ({"client_attributes": ("DS",)}, "cannot be called 'DS'"),
+        ({"client_attributes": ("round",)}, "cannot be called 'round'"),
+        ({"cohort_seed": -1}, "--cohort_seed"),
+        ({"priority": ("DS", "DS")}, "--priority.*twice"),
+        ({"priority": ()}, "--priority.*empty"),
+        ({"priority": ("XX",)}, "--priority=XX: unknown criterion 'XX'"),
+        ({"conv_activation": "tanh"}, "--conv_activation.*relu"),
+        ({"initializer": "zeros"}, "--initializer.*glorot_uniform"),
+        ({"criteria": ("DS", "DS")}, "--criteria.*twice"),
+        ({"adjustment": "greedy"}, "--adjustment.*backtracking"),
+        ({"judge_on": "train"}, "--judge_on.*local_validation"),
+        ({"validation_fraction": 1.0}, "--validation_fraction.*between"),
+        ({"model": "resnet"}, "--model=resnet: no model.*femnist_cnn"),
+        ({"model": "mnist_cn"}, "did you mean mnist_cnn"),
+        ({"system": "prioritised"}, "did you mean prioritized"),
+        ({"dataset": "femnist", "sample_fraction": 0.0}, "--sample_fraction"),
+        ({"dataset": "femnist", "min_samples": -1}, "--min_samples"),
+        ({"momentum_beta": 0.5}, "--momentum_beta is of no use with mnist"),
+        ({"system": "momentum", "momentum_beta": 1.0}, "--momentum_beta must be"),
+        ({"system": "momentum", "adjustment": "backtracking"}, "does not have"),
+        ({"system": "owa", "adjustment": "backtracking"}, "takes --owa_weights"),
+    ],
+)
+def test_values_out_of_range_are_refused_by_flag(change, message):
+    with pytest.raises(SettingError, match=message):
+        mnist(**change)
+
+
+def test_labels_and_folders_tell_adjusted_runs_apart():
+    fixed = mnist(priority=("MD", "DS", "LD"))
+    adjusted = fixed.replaced(adjustment="backtracking")
+    assert (fixed.label, fixed.folder) == ("MD,DS,LD", "MD-DS-LD")
+    assert adjusted.label == "MD,DS,LD (backtracking)"
+    assert adjusted.folder == "MD-DS-LD_backtracking"
+
+
+def test_labels_and_folders_of_systems_say_what_their_data_differs_in():
+    other = settings("adafed_1", {"system": "fedavg", "adafed_reading": "a_class"})
+    assert other.label == "FedAvg, 5,500 a class"
+    assert other.folder == "fedavg_5_500_a_class"
+    four = settings("dual_criterion", {"system": "momentum", "num_clients": 4})
+    assert (four.label, four.folder) == ("Momentum, 4 clients", "momentum_4_clients")
+    weights = settings("adafed_2", {"system": "adafed_weights_only"})
+    assert weights.label == "AdaFed, weights only"
+    assert weights.folder == "adafed_weights_only"
+
+
+def test_femnist_is_as_the_device_aware_paper_prints_it():
+    femnist = settings("femnist")
+    training = femnist.training
+    assert (training.rounds, training.batch_size) == (1000, 10)
+    assert (training.local_epochs, training.learning_rate) == (5, 0.01)
+    assert training.clients_per_round == 0.1
+    assert femnist.record.targets == (75, 80)
+
+
+def test_another_model_keeps_what_it_shares_and_drops_the_rest():
+    adafed = settings("adafed_1", {"system": "adafed"})
+    other = adafed.replaced(model="mnist_cnn", model_seed=3)
+    assert "keras_dense_dropout" not in other.by_flag()
+    assert other.model.seed == 3
+    with pytest.raises(SettingError, match="--keras_dense_dropout is of no use"):
+        adafed.replaced(model="mnist_cnn", keras_dense_dropout=0.1)
+
+
+def test_the_record_has_every_setting_once_by_its_flag():
+    found = settings("dual_criterion", {"system": "momentum", "momentum_beta": 0.5})
+    record = found.as_record()
+    assert record["system"] == {
+        "system": "momentum", "momentum_beta": 0.5, "momentum_eta": 1.0,
+    }  # fmt: skip
+    flags = [flag for group in record.values() if isinstance(group, dict)
+             for flag in group]  # fmt: skip
+    assert len(flags) == len(set(flags))
+    assert record["data"]["dataset"] == "cifar10"
+    again = RunSettings.of({}, inherited=found.by_flag())
+    assert again == found
+
+
+def test_the_papers_name_of_the_model_divergence_is_accepted():
+    assert flag_values.codes("MW,DS") == ("MD", "DS")
+
+
+def test_all_is_the_nine_rows_of_pmcs_tables():
+    found = flag_values.all_orderings(("DS", "LD", "MD"))
+    assert found[:3] == [("DS",), ("LD",), ("MD",)]
+    assert len(set(found)) == len(found) == 9
+    assert {frozenset(order) for order in found[3:]} == {frozenset(("DS", "LD", "MD"))}
+
+
+def test_ranges_belong_to_the_criteria_that_are_measured():
+    ranges = flag_values.ranges("DS=0:600,LD=0:10,MD=0:1")
+    made = mnist(normalization="range", criteria_ranges=ranges)
+    normalization = made.aggregation.scores_normalization
+    assert normalization.ranges == ((0, 600), (0, 10), (0, 1))
+    with pytest.raises(SettingError, match="--criteria_ranges.*needs a range for MD"):
+        mnist(normalization="range", criteria_ranges=ranges[:2])
+    with pytest.raises(ValueError, match="is not CODE=LOW:HIGH"):
+        flag_values.ranges("DS=0-600")

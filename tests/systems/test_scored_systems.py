@@ -1,0 +1,75 @@
+"""The scores of the systems, from their settings."""
+
+import pytest
+
+from leaf_data.settings import SettingError
+from tff_pmc.experiments.experiment import settings
+
+
+def score(system, *members, **own):
+    made = settings("mnist_noniid", {"system": system, "priority": members, **own})
+    return made.system.score(made)
+
+
+def test_settings_make_the_scores():
+    members = ("LD", "DS")
+    assert score("prioritized", *members).terms == {(1,): 1, (0, 1): 1}
+    average = score("weighted_average", *members, average_weights=(0.25, 0.75))
+    assert average.terms == {(0,): 0.75, (1,): 0.25}
+    assert score("owa", *members, owa_quantifier="all").terms == {(0, 1): 1.0}
+    assert score("product", *members).terms == {(0, 1): 1.0}
+    capacity = (("DS", 0.25), ("LD", 0.5))
+    found = score("choquet", *members, choquet_capacity=capacity)
+    assert found.terms == {(0,): 0.25, (1,): 0.5, (0, 1): 0.25}
+    # The single-criterion baseline, beside any of them.
+    alone = score("choquet", "DS", choquet_capacity=capacity)
+    assert (alone.label, alone.terms) == ("DS", {(0,): 1.0})
+
+
+def test_fedavg_and_the_baselines_weigh_by_size():
+    for system in ("fedavg", "weighted_mean", "median", "momentum"):
+        assert score(system, "LD").terms == {(0,): 1.0}
+
+
+def test_a_search_has_all_orderings_of_the_ordering_in_force():
+    made = settings("mnist_noniid", {"priority": ("MD", "DS")})
+    found = made.system.candidates(made)
+    assert [candidate.label for candidate in found] == ["DS,MD", "MD,DS"]
+
+
+def test_dual_searches_lambda_from_the_quantity_alone():
+    made = settings("dual_criterion", {"system": "dual", "dual_lambda_steps": 3})
+    found = made.system.candidates(made)
+    assert [s.label for s in found] == ["lambda=0.00", "lambda=0.50", "lambda=1.00"]
+    assert made.system.score(made) == found[0]
+
+
+@pytest.mark.parametrize(
+    ("system", "members", "own", "message"),
+    [
+        ("owa", ("DS", "LD"), {}, "--owa_weights or --owa_quantifier, one of them"),
+        (
+            "owa",
+            ("DS",),
+            {"owa_weights": (1.0,), "owa_quantifier": "all"},
+            "one of them",
+        ),
+        ("product", ("DS",), {"average_weights": (1.0,)}, "average_weights is of no"),
+        (
+            "choquet",
+            ("DS", "LD", "MD"),
+            {"choquet_capacity": (("DS", 0.4), ("LD", 0.4))},
+            "must be of the criteria DS, LD, MD",
+        ),
+        (
+            "choquet",
+            ("DS", "LD"),
+            {"choquet_capacity": (("DS", 0.4), ("DS", 0.4))},
+            "names a set twice",
+        ),
+        ("adafed", ("DS",), {}, "the first of --criteria must be ACC"),
+    ],
+)
+def test_what_makes_no_score_is_refused(system, members, own, message):
+    with pytest.raises(SettingError, match=message):
+        score(system, *members, **own)

@@ -1,0 +1,122 @@
+"""Criteria against NumPy, on values small enough to check by hand."""
+
+import numpy as np
+import pytest
+
+from tff_pmc import criteria
+
+
+def local_client(y=(0, 2, 2, 1), moved=((3.0, 4.0), (0.0,))):
+    """A client whose model moved by the given tensors (a kernel, then a bias)."""
+    import tensorflow as tf
+    import tensorflow_federated as tff
+
+    kernel, bias = moved
+    before = (tf.ones([len(kernel), 1]), tf.ones([len(bias)]))
+    after = (before[0] + np.reshape(kernel, (-1, 1)), before[1] + np.array(bias))
+    return criteria.LocalClient(
+        tf.zeros([len(y), 4, 4], tf.uint8),
+        tf.constant(y, tf.int32),
+        tff.learning.models.ModelWeights(before, ()),
+        tff.learning.models.ModelWeights(after, ()),
+    )
+
+
+def value(code, client):
+    return float(criteria.REGISTRY[code].value(client))
+
+
+def test_dataset_size_counts_examples():
+    assert value("DS", local_client()) == 4
+    assert value("DS", local_client(y=())) == 0
+
+
+def test_label_diversity_counts_distinct_labels():
+    assert value("LD", local_client()) == 3
+    assert value("LD", local_client(y=(7, 7))) == 1
+    assert value("LD", local_client(y=())) == 0
+
+
+def test_model_divergence_is_one_norm_over_all_parameters():
+    """Moved by (3, 4) and (12): the norm is 13, the value 1 / sqrt(14)."""
+    client = local_client(moved=((3.0, 4.0), (12.0,)))
+    assert value("MD", client) == pytest.approx(14**-0.5, rel=1e-6)
+    assert value("MD", local_client(moved=((0.0,), (0.0,)))) == 1
+
+
+def test_model_divergence_by_layer_leaves_biases_out():
+    """Only the kernel's norm counts: 5, and 1 / sqrt(6)."""
+    client = local_client(moved=((3.0, 4.0), (12.0,)))
+    assert value("MD_layers", client) == pytest.approx(6**-0.5, rel=1e-6)
+
+
+def test_model_divergence_by_layer_takes_the_mean_of_norms():
+    import tensorflow as tf
+    import tensorflow_federated as tff
+
+    weights = tff.learning.models.ModelWeights
+    client = criteria.LocalClient(
+        None,
+        None,
+        weights((tf.zeros([2, 2]), tf.zeros([1, 3])), ()),
+        weights((tf.ones([2, 2]), tf.fill([1, 3], 2.0)), ()),
+    )
+    mean = (2 + 12**0.5) / 2
+    assert value("MD_layers", client) == pytest.approx((mean + 1) ** -0.5, rel=1e-6)
+
+
+def test_codes_aliases_and_objects_resolve():
+    own = criteria.Criterion("OWN", "mine", "this test", lambda client: 1.0)
+    found = criteria.resolve(["DS", "MW", own])
+    assert [c.code for c in found] == ["DS", "MD", "OWN"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [(["XX"], "unknown criterion 'XX'"), (["MD", "MW"], "MD is named twice")],
+)
+def test_unknown_and_repeated_codes_are_refused(codes, message):
+    with pytest.raises(ValueError, match=message):
+        criteria.resolve(codes)
+
+
+def test_a_code_is_registered_once():
+    with pytest.raises(ValueError, match="criterion DS already"):
+        criteria.register(criteria.REGISTRY["DS"])
+    with pytest.raises(ValueError, match="must be a word"):
+        criteria.Criterion("a,b", "", "", lambda client: 1.0)
+
+
+def test_criteria_of_the_server_are_bound_to_its_examples():
+    """Whoever registers one says how; no code is special."""
+
+    def bound(model, x, y):
+        return criteria.Criterion("FIT", "bound", "this test", lambda _: (model, x, y))
+
+    unbound = criteria.Criterion("FIT", "fit", "this test", None, at_server=bound)
+    size = criteria.REGISTRY["DS"]
+    assert unbound.needs_server_examples and not size.needs_server_examples
+    found = criteria.bind_to_server((size, unbound), "model", "x", "y")
+    assert found[0] is size
+    assert found[1].value(None) == ("model", "x", "y")
+    assert not found[1].needs_server_examples
+
+
+def test_accuracy_is_bound_like_any_other(toy_model, toy_examples):
+    acc = criteria.REGISTRY["ACC"]
+    with pytest.raises(ValueError, match="bind_to_server"):
+        acc.value(local_client())
+    weights = toy_model.initial_weights[0]
+    x = toy_examples.x.reshape(len(toy_examples.y), -1) / np.float32(255)
+    right = (x @ weights[0] + weights[1]).argmax(1) == toy_examples.y
+    (found,) = criteria.bind_to_server(
+        (acc,), toy_model, toy_examples.x, toy_examples.y
+    )
+    assert (found.code, found.name) == (acc.code, acc.name)
+    import tensorflow_federated as tff
+
+    client = criteria.LocalClient(
+        None, None, None, tff.learning.models.ModelWeights(weights, ())
+    )
+    assert float(found.value(client)) == pytest.approx(right.mean(), rel=1e-6)
+    assert 0 < right.mean() < 1

@@ -1,0 +1,35 @@
+"""What `import tff_pmc` hands on, and that it is light."""
+
+import subprocess
+import sys
+
+import pytest
+
+import tff_pmc
+
+
+def test_everything_named_is_there():
+    for name in tff_pmc.__all__:
+        assert getattr(tff_pmc, name) is not None
+    assert set(tff_pmc.__all__) <= set(dir(tff_pmc))
+    with pytest.raises(AttributeError, match="'tff_pmc' has no attribute 'nothing'"):
+        tff_pmc.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("package", ["aggregation", "clients", "models", "processes"])
+def test_what_a_package_exports_is_there_and_documented(package):
+    module = __import__(f"tff_pmc.{package}", fromlist=["__all__"])
+    for name in module.__all__:
+        found = getattr(module, name)
+        if callable(found):
+            assert found.__doc__, name
+
+
+def test_it_imports_no_tensorflow():
+    code = """
+import sys
+import tff_pmc
+tff_pmc.scores.prioritized(("DS",)), tff_pmc.models.MODELS, tff_pmc.attribute("trusted")
+sys.exit("tensorflow" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,0 +1,133 @@
+"""DA's Algorithm 1 as a state machine, against the algorithm spelled out."""
+
+import itertools
+import random
+
+import pytest
+
+from tff_pmc import search
+from tff_pmc.search import SearchState, Trial, Trials
+
+
+def algorithm_1(in_force, last, accuracies):
+    """DA's lines 8 to 29, as a person would do them: (tried, chosen)."""
+    waiting = sorted(set(range(len(accuracies))) - {in_force})
+    ordering, tried = in_force, []
+    while True:
+        tried.append(ordering)
+        if accuracies[ordering] >= last:  # Line 17 goes on only while it is lower.
+            return tried, ordering
+        if not waiting:  # Line 22: none was good enough.
+            best = tried[0]
+            for other in tried:
+                if accuracies[other] > accuracies[best]:
+                    best = other
+            return tried, best
+        ordering = waiting.pop(0)
+
+
+def play(policy, state, accuracies):
+    """Runs a round against scripted accuracies; nothing may be tested twice."""
+    trials, tested = Trials(policy, len(accuracies), state), []
+    while trials.next is not None:
+        assert trials.next not in tested
+        tested.append(trials.next)
+        trials.report(accuracies[trials.next])
+    assert [trial.index for trial in trials.tried] == tested
+    assert len(tested) <= len(accuracies)
+    return tested, trials.chosen, trials.result()
+
+
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_backtracking_is_algorithm_1_for_every_script(count):
+    for accuracies in itertools.product(range(3), repeat=count):
+        for last in (-1, 0, 1, 2, 3):
+            for in_force in range(count):
+                tested, kept, after = play(
+                    "backtracking", SearchState(in_force, last), accuracies
+                )
+                expected, best = algorithm_1(in_force, last, accuracies)
+                assert tested == expected
+                assert kept == Trial(best, accuracies[best])
+                assert after == SearchState(best, accuracies[best])
+
+
+@pytest.mark.parametrize("criteria", [4, 5])
+def test_backtracking_with_many_orderings(criteria):
+    count = len(search.orderings(list("abcde")[:criteria]))
+    generator = random.Random(criteria)
+    for _ in range(200):
+        accuracies = [generator.randrange(30) for _ in range(count)]
+        in_force, last = generator.randrange(count), generator.randrange(32)
+        tested, kept, _ = play("backtracking", SearchState(in_force, last), accuracies)
+        expected, best = algorithm_1(in_force, last, accuracies)
+        assert (tested, kept.index) == (expected, best)
+
+
+# In force: 1. The others follow in the order of the list: 0, 2, 3, 4, 5.
+@pytest.mark.parametrize(
+    ("accuracies", "last", "tested", "kept"),
+    [
+        ([9, 5, 9, 9, 9, 9], 5, [1], 1),  # As good as before: the first try.
+        ([5, 4, 9, 9, 9, 9], 5, [1, 0], 0),  # The first alternative.
+        ([1, 2, 3, 4, 7, 9], 7, [1, 0, 2, 3, 4], 4),  # The fourth.
+        ([1, 2, 6, 4, 6, 3], 7, [1, 0, 2, 3, 4, 5], 2),  # None: of equals the first.
+        ([6, 6, 6, 6, 6, 6], 7, [1, 0, 2, 3, 4, 5], 1),  # None: the one in force.
+        ([9, 0, 9, 9, 9, 9], -1, [1], 1),  # The first round.
+    ],
+)
+def test_backtracking_by_hand(accuracies, last, tested, kept):
+    found = play("backtracking", SearchState(1, last), accuracies)
+    assert found[:2] == (tested, Trial(kept, accuracies[kept]))
+
+
+def test_an_equally_good_candidate_ends_the_search():
+    """Line 17 goes on while it is lower; DA's words would have it higher."""
+    assert play("backtracking", SearchState(0, 7), [7, 8, 9])[:2] == ([0], Trial(0, 7))
+
+
+def test_a_worse_round_lowers_what_the_next_one_must_reach():
+    _, _, state = play("backtracking", SearchState(0, 9), [3, 4])
+    assert state == SearchState(1, 4)
+    tested, kept, _ = play("backtracking", state, [8, 4])
+    assert (tested, kept.index) == ([1], 1)
+
+
+def test_best_of_all_tests_all_in_the_first_round_too():
+    for last in (-1, 9):
+        tested, kept, _ = play("best_of_all", SearchState(2, last), [1, 5, 3, 5])
+        assert (tested, kept) == ([2, 0, 1, 3], Trial(1, 5))
+    assert play("best_of_all", SearchState(2, 0), [4, 4, 4])[1].index == 2
+
+
+def test_fixed_keeps_the_one_in_force():
+    found = play("fixed", SearchState(1, 9), [9, 2, 9])
+    assert found == ([1], Trial(1, 2), SearchState(1, 2))
+
+
+def test_orderings_are_lexicographic():
+    assert search.orderings(("DS", "LD", "MD")) == [
+        ("DS", "LD", "MD"),
+        ("DS", "MD", "LD"),
+        ("LD", "DS", "MD"),
+        ("LD", "MD", "DS"),
+        ("MD", "DS", "LD"),
+        ("MD", "LD", "DS"),
+    ]
+    with pytest.raises(ValueError, match="at most 5 criteria"):
+        search.orderings(list("abcdef"))
+
+
+def test_misuse_is_refused():
+    with pytest.raises(ValueError, match="must be one of fixed, backtracking"):
+        Trials("greedy", 2, SearchState())
+    with pytest.raises(ValueError, match="in force is 2, but there are 2"):
+        Trials("fixed", 2, SearchState(index=2))
+    trials = Trials("fixed", 2, SearchState())
+    with pytest.raises(ValueError, match="has not been tested"):
+        trials.chosen  # noqa: B018
+    with pytest.raises(ValueError, match="cannot be -1"):
+        trials.report(-1)
+    trials.report(1)
+    with pytest.raises(ValueError, match="the round is decided"):
+        trials.report(1)

@@ -1,0 +1,109 @@
+"""The contribution of one client to the round's sums."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from tff_pmc.aggregation.sum_options import SumPlan
+from tff_pmc.scores import Basis
+
+
+class Contribution(NamedTuple):
+    """One client's contribution; all but `raw` is zero when the client is left out.
+
+    Attributes:
+        raw: the raw criteria as measured, float32 [m].
+        criteria: the same, after a normalization that the client applies.
+        monomials: `r_S` for each sum of the basis, float32 [B].
+        update: received minus trained weights, a `ModelWeights`: TFF's sign, in
+            which a server optimizer takes it for a gradient.
+        included: bool, False when an update or a criterion is not finite.
+    """
+
+    raw: tf.Tensor
+    criteria: tf.Tensor
+    monomials: tf.Tensor
+    update: Any
+    included: tf.Tensor
+
+
+def contribution_of(plan: SumPlan, raw: tf.Tensor, update: Any) -> Contribution:
+    """A client's contribution, inside its TensorFlow graph.
+
+    A client whose update or criteria are not finite contributes zeros: one
+    diverged client must not destroy the round.
+
+    Args:
+        plan: the plan of the sums.
+        raw: the client's raw criteria, float32 [m].
+        update: the received minus the trained weights.
+    """
+    values = raw
+    if plan.normalization.method == "range":
+        low, high = (
+            tf.constant(x, tf.float32) for x in zip(*plan.normalization.ranges)
+        )
+        values = tf.clip_by_value((raw - low) / (high - low), 0.0, 1.0)
+    monomials = basis_values(plan.basis, values)
+    if plan.clip_norm is not None:
+        update = _clip(update, plan.clip_norm)
+    # A product may overflow where its factors are finite.
+    largest = tf.reduce_max(monomials) * _peak(update)
+    parts = [raw, values, monomials, largest, *_floats(update)]
+    included = tf.reduce_all([tf.reduce_all(tf.math.is_finite(p)) for p in parts])
+
+    def unless_left_out(value):
+        return tf.where(included, value, tf.zeros_like(value))
+
+    return Contribution(
+        raw,
+        unless_left_out(values),
+        unless_left_out(monomials),
+        tf.nest.map_structure(unless_left_out, update),
+        included,
+    )
+
+
+def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
+    """The products and minima of criteria [..., m] that the basis names, [..., B]."""
+    members = tf.constant(basis.membership())
+    values = values[..., tf.newaxis, :]
+    products = tf.reduce_prod(tf.where(members, values, 1.0), axis=-1)
+    if not basis.minima:
+        return products
+    minima = tf.reduce_min(tf.where(members, values, np.inf), axis=-1)
+    return tf.where(np.arange(len(basis)) < len(basis.summed), products, minima)
+
+
+def check_not_negative(code: str, value: tf.Tensor) -> tf.Tensor:
+    """Returns the value with a check in the graph that it is not below 0.
+
+    NaN passes: such a client is left out, not refused.
+    """
+    # Spelled out, because TensorFlow's optimizer rewrites `not (value < 0)` to
+    # `value >= 0`.
+    allowed = tf.reduce_all(tf.logical_or(value >= 0, tf.math.is_nan(value)))
+    message = f"the criterion {code} gave a negative value"
+    with tf.control_dependencies([tf.debugging.Assert(allowed, [message, value])]):
+        return tf.identity(value)
+
+
+def _floats(update: Any) -> list[tf.Tensor]:
+    return [t for t in tf.nest.flatten(update) if t.dtype.is_floating]
+
+
+def _peak(update: Any) -> tf.Tensor:
+    """The largest absolute value."""
+    return tf.reduce_max([tf.reduce_max(tf.abs(t)) for t in _floats(update)])
+
+
+def _clip(update: Any, clip_norm: float) -> Any:
+    """Scales an update to at most the norm; a huge finite one does not overflow."""
+    flat = tf.nest.flatten(update)
+    peak = tf.maximum(_peak(update), 1e-30)
+    norm = peak * tf.linalg.global_norm([t / tf.cast(peak, t.dtype) for t in flat])
+    scale = tf.minimum(1.0, clip_norm / norm)
+    return tf.nest.map_structure(lambda t: t * tf.cast(scale, t.dtype), update)

@@ -1,0 +1,151 @@
+"""The criterion aggregation by itself, for people who compose their own process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Callable, Union
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc.aggregation.basis_sums import (
+    build_basis_aggregation,
+    with_score_in_force,
+)
+from tff_pmc.aggregation.contributions import check_not_negative, contribution_of
+from tff_pmc.aggregation.running_sums import (
+    add_contribution,
+    client_result,
+    sums_of_no_clients,
+)
+from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
+from tff_pmc.aggregation.two_stage_sums import build_two_stage_sums
+from tff_pmc.scores import Basis, Score, prioritized
+
+_Stages = tuple[tff.templates.AggregationProcess, Callable[[Any, Any], Any]]
+
+
+class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
+    """The mean of updates, weighted by a score over each client's criteria.
+
+    The weight of an update is the vector of its client's raw criteria, and the
+    result is `sum_k p_k d_k` with p of PMC's equation 5. `create` gives a
+    `tff.templates.AggregationProcess` whose `next` has the type
+
+        (<state@SERVER, U@CLIENTS, float32[m]@CLIENTS>
+         -> <state@SERVER, result=U@SERVER, measurements=...@SERVER>)
+
+    Example:
+        >>> factory = PrioritizedMeanFactory(("DS", "LD"), ("LD", "DS"))
+        >>> process = factory.create(update_type, factory.weight_type)
+        >>> process.next(process.initialize(), updates, [[600.0, 2.0], [20.0, 4.0]])
+    """
+
+    def __init__(
+        self,
+        criteria: Sequence[str],
+        priority: Union[Sequence[Union[int, str]], Score],
+        *,
+        sums: SumOptions = PLAIN_SUMS,
+        two_stage: bool = False,
+    ) -> None:
+        """Makes the factory.
+
+        Args:
+            criteria: the code of each of the m columns.
+            priority: an ordering of codes or columns, or any score.
+            sums: the options of the sums.
+            two_stage: for scores that need the totals first, OWA and Choquet
+                without declared ranges: updates wait at the clients for them, and
+                the process compiles to none of TFF's deployment forms.
+
+        Raises:
+            ValueError: the ordering does not fit the criteria, one is named twice,
+                the score needs declared ranges or two stages, or two stages are
+                asked for with sums that hide what clients send.
+        """
+        if len(set(criteria)) != len(criteria):
+            raise ValueError(f"a criterion is named twice: {', '.join(criteria)}")
+        self._criteria = tuple(criteria)
+        self._score = (
+            priority if isinstance(priority, Score) else prioritized(priority, criteria)
+        )
+        self._plan = sums.plan(Basis.of(len(criteria), [self._score]), self._criteria)
+        if not two_stage:
+            self._plan.basis.check_computable(self._plan.normalization)
+        elif sums.hiding:
+            raise ValueError(
+                "the two-stage form sends the totals in the clear: leave out "
+                f"{', '.join(sums.hiding)}, or declare ranges and take one stage"
+            )
+        self._two_stage = two_stage
+
+    @property
+    def weight_type(self) -> tff.Type:
+        """The type of a client's weight: its raw criteria, float32 [m]."""
+        return tff.TensorType(np.float32, [len(self._criteria)])
+
+    def create(
+        self, value_type: tff.Type, weight_type: tff.Type
+    ) -> tff.templates.AggregationProcess:
+        """Creates the aggregation for one type of update.
+
+        Args:
+            value_type: a structure of float tensors.
+            weight_type: must be `self.weight_type`.
+
+        Raises:
+            TypeError: the weight is not the vector of the criteria.
+        """
+        if not self.weight_type.is_equivalent_to(weight_type):
+            raise TypeError(
+                f"the weight must be the client's raw criteria, {self.weight_type}, "
+                f"got {weight_type}"
+            )
+        build = self._two_stages if self._two_stage else self._one_stage
+        inner, client_output = build(value_type)
+
+        @tff.tensorflow.computation(value_type, weight_type)
+        def prepare(update, raw):
+            if self._plan.normalization.method != "range":
+                raw = check_not_negative(", ".join(self._criteria), raw)
+            return client_output(update, raw)
+
+        @tff.federated_computation(
+            inner.initialize.type_signature.result,
+            tff.FederatedType(value_type, tff.CLIENTS),
+            tff.FederatedType(weight_type, tff.CLIENTS),
+        )
+        def next_fn(state, updates, criteria):
+            weighted, scalars = tff.federated_map(prepare, (updates, criteria))
+            return inner.next(state, weighted, scalars)
+
+        return tff.templates.AggregationProcess(inner.initialize, next_fn)
+
+    def _one_stage(self, value_type: tff.Type) -> _Stages:
+        """The one-stage aggregation, and a function for a client's input to it."""
+
+        def client_output(update, raw):
+            own = contribution_of(self._plan, raw, update)
+            nothing = sums_of_no_clients(self._plan.basis, update)
+            sums = add_contribution(nothing, own, 0, 0.0)
+            result = client_result(sums, self._plan.normalization)
+            return result.update, result.update_weight
+
+        aggregation = build_basis_aggregation(value_type, self._plan, self._score)
+        return aggregation, client_output
+
+    def _two_stages(self, value_type: tff.Type) -> _Stages:
+        """The two-stage aggregation, with each client as a pack of its own."""
+        unweighted = self._plan.unweighted()
+
+        def client_output(update, raw):
+            own = contribution_of(unweighted, raw, update)
+            return tf.nest.map_structure(
+                lambda t: t[tf.newaxis], (own.update, own.criteria)
+            )
+
+        sums = build_two_stage_sums(value_type, self._plan)
+        aggregation = with_score_in_force(sums, self._plan.basis, self._score)
+        return aggregation, client_output

@@ -1,0 +1,112 @@
+"""The sums over the clients of a pack, one client after another."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc.aggregation.contributions import Contribution
+from tff_pmc.scores import Basis, Normalization
+
+
+class RunningSums(NamedTuple):
+    """The sums over the clients of a pack so far.
+
+    Attributes:
+        models: `sum_k r_S[k] d_k`, a tuple of B structures like the weights.
+        criteria: `sum_k r[k, i]`, float32 [m].
+        maxima: `max_k r[k, i]`, float32 [m].
+        monomials: `sum_k r_S[k]`, float32 [B].
+        clients: the number of clients trained, int32.
+        excluded: the number of these that were left out.
+        examples: the number of training examples of the others, int32.
+        loss: the sum of these examples' losses over the last epoch.
+    """
+
+    models: tuple
+    criteria: tf.Tensor
+    maxima: tf.Tensor
+    monomials: tf.Tensor
+    clients: tf.Tensor
+    excluded: tf.Tensor
+    examples: tf.Tensor
+    loss: tf.Tensor
+
+
+def sums_of_no_clients(
+    basis: Basis, weights: Any, *, models: bool = True
+) -> RunningSums:
+    """The sums over no clients; without `models`, updates are not to be summed."""
+    zero = tf.constant(0)
+    zeros = tf.nest.map_structure(tf.zeros_like, weights)
+    return RunningSums(
+        (zeros,) * (len(basis) if models else 0),
+        tf.zeros([basis.num_criteria]),
+        tf.zeros([basis.num_criteria]),
+        tf.zeros([len(basis)]),
+        *(zero, zero, zero),
+        tf.constant(0.0),
+    )
+
+
+def add_contribution(
+    sums: RunningSums, added: Contribution, examples: tf.Tensor, loss: tf.Tensor
+) -> RunningSums:
+    """The sums with one more client.
+
+    The models are B structures and not one with a leading axis of B, which was
+    slower (`docs/performance.md`).
+
+    Args:
+        sums: the sums so far.
+        added: the client's contribution.
+        examples: the number of its training examples.
+        loss: the sum of their losses.
+    """
+
+    def add(weight):
+        return lambda total, d: total + tf.cast(weight, d.dtype) * d
+
+    weights = tf.unstack(added.monomials)
+    return RunningSums(
+        tuple(
+            tf.nest.map_structure(add(weight), total, added.update)
+            for weight, total in zip(weights, sums.models)
+        ),
+        sums.criteria + added.criteria,
+        tf.maximum(sums.maxima, added.criteria),
+        sums.monomials + added.monomials,
+        sums.clients + 1,
+        sums.excluded + tf.cast(tf.logical_not(added.included), tf.int32),
+        sums.examples + tf.where(added.included, examples, 0),
+        sums.loss + tf.where(added.included, loss, 0.0),
+    )
+
+
+def client_result(
+    sums: RunningSums, normalization: Normalization
+) -> tff.learning.templates.ClientResult:
+    """The sums that leave the pack, to be aggregated."""
+    scalars = collections.OrderedDict(criteria=sums.criteria, monomials=sums.monomials)
+    if normalization.method == "max":
+        scalars["maxima"] = sums.maxima
+    return tff.learning.templates.ClientResult(sums.models, scalars)
+
+
+def measurements(
+    sums: RunningSums, *, only_counts: bool = False
+) -> collections.OrderedDict:
+    """The measurements of a pack beside its sums, for the record.
+
+    With `only_counts` they are the number of clients alone: whatever else is released
+    without noise would break differential privacy.
+    """
+    measured = collections.OrderedDict(clients=sums.clients)
+    if not only_counts:
+        measured.update(
+            excluded=sums.excluded, examples=sums.examples, loss_sum=sums.loss
+        )
+    return measured

@@ -1,0 +1,143 @@
+"""The options for a round's sums, as a user gives them and as they are computed."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+import tensorflow_federated as tff
+
+from tff_pmc.aggregation.privacy import GaussianSums
+from tff_pmc.aggregation.sum_factories import SumFactory, check_is_sum
+from tff_pmc.scores import SUM, Basis, Normalization
+
+
+@dataclasses.dataclass(frozen=True)
+class SumPlan:
+    """The plan of a round's sums over its clients.
+
+    Attributes:
+        basis: the monomials and minima whose weighted updates are summed.
+        normalization: the normalization of the criteria; `range` is applied at the
+            client.
+        clip_norm: the L2 norm to which an update is clipped before it is weighted;
+            None does not clip.
+        model_sum_factory: sums the weighted updates; plain sums by default.
+        scalar_sum_factory: sums criteria and monomials; plain sums by default.
+
+    Raises:
+        ValueError: (constructor) there is not one range for each criterion, or a
+            factory is not one of sums.
+    """
+
+    basis: Basis
+    normalization: Normalization = SUM
+    clip_norm: Optional[float] = None
+    model_sum_factory: Optional[SumFactory] = None
+    scalar_sum_factory: Optional[SumFactory] = None
+
+    def __post_init__(self) -> None:
+        ranges, columns = self.normalization.ranges, self.basis.num_criteria
+        if ranges and len(ranges) != columns:
+            raise ValueError(
+                f"{len(ranges)} ranges are declared for {columns} criteria"
+            )
+        check_is_sum("model_sum_factory", self.model_sum_factory)
+        check_is_sum("scalar_sum_factory", self.scalar_sum_factory)
+
+    def unweighted(self) -> SumPlan:
+        """The same plan with updates that are not weighted by the criteria yet."""
+        return dataclasses.replace(self, basis=Basis.singles(self.basis.num_criteria))
+
+    def model_sums(self, value_type: tff.Type) -> tff.templates.AggregationProcess:
+        """The process that sums values of this type as the weighted updates are."""
+        return _or_plain(self.model_sum_factory).create(value_type)
+
+    def scalar_sums(self, value_type: tff.Type) -> tff.templates.AggregationProcess:
+        """The process that sums values of this type as criteria and monomials are."""
+        return _or_plain(self.scalar_sum_factory).create(value_type)
+
+
+@dataclasses.dataclass(frozen=True)
+class SumOptions:
+    """The choices that a user has of the sums, the same for every process.
+
+    Attributes:
+        normalization: the normalization of the criteria: `sum` (the papers'), `max`
+            or `range`; see `scores.Normalization`.
+        criteria_ranges: (low, high) by code, for the normalization `range`.
+        clip_norm: the L2 norm to which each client clips its update before it is
+            weighted; None does not clip.
+        model_sum_factory: sums the weighted updates over the packs, for example
+            `tff.aggregators.SecureSumFactory`; plain sums by default. One of your own
+            is declared by `DeclaredSumFactory`.
+        scalar_sum_factory: sums criteria and monomials; plain sums by default. With
+            one given, the metrics count the clients and measure nothing else, because
+            measurements are summed in the clear.
+        privacy: the noise for differential privacy; it needs the normalization
+            `range` and `clip_norm`.
+
+    Raises:
+        ValueError: (constructor) a number is out of range, a factory is not one of
+            sums, or options exclude each other; the message names them.
+    """
+
+    normalization: str = "sum"
+    criteria_ranges: Optional[Mapping[str, tuple[float, float]]] = None
+    clip_norm: Optional[float] = None
+    model_sum_factory: Optional[SumFactory] = None
+    scalar_sum_factory: Optional[SumFactory] = None
+    privacy: Optional[GaussianSums] = None
+
+    def __post_init__(self) -> None:
+        if self.clip_norm is not None and not 0 < self.clip_norm < math.inf:
+            raise ValueError(
+                f"clip_norm must be finite and above 0, got {self.clip_norm}"
+            )
+        check_is_sum("model_sum_factory", self.model_sum_factory)
+        check_is_sum("scalar_sum_factory", self.scalar_sum_factory)
+        given = (self.model_sum_factory, self.scalar_sum_factory)
+        if self.privacy is not None and any(factory is not None for factory in given):
+            raise ValueError("privacy makes its own sums: give no sum factory with it")
+        if self.scalar_sum_factory is not None and self.normalization == "max":
+            raise ValueError(
+                "the normalization 'max' sends maxima beside the sums, in the clear: "
+                "it excludes scalar_sum_factory; use 'sum' or 'range'"
+            )
+
+    @property
+    def hiding(self) -> dict[str, Any]:
+        """The names of those options given that hide what clients send."""
+        options = {
+            "privacy": self.privacy,
+            "scalar_sum_factory": self.scalar_sum_factory,
+        }
+        return {name: option for name, option in options.items() if option is not None}
+
+    def plan(self, basis: Basis, codes: Sequence[str]) -> SumPlan:
+        """The plan of the sums over a basis.
+
+        Args:
+            basis: the monomials and minima to sum.
+            codes: the criteria, in the order of the basis's columns.
+
+        Raises:
+            ValueError: ranges do not fit the criteria, or privacy has no bounds.
+        """
+        normalization = Normalization.declared(
+            self.normalization, codes, self.criteria_ranges
+        )
+        factories = (self.model_sum_factory, self.scalar_sum_factory)
+        if self.privacy is not None:
+            factories = self.privacy.factories(basis, normalization, self.clip_norm)
+        return SumPlan(basis, normalization, self.clip_norm, *factories)
+
+
+PLAIN_SUMS = SumOptions()
+"""The papers' normalization, summed in the clear."""
+
+
+def _or_plain(factory: Optional[SumFactory]) -> SumFactory:
+    return factory or tff.aggregators.SumFactory()

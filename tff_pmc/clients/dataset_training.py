@@ -1,0 +1,177 @@
+"""Local training of a client that is a `tf.data.Dataset` of batches.
+
+This is the form of TFF's tutorials: one dataset for each client, batched (and
+shuffled, and perhaps repeated) by whoever made it, and any TFF model.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable
+
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc.aggregation.running_sums import (
+    add_contribution,
+    client_result,
+    measurements,
+    sums_of_no_clients,
+)
+from tff_pmc.aggregation.sum_options import SumPlan
+from tff_pmc.clients.client_work import build_client_work
+from tff_pmc.clients.measuring import measure_contribution
+from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
+from tff_pmc.criteria import Criterion
+
+ModelFn = Callable[[], tff.learning.models.VariableModel]
+
+
+class DatasetClient:
+    """A `criteria.LocalClient` whose examples are gathered when asked for."""
+
+    def __init__(self, batches, initial_weights, trained_weights, attributes):
+        """Takes the client's batches and what training made of them."""
+        self._batches = batches
+        self.initial_weights = initial_weights
+        self.trained_weights = trained_weights
+        self.attributes = attributes
+
+    @functools.cached_property
+    def x(self) -> Any:
+        """Its inputs, `[n, ...]`, all batches joined."""
+        return self._examples[0]
+
+    @functools.cached_property
+    def y(self) -> Any:
+        """Its labels, `[n, ...]`, all batches joined."""
+        return self._examples[1]
+
+    @functools.cached_property
+    def _examples(self) -> tuple[Any, Any]:
+        # Both from one pass: a dataset that shuffles has another order in the next.
+        return _join(self._batches.map(lambda *b: split_batch(_unstar(b))))
+
+
+def with_attributes(
+    dataset: tf.data.Dataset, attributes: Mapping[str, float]
+) -> tf.data.Dataset:
+    """A client's dataset with its attributes beside every batch.
+
+    Args:
+        dataset: the client's batches.
+        attributes: the values by name, boolean or in [0, 1].
+
+    Returns:
+        The dataset in the form that a process built with `client_attributes` takes.
+
+    Raises:
+        ValueError: a value is not in [0, 1]; the message names the attribute.
+    """
+    for name, value in attributes.items():
+        check_attribute(name, value)
+    constants = collections.OrderedDict(
+        (name, tf.constant(float(value))) for name, value in sorted(attributes.items())
+    )
+    return dataset.map(lambda *batch: (_unstar(batch), constants))
+
+
+def build_dataset_client_work(
+    model_fn: ModelFn,
+    criteria: Sequence[Criterion],
+    plan: SumPlan,
+    optimizer: tff.learning.optimizers.Optimizer,
+    *,
+    local_epochs: int,
+    client_attributes: Sequence[str] = (),
+    only_counts: bool = False,
+) -> tff.learning.templates.ClientWorkProcess:
+    """Builds the client work for clients that are datasets of batches.
+
+    Its type is that of `build_client_work`, with the data `{batch*}@CLIENTS`,
+    or `{<batch, <name=float32, ...>>*}@CLIENTS` with attributes.
+
+    Args:
+        model_fn: makes the model, as TFF's learning algorithms take it.
+        criteria: the m criteria, in the order of the basis's columns.
+        plan: the plan of the sums.
+        optimizer: the client's optimizer.
+        local_epochs: the number of passes over the dataset (which may itself repeat).
+        client_attributes: the names of the attributes beside each batch.
+        only_counts: see `running_sums.measurements`.
+    """
+    with tf.Graph().as_default():
+        spec_model = model_fn()
+    data_spec = spec_model.input_spec
+    if client_attributes:
+        data_spec = (data_spec, attribute_spec(client_attributes))
+
+    @tf.function
+    def train(model, received, dataset):
+        attributes = {}
+        batches = dataset
+        if client_attributes:
+            attributes = _first_attributes(dataset, client_attributes)
+            batches = dataset.map(lambda batch, _: batch)
+        variables = tff.learning.models.ModelWeights.from_model(model)
+        tf.nest.map_structure(lambda v, w: v.assign(w), variables, received)
+        specs = tf.nest.map_structure(
+            lambda v: tf.TensorSpec(v.shape, v.dtype), variables.trainable
+        )
+        state = optimizer.initialize(specs)
+        loss_sum, examples = 0.0, 0
+        for _ in tf.range(local_epochs):
+            loss_sum, examples = 0.0, 0
+            for batch in iter(batches):
+                with tf.GradientTape() as tape:
+                    output = model.forward_pass(batch, training=True)
+                gradients = tape.gradient(output.loss, variables.trainable)
+                state, updated = optimizer.next(state, variables.trainable, gradients)
+                tf.nest.map_structure(
+                    lambda v, w: v.assign(w), variables.trainable, updated
+                )
+                count = tf.cast(output.num_examples, tf.int32)
+                examples += count
+                loss_sum += output.loss * tf.cast(count, tf.float32)
+        trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
+        client = DatasetClient(batches, received, trained, attributes)
+        own = measure_contribution(criteria, plan, client)
+        sums = sums_of_no_clients(plan.basis, received)
+        sums = add_contribution(sums, own, examples, loss_sum)
+        result = client_result(sums, plan.normalization)
+        return result, measurements(sums, only_counts=only_counts)
+
+    def train_pack(unused_state, received, dataset):
+        return train(model_fn(), received, dataset)
+
+    return build_client_work(
+        tff.learning.models.weights_type_from_model(spec_model),
+        tff.SequenceType(tff.types.tensorflow_to_type(data_spec)),
+        train_pack,
+        seed=0,  # No choice is made here: the dataset has its own order.
+    )
+
+
+def _join(pairs: tf.data.Dataset) -> tuple[Any, Any]:
+    """Joins all batches into one, which is empty where there are none."""
+    empty = tf.nest.map_structure(
+        lambda spec: tf.zeros([0, *spec.shape[1:]], spec.dtype), pairs.element_spec
+    )
+    return pairs.reduce(
+        empty,
+        lambda joined, batch: tf.nest.map_structure(
+            lambda a, b: tf.concat([a, b], 0), joined, batch
+        ),
+    )
+
+
+def _first_attributes(dataset: tf.data.Dataset, names: Sequence[str]) -> Any:
+    zeros = collections.OrderedDict((name, tf.constant(0.0)) for name in sorted(names))
+    return dataset.take(1).reduce(zeros, lambda _, element: element[1])
+
+
+def _unstar(batch: tuple) -> Any:
+    """Returns a batch as one value, from the arguments of `Dataset.map`."""
+    return batch if len(batch) > 1 else batch[0]

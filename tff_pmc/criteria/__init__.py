@@ -1,0 +1,47 @@
+"""Criteria: what a client reports of itself, as one number that is not negative.
+
+A criterion is a code, a name, the equation it comes from, and a function from
+what the client knows to a raw value. Criteria that look at the data and
+criteria that look at the trained model have the same interface; the process
+never sends a client's value anywhere but into sums.
+
+Adding one is one definition (and a test):
+
+    tff_pmc.criteria.register(Criterion(
+        code="EV", name="even labels", source="ours",
+        value=lambda client: tf.reduce_mean(
+            tf.cast(tf.equal(client.y % 2, 0), tf.float32)),
+    ))
+
+Use `tf.equal` and not `==`: in the graphs TFF builds, `==` on tensors compares
+Python objects. (A process refuses a criterion that gives something else there.)
+"""
+
+from tff_pmc.criteria.criterion import (
+    ALIASES,
+    REGISTRY,
+    Criterion,
+    LocalClient,
+    attribute,
+    bind_to_server,
+    canonical,
+    example_attributes,
+    register,
+    resolve,
+)
+from tff_pmc.criteria.server_criteria import server_accuracy, server_metric
+
+__all__ = [
+    "ALIASES",
+    "REGISTRY",
+    "Criterion",
+    "LocalClient",
+    "attribute",
+    "bind_to_server",
+    "canonical",
+    "example_attributes",
+    "register",
+    "resolve",
+    "server_accuracy",
+    "server_metric",
+]

@@ -1,0 +1,61 @@
+"""Criteria that look at a client's examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tff_pmc._lazy import tf
+from tff_pmc.criteria.criterion import Criterion, LocalClient, register
+
+
+def dataset_size(client: LocalClient) -> Any:
+    """Number of local training examples `|D_k|`."""
+    return tf.shape(client.y)[0]
+
+
+def label_diversity(client: LocalClient) -> Any:
+    """Number of distinct labels among the local training examples."""
+    return tf.size(tf.unique(tf.reshape(client.y, [-1])).y)
+
+
+def class_balance(client: LocalClient) -> Any:
+    """Examples of the rarest of the client's classes over those of its commonest.
+
+    0 for a client with one class. PMC has two classes, where this is its equation;
+    for more it is ours: classes that the client lacks do not count.
+    """
+    classes, _, counts = tf.unique_with_counts(tf.reshape(client.y, [-1]))
+    counts = tf.cast(counts, tf.float32)
+    ratio = tf.math.divide_no_nan(tf.reduce_min(counts), tf.reduce_max(counts))
+    return tf.where(tf.size(classes) > 1, ratio, 0.0)
+
+
+def image_sharpness(client: LocalClient) -> Any:
+    """The fraction of sharp images among the local training examples; 0 of none.
+
+    The examples' attribute `sharp` is 1 or 0.
+    """
+    sharp = client.example_attributes["sharp"]
+    return tf.math.divide_no_nan(
+        tf.reduce_sum(sharp), tf.cast(tf.size(sharp), tf.float32)
+    )
+
+
+register(
+    Criterion(
+        "DS", "dataset size", "DA section 3, PMC sections 5.1 and 5.2", dataset_size
+    )
+)
+register(
+    Criterion("LD", "label diversity", "DA section 3, PMC section 5.1", label_diversity)
+)
+register(Criterion("CB", "class balance", "PMC section 5.2, eq. 9", class_balance))
+register(
+    Criterion(
+        "IS",
+        "image sharpness",
+        "PMC section 5.2",
+        image_sharpness,
+        example_attributes=("sharp",),
+    )
+)

@@ -1,0 +1,132 @@
+"""Criteria that the server measures: how good a client's model is on a set of its own.
+
+AdaFed weighs a client by the accuracy of its model on a test set of the server, which
+an adversary must not report of itself. A server that holds every client's model just
+measures it. In a world of sums it sees no such model, so here the criterion is
+computed where the client's model is: the server's examples are constants of the
+computation that it sends, and the value goes into the sums like any other.
+
+What that changes: whoever runs the computation at the client is trusted to run it
+as it was sent. In a simulation that is this program; in a deployment it needs
+devices whose code is attested, or an aggregator between clients and server that
+holds the models and the server's examples. A client that may run what it likes can
+report any accuracy, as it can send any model.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from tff_pmc._lazy import tf
+from tff_pmc.criteria.criterion import Criterion, LocalClient, register
+from tff_pmc.models.prediction import over_batches, predicted_labels
+
+
+def hits(output: Any, y: Any) -> Any:
+    """1 for each example that a classifier gets right, float32 `[n]`."""
+    correct = tf.equal(predicted_labels(output), tf.cast(y, tf.int32))
+    return tf.cast(correct, tf.float32)
+
+
+def server_metric(
+    code: str,
+    model: Any,
+    x: Any,
+    y: Any,
+    *,
+    of_example: Callable[[Any, Any], Any],
+    quality: Callable[[Any], Any] = lambda mean: mean,
+    name: str = "metric on the server's examples",
+    source: str = "AdaFed section 3.2",
+) -> Criterion:
+    """Any metric of the client's model on the server's examples (AdaFed, section 3.2).
+
+    Args:
+        code: the criterion's code.
+        model: the `tff.learning.models.FunctionalModel` that is trained.
+        x: the server's inputs, an array `[n, ...]`.
+        y: their labels or targets, `[n, ...]`.
+        of_example: `(output, y) -> float32 [n]`, the metric of each example.
+        quality: from its mean over the examples, float32, to the criterion's raw
+            value, which must not be negative and be higher for better models.
+        name: the criterion in words.
+        source: the paper and the section it comes from.
+
+    Raises:
+        ValueError: there are no examples, or not as many of y as of x.
+
+    Example: regression, weighted by the inverse of the squared error.
+        >>> server_metric("MSE", model, x, y,
+        ...     of_example=lambda output, y: tf.square(output - y)[:, 0],
+        ...     quality=lambda error: 1.0 / (error + 1e-3))
+    """
+    if not len(x) or len(x) != len(y):
+        raise ValueError(
+            f"{code}: the server needs as many labels as inputs, at least one: x has "
+            f"{len(x)}, y has {len(y)}"
+        )
+
+    def value(client: LocalClient) -> Any:
+        weights = client.trained_weights
+        return quality(_total(model, weights, x, y, of_example) / float(len(x)))
+
+    return Criterion(code, name, source, value, needs_model=True)
+
+
+def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criterion:
+    """ACC: the accuracy of the client's model on the server's examples.
+
+    Args:
+        model: a classifier, as of `server_metric`.
+        x: the server's inputs.
+        y: their labels.
+        power: the exponent to which the accuracy is raised (AdaFed's remark): above 1
+            it sets good models further apart from bad ones.
+
+    Raises:
+        ValueError: the power is not above 0, or as `server_metric`.
+    """
+    if not power > 0:
+        raise ValueError(f"power must be above 0, got {power}")
+    return server_metric(
+        "ACC",
+        model,
+        x,
+        y,
+        of_example=hits,
+        quality=lambda accuracy: accuracy**power,
+        name="accuracy on the server's examples",
+        source="AdaFed section 3.1; Dual",
+    )
+
+
+def _total(model: Any, weights: Any, x: Any, y: Any, of_example: Any) -> Any:
+    def total() -> Any:
+        inputs, labels = tf.constant(x), tf.constant(y)
+
+        def add(found: Any, rows: slice, output: Any) -> Any:
+            values = tf.cast(of_example(output, labels[rows]), "float32")
+            return found + tf.reduce_sum(values)
+
+        return over_batches(model, weights, inputs, len(x), tf.constant(0.0), add)
+
+    return tf.function(total)()
+
+
+def _not_bound(client: LocalClient) -> Any:
+    raise ValueError(
+        "it needs the server's examples: use criteria.bind_to_server(...) or "
+        "criteria.server_accuracy(...)"
+    )
+
+
+register(
+    Criterion(
+        "ACC",
+        "accuracy on the server's examples",
+        "AdaFed section 3.1; Dual",
+        _not_bound,
+        needs_model=True,
+        at_server=server_accuracy,
+    )
+)

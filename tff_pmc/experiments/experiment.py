@@ -1,0 +1,133 @@
+"""The class of named experiments, and their registry (no TensorFlow)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leaf_data.registration import Registry
+from tff_pmc.settings import RunSettings, SettingError
+
+DEFAULTS: Mapping[str, Any] = {
+    "model": "mnist_cnn",
+    "system": "prioritized",
+}
+"""The model and the system of an experiment that names none."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A run of an experiment that compares systems.
+
+    Attributes:
+        system: the name of the system.
+        changes: the other values that differ from the experiment's settings, by flag.
+    """
+
+    system: str
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values that differ from the experiment's settings, by flag."""
+        return {"system": self.system, **self.changes}
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """A starting point for settings, what it compares, and how it is reported.
+
+    A new one is a module that registers it:
+
+        EXPERIMENTS.register("mine", Experiment(
+            "Digits with more local epochs.",
+            settings={"dataset": "digits5k", "local_epochs": 10},
+            reports=("rounds_to_target",),
+        ))
+
+    Attributes:
+        title: a sentence for the help.
+        settings: values by flag that differ from the defaults of `RunSettings`.
+        rows: the systems that it compares; empty where it compares orderings.
+        on_demand: further systems, which run where `--systems` names them.
+        reports: the names in `reports.REPORTS` of the reports on its runs, in order.
+        seed_reports: the names in `reports.SEED_REPORTS` of the reports on its runs
+            under several seeds.
+        baseline: the name of the system, or the ordering, that effects are held
+            against.
+        protocols: values by flag that `--protocol=NAME` sets, by name.
+    """
+
+    title: str
+    settings: Mapping[str, Any]
+    rows: Sequence[Row] = ()
+    on_demand: Sequence[Row] = ()
+    reports: Sequence[str] = ("rounds_to_target",)
+    seed_reports: Sequence[str] = ("ordering_effect",)
+    baseline: str = "DS"
+    protocols: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def compares_systems(self) -> bool:
+        """Whether its runs differ in the system and not in the ordering."""
+        return bool(self.rows)
+
+
+EXPERIMENTS: Registry[Experiment] = Registry(
+    "experiment", "tff_pmc.experiments.catalog"
+)
+"""The named experiments."""
+
+
+def experiment(name: str) -> Experiment:
+    """Returns the experiment of a name.
+
+    Raises:
+        SettingError: no experiment has the name.
+    """
+    try:
+        return EXPERIMENTS[name]
+    except ValueError as error:
+        raise SettingError(f"--experiment={name}: {error}") from error
+
+
+def values_of(name: str, protocol: str = "paper") -> dict[str, Any]:
+    """The values by flag that an experiment starts from.
+
+    Args:
+        name: the name of the experiment.
+        protocol: `paper`, or one of the experiment's protocols.
+
+    Raises:
+        SettingError: there is no such experiment or protocol.
+    """
+    found = experiment(name)
+    if protocol != "paper" and protocol not in found.protocols:
+        raise SettingError(
+            f"--protocol={protocol}: there is no such protocol of {name}"
+        )
+    return {
+        **DEFAULTS,
+        **found.settings,
+        **found.protocols.get(protocol, {}),
+        "experiment": name,
+        "protocol": protocol,
+    }
+
+
+def settings(
+    name: str, changes: Mapping[str, Any] | None = None, protocol: str = "paper"
+) -> RunSettings:
+    """A named experiment's settings with some replaced.
+
+    Args:
+        name: the name of the experiment.
+        changes: the replaced values, by flag, whatever the protocol.
+        protocol: see `values_of`.
+
+    Raises:
+        SettingError: the experiment or protocol is unknown, a value is out of range,
+            or a flag does not belong to the chosen data set, model or system.
+    """
+    return RunSettings.of(changes or {}, inherited=values_of(name, protocol))

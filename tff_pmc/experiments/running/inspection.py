@@ -1,0 +1,119 @@
+"""The description by `--inspect` of a federation and of each ordering's weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+import leaf_data
+from tff_pmc import criteria as criteria_lib
+from tff_pmc import scores
+from tff_pmc.experiments.record import rows
+from tff_pmc.experiments.running import loop
+from tff_pmc.runtime import Runtime
+from tff_pmc.settings import RunSettings
+from tff_pmc.systems.setup import Setup
+
+NUM_COHORTS = 3
+
+
+def inspect(
+    settings: RunSettings,
+    others: Sequence[scores.Score],
+    data: leaf_data.FederatedDataset,
+    *,
+    private: bool = True,
+) -> str:
+    """Describes a federation and the weights of each ordering on first cohorts.
+
+    Nothing is aggregated: the clients of the first cohorts measure their
+    criteria, and only where a criterion looks at the trained model do they
+    train, once, from the initial weights.
+
+    Args:
+        settings: the settings of the run.
+        others: scores to show beside the usual orderings; distances are measured
+            from that of the settings.
+        data: the federation.
+        private: see `runtime.Runtime`.
+
+    Returns:
+        Text for the terminal.
+    """
+    # What is measured is the same whether orderings are tested after it or not.
+    setup = loop.prepare(settings.replaced(adjustment="fixed"), data)
+    data, in_force = setup.data, settings.system.score(settings)
+    chosen = [
+        loop.choose_cohort(settings, data, round_num)
+        for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
+    ]
+    measured = _measure(setup, chosen, private)
+    weights = pd.DataFrame(
+        row
+        for number, raw in enumerate(measured, 1)
+        for row in rows.weight_rows(number, settings, in_force, raw, others)
+    )
+    means = weights.groupby("ordering", sort=False).mean(numeric_only=True)
+    lines = [data.describe(), ""]
+    raw = np.concatenate(measured)
+    lines.append(f"Raw criteria over {len(raw)} clients of the first cohorts:")
+    for code, values in zip(settings.aggregation.criteria, raw.T):
+        lines.append(
+            f"  {code:9} {values.min():10.4g} to {values.max():10.4g}, "
+            f"mean {values.mean():.4g}"
+        )
+    width = max(14, *(len(label) + 1 for label in means.index))
+    lines += [
+        "",
+        f"Weights of {len(measured[0])} clients, mean over {len(measured)} cohorts",
+        f"(total variation: share of weight that moves away from {settings.label}):",
+        f"  {'ordering':{width}}{'coefficient of':>16}{'effective':>11}{'total':>11}",
+        f"  {'':{width}}{'variation':>16}{'clients':>11}{'variation':>11}",
+    ]
+    for ordering, row in means.iterrows():
+        lines.append(
+            f"  {ordering:{width}}{row['coefficient_of_variation']:16.4f}"
+            f"{row['effective_clients']:11.2f}{row['total_variation']:11.4f}"
+        )
+    return "\n".join(lines)
+
+
+def _measure(
+    setup: Setup, cohorts: Sequence[Sequence[int]], private: bool
+) -> list[np.ndarray]:
+    """Measures the raw criteria [clients, m] of each cohort."""
+    found = setup.criteria
+    if not any(criterion.needs_model for criterion in found):
+        return [_from_data(found, setup.data, chosen) for chosen in cohorts]
+    rounds = setup.settings.system.build(setup)
+    measured = []
+    with Runtime(private=private):
+        state = rounds.initialize()
+        for chosen in cohorts:
+            metrics = rounds.next(state, loop.pack_cohort(setup, chosen)).metrics
+            table = metrics["client_work"]["train"]["criteria_by_client"]
+            measured.append(np.asarray(table, float)[chosen])
+    return measured
+
+
+def _from_data(
+    found: Sequence[criteria_lib.Criterion],
+    data: leaf_data.FederatedDataset,
+    chosen: Sequence[int],
+) -> np.ndarray:
+    table = data.client_table.values
+    values = []
+    for k in chosen:
+        part = data.train_examples.client(k)
+        own = {name: column[k] for name, column in table.items()}
+        sharing = {
+            name: np.asarray(part[name], np.float32)
+            for name in criteria_lib.example_attributes(found)
+        }
+        client = criteria_lib.LocalClient(
+            part["x"], part["y"], None, None, own, sharing
+        )
+        values.append([float(criterion.value(client)) for criterion in found])
+    return np.array(values)

@@ -1,0 +1,97 @@
+"""The search of a learning rate by PMC's rule, on a part of the training examples."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import leaf_data
+from tff_pmc.experiments.running import loop, suite
+from tff_pmc.reports import read
+from tff_pmc.reports.rounds_to_target import rounds_to_target
+from tff_pmc.settings import RunSettings
+
+_SHARE = 50  # Of the devices, percent.
+
+
+def search(
+    runs: Sequence[RunSettings],
+    data: leaf_data.FederatedDataset,
+    output_dir: str,
+    *,
+    resume: bool = False,
+) -> str:
+    """Finds the rate with which DS first brings half of the devices to the target.
+
+    The rule is PMC's (section 5). The devices are judged on
+    `adjustment.validation_fraction` of their training examples, which they do not train
+    on; the test sets are not looked at. The target is the experiment's highest; it is
+    reached at an accuracy of at least that, in the published code too. A run ends when
+    it is reached.
+
+    Args:
+        runs: the settings of each run, which differ in the learning rate alone.
+        data: the federation.
+        output_dir: the folder for a folder of each rate and `rates.csv`.
+        resume: go on with what the folder holds.
+
+    Returns:
+        The table, as text for the terminal.
+
+    Raises:
+        SettingError: the settings do not fit the data.
+        RecordError: the folder is in use or holds something else.
+    """
+    first = runs[0]
+    adjustment = first.adjustment
+    remaining, aside = data.hold_out(adjustment.validation_fraction, first.data.seed)
+    data = remaining.with_test_examples(aside)
+    target, sizes = max(first.record.targets), np.asarray(aside.sizes, np.int64)
+    able = sizes > 0  # A device of few examples has none to be judged on.
+
+    def first_round(correct: Any) -> Any:
+        found = rounds_to_target(correct[:, able], sizes[able], [target], [_SHARE])
+        return found[target, _SHARE]
+
+    loop.prepare(first, data)  # Refused before a folder is made.
+    plan = loop.describe(first, data)
+    plan["settings"]["training"].pop("learning_rate")
+    rates = [settings.training.learning_rate for settings in runs]
+    plan["settings"]["learning_rates"] = rates
+    rows = []
+    with suite.folder_of_runs(output_dir, plan, resume=resume):
+        for rate, settings in zip(rates, runs):
+            folder = os.path.join(output_dir, f"rate_{rate:g}")
+            loop.run(
+                settings,
+                data,
+                folder,
+                resume=resume,
+                until=lambda correct: first_round(correct[np.newaxis]) is not None,
+            )
+            run = read.read_run(folder)
+            rows.append(
+                {
+                    "learning_rate": rate,
+                    "rounds": first_round(run.correct),
+                    "rounds_run": len(run.correct),
+                    "best_accuracy": float(run.rounds["accuracy"].max()),
+                }
+            )
+        table = pd.DataFrame(rows).astype({"rounds": "Int64"})
+        table.to_csv(os.path.join(output_dir, "rates.csv"), index=False)
+    best = min(rows, key=lambda row: (row["rounds"] or math.inf, -row["best_accuracy"]))
+    found = f"{best['learning_rate']:g}, in round {best['rounds']}"
+    if best["rounds"] is None:
+        found = "none; the best accuracy is that of " + f"{best['learning_rate']:g}"
+    text = table.to_string(index=False, na_rep="-")
+    return (
+        f"Rounds of DS until {_SHARE} % of the devices reach {target} % on "
+        f"{adjustment.validation_fraction:.0%} of their training examples\n{text}\n"
+        f"First: {found}"
+    )

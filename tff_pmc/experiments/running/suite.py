@@ -1,0 +1,170 @@
+"""Several runs under the same seeds, and the reports on all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import leaf_data
+from tff_pmc.experiments.experiment import EXPERIMENTS
+from tff_pmc.experiments.record import files, run_folder
+from tff_pmc.experiments.running import loop
+from tff_pmc.reports import REPORTS, SEED_REPORTS, plots, read, tables
+from tff_pmc.settings import RunSettings
+
+Load = Callable[[RunSettings], leaf_data.FederatedDataset]
+
+
+def run_all(
+    runs: Sequence[RunSettings], load: Load, output_dir: str, *, resume: bool = False
+) -> str:
+    """Makes runs one after another and reports on all of them.
+
+    Partition, initial weights, cohorts and batches are the same in every run:
+    the orderings are compared on paired seeds.
+
+    Args:
+        runs: the settings of each run.
+        load: a function that gives the federation of a run's settings.
+        output_dir: the folder for one folder a run, `results.csv` and `accuracy.png`.
+        resume: go on with what the folder holds; finished runs are kept.
+
+    Returns:
+        The tables, as text for the terminal.
+
+    Raises:
+        SettingError: the settings do not fit the data.
+        RecordError: the folder is in use or holds something else.
+    """
+    data = load(runs[0])
+    for settings in runs:
+        loop.prepare(settings, data)  # Refused before a folder is made.
+    with folder_of_runs(output_dir, _plan(runs, data), resume=resume):
+        for settings in runs:
+            folder = os.path.join(output_dir, settings.folder)
+            loop.run(settings, load(settings), folder, resume=resume)
+        return report(output_dir, runs)
+
+
+def run_seeds(
+    runs: Sequence[RunSettings],
+    seeds: Sequence[int],
+    load: Load,
+    output_dir: str,
+    *,
+    resume: bool = False,
+) -> str:
+    """Makes all runs under each of several seeds, and reports on their differences.
+
+    Args:
+        runs: the settings of each run; each seed replaces all of their seeds.
+        seeds: at least two.
+        load: a function that gives the federation of a run's settings, whose
+            partition the seed decides.
+        output_dir: the folder for a folder `seed_N` of each seed, and for the
+            experiment's reports over several seeds.
+        resume: go on with what the folder holds.
+
+    Returns:
+        The reports, as text for the terminal.
+
+    Raises:
+        SettingError: the settings do not fit the data.
+        RecordError: the folder is in use or holds something else.
+    """
+    data = load(runs[0])
+    loop.prepare(runs[0], data)  # Refused before a folder is made.
+    plan = _plan(runs, data)
+    for group in plan["settings"].values():
+        for flag in runs[0].seed_flags if isinstance(group, dict) else ():
+            group.pop(flag, None)
+    plan["data"].pop("options", None)  # The seed is among them.
+    plan["settings"]["seeds"] = list(seeds)
+    by_seed = {}
+    with folder_of_runs(output_dir, plan, resume=resume):
+        for seed in seeds:
+            own = [settings.seeded(seed) for settings in runs]
+            folder = os.path.join(output_dir, f"seed_{seed}")
+            begun = resume and files.read_json(folder) is not None
+            run_all(own, load, folder, resume=begun)
+            by_seed[seed] = [
+                read.read_run(os.path.join(folder, settings.folder)) for settings in own
+            ]
+        experiment = EXPERIMENTS[runs[0].experiment]
+        texts = [
+            SEED_REPORTS[name](by_seed, output_dir, baseline=experiment.baseline)
+            for name in experiment.seed_reports
+        ]
+    return "\n\n".join(filter(None, texts))
+
+
+@contextlib.contextmanager
+def folder_of_runs(
+    output_dir: str, plan: Mapping[str, Any], *, resume: bool
+) -> Iterator[None]:
+    """A folder for several runs, held by this process alone.
+
+    Args:
+        output_dir: a folder that is empty or not there yet, or, to resume, one of
+            the same plan.
+        plan: the shared settings and the labels of the runs, for `run.json`.
+        resume: whether the folder holds runs to go on with.
+
+    Raises:
+        RecordError: the folder holds something else, or is in use.
+    """
+    if resume:
+        run_folder.check_same(output_dir, files.read_json(output_dir), plan)
+    else:
+        files.make_empty_folder(output_dir)
+    lock = files.take_lock(output_dir)
+    try:
+        files.write_json(output_dir, plan)
+        yield
+    finally:
+        os.close(lock)
+
+
+def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
+    """Writes the tables and plots of a folder of runs; returns the tables as text."""
+    made = [read.read_run(os.path.join(output_dir, s.folder)) for s in runs]
+    experiment = EXPERIMENTS[runs[0].experiment]
+    tables.write(made, output_dir)  # `results.csv`, whatever is shown of it.
+    systematic = experiment.compares_systems
+    plots.write(made, output_dir, what="system" if systematic else "priority")
+    texts = [REPORTS[name](made, output_dir) for name in experiment.reports]
+    return "\n\n".join(filter(None, texts))
+
+
+def _plan(
+    runs: Sequence[RunSettings], data: leaf_data.FederatedDataset
+) -> dict[str, Any]:
+    """Describes the runs: the settings that all share, and the labels of the runs."""
+    plan = loop.describe(runs[0], data)
+    for name in ("label", "system", "note"):
+        del plan[name]
+    recorded = [settings.as_record() for settings in runs]
+    plan["settings"] = {
+        group: value if isinstance(value, str) else _common(group, recorded)
+        for group, value in recorded[0].items()
+    }
+    for flag in ("priority", "adjustment"):
+        for group in plan["settings"].values():
+            if isinstance(group, dict):
+                group.pop(flag, None)
+    plan["settings"]["orderings"] = [settings.label for settings in runs]
+    if EXPERIMENTS[runs[0].experiment].compares_systems:
+        for name in ("clients", "options"):  # They differ, too.
+            plan["data"].pop(name)
+    return plan
+
+
+def _common(group: str, recorded: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The settings of a group that are the same in all runs."""
+    return {
+        flag: value
+        for flag, value in recorded[0][group].items()
+        if all(flag in one[group] and one[group][flag] == value for one in recorded)
+    }

@@ -1,0 +1,74 @@
+"""Comparisons, tables and exports of runs that are on disk already.
+
+Nothing here needs TensorFlow.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from leaf_data.settings import SettingError
+from tff_pmc.experiments.experiment import experiment, values_of
+from tff_pmc.experiments.flags.command import Command
+from tff_pmc.reports import REPORTS, compare, read_folder, reference_export
+from tff_pmc.settings import RunSettings
+
+
+def text(command: Command, given: Mapping[str, Any]) -> str:
+    """Carries out `--compare`, `--tables` or `--export`.
+
+    Args:
+        command: the command, of which one of the three is given.
+        given: the values of all given flags.
+
+    Returns:
+        The text for the terminal.
+
+    Raises:
+        SettingError: flags do not go together.
+        RecordError: a folder is no run, or a file of it is broken.
+    """
+    if (command.export or command.tables) and not command.output_dir:
+        raise SettingError("--export and --tables need an --output_dir")
+    if command.tables:
+        return _tables(command, given)
+    if command.export:
+        reference_export.write(command.export, command.output_dir)
+        return f"In the published code's form: {command.output_dir}"
+    if len(command.compare) != 2:
+        raise SettingError("--compare names two folders, as A,B")
+    targets = None
+    if "experiment" in given:
+        start = RunSettings.of({}, inherited=values_of(command.experiment))
+        targets = start.record.targets
+    rows = compare.compare(
+        *command.compare, targets, strictly_above=_strictly_above(given)
+    )
+    if command.output_dir:
+        os.makedirs(command.output_dir, exist_ok=True)
+        path = os.path.join(command.output_dir, "comparison.csv")
+        rows.to_csv(path, index=False)
+    return compare.comparison_text(rows)
+
+
+def _tables(command: Command, given: Mapping[str, Any]) -> str:
+    """The tables and figures of an experiment, made of a folder of runs."""
+    names = experiment(command.experiment).reports
+    runs = read_folder.read_runs(command.tables)
+    os.makedirs(command.output_dir, exist_ok=True)
+    above = _strictly_above(given)
+    texts = [
+        REPORTS[name](runs, command.output_dir, strictly_above=above) for name in names
+    ]
+    return "\n\n".join(filter(None, texts))
+
+
+def _strictly_above(given: Mapping[str, Any]) -> bool | None:
+    """Whether, by the flags, a target is reached only above it; None without them."""
+    if "reach" in given:
+        return bool(given["reach"] == "above")
+    if "protocol" in given:
+        return bool(given["protocol"] == "reference_code")
+    return None

@@ -1,0 +1,113 @@
+"""A functional model with the further functions that packed clients' training uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Callable, Optional
+
+import tensorflow as tf
+import tensorflow_federated as tff
+
+
+class PackedModel(tff.learning.models.FunctionalModel):
+    """A functional model with a training of its own, beyond what TFF's class allows.
+
+    TFF's algorithms take it as the `tff.learning.models.FunctionalModel` that it is.
+    The training of packed clients uses the rest: the losses of single examples, a
+    forward pass of training's own, and weights that never leave a client.
+    """
+
+    def __init__(
+        self,
+        *,
+        initial_weights: Any,
+        predict_on_batch_fn: Callable[..., Any],
+        loss_fn: Callable[..., Any],
+        input_spec: Any,
+        example_losses: Optional[Callable[[Any, Any], Any]] = None,
+        forward_in_training: Optional[Callable[..., Any]] = None,
+        local_weights: Sequence[Any] = (),
+    ) -> None:
+        """Makes the model.
+
+        Args:
+            initial_weights: as of TFF's class: (trainable, non_trainable), arrays.
+            predict_on_batch_fn: as of TFF's class.
+            loss_fn: as of TFF's class.
+            input_spec: as of TFF's class.
+            example_losses: `(output, y) -> float32[n]`, the loss of each example;
+                it is needed where the loss is weighted by class.
+            forward_in_training: `(trainable, non_trainable, x, seed) -> (output,
+                non_trainable)`. It may drop units by the seed, int32 [2], and change
+                the weights that are not trained. By default the forward pass of
+                training is `predict_on_batch_fn`, which can do neither.
+            local_weights: the initial values of trainable weights that begin anew in
+                every client's training and are never sent. They follow the trainable
+                weights in what `forward_in_training` is given.
+        """
+        super().__init__(
+            initial_weights=initial_weights,
+            predict_on_batch_fn=predict_on_batch_fn,
+            loss_fn=loss_fn,
+            input_spec=input_spec,
+        )
+        self._example_losses = example_losses
+        self._forward_in_training = forward_in_training
+        self.local_weights = tuple(local_weights)
+
+    @classmethod
+    def of(cls, model: tff.learning.models.FunctionalModel) -> PackedModel:
+        """Returns the model if it is a `PackedModel`, or else wraps it as one."""
+        if isinstance(model, cls):
+            return model
+        return cls(
+            initial_weights=model.initial_weights,
+            predict_on_batch_fn=model.predict_on_batch,
+            loss_fn=model.loss,
+            input_spec=model.input_spec,
+        )
+
+    @property
+    def has_example_losses(self) -> bool:
+        """Whether the loss can be weighted by class."""
+        return self._example_losses is not None
+
+    @property
+    def has_own_training(self) -> bool:
+        """Whether training has a forward pass of its own."""
+        return self._forward_in_training is not None
+
+    def example_losses(self, output: Any, y: Any) -> tf.Tensor:
+        """The loss of each example, float32 [n].
+
+        Raises:
+            ValueError: the model does not say them.
+        """
+        if self._example_losses is None:
+            raise ValueError("this model does not give the losses of single examples")
+        return self._example_losses(output, y)
+
+    def weighted_loss(self, output: Any, y: Any, class_weights: tf.Tensor) -> tf.Tensor:
+        """The mean of the examples' losses, each times its class's weight."""
+        return tf.reduce_mean(
+            self.example_losses(output, y) * tf.gather(class_weights, y)
+        )
+
+    def forward_in_training(
+        self, trainable: Any, non_trainable: Any, x: Any, seed: Any
+    ) -> tuple[Any, Any]:
+        """The forward pass of a step of training.
+
+        Args:
+            trainable: the trainable weights, followed by the local ones.
+            non_trainable: the other weights.
+            x: the inputs of a batch.
+            seed: int32 [2], of the units that are dropped in this step.
+
+        Returns:
+            The output, and the weights that are not trained, as they are afterwards.
+        """
+        if self._forward_in_training is not None:
+            return self._forward_in_training(trainable, non_trainable, x, seed)
+        output = self.predict_on_batch((trainable, non_trainable), x, True)
+        return output, non_trainable

@@ -1,0 +1,152 @@
+"""Arguments of the processes, read and checked before anything is built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc import criteria as criteria_lib
+from tff_pmc.aggregation import SumOptions
+from tff_pmc.clients.measuring import raw_value
+from tff_pmc.clients.packing import split_batch
+from tff_pmc.scores import Score, prioritized
+
+_PROBE_EXAMPLES = 3
+
+
+def resolve_score(
+    priority: Optional[Sequence[str]],
+    score: Optional[Score],
+    codes: Sequence[str],
+) -> Score:
+    """Returns the score that `priority` or `score` names.
+
+    Raises:
+        ValueError: both are given, or the ordering does not fit the criteria.
+    """
+    if score is not None:
+        if priority is not None:
+            raise ValueError("give either priority or score, not both")
+        if not isinstance(score, Score):
+            raise ValueError(
+                f"score must be a scores.Score, got {type(score).__name__}"
+            )
+        return score
+    if isinstance(priority, str):
+        raise ValueError(f"priority must be a sequence of codes, got {priority!r}")
+    order = codes if priority is None else priority
+    declared = [c if c in codes else criteria_lib.ALIASES.get(c, c) for c in order]
+    return prioritized(declared, codes)
+
+
+def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, Any]:
+    """Returns a model's initial weights, as arrays, and its input spec."""
+    if isinstance(model_fn, tff.learning.models.FunctionalModel):
+        trainable, non_trainable = model_fn.initial_weights
+        arrays = (tuple(map(np.asarray, part)) for part in (trainable, non_trainable))
+        return tff.learning.models.ModelWeights(*arrays), model_fn.input_spec
+    model = model_fn()
+    variables = tff.learning.models.ModelWeights.from_model(model)
+    return tf.nest.map_structure(lambda v: v.numpy(), variables), model.input_spec
+
+
+def as_model_fn(model_fn: Any) -> Any:
+    """Returns a function that makes a `VariableModel` out of either kind of model."""
+    if isinstance(model_fn, tff.learning.models.FunctionalModel):
+        return lambda: tff.learning.models.model_from_functional(model_fn)
+    return model_fn
+
+
+def check_two_stage(packed: bool, sums: SumOptions) -> None:
+    """Refuses options that the two-stage form does not support.
+
+    Raises:
+        ValueError: the clients are not packed, or sums are to be hidden; the message
+            names the option.
+    """
+    if not packed:
+        raise ValueError(
+            "the two-stage form keeps the updates of packed clients: it needs a "
+            "tff.learning.models.FunctionalModel, and no packed=False"
+        )
+    for name in sums.hiding:
+        raise ValueError(
+            "the two-stage form sends the totals in the clear: it excludes "
+            f"{name}; with normalization='range' one stage is enough"
+        )
+
+
+def probe_criteria(
+    found: Sequence[criteria_lib.Criterion],
+    weights: tff.learning.models.ModelWeights,
+    input_spec: Any,
+    client_attributes: Sequence[str],
+) -> None:
+    """Tries each criterion on a made-up client, so that a wrong one is named here.
+
+    Raises:
+        ValueError: a criterion fails on it, is no scalar, is negative, or gives
+            another value in a graph; the message names it.
+    """
+    arrays = made_up_client(
+        weights, input_spec, client_attributes, criteria_lib.example_attributes(found)
+    )
+    for criterion in found:
+        try:
+            eager = float(raw_value(criterion, _client(arrays)))
+            with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+                value = raw_value(criterion, _client(arrays))
+                in_graph = float(session.run(value))
+        except Exception as error:
+            reason = getattr(error, "message", str(error))
+            if isinstance(error, KeyError):
+                named = ", ".join(client_attributes) or "none"
+                reason = f"there is no {error}; the client attributes are: {named}"
+            raise ValueError(
+                f"the criterion {criterion.code} fails for a made-up client of "
+                f"{_PROBE_EXAMPLES} examples: {' '.join(reason.split())}"
+            ) from error
+        if not np.isclose(eager, in_graph, equal_nan=True, rtol=1e-3):
+            raise ValueError(
+                f"the criterion {criterion.code} gives {eager:g} called directly but "
+                f"{in_graph:g} in a graph, where TFF runs it: is there an == between "
+                "tensors that should be tf.equal?"
+            )
+
+
+def made_up_client(
+    weights: tff.learning.models.ModelWeights,
+    input_spec: Any,
+    client_attributes: Sequence[str],
+    example_attributes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Returns a client with varied examples, a moved model, and attributes."""
+    x, y = (tf.nest.map_structure(_varied, spec) for spec in split_batch(input_spec))
+    moved = tf.nest.map_structure(lambda w: np.asarray(w + w.dtype.type(1)), weights)
+    attributes = {name: np.float32(0.5) for name in client_attributes}
+    by_example = {
+        name: np.ones(_PROBE_EXAMPLES, np.float32) for name in example_attributes
+    }
+    return dict(
+        x=x,
+        y=y,
+        initial_weights=weights,
+        trained_weights=moved,
+        attributes=attributes,
+        example_attributes=by_example,
+    )
+
+
+def _client(arrays: dict[str, Any]) -> criteria_lib.LocalClient:
+    return criteria_lib.LocalClient(**tf.nest.map_structure(tf.constant, arrays))
+
+
+def _varied(spec: tf.TensorSpec) -> np.ndarray:
+    """Returns ones and zeros in turn, valid for any type of input or label."""
+    shape = [_PROBE_EXAMPLES if size is None else size for size in spec.shape]
+    count = int(np.prod(shape))
+    return (np.arange(count) % 2).reshape(shape).astype(spec.dtype.as_numpy_dtype)

@@ -1,0 +1,128 @@
+"""Measurements that the server takes of a model on examples of its own."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Callable
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc import models
+from tff_pmc.clients.packed_training import weighted_type
+from tff_pmc.models.prediction import over_batches, predicted_labels
+
+
+def build_confusion(
+    model: tff.learning.models.FunctionalModel, x: Any, y: Any, num_classes: int
+) -> Callable[[Any], tf.Tensor]:
+    """Builds `weights -> int32 [classes, classes]`: examples by label and answer."""
+
+    @tf.function
+    def confusion(weights):
+        inputs, labels = tf.constant(x), tf.constant(y, tf.int32)
+
+        def add(counts, rows, output):
+            return counts + tf.math.confusion_matrix(
+                labels[rows], predicted_labels(output), num_classes
+            )
+
+        none = tf.zeros([num_classes, num_classes], tf.int32)
+        return over_batches(model, weights, inputs, len(x), none, add)
+
+    return confusion
+
+
+def build_server_judge(
+    model: tff.learning.models.FunctionalModel, x: Any, y: Any, num_classes: int
+) -> Callable[[Any, Any], np.ndarray]:
+    """Builds a judge for `build_online_adjusted_fed_avg` that asks no client.
+
+    Its result is the number of the server's examples that the model gets right. The
+    clients' data, which a judge is given, it leaves aside.
+    """
+    confusion = build_confusion(model, x, y, num_classes)
+
+    def judge(weights, unused_clients):
+        return np.trace(np.asarray(confusion(weights)))
+
+    return judge
+
+
+def f1_of_classes(confusion: tf.Tensor) -> tf.Tensor:
+    """F1 of each class, `2 TP / (2 TP + FP + FN)`; 0 for a class that is not there.
+
+    Args:
+        confusion: the numbers of examples by label (rows) and answer (columns).
+    """
+    counts = tf.cast(confusion, tf.float32)
+    there_and_answered = tf.reduce_sum(counts, 0) + tf.reduce_sum(counts, 1)
+    return tf.math.divide_no_nan(2 * tf.linalg.diag_part(counts), there_and_answered)
+
+
+def build_class_weight_distributor(
+    model: tff.learning.models.FunctionalModel,
+    x: Any,
+    y: Any,
+    num_classes: int,
+    epsilon: float = 0.1,
+) -> tff.learning.templates.DistributionProcess:
+    """Builds the broadcast of AdaFed: the model, and its loss's class weights.
+
+    The first round has the loss as it is: all class weights are 1. In every later one
+    the server measures the model it is about to send, which is the one that the round
+    before ended with (AdaFed's Algorithm 1, lines 10 to 12), and sends
+    `1 / (F1_c + epsilon)` with it, so that clients work on the classes it is bad at:
+
+        (<state=int32@SERVER, W@SERVER>
+         -> <state=int32@SERVER,
+             result=<weights=W, class_weights=float32[classes]>@CLIENTS,
+             measurements=<class_weights=float32[classes]>@SERVER>)
+
+    The state is the number of rounds done.
+
+    Args:
+        model: the model.
+        x: the inputs of the server's examples.
+        y: their labels.
+        num_classes: the number of classes.
+        epsilon: limits the weights to 1 / epsilon; 0.1 in AdaFed's simulation 2.
+
+    Raises:
+        ValueError: epsilon is not above 0.
+    """
+    if not epsilon > 0:
+        raise ValueError(f"epsilon must be above 0, got {epsilon}")
+    weights_type = models.weights_type(model)
+    confusion = build_confusion(model, x, y, num_classes)
+
+    @tff.tensorflow.computation(np.int32, weights_type)
+    def with_class_weights(rounds_done, weights):
+        class_weights = tf.cond(
+            rounds_done > 0,
+            lambda: 1.0 / (f1_of_classes(confusion(weights)) + epsilon),
+            lambda: tf.ones([num_classes]),
+        )
+        sent = collections.OrderedDict(weights=weights, class_weights=class_weights)
+        return sent, class_weights, rounds_done + 1
+
+    @tff.federated_computation
+    def initialize():
+        return tff.federated_value(np.int32(0), tff.SERVER)
+
+    @tff.federated_computation(
+        initialize.type_signature.result, tff.FederatedType(weights_type, tff.SERVER)
+    )
+    def next_fn(state, weights):
+        sent = tff.federated_map(with_class_weights, (state, weights))
+        return tff.templates.MeasuredProcessOutput(
+            sent[2],
+            tff.federated_broadcast(sent[0]),
+            tff.federated_zip(collections.OrderedDict(class_weights=sent[1])),
+        )
+
+    process = tff.learning.templates.DistributionProcess(initialize, next_fn)
+    expected = weighted_type(weights_type, num_classes)
+    process.next.type_signature.result.result.member.check_assignable_from(expected)
+    return process

@@ -1,0 +1,126 @@
+"""The options of the clients' training that every process shares."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import tensorflow_federated as tff
+
+from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingOptions:
+    """The keyword arguments that every learning process takes.
+
+    Attributes:
+        client_optimizer_fn: the clients' optimizer, for example
+            `tff.learning.optimizers.build_sgdm(0.1)`.
+        server_optimizer_fn: the server's optimizer; by default SGD with rate 1, which
+            takes the weighted mean as it is (PMC eq. 2 has the rate).
+        packed: the form of the data; by default packed for a functional model
+            and datasets of batches for a `model_fn`.
+        local_epochs: the number of passes over a client's examples, E (beside any
+            repetition that a dataset makes by itself).
+        batch_size: packed only: B; 0 trains on all examples in one batch.
+        seed: packed only: the seed of the order of the batches.
+        client_attributes: the names of attributes that travel with each client;
+            `criteria.attribute(name)` makes one a criterion.
+        report_num_clients: packed simulation only: the federation's size; the
+            metrics then show each client's raw criteria. None (the default)
+            keeps everything but sums from the server.
+        keep_own_model: packed simulation only: the numbers of the clients that ignore
+            the model received and go on with their own, as AdaFed's adversaries do.
+            Their models travel in the client work's state, because TFF's clients
+            keep nothing.
+        sums: the options of the sums over the clients.
+
+    Raises:
+        ValueError: (constructor) a number is out of range, or an option would show
+            what the sums hide; the message names it.
+        TypeError: (constructor) an optimizer is not a
+            `tff.learning.optimizers.Optimizer`.
+    """
+
+    client_optimizer_fn: tff.learning.optimizers.Optimizer
+    server_optimizer_fn: Optional[tff.learning.optimizers.Optimizer] = None
+    packed: Optional[bool] = None
+    local_epochs: int = 1
+    batch_size: int = 0
+    seed: int = 0
+    client_attributes: Sequence[str] = ()
+    report_num_clients: Optional[int] = None
+    keep_own_model: Sequence[int] = ()
+    sums: SumOptions = PLAIN_SUMS
+
+    def __post_init__(self) -> None:
+        if self.local_epochs < 1:
+            raise ValueError(
+                f"local_epochs must be at least 1, got {self.local_epochs}"
+            )
+        if self.batch_size < 0:
+            raise ValueError(
+                f"batch_size must be 0 (all) or more, got {self.batch_size}"
+            )
+        _check_optimizer("client_optimizer_fn", self.client_optimizer_fn)
+        _check_optimizer("server_optimizer_fn", self.server_optimizer)
+        if self.sums.hiding and self.report_num_clients is not None:
+            raise ValueError(
+                "report_num_clients shows each client's criteria: it excludes privacy "
+                "and scalar_sum_factory"
+            )
+
+    @property
+    def server_optimizer(self) -> tff.learning.optimizers.Optimizer:
+        """The server's optimizer: the one given, or the default."""
+        if self.server_optimizer_fn is None:
+            return tff.learning.optimizers.build_sgdm(1.0)
+        return self.server_optimizer_fn
+
+    @property
+    def only_counts(self) -> bool:
+        """Whether nothing but the number of clients may be measured beside the sums.
+
+        What is measured beside the sums is not protected as they are.
+        """
+        return bool(self.sums.hiding)
+
+    def is_packed(self, model: Any) -> bool:
+        """Whether the clients of this model are packed.
+
+        Raises:
+            ValueError: packed clients without a functional model, or an option of the
+                packed form with datasets of batches; the message names it.
+        """
+        is_functional = isinstance(model, tff.learning.models.FunctionalModel)
+        packed = is_functional if self.packed is None else self.packed
+        if packed and not is_functional:
+            raise ValueError(
+                "packed clients need a tff.learning.models.FunctionalModel; with a "
+                "model_fn, pass each client's dataset of batches (packed=False)"
+            )
+        of_packed_clients = (
+            "batch_size",
+            "seed",
+            "report_num_clients",
+            "keep_own_model",
+        )
+        for name in of_packed_clients if not packed else ():
+            value = getattr(self, name)
+            if len(value) if name == "keep_own_model" else value:
+                raise ValueError(
+                    f"{name} is of packed clients only: a dataset of batches has its "
+                    "own batches and order, and no client number"
+                )
+        return packed
+
+
+def _check_optimizer(name: str, optimizer: Any) -> None:
+    """Raises a `TypeError` for what is no TFF optimizer, by the argument's name."""
+    if not isinstance(optimizer, tff.learning.optimizers.Optimizer):
+        raise TypeError(
+            f"{name} must be a tff.learning.optimizers.Optimizer, "
+            f"got {type(optimizer).__name__}"
+        )

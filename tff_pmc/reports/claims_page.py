@@ -1,0 +1,175 @@
+"""The page of claims: what the papers say, and what the kept runs say of it.
+
+    python -m tff_pmc.reports.claims_page > docs/claims.md
+
+The claims are the `CLAIMS` of the modules `PAPER_claims` of `tff_pmc.reports.papers`;
+the runs are those under a folder, `results/reproduced`. The page is made of these and
+of nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import os
+import pathlib
+import pkgutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+from tff_pmc.reports import papers
+from tff_pmc.reports.kept import kept_runs
+from tff_pmc.reports.papers.claims_of_papers import VERDICTS, Claim
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.record_error import RecordError
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RESULTS = str(ROOT / "results" / "reproduced")
+FLAG_FILES = ROOT / "experiments"
+
+PAPERS = {
+    "DA": "DA, *Towards Effective Device-Aware Federated Learning* (2019)",
+    "PMC": "PMC, *Prioritized Multi-Criteria Federated Learning* (2020)",
+    "AdaFed": "AdaFed, *Performance-based Adaptive Federated Learning* (2022)",
+    "Dual": "Dual, *Dual-Criterion Model Aggregation in Federated Learning* (2024)",
+}
+"""The papers' order, and their titles."""
+
+NOT_RUN = "not run yet"
+_HEAD = """\
+# Claims
+
+What the four papers say that a run can judge, in the papers' order and in our words,
+and what the runs that are kept in `results/reproduced` say of it. Made by
+`python -m tff_pmc.reports.claims_page > docs/claims.md`; nothing here is by hand.
+
+A verdict is *reproduced*, *not reproduced*, *undecidable* (with the reason) or *not run
+yet* (with the command that would judge it; DIR holds the data). Below five seeds
+nothing is decided. The noise floor is by how much the baseline differs from itself
+under another seed, as a standard deviation; ± is half of the 95 % interval of the mean
+over the seeds. Numbers of rounds are those saved over the other side: more is better.
+"""
+
+
+def write(results_folder: str, path: str) -> None:
+    """Writes the page.
+
+    Args:
+        results_folder: where the kept runs are.
+        path: the Markdown file, which is replaced.
+
+    Raises:
+        RecordError: a file of a kept run does not parse.
+    """
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page(claims(), kept_runs(results_folder)))
+
+
+def claims() -> list[Claim]:
+    """Returns the claims of all papers, in their order."""
+    found: list[Claim] = []
+    for module in pkgutil.iter_modules(papers.__path__, f"{papers.__name__}."):
+        if module.name.endswith("_claims"):
+            found += importlib.import_module(module.name).CLAIMS
+    order = list(PAPERS)
+    # Stable: within a paper they stay as the modules have them.
+    return sorted(found, key=lambda claim: order.index(claim.paper))
+
+
+def page(found: Iterable[Claim], runs: Iterable[Run]) -> str:
+    """Returns the page's text.
+
+    Args:
+        found: the claims.
+        runs: the kept runs.
+    """
+    by_experiment: dict[str, list[Run]] = {}
+    for run in runs:
+        by_experiment.setdefault(run.settings.get("experiment", ""), []).append(run)
+    found = list(found)
+    parts, counts = [], dict.fromkeys((*VERDICTS, NOT_RUN), 0)
+    for paper, title in PAPERS.items():
+        lines = ["| where | what it says | ours | verdict |", "|---|---|---|---|"]
+        for claim in found:
+            if claim.paper == paper:
+                number, verdict, why = answer(claim, by_experiment)
+                counts[verdict] += 1
+                words = f"**{verdict}**: {why}" if why else f"**{verdict}**"
+                cells = (claim.place, claim.says, number, words)
+                lines.append(f"| {' | '.join(map(_cell, cells))} |")
+        if len(lines) > 2:
+            parts.append("\n".join([f"## {title}", "", *lines]))
+    total = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    return "\n\n".join(
+        [_HEAD.rstrip("\n"), f"{len(found)} claims: {total}.", *parts, ""]
+    )
+
+
+def answer(
+    claim: Claim, by_experiment: Mapping[str, Sequence[Run]]
+) -> tuple[str, str, str]:
+    """Returns our number with its seeds, the verdict and why, or how to run it."""
+    own = {name: by_experiment.get(name, []) for name in claim.experiments}
+    if not any(own.values()):
+        return "", NOT_RUN, _commands(claim.experiments)
+    try:
+        number, verdict, why = claim.judge(own)
+    except RecordError as error:
+        return "", NOT_RUN, f"{error}. {_commands(claim.experiments)}"
+    if verdict not in VERDICTS:
+        raise ValueError(f"{claim.place}: {verdict!r} is none of {', '.join(VERDICTS)}")
+    return f"{number} (kept: {_runs(own)})", verdict, why
+
+
+def _runs(by_experiment: Mapping[str, Sequence[Run]]) -> str:
+    """Returns which runs there are: `mnist_noniid: 3 runs, seeds 0, 1, 2`."""
+    texts = []
+    for name, runs in by_experiment.items():
+        seeds = sorted({int(run.settings.get("batch_seed", 0)) for run in runs})
+        if runs:
+            count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+            word = "seed" if len(seeds) == 1 else "seeds"
+            texts.append(f"{name}: {count}, {word} {', '.join(map(str, seeds))}")
+    return "; ".join(texts)
+
+
+def _commands(experiments: Sequence[str]) -> str:
+    return "; ".join(f"`{_command(name)}`" for name in experiments)
+
+
+def _command(experiment: str) -> str:
+    """Returns the command of the experiment's flag file, of several the longest."""
+    files = {
+        path.name: rounds
+        for path in sorted(FLAG_FILES.glob("*.flags"))
+        if (rounds := _rounds(path, experiment))
+    }
+    what = f"--experiment={experiment} --priority=all"
+    if files:
+        what = f"--flagfile=experiments/{max(files, key=lambda name: files[name])}"
+    return f"python run_experiments.py {what} --seeds=0,1,2,3,4 --data_dir=DIR"
+
+
+def _rounds(path: pathlib.Path, experiment: str) -> float:
+    """Returns the rounds that a flag file sets, infinite without; 0 of another's."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if f"--experiment={experiment}" not in lines:
+        return 0.0
+    found = [line.partition("=")[2] for line in lines if line.startswith("--rounds=")]
+    return float(found[-1]) if found else math.inf
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def main() -> None:
+    """Prints the page of `results/reproduced`, or of the folder that is named."""
+    folder = sys.argv[1] if len(sys.argv) > 1 else RESULTS
+    if not os.path.isdir(folder):
+        sys.exit(f"{folder} is no folder")
+    sys.stdout.write(page(claims(), kept_runs(folder)))
+
+
+if __name__ == "__main__":
+    main()

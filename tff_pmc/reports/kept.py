@@ -1,0 +1,170 @@
+"""Reads the runs that are kept in a repository, of which only a few files are there.
+
+Of a kept run there is at least `rounds.csv`, and `run.json` in its folder or in one
+above it, where several runs share it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tff_pmc.reports import old_records, read
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.rounds_to_target import DEVICES, Rounds, rounds_to_target
+
+
+@dataclasses.dataclass(frozen=True)
+class KeptRun(Run):
+    """A run without its `clients.csv`: `correct` and `examples` are None.
+
+    Attributes:
+        reached: the rounds to the targets, as the `results.csv` beside it has them;
+            empty where there is none.
+    """
+
+    reached: Rounds = dataclasses.field(default_factory=dict)
+
+    @property
+    def accuracy(self) -> Any:
+        """The accuracy over all clients' test examples, [rounds]."""
+        return self.rounds["accuracy"].to_numpy(float)
+
+
+def kept_runs(folder: str) -> list[Run]:
+    """Returns the runs under a folder, in the order of the folders' names.
+
+    Raises:
+        RecordError: a file does not parse; the message names it.
+    """
+    found = []
+    for path, folders, names in os.walk(folder):
+        folders.sort()
+        holder = _holder(path, folder)
+        if "rounds.csv" not in names or holder is None:
+            continue
+        info = read.read_info(holder)
+        if holder == path and {"clients.csv", "weights.csv"} <= {*names}:
+            found.append(read.read_run(path))
+        else:
+            found.append(_from_few_files(path, holder, folder, info))
+    return found
+
+
+def totals(run: Run) -> tuple[npt.NDArray[np.int64], int]:
+    """Returns the test examples that are right in each round, and how many there are.
+
+    Of all clients together; the run may be kept whole or not.
+    """
+    if isinstance(run, KeptRun):
+        rounds = run.rounds
+        return rounds["correct"].to_numpy(np.int64), int(rounds["examples"].iloc[0])
+    return run.correct.sum(axis=1), int(run.examples.sum())
+
+
+def rounds_of(
+    run: Run, targets: tuple[int, ...], devices: tuple[int, ...] = DEVICES
+) -> Rounds:
+    """Returns the rounds to targets of a run, kept whole or not.
+
+    Raises:
+        RecordError: they are not on record.
+    """
+    if not isinstance(run, KeptRun):
+        return rounds_to_target(
+            run.correct,
+            run.examples,
+            targets,
+            devices,
+            strictly_above=bool(run.strictly_above),
+        )
+    asked = [(target, share) for target in targets for share in devices]
+    missing = [key for key in asked if key not in run.reached]
+    if missing:
+        target, share = missing[0]
+        raise RecordError(
+            f"the kept files of {run.label} do not say when {share} % of the devices "
+            f"reach {target} %"
+        )
+    return {key: run.reached[key] for key in asked}
+
+
+def _holder(path: str, top: str) -> Optional[str]:
+    """Returns the nearest folder with a `run.json`, this one or one above it."""
+    while not os.path.exists(os.path.join(path, "run.json")):
+        if os.path.realpath(path) == os.path.realpath(top):
+            return None
+        path = os.path.dirname(path)
+    return path
+
+
+def _from_few_files(
+    path: str, holder: str, top: str, info: Mapping[str, Any]
+) -> KeptRun:
+    own = dict(info) if holder == path else {**info, "label": _label(path, info)}
+    try:
+        rounds = pd.read_csv(os.path.join(path, "rounds.csv"))
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise RecordError(f"{path}: rounds.csv cannot be read: {error}") from error
+    tables = {
+        name: pd.read_csv(os.path.join(path, f"{name}.csv"))
+        for name in ("weights", "candidates", "cohort")
+        if os.path.exists(os.path.join(path, f"{name}.csv"))
+    }
+    nothing: Any = None
+    settings = old_records.settings_by_flag(own)
+    adjustment = settings.get("adjustment", "fixed")
+    label = own.get("label") or read.label_of(settings, adjustment)
+    return KeptRun(
+        label=label,
+        info=own,
+        rounds=rounds,
+        weights=tables.get("weights", pd.DataFrame()),
+        correct=nothing,
+        examples=nothing,
+        adjustment=adjustment,
+        candidates=tables.get("candidates"),
+        cohort=tables.get("cohort"),
+        path=path,
+        reached=_reached(path, top, label),
+    )
+
+
+def _label(path: str, info: Mapping[str, Any]) -> str:
+    """Returns the label whose folder this is, of those in the runs' common file."""
+    name = os.path.basename(path)
+    shared = info.get("settings", {}).get("orderings", ())
+    labels = {_as_folder(label): label for label in shared}
+    return str(labels.get(_as_folder(name), name))
+
+
+def _as_folder(label: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
+
+
+def _reached(path: str, top: str, label: str) -> Rounds:
+    """Returns the rounds to targets from the nearest `results.csv`."""
+    while not os.path.exists(os.path.join(path, "results.csv")):
+        if os.path.realpath(path) == os.path.realpath(top):
+            return {}
+        path = os.path.dirname(path)
+    table = pd.read_csv(os.path.join(path, "results.csv"))
+    table = table[table["devices"].str.endswith("%")]
+    own = table[(table["experiment"] == label) & (table["quantity"] == "rounds")]
+    return {_key(row): _number(row["value"]) for row in own.to_dict("records")}
+
+
+def _key(row: Mapping[Any, Any]) -> tuple[int, int]:
+    return int(row["target_accuracy_pct"]), int(str(row["devices"]).rstrip("%"))
+
+
+def _number(value: float) -> Optional[int]:
+    return None if np.isnan(value) else round(value)

@@ -1,0 +1,251 @@
+"""Table 1 of the device-aware paper (DA), ours beside the published numbers."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tff_pmc.reports import REPORTS, grids
+from tff_pmc.reports.papers import published
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.rounds_to_target import rounds_to_target
+
+TITLE = "Table 1 of the device-aware paper: rounds until the devices reach a target"
+
+TARGETS = (75, 80)
+"""Target accuracies of the table, percent."""
+
+COLUMNS = {
+    "20%": (20,),
+    "30%": (30,),
+    "Low mean": (20, 30),
+    "40%": (40,),
+    "50%": (50,),
+    "Mid mean": (40, 50),
+    "70%": (70,),
+    "75%": (75,),
+    "High mean": (70, 75),
+}
+"""Column -> the shares of the devices it is the mean of, percent."""
+
+KEYS = ("target_accuracy_pct", "study", "row", "column")
+BEST, MEAN = "Best", "Mean"
+PUBLISHED_BEST = "Md≻Ds≻Ld"
+"""The initial ordering of the one row the paper prints of Final, its best."""
+
+_ORDERINGS = [",".join(order) for order in itertools.permutations(["DS", "LD", "MD"])]
+_ROWS = {order: order.title().replace(",", "≻") for order in _ORDERINGS}
+# Study -> label of a run -> its row, named as in the paper.
+_STUDIES = {
+    "Ind": {
+        "DS": "Dataset size (base)",
+        "MD": "Model divergence",
+        "LD": "Label diversity",
+    },
+    "MCA": _ROWS,
+    "Final": {f"{order} (backtracking)": row for order, row in _ROWS.items()},
+}
+_SINGLE = np.array([len(shares) == 1 for shares in COLUMNS.values()])
+
+
+def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
+    """Returns the table from runs, in the columns of the published one's CSV.
+
+    Three studies: `Ind` (one criterion), `MCA` (an ordering of three, fixed, and
+    the `Mean` of the six) and `Final` (online adjustment by backtracking from each
+    initial ordering, and the `Best` and the `Mean` of the six). `Best` is the
+    initial ordering that reached the most cells over both targets, then the one
+    with the fewest rounds over these cells, then the first.
+
+    A cell is the first round in which the share of the devices reaches the
+    target, by the rule of `rounds_to_target`: a device without test examples
+    counts as a device and never reaches. A mean is exact, and not reached where
+    one of its parts is not: a mean of the rest would look better than it is.
+
+    Args:
+        runs: some or all of the fifteen, in any order. Rows whose run is missing are
+            left out, `Best` and `Mean` where one of the six is; other runs are ignored.
+
+    Returns:
+        The columns `KEYS` and `value`, in rounds (NaN: not reached).
+
+    Raises:
+        RecordError: two runs have one label, or runs have other clients.
+    """
+    _check(runs)
+    rows: list[dict[str, Any]] = []
+    for study, names in _STUDIES.items():
+        part = _rows_of(study, runs)
+        if study != "Ind" and len(part) == len(names):
+            mean = np.mean(list(part.values()), axis=0)
+            best = {BEST: part[_best(part)]} if study == "Final" else {}
+            part = {**part, **best, MEAN: mean}
+        rows += [
+            dict(zip((*KEYS, "value"), (target, study, row, column, value)))
+            for row, values in part.items()
+            for target, line in zip(TARGETS, values)
+            for column, value in zip(COLUMNS, line)
+        ]
+    rows.sort(key=lambda row: row[KEYS[0]])  # Stable: by target, then as above.
+    return pd.DataFrame(rows, columns=[*KEYS, "value"])
+
+
+def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Returns the cells of `tidy_rows` beside those of the published table.
+
+    The paper's one row of Final stands beside our run from the same initial
+    ordering and beside our `Best`.
+    """
+    best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
+    return published.beside(ours, pd.concat([theirs, best.assign(row=BEST)]), KEYS)
+
+
+def write(
+    runs: Sequence[Run], folder: str, *, strictly_above: Optional[bool] = None
+) -> str:
+    """Writes `table1.csv` and `table1.md`; returns the table for a terminal.
+
+    Where none of the runs is in the table, nothing is written and the text is empty.
+
+    Args:
+        runs: the runs, as `tidy_rows` takes them.
+        folder: where the two files go; they are replaced.
+        strictly_above: not used: the table is by the paper's rule, at least the target.
+
+    Raises:
+        RecordError: see `tidy_rows`.
+    """
+    ours = tidy_rows(runs)
+    if ours.empty:
+        return ""
+    theirs, missing = published.table_or_note("da_table1", ours)
+    notes = [*_notes(runs), *missing]
+    cells = compare(ours, theirs).fillna({"printed": ""})
+    cells.to_csv(os.path.join(folder, "table1.csv"), index=False, float_format="%.10g")
+    head = f"{TITLE}\n\nEach cell: ours (published)."
+    grids.write(os.path.join(folder, "table1.md"), head, notes, _grids(cells))
+    return _text(cells, notes)
+
+
+def _check(runs: Sequence[Run]) -> None:
+    seen: set[str] = set()
+    for run in runs:
+        if run.label in seen:
+            raise RecordError(f"Table 1: two runs of {run.label}; give one of each")
+        seen.add(run.label)
+        if not np.array_equal(run.examples, runs[0].examples):
+            names = f"{runs[0].label} and {run.label}"
+            raise RecordError(f"Table 1: the runs {names} have other clients")
+
+
+def _rows_of(study: str, runs: Sequence[Run]) -> dict[str, npt.NDArray[np.float64]]:
+    """Returns row -> cells of the study's rows that have a run, in its order."""
+    by_label = {run.label: run for run in runs}
+    return {
+        row: _cells(by_label[label])
+        for label, row in _STUDIES[study].items()
+        if label in by_label
+    }
+
+
+def _cells(run: Run) -> npt.NDArray[np.float64]:
+    """Returns the rounds of one run, [targets, columns]; NaN where not reached."""
+    shares = sorted(set().union(*COLUMNS.values()))
+    reached = rounds_to_target(run.correct, run.examples, TARGETS, shares)
+    rounds = {key: float(value or np.nan) for key, value in reached.items()}
+    return np.array(
+        [
+            [np.mean([rounds[target, p] for p in part]) for part in COLUMNS.values()]
+            for target in TARGETS
+        ]
+    )
+
+
+def _best(part: Mapping[str, npt.NDArray[np.float64]]) -> str:
+    """Returns the row with the most cells reached, then the fewest rounds."""
+
+    def slowness(row: str) -> tuple[int, float]:
+        rounds = part[row][:, _SINGLE]
+        return int(np.isnan(rounds).sum()), float(np.nansum(rounds))
+
+    return min(part, key=slowness)
+
+
+def _notes(runs: Sequence[Run]) -> list[str]:
+    """Returns the notes on the runs and on the rules."""
+    examples, rounds = runs[0].examples, [len(run.correct) for run in runs]
+    span = f"{min(rounds)} to " if min(rounds) < max(rounds) else ""
+    notes = [
+        f"Runs: {runs[0].data['name']}, {len(examples)} clients, "
+        f"{span}{max(rounds)} rounds.",
+        f"{published.DASH}: not reached, and a mean with a part not reached. Our means "
+        "are exact; the paper cuts its decimals.",
+    ]
+    untested = int((examples == 0).sum())
+    if untested:
+        notes.append(
+            f"Clients without test examples: {untested}. They count among the devices "
+            "and never reach a target."
+        )
+    starts = _rows_of("Final", runs)
+    if len(starts) == len(_ORDERINGS):
+        notes.append(
+            f"{BEST}: of the six initial orderings, the most cells reached, then the "
+            f"fewest rounds: ours {_best(starts)}, the paper's {PUBLISHED_BEST}."
+        )
+    labels = [run.label for run in runs]
+    needed = [label for names in _STUDIES.values() for label in names]
+    missing = [label for label in needed if label not in labels]
+    others = [label for label in labels if label not in needed]
+    if missing:
+        notes.append(
+            f"No run, so no row (nor {MEAN} and {BEST} of its six): "
+            f"{'; '.join(missing)}."
+        )
+    return [*notes, *published.rows_note(others)]
+
+
+def _lines(cells: pd.DataFrame) -> list[tuple[str, str, list[str], list[str]]]:
+    """Returns study, row, our columns and the published ones of each row."""
+    return [
+        (study, row, [published.rounds_text(v) for v in part.ours], [*part.printed])
+        for (study, row), part in cells.groupby(["study", "row"], sort=False)
+    ]
+
+
+def _grids(cells: pd.DataFrame) -> dict[str, grids.Grid]:
+    """Returns the page's tables by their headings, each cell ours and published."""
+    parts: dict[str, grids.Grid] = {}
+    for target, part in cells.groupby(KEYS[0]):
+        table = [["study", "row", *COLUMNS]]
+        for study, row, ours, theirs in _lines(part):
+            both = [f"{o} ({t})" if t else o for o, t in zip(ours, theirs)]
+            table.append([study, row, *both])
+        parts[f"{target} %"] = table
+    return parts
+
+
+def _text(cells: pd.DataFrame, notes: Sequence[str]) -> str:
+    """Returns two lines for each row: ours, and below it the published one."""
+    lines = [TITLE]
+    for target, part in cells.groupby(KEYS[0]):
+        lines += ["", _aligned(f"{target} %", "", [*COLUMNS])]
+        for study, row, ours, theirs in _lines(part):
+            lines.append(_aligned(study, row, ours))
+            if any(theirs):
+                lines.append(_aligned("", "  published", theirs))
+    return "\n".join([*lines, "", *notes])
+
+
+def _aligned(study: str, row: str, values: Sequence[str]) -> str:
+    return f"{study:5} {row:19} " + " ".join(f"{value:>9}" for value in values)
+
+
+REPORTS.register("da_table1", write)

@@ -1,0 +1,144 @@
+"""The cells of Dual's Tables IV and V from runs.
+
+A run's answers on its test set (the record of predictions) give accuracy, precision,
+F1 and MCC. Of which epoch (round) is a choice:
+
+* `ours_best_epoch`: the epoch with the most right answers on the very test set that is
+  reported, as the paper has it; it favors whatever varies most over the epochs.
+* `ours_last`: the last epoch.
+* `ours_validated`: the epoch with the most right answers on other examples, where the
+  run recorded them (`validation_correct` in `rounds.csv`).
+
+Of equally good epochs the first counts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from tff_pmc.reports.classification import Measures, confusion_matrix, measures
+from tff_pmc.reports.predictions import read_predictions
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.record_error import RecordError
+
+ALGORITHMS = {
+    "dual": "Dual-Criterion Weighted",
+    "simple_average": "Simple Average",
+    "weighted_mean": "Weighted Mean",
+    "median": "Median",
+    "momentum": "Momentum",
+    "personalized": "Personalized",
+    "laplace": "Differential Privacy",
+    "quantized": "Quantization",
+}
+"""The names of the systems that are rows, and those the paper prints, in its order."""
+
+METRICS = {
+    "Accuracy": "accuracy",
+    "Precision": "precision",
+    "F1 Score": "f1",
+    "MCC": "mcc",
+}
+"""The paper's columns, and the attributes of `classification.Measures`."""
+
+KEYS = ["algorithm", "clients", "metric"]
+POSITIVE = 1
+"""The class of Table V that precision and F1 are of (obstacles: blocked)."""
+
+CHOICES = ("best_epoch", "last", "validated")
+"""The names of the choices of an epoch."""
+
+
+def rows_of(runs: Sequence[Run]) -> list[Run]:
+    """Returns the runs that are rows, in the paper's order of algorithms.
+
+    Raises:
+        RecordError: two runs are of one algorithm and set of clients.
+    """
+    order = list(ALGORITHMS)
+    rows = [run for run in runs if is_row(run)]
+    seen: dict[tuple[str, str], Run] = {}
+    for run in rows:
+        other = seen.setdefault((_algorithm(run), clients_of(run)), run)
+        if other is not run:
+            raise RecordError(
+                f"{other.path} and {run.path} are both runs of {_algorithm(run)} with "
+                f"{clients_of(run)}: Dual's tables take one run of a row"
+            )
+    return sorted(rows, key=lambda run: order.index(run.settings["system"]))
+
+
+def clients_of(run: Run) -> str:
+    """Returns the clients of a run as the paper prints them, `C1&C2&C3`."""
+    return "&".join(f"C{number + 1}" for number in range(run.data["clients"]))
+
+
+def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
+    """Returns the cells from runs.
+
+    Args:
+        runs: the runs, with their predictions on record.
+        table: 4 or 5.
+
+    Returns:
+        The columns `KEYS` (the algorithm as the paper prints it), `ours_best_epoch`,
+        `ours_last`, `ours_validated` (NaN where nothing was validated), and their
+        epochs, `best_epoch_at`, `last_at`, `validated_at`.
+
+    Raises:
+        RecordError: a record is missing or broken, or two runs are of one row.
+    """
+    rows: list[dict[str, Any]] = []
+    for run in rows_of(runs):
+        epochs = _epochs(run)
+        found = {epoch: _measures(run, epoch, table) for epoch in epochs.values()}
+        for metric, name in METRICS.items():
+            row: dict[str, Any] = {
+                "algorithm": _algorithm(run),
+                "clients": clients_of(run),
+                "metric": metric,
+            }
+            for choice in CHOICES:
+                chosen = found.get(epochs.get(choice, 0))
+                row[f"ours_{choice}"] = getattr(chosen, name, float("nan"))
+            rows.append({**row, **{f"{c}_at": epochs.get(c) for c in CHOICES}})
+    tidy: pd.DataFrame = pd.DataFrame(rows).astype({"validated_at": "Int64"})
+    return tidy
+
+
+def is_row(run: Run) -> bool:
+    """Returns whether the paper has the system of a run.
+
+    Runs of before that quantized updates have the name of the paper's quantization.
+    """
+    settings = run.settings
+    if settings["system"] == "quantized" and "quantized_levels" in settings:
+        return False
+    return settings["system"] in ALGORITHMS
+
+
+def _algorithm(run: Run) -> str:
+    return ALGORITHMS[run.settings["system"]]
+
+
+def _epochs(run: Run) -> dict[str, int]:
+    """Returns the epoch of each choice."""
+    try:
+        number, key = run.rounds["round"], "validation_correct"
+        chosen = [number[run.rounds["correct"].idxmax()], number.iloc[-1]]
+        if key in run.rounds and run.rounds[key].notna().any():
+            chosen.append(number[run.rounds[key].idxmax()])
+    except (ValueError, KeyError, IndexError) as error:
+        name = os.path.join(run.path, "rounds.csv")
+        raise RecordError(f"{name} cannot be read: {error}") from error
+    return dict(zip(CHOICES, map(int, chosen)))
+
+
+def _measures(run: Run, epoch: int, table: int) -> Measures:
+    answers = read_predictions(run.path, epoch)
+    confusion = confusion_matrix(answers.y, answers.predicted)
+    return measures(confusion, positive=None if table == 4 else POSITIVE)

@@ -1,0 +1,189 @@
+"""Dual's Tables IV and V, ours beside the published numbers; see `dual_cells`."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from typing import Optional
+
+import pandas as pd
+
+from tff_pmc.reports import REPORTS, grids
+from tff_pmc.reports.papers import dual_lambda, published
+from tff_pmc.reports.papers.dual_cells import (
+    CHOICES,
+    KEYS,
+    METRICS,
+    POSITIVE,
+    is_row,
+    rows_of,
+    tidy_rows,
+)
+from tff_pmc.reports.read import Run, conditions_of
+
+TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
+STAND_IN = "Stand-in data: a difference from the paper would mean nothing."
+_SAME = ("Simple Average", "Weighted Mean")
+
+
+def write(
+    runs: Sequence[Run],
+    folder: str,
+    *,
+    table: int,
+    strictly_above: Optional[bool] = None,
+) -> str:
+    """Writes the table; returns it as text for a terminal.
+
+    `dual_tableN.csv` and `dual_tableN.md`: a row for each algorithm, set of clients and
+    metric. `dual_tableN_lambda.csv` and `.png`: the lambda that the dual criterion's
+    search chose in each epoch, where there is one; see `dual_lambda.chosen`. Where none
+    of the runs is a row, nothing is written, and the text says so.
+
+    Args:
+        runs: the runs, with their predictions on record. Those of systems that the
+            paper does not have are named in the notes.
+        folder: where the files go; they are replaced.
+        table: 4, or 5: two classes, whose precision and F1 are those of `POSITIVE`.
+        strictly_above: not used: there are no targets here.
+
+    Raises:
+        RecordError: a record is missing or broken, or two runs are of one row; they
+            are named.
+    """
+    members = rows_of(runs)
+    if not members:
+        return f"{TITLES[table]} is left out: no run of its algorithms."
+    ours = tidy_rows(runs, table)
+    theirs, missing = published_table(table)
+    precision = (
+        "macro averages."
+        if table == 4
+        else f"of the class {POSITIVE} (obstacles: blocked)."
+    )
+    notes = [
+        *caveats(members),
+        *conditions_of(runs),
+        "best epoch: chosen on the reported test set, as printed (Algorithm 2). last: "
+        "the last. validated: the best one on the evaluation set, where a run recorded "
+        "that. difference: best epoch minus published.",
+        *dual_lambda.notes(members),
+        f"Precision and F1 are {precision}",
+        *missing,
+        *(noise(theirs) if table == 4 else []),
+        *published.rows_note([run.label for run in runs if not is_row(run)]),
+    ]
+    cells = beside(ours, theirs, comparable=STAND_IN not in notes)
+    path = os.path.join(folder, f"dual_table{table}")
+    cells.to_csv(f"{path}.csv", index=False, float_format="%.10g")
+    columns = [*(f"ours_{name}" for name in CHOICES), "published", "difference"]
+    parts = {
+        str(clients): grid(part, columns)
+        for clients, part in cells.groupby("clients", sort=False)
+    }
+    parts.update(_write_lambda(members, path, table))
+    return grids.write(f"{path}.md", TITLES[table], notes, parts)
+
+
+def _write_lambda(runs: Sequence[Run], path: str, number: int) -> dict[str, grids.Grid]:
+    """Writes the lambdas chosen; returns a grid for each run that searched them."""
+    tables = [dual_lambda.chosen(run) for run in dual_lambda.searches(runs)]
+    if not tables:
+        return {}
+    table = pd.concat(tables)
+    table.to_csv(f"{path}_lambda.csv", index=False, float_format="%.6g")
+    less = [note.partition(":")[0] for note in caveats(runs)]
+    title = "\n".join([f"{TITLES[number]}: lambda chosen in each epoch", *less])
+    dual_lambda.plot(table, f"{path}_lambda.png", title)
+    return {
+        f"Lambda chosen in each epoch, {clients}; accuracies of the examples it was "
+        "chosen on": dual_lambda.grid(rows)
+        for clients, rows in table.groupby("clients", sort=False)
+    }
+
+
+def published_table(table: int) -> tuple[pd.DataFrame, list[str]]:
+    """Returns the published table and no note; see `published.table_or_note`."""
+    like = pd.DataFrame(columns=[*KEYS, "value"])
+    return published.table_or_note(f"dualcriterion_table{table}", like)
+
+
+def beside(
+    ours: pd.DataFrame, theirs: pd.DataFrame, *, comparable: bool
+) -> pd.DataFrame:
+    """Returns our cells with the published ones.
+
+    Args:
+        ours: our cells, as `tidy_rows` gives them.
+        theirs: the published table.
+        comparable: whether a difference means anything; if not, it is left out.
+    """
+    compared = ours.assign(value=ours["ours_best_epoch"])
+    columns = published.beside(compared, theirs, KEYS).drop(columns="ours")
+    cells: pd.DataFrame = pd.merge(ours, columns, on=KEYS)
+    return cells if comparable else cells.assign(difference=float("nan"))
+
+
+def noise(theirs: pd.DataFrame) -> list[str]:
+    """Returns a sentence on what equal clients say of the published table's noise.
+
+    With clients of one size the simple average and the weighted mean are one algorithm,
+    so that a difference between their rows is what chance alone does. Ours share all
+    seeds and begin to differ by the rounding of a sum, which training amplifies.
+
+    Args:
+        theirs: the published table.
+    """
+    accuracy = theirs[theirs["metric"] == "Accuracy"]
+    wide = accuracy.pivot(index="clients", columns="algorithm", values="value")
+    if not set(_SAME) <= set(wide):
+        return []
+    gaps = (wide[_SAME[0]] - wide[_SAME[1]]).abs().dropna()
+    texts = [f"{gap:.4f} ({clients})" for clients, gap in gaps.items()]
+    return [
+        f"Noise: with clients of one size {_SAME[0]} and {_SAME[1]} are the same "
+        f"algorithm; in the published table their accuracies differ by "
+        f"{' and '.join(texts)}, so differences of that size mean nothing. Our two "
+        "share their seeds, and only the rounding of their sums differs: what training "
+        "makes of that is the least noise of our rows. Other seeds add to it (--seeds)."
+    ]
+
+
+def caveats(runs: Sequence[Run]) -> list[str]:
+    """Returns the reasons why runs are no comparison with the paper."""
+    notes = [STAND_IN] if any(run.data_caveat for run in runs) else []
+    options = [run.data.get("options", {}) for run in runs]
+    fraction = min(float(own.get("image_fraction", 1)) for own in options)
+    if fraction < 1:
+        epochs = max(len(run.rounds) for run in runs)
+        notes.append(
+            f"On {fraction:g} of the images, {epochs} epochs: the differences are no "
+            "comparison with the paper, which had all of them."
+        )
+    return notes
+
+
+def grid(cells: pd.DataFrame, columns: Sequence[str]) -> grids.Grid:
+    """Returns a line for each algorithm and metric.
+
+    Args:
+        cells: the columns `KEYS` and `columns`, numbers from 0 to 1 or NaN.
+        columns: the columns that are shown; `difference` with its sign.
+    """
+    head = [name.replace("ours_", "").replace("_", " ") for name in columns]
+    lines = [["algorithm", "metric", *head]]
+    for cell in cells.to_dict("records"):
+        texts = [
+            ""
+            if pd.isna(cell[name])
+            else f"{cell[name]:{'+' if name == 'difference' else ''}.4f}"
+            for name in columns
+        ]
+        first = cell["algorithm"] if cell["metric"] == next(iter(METRICS)) else ""
+        lines.append([first, cell["metric"], *texts])
+    return lines
+
+
+for _table in TITLES:
+    REPORTS.register(f"dual_table{_table}", functools.partial(write, table=_table))

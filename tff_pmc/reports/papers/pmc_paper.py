@@ -1,0 +1,239 @@
+"""What PMC shows of each of its experiments, and the runs that make it.
+
+PMC is *Prioritized Multi-Criteria Federated Learning* (2020). Here too is what is known
+of its printed Tables 2, 4 and 6: which cells cannot be, and which labels are in doubt.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Optional
+
+import numpy as np
+import pandas as pd
+
+from tff_pmc.reports import reference_code
+from tff_pmc.reports.kept import KeptRun, totals
+from tff_pmc.reports.papers import published
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.rounds_to_target import DEVICES
+from tff_pmc.reports.tables import AVERAGE
+
+KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices")
+TEXT_AVERAGE = "Avg. (text)"
+"""The average over the columns with a gain, which the paper's text has in places."""
+
+Cell = tuple[str, str, int, str]
+"""The `KEYS` of a cell."""
+
+
+def _length(run: Run) -> int:
+    return len(totals(run)[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class PaperResults:
+    """The tables and the figure of one experiment.
+
+    Attributes:
+        title: the experiment in the paper's words.
+        data_set: whose orderings these are, as `reference_code.orderings` has it.
+        rounds_table: number of the table of rounds and gains.
+        joint_table: number of the table of right and wrong.
+        figure: number of the figure.
+        prose: notes on what the paper's text says of the table of rounds.
+        text_numbers: numbers in the paper's text, by the `KEYS` of the cell they are
+            of.
+        rounds: the round in which a run that does not arrive counts as arriving, where
+            the table has such runs.
+        labels_in_doubt: whether the labels IS and CB are probably exchanged.
+    """
+
+    title: str
+    data_set: str
+    rounds_table: int
+    joint_table: int
+    figure: str
+    prose: tuple[str, ...] = ()
+    text_numbers: Mapping[Cell, float] = dataclasses.field(default_factory=dict)
+    rounds: Optional[int] = None
+    labels_in_doubt: bool = False
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The target accuracies of the table of rounds, percent."""
+        return reference_code.TARGETS[self.data_set]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the nine runs, DS first."""
+        return tuple(map(",".join, reference_code.orderings(self.data_set)))
+
+    def rows(self, runs: Sequence[Run]) -> dict[str, Run]:
+        """Returns label -> run of the runs that are rows, in the order of the rows.
+
+        Raises:
+            RecordError: two runs are of one ordering, or have other clients or another
+                number of rounds, on which what counts as not reached depends.
+        """
+        by_label: dict[str, Run] = {}
+        for run in runs:
+            other = by_label.setdefault(run.label, run)
+            if other is not run and run.label in self.labels:
+                raise RecordError(
+                    f"{other.path} and {run.path} are both runs of {run.label}: PMC's "
+                    "tables take one run of an ordering"
+                )
+        rows = {name: by_label[name] for name in self.labels if name in by_label}
+        for run in rows.values():
+            first = rows[next(iter(rows))]
+            if not np.array_equal(run.examples, first.examples):
+                raise RecordError(
+                    f"{first.path} and {run.path} were tested on other clients"
+                )
+            if _length(run) != _length(first):
+                raise RecordError(
+                    f"{first.path} has {_length(first)} rounds and {run.path} has "
+                    f"{_length(run)}: PMC's tables compare equally long runs"
+                )
+        return rows
+
+    def notes(self, runs: Sequence[Run]) -> list[str]:
+        """Returns the notes on the runs: which they are, and which rows have none."""
+        rows = self.rows(runs)
+        first = next(iter(rows.values()))
+        source = f" ({first.source})" if first.source else ""
+        partly = isinstance(first, KeptRun)
+        clients = first.data["clients"] if partly else len(first.examples)
+        notes = [
+            f"Runs: {first.data['name']}{source}, {clients} clients, "
+            f"{_length(first)} rounds; one run a row, so without the spread over "
+            "seeds."
+        ]
+        missing = [name for name in self.labels if name not in rows]
+        if missing:
+            notes.append(f"No run, so no row: {'; '.join(missing)}.")
+        others = [run.label for run in runs if run.label not in rows]
+        return [*notes, *published.rows_note(others)]
+
+
+PAPER = {
+    "mnist_iid": PaperResults("MNIST IID", "mnist", 2, 3, "2a"),
+    "mnist_noniid": PaperResults(
+        "MNIST non-IID",
+        "mnist",
+        4,
+        5,
+        "2b",
+        (
+            "The paper's text (section 6.2) has the averages of MW≻DS≻LD as -0.1, 0.2, "
+            "2.1 and 1.7; at 90 % its cell is 0.56, the other three agree.",
+        ),
+        {
+            (published.pmc_experiment("MD,DS,LD"), "gain", target, AVERAGE): number
+            for target, number in zip((70, 80, 90, 95), (-0.1, 0.2, 2.1, 1.7))
+        },
+    ),
+    "celeba": PaperResults(
+        "CelebA",
+        "celeba",
+        6,
+        7,
+        "3",
+        (
+            "The averages in the paper's text (section 6.1), 8.6, 11.5 and 13, are "
+            "those of the row CB at 70, 80 and 85 %, divided by the columns that have "
+            "a gain. Its 7.5 for CB and 7.6 for IS are the means of the tables' "
+            "averages, which divide by nine.",
+        ),
+        {
+            ("CB", "gain", target, TEXT_AVERAGE): number
+            for target, number in zip((70, 80, 85), (8.6, 11.5, 13.0))
+        },
+        rounds=100,
+        labels_in_doubt=True,
+    ),
+}
+"""Experiment -> what the paper shows of it."""
+
+
+def published_rows(number: int, like: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Returns the published Table 2, 4 or 6, and the averages by the text's rule.
+
+    Args:
+        number: the number of the table.
+        like: see `published.table_or_note`; so is the note that is returned.
+    """
+    theirs, missing = published.table_or_note(f"pmc_table{number}", like)
+    if missing:
+        return theirs, missing
+    cells = theirs[(theirs["quantity"] == "gain") & (theirs["devices"] != AVERAGE)]
+    means = cells.groupby([*KEYS[:3]], sort=False)["value"].mean().reset_index()
+    both: pd.DataFrame = pd.concat([theirs, means.assign(devices=TEXT_AVERAGE)])
+    return both, missing
+
+
+def impossible(theirs: pd.DataFrame) -> set[Cell]:
+    """Returns the cells in which more of the devices are there in an earlier round.
+
+    Args:
+        theirs: a published table, as `published_rows` gives it.
+
+    Returns:
+        `KEYS` of both cells of each such pair of neighboring columns.
+    """
+    base = theirs[theirs["quantity"] == "rounds"]
+    rounds = base.set_index([*KEYS[2:]])["value"]
+    found = set()
+    for start, part in theirs.groupby([*KEYS[:3]], sort=False):
+        values = part.set_index("devices")["value"]
+        if start[1] == "gain":
+            values = rounds[start[2]] - values
+        line = values.reindex([f"{share}%" for share in DEVICES]).dropna()
+        for place in np.flatnonzero(np.diff(line) < 0):
+            found |= {(*start, line.index[place]), (*start, line.index[place + 1])}
+    return found
+
+
+def exchanged_labels(
+    ours: pd.DataFrame, theirs: pd.DataFrame, *, comparable: bool = True
+) -> list[str]:
+    """Returns a note: does Table 6 fit better with its labels IS and CB exchanged?
+
+    The authors' published code prints its second criterion, which it computes as the
+    class balance, as IS; Tables 6 and 7 contradict each other unless the two are
+    exchanged in one of them. Ours are what they are called.
+
+    Args:
+        ours: cells with the columns `KEYS` and `value`.
+        theirs: the published table, as `published_rows` gives it.
+        comparable: whether ours are on the paper's data, and of its length. If not,
+            how well they fit says nothing, and is left out.
+
+    Returns:
+        One note; none where no gain can be compared.
+    """
+    note = (
+        "The paper's labels IS and CB are probably exchanged here: Table 7 and "
+        "the published code say so. Ours are true."
+    )
+    if not comparable:
+        return [note]
+    exchange = {"IS": "CB", "CB": "IS"}
+    names = theirs["experiment"].str.split("≻")
+    exchanged = theirs.assign(
+        experiment=["≻".join(exchange.get(p, p) for p in parts) for parts in names]
+    )
+    shares = ours.query("quantity == 'gain' and devices.str.endswith('%')")
+    misfits = [
+        published.beside(shares, rows, KEYS)["difference"].abs().mean()
+        for rows in (theirs, exchanged)
+    ]
+    if np.isnan(misfits).any():
+        return []
+    return [
+        f"{note} A gain of ours differs by {misfits[0]:.1f} rounds on average from the "
+        f"published one, and by {misfits[1]:.1f} from the one with IS and CB exchanged."
+    ]

@@ -1,0 +1,240 @@
+"""PMC's Tables 2, 4 and 6 from runs, ours beside the published numbers.
+
+They have the rounds DS needs until a share of the devices reaches a target accuracy,
+and the rounds every other ordering gains over DS. Tables 3, 5 and 7 come from the same
+runs, in `pmc_joint_tables`.
+
+Two rules of the paper, recomputed from its printed cells:
+
+* A run that does not arrive counts as arriving in its last round (Table 6: 100), so
+  its gain is a bound. Where DS does not arrive either, the cell is a dash.
+* "Avg." of the tables is the sum of the gains / 9, a dash counting as 0. The paper's
+  text has means of these (7.5 and 7.6) and averages over the columns that have a gain
+  (8.6, 11.5 and 13).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Optional
+
+import numpy as np
+import pandas as pd
+
+from tff_pmc.reports import REPORTS, grids, recorded_settings
+from tff_pmc.reports.papers import pmc_paper, published
+from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
+from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
+from tff_pmc.reports.rounds_to_target import (
+    DEVICES,
+    average,
+    reach_rule,
+    rounds_to_target,
+)
+from tff_pmc.reports.tables import AVERAGE
+
+AT_MOST, AT_LEAST = "at most", "at least"
+AVERAGES = (AVERAGE, TEXT_AVERAGE)
+_WRONG = "†"
+_TEXT_TITLE = "Averages that the paper's text names"
+_MARKS = {AT_MOST: "≤", AT_LEAST: "≥", "": ""}
+_RULES = (
+    "Gain: rounds of DS minus rounds of the ordering; more is better. Difference: ours "
+    "minus the published.",
+    "≤ and ≥: the ordering, or DS, did not arrive and counts as arriving in the last "
+    f"round, as in the paper. {published.DASH}: neither arrived.",
+    f"{AVERAGE}: the sum of the gains / 9, a dash as 0 (the paper's tables). "
+    f"{TEXT_AVERAGE}: divided by the columns that have a gain, as some averages of the "
+    "paper's text are.",
+)
+
+
+def write(
+    runs: Sequence[Run],
+    folder: str,
+    *,
+    experiment: str,
+    strictly_above: Optional[bool] = None,
+) -> str:
+    """Writes the table of an experiment; returns it as text for a terminal.
+
+    `tableN.csv` and `tableN.md` for N = 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6
+    (`celeba`). Without a run of DS the table is left out, and the text says so.
+
+    Args:
+        runs: some or all of the nine. Rows without a run, and runs without a row, are
+            named in the notes.
+        folder: where the files go; they are replaced.
+        experiment: a key of `pmc_paper.PAPER`.
+        strictly_above: see `rounds_to_target`; by default the runs' own rule.
+
+    Raises:
+        RecordError: see `PaperResults.rows`; or the runs have different rules, and
+            none is given.
+    """
+    paper = PAPER[experiment]
+    rows, number = paper.rows(runs), paper.rounds_table
+    if BASELINE not in rows:
+        return f"PMC Table {number} is left out: no run of {BASELINE}, its baseline."
+    above = recorded_settings.strictly_above(runs, strictly_above)
+    ours = tidy_rows(rows, paper.targets, strictly_above=above)
+    theirs, missing = pmc_paper.published_rows(number, ours)
+    notes = [*paper.notes(runs), reach_rule(above), *_RULES]
+    length, caveat = len(rows[BASELINE].correct), data_caveat(rows.values())
+    other_length = paper.rounds is not None and length != paper.rounds
+    if other_length:
+        notes.append(
+            f"Ours end in round {length}, the paper's in round {paper.rounds}: gains "
+            "censored in ours (≤, ≥) are not comparable with gains censored there."
+        )
+    notes += missing or paper.prose
+    if paper.labels_in_doubt and not missing:
+        comparable = not (caveat or other_length)
+        notes += pmc_paper.exchanged_labels(ours, theirs, comparable=comparable)
+    cells = _cells(ours, theirs, paper)
+    if cells["impossible"].any():
+        notes.append(
+            f"{_WRONG}: impossible as printed: more of the devices in an earlier round."
+        )
+    path = os.path.join(folder, f"table{number}")
+    marked = with_caveat(cells, rows.values())
+    marked.to_csv(f"{path}.csv", index=False, float_format="%.10g")
+    title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
+    parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
+    if cells["text"].notna().any():
+        parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
+    return grids.write(f"{path}.md", title, notes, parts)
+
+
+def _cells(
+    ours: pd.DataFrame, theirs: pd.DataFrame, paper: pmc_paper.PaperResults
+) -> pd.DataFrame:
+    """Returns our cells beside the published ones, with all that is known of each."""
+    cells = published.beside(ours, theirs, KEYS).fillna({"printed": ""})
+    cells["bound"] = ours["bound"]
+    wrong = pmc_paper.impossible(theirs)
+    keys = list(zip(*(cells[key] for key in KEYS)))
+    cells["impossible"] = [int(key in wrong) for key in keys]
+    cells["text"] = [paper.text_numbers.get(key, np.nan) for key in keys]
+    return cells
+
+
+def tidy_rows(
+    runs: Mapping[str, Run], targets: Sequence[int], *, strictly_above: bool = False
+) -> pd.DataFrame:
+    """Returns the cells from runs, in the columns of the published tables' CSV.
+
+    Args:
+        runs: label -> run, DS among them, all of equally many rounds.
+        targets: target accuracies, percent.
+        strictly_above: see `rounds_to_target`.
+
+    Returns:
+        The columns `KEYS` (experiment as the paper prints it; devices `10%` to `90%`,
+        and of gains `Avg.` and `Avg. (text)`), `value` in rounds (NaN: not reached),
+        and `bound`: `at most` where the run did not arrive, `at least` where DS did
+        not.
+    """
+    reached = {
+        label: rounds_to_target(
+            run.correct, run.examples, targets, strictly_above=strictly_above
+        )
+        for label, run in runs.items()
+    }
+    base, last = reached[BASELINE], len(runs[BASELINE].correct)
+    rows: list[tuple[Any, ...]] = []
+    for target in targets:
+        start = (published.pmc_experiment(BASELINE), "rounds", target)
+        rows += [(*start, f"{share}%", base[target, share], "") for share in DEVICES]
+        for label, own in reached.items():
+            if label == BASELINE:
+                continue
+            start = (published.pmc_experiment(label), "gain", target)
+            gains: dict[tuple[int, int], Optional[int]] = {}
+            for share in DEVICES:
+                key = target, share
+                gains[key], bound = _gain(base[key], own[key], last)
+                rows.append((*start, f"{share}%", gains[key], bound))
+            known = [gain for gain in gains.values() if gain is not None]
+            means = (average(gains, target), sum(known) / len(known)) if known else ()
+            for column, mean in itertools.zip_longest(AVERAGES, means):
+                rows.append((*start, column, mean, ""))
+    tidy = pd.DataFrame(rows, columns=[*KEYS, "value", "bound"])
+    tidy["value"] = tidy["value"].astype(float)
+    return tidy
+
+
+def _gain(
+    base: Optional[int], own: Optional[int], last: int
+) -> tuple[Optional[int], str]:
+    """Returns the rounds saved, and whether that is a bound."""
+    if base is None and own is None:
+        return None, ""
+    gain = (base or last) - (own or last)
+    return gain, AT_MOST if own is None else AT_LEAST if base is None else ""
+
+
+def _grid(cells: pd.DataFrame) -> grids.Grid:
+    """Returns three lines for each experiment: ours, published, and the difference."""
+    columns = list(dict.fromkeys(cells["devices"]))
+    grid = [["experiment", "", *columns]]
+    for name, part in cells.groupby("experiment", sort=False):
+        unit = "rounds" if part["quantity"].iloc[0] == "rounds" else "gain"
+        records = part.to_dict("records")
+        lines = {
+            f"{unit}, ours": [_ours(cell) for cell in records],
+            "published": [_published(cell) for cell in records],
+            "difference": [_signed(cell["difference"]) for cell in records],
+        }
+        for what, texts in lines.items():
+            own = dict(zip(part["devices"], texts))
+            if any(own.values()):
+                first = str(name) if what.endswith("ours") else ""
+                grid.append([first, what, *(own.get(c, "") for c in columns)])
+    return grid
+
+
+def _text_grid(cells: pd.DataFrame) -> grids.Grid:
+    """Returns a line for each number of the paper's text: it, its cell, ours."""
+    grid = [["experiment", "", "text", "published", "ours", "ours minus the text's"]]
+    for cell in cells.to_dict("records"):
+        grid.append(
+            [
+                str(cell["experiment"]),
+                f"{cell['target_accuracy_pct']} %, {cell['devices']}",
+                f"{cell['text']:.1f}",
+                _published(cell),
+                _ours(cell),
+                _signed(cell["ours"] - cell["text"]),
+            ]
+        )
+    return grid
+
+
+def _ours(cell: Mapping[Hashable, Any]) -> str:
+    return f"{_MARKS[cell['bound']]}{published.rounds_text(cell['ours'])}"
+
+
+def _published(cell: Mapping[Hashable, Any]) -> str:
+    """Returns the printed number with a decimal point, if there is one."""
+    if not cell["printed"] and np.isnan(cell["published"]):
+        return ""
+    wrong = _WRONG if cell["impossible"] else ""
+    return f"{published.rounds_text(cell['published'])}{wrong}"
+
+
+def _signed(difference: float) -> str:
+    if np.isnan(difference):
+        return ""
+    text: str = published.rounds_text(difference)
+    return f"+{text}" if difference > 0 else text
+
+
+for _experiment, _paper in PAPER.items():
+    REPORTS.register(
+        f"pmc_table{_paper.rounds_table}",
+        functools.partial(write, experiment=_experiment),
+    )

@@ -1,0 +1,187 @@
+"""The panels of the authors' published script, beside PMC's Figures 2a, 2b and 3.
+
+The script draws, for each ordering, the accuracy over all clients' test examples from 0
+up to the first round in which it reaches a target, with dashed lines at the target and
+at that round. It is set to CelebA and 80 %. The paper's figures are captioned
+otherwise, as the accuracy in each round, and are drawn in `pmc_figures`. Here the nine
+are panels of one figure with common axes, and DS stands behind each of the others.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tff_pmc.reports import REPORTS, grids, recorded_settings
+from tff_pmc.reports.kept import totals
+from tff_pmc.reports.papers import published
+from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
+from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
+from tff_pmc.reports.rounds_to_target import reach_rule, reaches
+
+TITLE = (
+    "As the published script draws Figure {figure}: {experiment}, up to {target} % on "
+    "all clients"
+)
+"""The caption of each figure; a caveat of the data follows on a line of its own."""
+
+TARGET = 80
+"""Target accuracy, percent, of the published script."""
+
+Curves = Mapping[str, tuple[npt.NDArray[np.float64], Optional[int]]]
+"""Label -> the accuracies that are drawn, and the round that reaches the target."""
+
+_COLOR, _BEHIND, _LINES = "#0072B2", "#999999", "#D55E00"
+_PANELS_A_ROW = 3
+
+
+def write(
+    runs: Sequence[Run],
+    folder: str,
+    *,
+    experiment: str,
+    target: int = TARGET,
+    strictly_above: Optional[bool] = None,
+) -> str:
+    """Writes `figureN_script.png` and `figureN_script.csv`; returns the rounds as text.
+
+    N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the
+    columns experiment, target_accuracy_pct, round and accuracy, a row a round drawn,
+    and `data` where the data has a caveat.
+
+    Args:
+        runs: some or all of the nine.
+        folder: where the two files go; they are replaced.
+        experiment: a key of `pmc_paper.PAPER`.
+        target: accuracy over all test examples, percent.
+        strictly_above: see `accuracy_until`; by default the runs' own rule.
+
+    Raises:
+        RecordError: see `PaperResults.rows`; or the runs have different rules, and
+            none is given.
+    """
+    paper = PAPER[experiment]
+    rows = paper.rows(runs)
+    if not rows:
+        return ""  # As `pmc_figures` says of the figure.
+    above = recorded_settings.strictly_above(runs, strictly_above)
+    curves = {
+        name: accuracy_until(run, target, strictly_above=above)
+        for name, run in rows.items()
+    }
+    path = os.path.join(folder, f"figure{paper.figure}_script")
+    table = with_caveat(_table(curves, target), rows.values())
+    table.to_csv(f"{path}.csv", index=False, float_format="%.10g")
+    caption = title_of(paper, target, data_caveat(rows.values()))
+    _draw(curves, f"{path}.png", caption, target)
+    notes = [*paper.notes(runs), reach_rule(above)]
+    reached_at = f"above {target} %" if above else f"{target} %"
+    head = f"Round in which the accuracy over all test examples first is {reached_at}"
+    return "\n\n".join([caption, f"{head}\n{_text(curves)}", "\n".join(notes)])
+
+
+def title_of(paper: PaperResults, target: int, caveat: str) -> str:
+    """Returns the caption of a figure."""
+    title = TITLE.format(figure=paper.figure, experiment=paper.title, target=target)
+    return f"{title}\n({caveat})" if caveat else title
+
+
+def _table(curves: Curves, target: int) -> pd.DataFrame:
+    return pd.concat(
+        pd.DataFrame(
+            {
+                "experiment": published.pmc_experiment(name),
+                "target_accuracy_pct": target,
+                "round": range(1, len(curve) + 1),
+                "accuracy": curve,
+            }
+        )
+        for name, (curve, _) in curves.items()
+    )
+
+
+def _text(curves: Curves) -> str:
+    base = curves.get(BASELINE, (None, None))[1]
+    grid = [["ordering", "round", "gain over DS"]]
+    for name, (_, reached) in curves.items():
+        gain = f"{base - reached:+d}" if base and reached and name != BASELINE else ""
+        grid.append([name, published.DASH if reached is None else f"{reached}", gain])
+    return grids.text(grid)
+
+
+def accuracy_until(
+    run: Run, target: int, *, strictly_above: bool = False
+) -> tuple[npt.NDArray[np.float64], Optional[int]]:
+    """Returns the accuracy on all test examples up to the round of a target.
+
+    Args:
+        run: the run.
+        target: percent; reached when the accuracy is at least this.
+        strictly_above: reached only above it.
+
+    Returns:
+        The accuracies of rounds 1, 2, ..., and the round, None if not reached (then
+        all rounds are there).
+    """
+    correct, examples = totals(run)
+    reached = np.flatnonzero(reaches(correct, examples, target, strictly_above))
+    last = int(reached[0]) + 1 if reached.size else None
+    return correct[:last] / examples, last
+
+
+def _draw(
+    curves: Curves,
+    path: str,
+    title: str,
+    target: int,
+) -> Figure:
+    """Draws and writes the figure, a panel for each curve; returns it."""
+    columns = min(_PANELS_A_ROW, len(curves))
+    lines = -(-len(curves) // columns)
+    size = (3.2 * columns, 0.6 + 2.3 * lines)
+    figure = Figure(figsize=size, dpi=110, layout="constrained")
+    axes = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+    baseline = curves.get(BASELINE)
+    for panel, (name, (curve, reached)) in zip(axes.flat, curves.items()):
+        if baseline is not None and name != BASELINE:
+            _curve(panel, baseline[0], _BEHIND, 1.0)
+        _curve(panel, curve, _COLOR, 1.6)
+        panel.axhline(target / 100, color=_LINES, linestyle="--", linewidth=0.9)
+        where = "not reached"
+        if reached is not None:
+            panel.axvline(reached, color=_LINES, linestyle="--", linewidth=0.9)
+            where = f"round {reached}"
+        panel.set_title(f"{name.replace(',', '≻')}: {where}", fontsize=9)
+        panel.grid(alpha=0.25)
+    for panel in axes.flat[len(curves) :]:
+        panel.set_axis_off()
+    axes[0, 0].set_ylim(0, 1)
+    axes[0, 0].set_xlim(0, max(len(curve) for curve, _ in curves.values()) * 1.03)
+    axes[0, 0].xaxis.get_major_locator().set_params(integer=True)
+    figure.supxlabel("communication round", fontsize=10)
+    figure.supylabel("accuracy, all clients' test examples", fontsize=10)
+    behind = " (gray: DS)" if baseline is not None and len(curves) > 1 else ""
+    figure.suptitle(f"{title}{behind}", fontsize=11)
+    figure.savefig(path)
+    return figure
+
+
+def _curve(
+    panel: Any, curve: npt.NDArray[np.float64], color: str, width: float
+) -> None:
+    # From 0 at round 0, as the published script has it.
+    panel.plot([0.0, *curve], color=color, linewidth=width)
+
+
+for _experiment, _paper in PAPER.items():
+    REPORTS.register(
+        f"pmc_figure{_paper.figure}_script",
+        functools.partial(write, experiment=_experiment),
+    )

@@ -1,0 +1,147 @@
+"""PMC's section 4.2 on runs: do criteria of higher variance give better models?
+
+The paper's advice is to take criteria whose scores differ most between clients. Here
+each of the nine orderings has the coefficient of variation of the weights by its first
+criterion alone, the mean over the rounds and runs that have `weights.csv`, and beside
+it the rounds that it gained and its best accuracy. Spearman's rank correlation of the
+two says whether they go together. Nine orderings are three first criteria: the ranks
+have ties, and a correlation of them is no test by itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Optional
+
+import numpy as np
+import pandas as pd
+
+from tff_pmc.reports import REPORTS, grids, recorded_settings
+from tff_pmc.reports.kept import rounds_of
+from tff_pmc.reports.read import BASELINE, Run, conditions_of, with_caveat
+from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.rounds_to_target import average
+
+TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"
+VARIATION, BEST = "coefficient_of_variation", "best_accuracy"
+
+
+def write(
+    runs: Sequence[Run], folder: str, *, strictly_above: Optional[bool] = None
+) -> str:
+    """Writes `variance.csv` and `variance.md`; returns the table for a terminal.
+
+    Args:
+        runs: runs of orderings of one experiment under one seed.
+        folder: where the files go; they are replaced.
+        strictly_above: not used: the rounds are by the runs' own rule.
+    """
+    try:
+        table = orderings(runs)
+    except RecordError as error:
+        return f"The variance of section 4.2 is left out: {error}"
+    found = correlations(table)
+    marked = with_caveat(table, runs)
+    marked.to_csv(os.path.join(folder, "variance.csv"), float_format="%.6g")
+    notes = [*conditions_of(runs[:1]), *_words(found), _TIES]
+    head = ["ordering", "first criterion", "its coefficient of variation", *found]
+    grid = [head]
+    for label, row in table.iterrows():
+        values = [row["first"], f"{row[VARIATION]:.4f}"]
+        values += ["" if np.isnan(row[name]) else f"{row[name]:.4g}" for name in found]
+        grid.append([str(label), *values])
+    path = os.path.join(folder, "variance.md")
+    return grids.write(path, TITLE, notes, {"Orderings": grid})
+
+
+_TIES = (
+    "Orderings that share their first criterion have tied ranks, and each ran once. "
+    "This shows how the numbers lie, not that one is the cause of the other."
+)
+
+
+def orderings(runs: Sequence[Run]) -> pd.DataFrame:
+    """Returns a row for each run whose label is an ordering.
+
+    The columns are `first` (criterion), `coefficient_of_variation`, `gain at T %` for
+    each target that all devices' columns of DS reach (rounds saved over DS, the mean of
+    nine columns), and `best_accuracy`.
+
+    Raises:
+        RecordError: no run has weights on record, or fewer than three orderings are
+            there.
+    """
+    variation = first_variation(runs)
+    rows = {}
+    for run in runs:
+        first = run.label.split(",")[0]
+        if run.adjustment == "fixed" and first in variation:
+            rows[run.label] = {
+                "first": first,
+                VARIATION: variation[first],
+                **_gains(run, runs),
+                BEST: float(np.max(run.accuracy)),
+            }
+    if len({row["first"] for row in rows.values()}) < 3:
+        raise RecordError("it needs runs of orderings with three first criteria")
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def first_variation(runs: Sequence[Run]) -> dict[str, float]:
+    """Returns criterion -> the coefficient of variation of the weights by it alone.
+
+    Raises:
+        RecordError: no run has weights on record.
+    """
+    tables = [run.weights for run in runs if VARIATION in run.weights]
+    if not tables:
+        raise RecordError("no run has its weights.csv")
+    both = pd.concat(tables)
+    single = both[~both["ordering"].str.contains("[,:]")]
+    found = single.groupby("ordering")[VARIATION].mean()
+    return {str(name): float(value) for name, value in found.items()}
+
+
+def correlations(table: pd.DataFrame) -> dict[str, float]:
+    """Returns column -> Spearman's rank correlation with the variation, +1 as claimed.
+
+    A column that is not known of every ordering, or is the same for all, has NaN.
+    """
+    variation = table[VARIATION].rank()
+    found = {}
+    for name in table.columns[2:]:
+        values = table[name]
+        whole = bool(values.notna().all()) and values.nunique() > 1
+        found[name] = float(variation.corr(values.rank())) if whole else float("nan")
+    return found
+
+
+def _words(found: dict[str, float]) -> list[str]:
+    return [
+        f"Rank correlation with {name.replace('_', ' ')}: "
+        + ("not known for every ordering." if np.isnan(rho) else f"{rho:+.2f}.")
+        for name, rho in found.items()
+    ]
+
+
+def _gains(run: Run, runs: Sequence[Run]) -> dict[str, float]:
+    base = next((other for other in runs if other.label == BASELINE), None)
+    if base is None:
+        return {}
+    found = {}
+    for target in recorded_settings.targets(runs):
+        name = f"gain at {target} %"
+        try:
+            own, start = (rounds_of(one, (target,)) for one in (run, base))
+        except RecordError:
+            continue
+        if any(value is None for value in start.values()):
+            continue
+        last = len(run.rounds)
+        gains = {key: (start[key] or 0) - (own[key] or last) for key in start}
+        found[name] = average(gains, target)
+    return found
+
+
+REPORTS.register("pmc_variance", write)

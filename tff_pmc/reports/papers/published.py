@@ -1,0 +1,116 @@
+"""The papers' published tables as data, and ours beside them.
+
+The tables are files of the source checkout (`results/paper`), no part of an
+installed package: a report goes on without them and says so.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pathlib
+from collections.abc import Sequence
+
+import pandas as pd
+
+from tff_pmc.reports.read import BASELINE
+
+FOLDER = os.path.join(
+    str(pathlib.Path(__file__).resolve().parents[3]),
+    "results",
+    "paper",
+)
+"""`results/paper`, beside the package `tff_pmc`."""
+
+DASH = "—"
+"""Not reached, as the papers print it."""
+
+
+class PublishedTableMissing(FileNotFoundError):
+    """A published table is not where the source checkout has it."""
+
+
+def table(name: str) -> pd.DataFrame:
+    """Returns a published table, as printed.
+
+    Args:
+        name: the name of its file in `results/paper` without `.csv`, for example
+            `da_table1`.
+
+    Returns:
+        A row a cell: the columns that say which cell, `printed` (the text on the
+        page) and `value` (float, NaN where the page has a dash).
+
+    Raises:
+        PublishedTableMissing: there is no such file.
+    """
+    path = os.path.join(FOLDER, f"{name}.csv")
+    try:
+        return pd.read_csv(path, dtype={"printed": str, "value": float})
+    except FileNotFoundError:
+        raise PublishedTableMissing(
+            f"no published table {path}: the tables come with the source checkout"
+        ) from None
+
+
+def table_or_note(name: str, like: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Returns a published table and no note, or an empty one and why it is empty.
+
+    Args:
+        name: see `table`.
+        like: a table of ours of the same columns but `printed`, for an empty one.
+    """
+    try:
+        return table(name), []
+    except PublishedTableMissing as error:
+        return like.head(0).assign(printed=""), [f"No comparison: {error}."]
+
+
+def rows_note(labels: Sequence[str]) -> list[str]:
+    """Returns a note that names runs which are no row of a table, if there are any."""
+    if not labels:
+        return []
+    return [f"Runs that are no row of this table: {'; '.join(labels)}."]
+
+
+def beside(
+    ours: pd.DataFrame, theirs: pd.DataFrame, keys: Sequence[str]
+) -> pd.DataFrame:
+    """Returns our cells, each with the published one of the same keys.
+
+    Args:
+        ours: the columns `keys` and `value` (NaN: not reached).
+        theirs: the columns `keys`, `printed` and `value`, as `table` gives them.
+        keys: the columns that say which cell; each cell is there once.
+
+    Returns:
+        Our rows in our order: `keys`, `ours`, `printed`, `published`, and
+        `difference` = ours - published. `printed` is NaN where nothing was
+        published, and a dash where the paper did not reach.
+
+    Raises:
+        ValueError: a cell is there twice.
+    """
+    keys = list(keys)
+    left = ours.rename(columns={"value": "ours"})[[*keys, "ours"]]
+    right = theirs.rename(columns={"value": "published"})
+    right = right[[*keys, "printed", "published"]]
+    joined = pd.merge(left, right, how="left", on=keys, validate="one_to_one")
+    joined["difference"] = joined["ours"] - joined["published"]
+    return joined
+
+
+def rounds_text(rounds: float) -> str:
+    """Returns a number of rounds with two decimals at most; a dash for NaN."""
+    return DASH if math.isnan(rounds) else f"{rounds:.2f}".rstrip("0").rstrip(".")
+
+
+def pmc_experiment(label: str) -> str:
+    """Returns a run's label as PMC's Tables 2, 4 and 6 print it.
+
+    `DS` is `DS (baseline)`, `LD,DS,MD` is `LD≻DS≻MW`: there MW is the model
+    divergence.
+    """
+    if label == BASELINE:
+        return f"{BASELINE} (baseline)"
+    return label.replace("MD", "MW").replace(",", "≻")

@@ -1,0 +1,12 @@
+"""The one exception of the reports."""
+
+from __future__ import annotations
+
+
+class RecordError(ValueError):
+    """A run folder, or a request for a report of runs, that cannot be used as it is.
+
+    Raised for records that are missing or broken, for folders that hold no run, and
+    for runs that do not belong into one report. The message is one line and names the
+    folder or the file.
+    """

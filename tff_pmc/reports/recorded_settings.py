@@ -1,0 +1,60 @@
+"""The settings of a report that the runs themselves have on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Optional
+
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.record_error import RecordError
+
+
+def strictly_above(runs: Iterable[Run], chosen: Optional[bool] = None) -> bool:
+    """Returns whether a target is reached only above it.
+
+    Args:
+        runs: the runs. Those of the published code have no such setting and do not
+            count; without any that has, a target is reached at it, too.
+        chosen: the answer, where it is given already.
+
+    Raises:
+        RecordError: two runs have different settings.
+    """
+    if chosen is not None:
+        return chosen
+    found = {
+        run.path: "above" if run.strictly_above else "at_least"
+        for run in runs
+        if run.strictly_above is not None
+    }
+    return bool(_common(found, "reach", "--reach") == "above")
+
+
+def targets(runs: Iterable[Run]) -> tuple[int, ...]:
+    """Returns the target accuracies that the runs have on record, percent.
+
+    Runs without any do not count; where no run has any, there are none.
+
+    Raises:
+        RecordError: two runs have different ones.
+    """
+    found = {run.path: run.targets for run in runs if run.targets}
+    return tuple(_common(found, "targets", "--experiment") or ())
+
+
+def _common(found: Mapping[str, Any], name: str, flag: str) -> Any:
+    """Returns the value that all folders have; None where there are no folders."""
+    if not found:
+        return None
+    first, value = next(iter(found.items()))
+    for folder, other in found.items():
+        if other != value:
+            raise RecordError(
+                f"{first} has {name} {_text(value)} and {folder} has {_text(other)}: "
+                f"choose by {flag}"
+            )
+    return value
+
+
+def _text(value: str | Sequence[int]) -> str:
+    return value if isinstance(value, str) else ",".join(map(str, value))

@@ -1,0 +1,174 @@
+"""Distances of an ordering's weights from uniform and from its first criterion's.
+
+With m clients a normalized criterion is about 1/m, so the second priority enters at
+order 1/m of the first (PMC eq. 6): the larger the cohort, the nearer are all orderings
+that share their first criterion. These are the figures of that argument.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tff_pmc import scores
+from tff_pmc.reports.read import BASELINE, Run
+
+COLUMNS = ("from_uniform", "from_baseline", "from_first", "among_first")
+
+
+def ordering_distances(
+    cohorts: Iterable[npt.ArrayLike],
+    criteria: Sequence[str],
+    orderings: Sequence[tuple[str, ...]],
+    normalization: scores.Normalization = scores.SUM,
+) -> pd.DataFrame:
+    """Returns the distances of orderings, each the mean over the cohorts.
+
+    A distance of two sets of weights is their total variation, between 0 and 1: the
+    share of weight that one moves away from the other.
+
+    Args:
+        cohorts: the raw criteria of each cohort, [clients, m]. A client with a value
+            that is not finite is not counted.
+        criteria: the codes of the columns.
+        orderings: the orderings, of any of the criteria, most important first.
+        normalization: the normalization of the criteria; by default the papers'.
+
+    Returns:
+        A row an ordering, by its label such as `LD,DS`, with the columns `COLUMNS`:
+        `from_uniform`, from equal weights; `from_baseline`, from those by DS (NaN where
+        DS is no column); `from_first`, from those by the ordering's
+        own first criterion alone; `among_first`, the largest between two of the
+        `orderings` that begin with it.
+
+    Raises:
+        ValueError: an ordering names no criterion, or raw criteria are negative.
+    """
+    rows = [
+        row
+        for raw in cohorts
+        for row in _rows(_counted(raw), criteria, orderings, normalization)
+    ]
+    means: pd.DataFrame = (
+        pd.DataFrame(rows, columns=["ordering", *COLUMNS])
+        .groupby("ordering", sort=False)
+        .mean()
+    )
+    return means
+
+
+def pairwise_distances(
+    cohorts: Iterable[npt.ArrayLike],
+    criteria: Sequence[str],
+    orderings: Sequence[tuple[str, ...]],
+    normalization: scores.Normalization = scores.SUM,
+) -> pd.DataFrame:
+    """Returns the distance of every ordering from every other, a mean over cohorts.
+
+    Args:
+        cohorts: see `ordering_distances`; so are the other arguments.
+        criteria: the codes of the columns.
+        orderings: the orderings, of any of the criteria, most important first.
+        normalization: the normalization of the criteria; by default the papers'.
+
+    Returns:
+        A row and a column an ordering, by their labels. Total variations: symmetric,
+        0 on the diagonal.
+
+    Raises:
+        ValueError: see `ordering_distances`.
+    """
+    labels = [",".join(order) for order in orderings]
+    found = []
+    for raw in cohorts:
+        counted = _counted(raw)
+        weights = [_weights(counted, criteria, o, normalization) for o in orderings]
+        found.append([[scores.total_variation(p, q) for q in weights] for p in weights])
+    mean = np.mean(found, axis=0) if found else np.full(2 * [len(labels)], math.nan)
+    return pd.DataFrame(mean, pd.Index(labels, name="ordering"), labels)
+
+
+Recorded = tuple[
+    list[npt.NDArray[np.float64]],
+    list[str],
+    list[tuple[str, ...]],
+    scores.Normalization,
+]
+"""The cohorts, criteria, orderings and normalization that distances need."""
+
+
+def recorded(runs: Sequence[Run], labels: Iterable[str]) -> Recorded:
+    """Returns the arguments of the functions above, from the raw criteria of runs.
+
+    Args:
+        runs: runs of the same criteria; each round of each is a cohort.
+        labels: the labels of runs. One that is no ordering (another score) is left
+            out; of an adjusted ordering it is the initial one.
+
+    Returns:
+        Cohorts, criteria, orderings and normalization; no cohort and no ordering where
+        a run has no raw criteria on record.
+    """
+    settings, cohorts = runs[0].settings, []
+    for run in runs:
+        if run.cohort is None:
+            return [], [], [], scores.SUM
+        counted = run.cohort[run.cohort["excluded"] == 0]
+        columns = counted.groupby("round")[settings["criteria"]]
+        cohorts += [part.to_numpy(float) for _, part in columns]
+    criteria = list(settings["criteria"])
+    orders = [tuple(label.split(" ")[0].split(",")) for label in labels]
+    known = [order for order in dict.fromkeys(orders) if {*order} <= {*criteria}]
+    bounds = {code: pair for code, *pair in settings.get("criteria_ranges", ())}
+    ranges = tuple((bounds[code][0], bounds[code][1]) for code in criteria if bounds)
+    normalization = scores.Normalization(settings.get("normalization", "sum"), ranges)
+    return cohorts, criteria, known, normalization
+
+
+def _weights(
+    raw: npt.NDArray[np.float64],
+    criteria: Sequence[str],
+    order: tuple[str, ...],
+    normalization: scores.Normalization,
+) -> npt.NDArray[np.float64]:
+    score = scores.prioritized(order, criteria)
+    return scores.participant_weights(raw, score, normalization)
+
+
+def _counted(raw: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    whole = np.asarray(raw, float)
+    counted: npt.NDArray[np.float64] = whole[np.isfinite(whole).all(axis=1)]
+    return counted
+
+
+def _rows(
+    raw: npt.NDArray[np.float64],
+    criteria: Sequence[str],
+    orderings: Sequence[tuple[str, ...]],
+    normalization: scores.Normalization,
+) -> list[tuple[str, float, float, float, float]]:
+    def weights(order: tuple[str, ...]) -> npt.NDArray[np.float64]:
+        return _weights(raw, criteria, order, normalization)
+
+    found = {order: weights(order) for order in orderings}
+    uniform = np.full(len(raw), 1 / len(raw)) if len(raw) else np.zeros(0)
+    base = weights((BASELINE,)) if BASELINE in criteria else None
+    rows = []
+    for order, own in found.items():
+        alike = [p for other, p in found.items() if other[0] == order[0]]
+        pairs = itertools.combinations(alike, 2)
+        rows.append(
+            (
+                ",".join(order),
+                scores.total_variation(own, uniform),
+                math.nan if base is None else scores.total_variation(own, base),
+                scores.total_variation(own, weights(order[:1])),
+                max((scores.total_variation(*pair) for pair in pairs), default=0.0),
+            )
+        )
+    return rows

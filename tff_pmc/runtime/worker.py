@@ -1,0 +1,210 @@
+"""The TFF worker process and the execution context that talks to it.
+
+TFF's native context starts a `worker_binary` that listens on every interface,
+inherits stdout, is left behind by a crash, and, when it dies, makes the call
+that waits for it hang. `Runtime` owns the worker instead:
+
+- the worker is private: it lives in a network namespace of its own, behind a
+  unix socket in a folder only the user can open (`worker_host.py`); where the
+  machine forbids namespaces the log says in one line that a port is open;
+- worker, socket and folder are gone when the parent is, however it ended;
+- a worker that dies ends the running call with `WorkerDiedError`.
+
+Example:
+    with tff_pmc.Runtime():
+        state = process.initialize()      # any TFF computation
+
+In a notebook, `tff_pmc.Runtime().install()` does the same until the
+kernel ends.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import Any
+
+import tensorflow_federated as tff
+from absl import logging
+
+from tff_pmc.runtime.worker_context import WorkerContext
+
+_START_SECONDS = 60
+# glibc's per-thread arenas let the worker's memory climb from round to round; one
+# arena, which keeps what models of some 25 MB give back, holds it flat, and spares the
+# next model the page faults of fresh memory (docs/performance.md).
+_WORKER_ENVIRONMENT = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),  # The most glibc takes.
+    "MALLOC_TRIM_THRESHOLD_": str(2**33),
+    "TF_CPP_MIN_LOG_LEVEL": "1",
+}
+
+
+class WorkerDiedError(RuntimeError):
+    """The worker process ended while a computation needed it."""
+
+
+class WorkerStartError(RuntimeError):
+    """The worker process could not be started."""
+
+
+class Runtime:
+    """One worker process and the TFF context that runs computations on it.
+
+    Attributes:
+        private: whether the worker is out of reach of everybody else.
+        context: the `tff.framework.SyncContext`; `install` makes it the default.
+        async_context: the same worker for `tff.program.NativeFederatedContext`.
+    """
+
+    def __init__(self, *, private: bool = True) -> None:
+        """Starts the worker (about a second).
+
+        Args:
+            private: put the worker into a network namespace of its own; where
+                that is forbidden a port is used and a warning logged.
+
+        Raises:
+            WorkerStartError: the worker did not come up; its log is quoted.
+        """
+        self._folder = tempfile.mkdtemp(prefix="tff_pmc-", dir=_short_tempdir())
+        self._died = threading.Event()
+        self._ready = threading.Event()
+        self._exit_code: int | None = None
+        self._closed = False
+        self._previous_context: Any = None
+        self.private = False
+        self.context: Any = None
+        host = os.path.join(os.path.dirname(__file__), "worker_host.py")
+        self._host = subprocess.Popen(
+            [sys.executable, "-I", "-S", host, self._folder, str(int(private))]
+            + [_worker_binary()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            # A Ctrl-C at the terminal is for the parent alone.
+            start_new_session=True,
+            env={**os.environ, **_WORKER_ENVIRONMENT},
+        )
+        threading.Thread(target=self._listen, daemon=True).start()
+        if not self._ready.wait(_START_SECONDS) or self._died.is_set():
+            message = f"the TFF worker did not start: {self._last_words()}"
+            self.close()
+            raise WorkerStartError(message)
+        self.context = WorkerContext(self.target, self.raise_if_dead)
+        self.async_context = self.context.inner
+
+    def _listen(self) -> None:
+        for line in self._host.stdout:
+            word, _, rest = line.strip().partition(" ")
+            if word == "private":
+                self.private = True
+            elif word == "exposed":
+                logging.warning(
+                    "The TFF worker listens on a port of this machine while it "
+                    "runs: no private network namespace (%s).",
+                    rest,
+                )
+            elif word == "ready":
+                self._ready.set()
+            elif word == "died":
+                self._exit_code = int(rest)
+                break
+        self._died.set()
+        self._ready.set()
+
+    @property
+    def target(self) -> str:
+        """The gRPC target of the worker."""
+        return f"unix:{self._folder}/worker.sock"
+
+    def raise_if_dead(self) -> None:
+        """Raises `WorkerDiedError`, with the worker's last words, if it ended."""
+        if not self._died.is_set():
+            return
+        if self._closed:
+            raise WorkerDiedError("the TFF worker was closed")
+        how = "ended" if self._exit_code is None else _describe(self._exit_code)
+        raise WorkerDiedError(
+            f"the TFF worker {how} (out of memory?); {self._last_words()}"
+        )
+
+    def _last_words(self) -> str:
+        try:
+            with open(os.path.join(self._folder, "worker.log"), errors="replace") as f:
+                lines = [line.strip() for line in f if line.strip()]
+        except OSError:
+            lines = []
+        return "its log is empty" if not lines else f"its log ends: {lines[-1][:500]}"
+
+    def worker_memory(self) -> int:
+        """Resident memory of the worker in bytes (0 when it is gone)."""
+        for process in _children(self._host.pid):
+            try:
+                with open(f"/proc/{process}/statm") as file:
+                    pages = int(file.read().split()[1])
+                return pages * os.sysconf("SC_PAGE_SIZE")
+            except OSError:
+                pass
+        return 0
+
+    def install(self) -> Runtime:
+        """Makes this the context of every TFF computation called from now on."""
+        current = tff.framework.get_context_stack().current
+        if current is not self.context:
+            self._previous_context = current
+            tff.framework.set_default_context(self.context)
+        return self
+
+    def close(self) -> None:
+        """Ends the worker; safe to call twice. The previous context returns."""
+        if self._closed:
+            return
+        self._closed = True
+        if self.context is not None:
+            if tff.framework.get_context_stack().current is self.context:
+                tff.framework.set_default_context(self._previous_context)
+            self.context.stop()
+        self._host.stdin.close()
+        try:
+            self._host.wait(5)
+        except subprocess.TimeoutExpired:
+            self._host.kill()
+            self._host.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Runtime:
+        return self.install()
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+
+def _worker_binary() -> str:
+    return os.path.join(os.path.dirname(tff.__file__), "data", "worker_binary")
+
+
+def _short_tempdir() -> str | None:
+    """A unix socket's path has at most 107 characters, and gRPC reads it as a URI."""
+    folder = tempfile.gettempdir()
+    return None if re.fullmatch(r"[\w./-]{1,70}", folder, re.ASCII) else "/tmp"
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []
+
+
+def _describe(exit_code: int) -> str:
+    if exit_code < 0:
+        return f"was ended by signal {-exit_code}"
+    return f"ended with exit code {exit_code}"

@@ -1,0 +1,190 @@
+"""Hosts one TFF worker in a private network namespace (a script, stdlib only).
+
+    python -I -S worker_host.py FOLDER PRIVATE WORKER [ARGUMENT ...]
+
+TFF's `worker_binary` listens on every interface, without authentication, and
+runs any TensorFlow graph it is sent. This process moves into a user and network
+namespace of its own (no root needed), starts the worker there, and relays its
+port to the unix socket FOLDER/worker.sock, which only the user can open. With
+PRIVATE = 0, or where the machine forbids namespaces, the relay is the same and
+only the namespace is missing.
+
+It speaks on stdout, one line each: `private` or `exposed REASON`, `ready`,
+`died EXIT_CODE`. It reads nothing from stdin: its end means that the parent is
+gone, however it went, and then worker, socket and folder go too. The worker in
+turn dies with this process.
+"""
+
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
+_PR_SET_PDEATHSIG = 1
+_CHUNK = 1 << 20
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def say(line):
+    """Tells the parent; that nobody listens any more is no error here."""
+    try:
+        print(line, flush=True)
+    except OSError:
+        pass
+
+
+def enter_private_namespace():
+    """Moves this process into a network of its own, with only a loopback."""
+    uid, gid = os.geteuid(), os.getegid()
+    if _LIBC.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, "unshare: " + os.strerror(error))
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{uid} {uid} 1"),
+        ("gid_map", f"{gid} {gid} 1"),
+    ):
+        with open("/proc/self/" + name, "w") as file:
+            file.write(text)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        name = b"lo".ljust(16, b"\0")
+        reply = fcntl.ioctl(sock, _SIOCGIFFLAGS, name + bytes(24))
+        flags = struct.unpack_from("h", reply, 16)[0] | _IFF_UP
+        fcntl.ioctl(sock, _SIOCSIFFLAGS, name + struct.pack("h", flags) + bytes(22))
+
+
+def free_port():
+    """Returns a TCP port that is free now."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def start_worker(command, port, log_path):
+    """Starts the worker so that it cannot outlive this process."""
+
+    def die_with_parent():
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    with open(log_path, "wb") as log:
+        return subprocess.Popen(
+            command + [f"--port={port}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            preexec_fn=die_with_parent,
+        )
+
+
+def pump(source, sink):
+    """Copies bytes one way until either side is closed."""
+    buffer = memoryview(bytearray(_CHUNK))
+    try:
+        while True:
+            count = source.recv_into(buffer)
+            if not count:
+                break
+            sink.sendall(buffer[:count])
+    except OSError:
+        pass
+    for sock in (source, sink):
+        try:
+            sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+def relay(listener, port):
+    """Joins every connection on the unix socket to the worker's port."""
+    while True:
+        try:
+            client, _ = listener.accept()
+        except OSError:  # Closed: the worker has ended.
+            return
+        try:
+            worker = socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            client.close()
+            continue
+        worker.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for pair in ((client, worker), (worker, client)):
+            threading.Thread(target=pump, args=pair, daemon=True).start()
+
+
+def wait_until_listening(worker, port):
+    """Returns when the worker accepts connections or has ended."""
+    while worker.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+
+
+def refused_namespace():
+    """Why this machine gives no private namespace; None when it does.
+
+    Tried in a child: a machine may grant the namespace and then refuse its
+    loopback, and there is no way back out of a namespace.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            enter_private_namespace()
+        except OSError as error:
+            os.write(writing, str(error).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        reason = answer.read().decode()
+    os.waitpid(child, 0)
+    return reason or None
+
+
+def main(folder, private, *command):
+    """Runs until the parent is gone; see the module's docstring."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.umask(0o077)
+    reason = refused_namespace() if private == "1" else "asked for"
+    if reason is None:
+        enter_private_namespace()
+    say("private" if reason is None else f"exposed {reason}")
+    port = free_port()
+    worker = start_worker(list(command), port, os.path.join(folder, "worker.log"))
+
+    def end_with_parent():
+        sys.stdin.buffer.read()
+        worker.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)
+
+    watcher = threading.Thread(target=end_with_parent)
+    watcher.start()
+    wait_until_listening(worker, port)
+    listener = socket.socket(socket.AF_UNIX)
+    path = os.path.join(folder, "worker.sock")
+    listener.bind(path)
+    os.chmod(path, 0o600)
+    listener.listen(16)
+    threading.Thread(target=relay, args=(listener, port), daemon=True).start()
+    if worker.poll() is None:
+        say("ready")
+    code = worker.wait()
+    listener.close()
+    say(f"died {code}")
+    # The worker dies with this thread, so it waits for the parent too.
+    watcher.join()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

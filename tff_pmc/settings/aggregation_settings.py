@@ -1,0 +1,125 @@
+"""The settings of the criteria that clients measure, and of their aggregation."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import Callable, ClassVar
+
+from leaf_data.settings import Range, SettingError, Settings, setting
+from tff_pmc import criteria as criteria_lib
+from tff_pmc import scores
+from tff_pmc.scores.normalization import METHODS
+from tff_pmc.settings import flag_values
+
+RESERVED = ("all", "round", "client", "weight", "excluded")
+"""Words of the flags and records, by which no attribute of clients can be called."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AggregationSettings(Settings):
+    """The criteria that clients measure, and how they enter the aggregation."""
+
+    title: ClassVar[str] = "Criteria and aggregation, of every run"
+
+    criteria: tuple[str, ...] = setting(
+        ("DS", "LD", "MD"),
+        "The criteria that the clients measure, as DS,LD,MD.",
+        parse=flag_values.codes,
+    )
+    priority: tuple[str, ...] = setting(
+        ("DS",),
+        "An ordering of criteria, most important first, as DS or LD,DS,MD; or all: "
+        "each criterion alone and every ordering. May be repeated: each is one run. DS "
+        "is federated averaging. Of systems without priorities, the criteria that take "
+        "part.",
+        parse=flag_values.codes,
+        repeated=True,
+    )
+    model_divergence: str = setting(
+        "whole",
+        "MD of the whole model (the papers), or the mean over its kernels (the "
+        "published code).",
+        choices=("whole", "by_layer"),
+    )
+    normalization: str = setting(
+        "sum",
+        "Of the criteria: by their sum over the cohort (the papers'), their max, or a "
+        "declared range.",
+        choices=METHODS,
+    )
+    criteria_ranges: tuple[tuple[str, float, float], ...] = setting(
+        (),
+        "For --normalization=range: CODE=LOW:HIGH for each criterion, comma-separated.",
+        parse=flag_values.ranges,
+    )
+    clip_norm: float = setting(
+        0.0,
+        "The L2 norm to which clients clip their updates; 0 does not clip.",
+        within=Range(lambda x: 0 <= x < math.inf, "0 (no clipping) or more"),
+    )
+    client_attributes: tuple[str, ...] = setting(
+        (), "The attributes in --client_table.", has_flag=False
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.normalization == "range" and not self.criteria_ranges:
+            raise SettingError("--normalization=range needs --criteria_ranges")
+        self._check_attributes()
+        for flag in ("criteria", "priority"):
+            codes = getattr(self, flag)
+            text = f"--{flag}={','.join(codes)}"
+            for code in {*codes} - {*self.client_attributes}:
+                _named(text, functools.partial(criteria_lib.canonical, code))
+        _named("--criteria", self.resolve_criteria)
+        _named("--priority", lambda: scores.prioritized(self.priority, self.criteria))
+        _named("--criteria_ranges", lambda: self.scores_normalization)
+
+    def _check_attributes(self) -> None:
+        taken = {*criteria_lib.REGISTRY, *criteria_lib.ALIASES, *RESERVED}
+        for name in self.client_attributes:
+            if name in taken or not name.isidentifier():
+                raise SettingError(
+                    f"--client_table: an attribute cannot be called {name!r}: it must "
+                    "be a word, and no criterion's code or column of the record"
+                )
+
+    def resolve_criteria(self) -> tuple[criteria_lib.Criterion, ...]:
+        """The criteria, those that are attributes of clients among them."""
+        return criteria_lib.resolve([self._criterion(code) for code in self.criteria])
+
+    def _criterion(self, code: str) -> criteria_lib.Criterion:
+        if code in self.client_attributes:
+            return criteria_lib.attribute(code)
+        found = criteria_lib.REGISTRY[criteria_lib.canonical(code)]
+        if found.code == "MD" and self.model_divergence == "by_layer":
+            return dataclasses.replace(criteria_lib.REGISTRY["MD_layers"], code="MD")
+        return found
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """(low, high) by code."""
+        return {code: (low, high) for code, low, high in self.criteria_ranges}
+
+    @property
+    def scores_normalization(self) -> scores.Normalization:
+        """The normalization, as the scores take it.
+
+        Raises:
+            ValueError: there is not one range for each criterion.
+        """
+        return scores.Normalization.declared(
+            self.normalization, self.criteria, self.ranges
+        )
+
+
+def _named(flag: str, check: Callable[[], object]) -> None:
+    """Runs a check; its error names the flag."""
+    try:
+        check()
+    except SettingError:
+        raise
+    except ValueError as error:
+        raise SettingError(f"{flag}: {error}") from error

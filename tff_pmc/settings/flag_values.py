@@ -1,0 +1,130 @@
+"""Parsers of flags whose values are not a single word or number.
+
+Each function takes the text and gives the value; a `ValueError` says what is wrong,
+and whoever knows the flag's name puts it before.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from tff_pmc import criteria as criteria_lib
+
+
+def codes(text: str) -> tuple[str, ...]:
+    """Parses criteria's codes, `LD,DS,MD`; aliases are resolved.
+
+    A code that nobody knows stays as it is: it may be an attribute of the clients.
+    """
+    found = [code.strip() for code in text.split(",")]
+    return tuple(criteria_lib.ALIASES.get(code, code) for code in found)
+
+
+def ranges(text: str) -> tuple[tuple[str, float, float], ...]:
+    """Parses ranges, `DS=0:600,LD=0:10,MD=0:1`, as (code, low, high) of each.
+
+    Raises:
+        ValueError: it does not parse.
+    """
+    found = []
+    for item in text.split(","):
+        code, _, numbers = item.partition("=")
+        low, _, high = numbers.partition(":")
+        try:
+            found.append((codes(code)[0], float(low), float(high)))
+        except ValueError as error:
+            raise ValueError(f"{item!r} is not CODE=LOW:HIGH") from error
+    return tuple(found)
+
+
+def capacity(text: str) -> tuple[tuple[str, float], ...]:
+    """Parses a capacity, `DS:0.4,LD:0.3,DS+LD:0.8`, as (set, value) of each.
+
+    Raises:
+        ValueError: it does not parse.
+    """
+    found = []
+    for item in text.split(","):
+        subset, _, number = item.rpartition(":")
+        try:
+            worth = float(number)
+        except ValueError as error:
+            raise ValueError(f"{item!r} is not CODE+CODE:VALUE") from error
+        found.append(("+".join(codes(subset.replace("+", ","))), worth))
+    return tuple(found)
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Parses numbers, `0.5,0.3,0.2`.
+
+    Raises:
+        ValueError: one is no number.
+    """
+    return tuple(float(item) for item in text.split(","))
+
+
+def percentages(text: str) -> tuple[int, ...]:
+    """Parses whole percentages, `70,80,90`.
+
+    Raises:
+        ValueError: one is no whole number from 1 to 100.
+    """
+    found = tuple(int(item) for item in text.split(","))
+    if not all(0 < item <= 100 for item in found):
+        raise ValueError("percentages are whole numbers from 1 to 100")
+    return found
+
+
+def seeds(text: str) -> tuple[int, ...]:
+    """Parses seeds, `0,1,2`.
+
+    Raises:
+        ValueError: one is no seed or named twice, or there are fewer than two.
+    """
+    items = text.split(",")
+    if not all(item.strip().isdigit() for item in items):
+        raise ValueError("seeds are integers from 0")
+    found = tuple(int(item) for item in items)
+    if len(found) < 2 or len(set(found)) < len(found):
+        raise ValueError("name two or more seeds, each once")
+    return found
+
+
+def rates(text: str) -> tuple[float, ...]:
+    """Parses learning rates, `0.5,0.1`.
+
+    Raises:
+        ValueError: one is no number or named twice.
+    """
+    found = numbers(text)
+    if len(set(found)) < len(found):
+        raise ValueError("name one or more rates, each once")
+    return found
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Parses words, `fedavg,adafed`.
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = tuple(filter(None, (item.strip() for item in text.split(","))))
+    if not found:
+        raise ValueError("it is empty: name one or more")
+    return found
+
+
+def all_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
+    """Returns the rows of PMC's tables: single codes, then all orderings.
+
+    Args:
+        criteria: the codes, in the order of the columns.
+
+    Returns:
+        The m single codes and, for m > 1, the m! orderings of all: nine for m = 3.
+    """
+    singles: list[tuple[str, ...]] = [(code,) for code in criteria]
+    if len(singles) == 1:
+        return singles
+    return singles + list(itertools.permutations(criteria))

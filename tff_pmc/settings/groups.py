@@ -1,0 +1,170 @@
+"""The groups of settings that every run has, whatever it trains on what.
+
+Data sets (`leaf_data.datasets`), models (`tff_pmc.models`) and systems
+(`tff_pmc.systems`) have groups of their own, each in its module.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fractions
+import math
+from typing import ClassVar
+
+from leaf_data.settings import (
+    A_SEED,
+    ABOVE_0,
+    AT_LEAST_0,
+    AT_LEAST_1,
+    Range,
+    SettingError,
+    Settings,
+    setting,
+)
+from tff_pmc import search
+from tff_pmc.settings import flag_values
+
+_A_COHORT = Range(
+    lambda size: 0 <= size < 1 or (1 <= size < math.inf and size % 1 == 0),
+    "a number of clients, a fraction between 0 and 1, or 0 for all",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSettings(Settings):
+    """The rounds, the cohorts and the clients' local training."""
+
+    title: ClassVar[str] = "Training, of every run"
+
+    rounds: int = setting(100, "Communication rounds.", within=AT_LEAST_1)
+    clients_per_round: float = setting(
+        0.1,
+        "Clients in a round; below 1, a fraction of all; 0 is all.",
+        within=_A_COHORT,
+    )
+    cohort_rounding: str = setting(
+        "up",
+        "How the fraction --clients_per_round is made a number of clients: up, or to "
+        "the nearest, as PMC's published code has it. No paper prints a rule: 10 % of "
+        "DA's 371 clients are 38 or 37.",
+        choices=("up", "nearest"),
+    )
+    cohort_seed: int = setting(
+        0, "Seed of the choice of clients in each round.", within=A_SEED
+    )
+    local_epochs: int = setting(5, "Local epochs, E.", within=AT_LEAST_1)
+    batch_size: int = setting(
+        0, "Local batch size, B; 0 is full batch.", within=AT_LEAST_0
+    )
+    batch_seed: int = setting(
+        0, "Seed of the order of the examples in the local batches.", within=A_SEED
+    )
+    learning_rate: float = setting(0.1, "The clients' learning rate.", within=ABOVE_0)
+    client_optimizer: str = setting(
+        "sgd",
+        "The clients' optimizer, whose state begins anew in every round.",
+        choices=("sgd", "adam", "adadelta"),
+    )
+    server_learning_rate: float = setting(
+        1.0,
+        "The server's learning rate (PMC eq. 2); 1 takes the weighted mean as it is.",
+        within=ABOVE_0,
+    )
+    keep_own_model: bool = setting(
+        False,
+        "Clients whose attribute `adversary` is 1 ignore the server's model and go on "
+        "with their own (AdaFed's simulation 3).",
+    )
+    num_packs: int = setting(
+        2,
+        "Packs that a cohort's clients are sent in. Another number changes the order "
+        "of float sums and nothing else.",
+        within=AT_LEAST_1,
+    )
+
+    def cohort_size(self, num_clients: int, name: str) -> int:
+        """The number of clients in a round.
+
+        Args:
+            num_clients: clients that can train, K.
+            name: of the data set, for the error.
+
+        Raises:
+            SettingError: more are asked for than there are.
+        """
+        size = self.clients_per_round
+        # As written in decimals: in floats 0.07 * 100 is above 7.
+        share = fractions.Fraction(repr(size))
+        if size == 0:
+            count = num_clients
+        elif size >= 1:
+            count = int(size)
+        elif self.cohort_rounding == "up":
+            count = math.ceil(share * num_clients)
+        else:  # Of the product in floats, as the published code has it.
+            count = max(round(size * num_clients), 1)
+        if count > num_clients:
+            raise SettingError(
+                f"--clients_per_round={count}, but {name} has {num_clients} clients"
+            )
+        return count
+
+
+@dataclasses.dataclass(frozen=True)
+class AdjustmentSettings(Settings):
+    """The online adjustment: the search over candidates in each round."""
+
+    title: ClassVar[str] = "Online adjustment (DA's Algorithm 1; Dual's lambda)"
+
+    adjustment: str = setting(
+        "fixed",
+        "Of the ordering in each round: fixed; backtracking (DA's Algorithm 1), which "
+        "tests orderings until one is as good as the round before; or best_of_all. May "
+        "be repeated: each --priority is run with each. DS alone has nothing to "
+        "adjust.",
+        choices=search.POLICIES,
+        repeated=True,
+    )
+    judge_on: str = setting(
+        "test",
+        "What candidates are judged on: every client's test set (the papers'), a "
+        "local_validation part of its training examples, which are then not trained "
+        "on, or examples of the server.",
+        choices=("test", "local_validation", "server"),
+    )
+    validation_fraction: float = setting(
+        0.2,
+        "With --judge_on=local_validation or --experiment=lr_search, the part of the "
+        "training examples that is held out.",
+        within=Range(lambda x: 0 < x < 1, "between 0 and 1"),
+    )
+
+    @property
+    def searches(self) -> bool:
+        """Whether candidates are tested at all."""
+        return self.adjustment != "fixed"
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordSettings(Settings):
+    """The record of a run, and the rule by which tables read it."""
+
+    title: ClassVar[str] = "Record and tables, of every run"
+
+    predictions: bool = setting(
+        False,
+        "Record the predicted label of every test example in every round, which PMC's "
+        "Tables 3, 5 and 7, Dual's tables and the export to the published code's form "
+        "need.",
+    )
+    reach: str = setting(
+        "at_least",
+        "A device reaches a target at an accuracy of at least it (the papers), or "
+        "above it (the published code).",
+        choices=("at_least", "above"),
+    )
+    targets: tuple[int, ...] = setting(
+        (70, 80, 90, 95),
+        "The target accuracies of the tables, percent, as 70,80,90.",
+        parse=flag_values.percentages,
+    )

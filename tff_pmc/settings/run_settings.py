@@ -1,0 +1,275 @@
+"""Everything that decides what one run computes, the system among it.
+
+A run's settings have a system, and a system is asked about a run's settings: so both
+stand here. The systems are the modules of `tff_pmc.systems`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
+
+from leaf_data.dataset import Dataset
+from leaf_data.registration import Registry, UnknownNameError
+from leaf_data.registry import DATASETS
+from leaf_data.settings import A_SEED, SettingError, Settings
+from tff_pmc.models import MODELS, ModelSettings
+from tff_pmc.scores import Score
+from tff_pmc.settings.aggregation_settings import AggregationSettings
+from tff_pmc.settings.groups import (
+    AdjustmentSettings,
+    RecordSettings,
+    TrainingSettings,
+)
+
+GROUPS: dict[str, type[Settings]] = {
+    "training": TrainingSettings,
+    "aggregation": AggregationSettings,
+    "adjustment": AdjustmentSettings,
+    "record": RecordSettings,
+}
+"""The groups that every run has, by the names of `RunSettings`'s attributes."""
+
+CHOSEN = ("system", "dataset", "model")
+"""The flags that choose a registered thing, which has settings of its own."""
+
+
+@dataclasses.dataclass(frozen=True)
+class System(Settings):
+    """One way of training a federation; its fields are its settings.
+
+    A new one is a subclass in a module of its own, registered by name:
+
+        @dataclasses.dataclass(frozen=True)
+        class Trimmed(FactorySystem):
+            name = "Trimmed"
+            share: float = setting(0.1, "...", flag="trimmed_share", within=BELOW_1)
+
+            def factory(self, settings):
+                return MyFactory(self.share)
+
+        SYSTEMS.register("trimmed", Trimmed)
+
+    Attributes:
+        name: what tables call it.
+        takes_priority: whether `--priority` says what it does, so that each ordering
+            is a run of its own.
+        combines: whether it makes one score of several criteria, so that without
+            `--priority` all of them take part, and one alone leaves nothing to do.
+        weighs_equally: whether all clients count alike, whatever their criteria.
+        one_client_per_pack: whether its process must see each client by itself.
+        needs_server_examples: whether it measures models on examples of the server.
+    """
+
+    name: ClassVar[str] = ""
+    takes_priority: ClassVar[bool] = False
+    combines: ClassVar[bool] = False
+    weighs_equally: ClassVar[bool] = False
+    one_client_per_pack: ClassVar[bool] = False
+    needs_server_examples: ClassVar[bool] = False
+
+    def check(self, settings: RunSettings) -> None:
+        """Refuses settings of a run that do not go with the system.
+
+        Raises:
+            SettingError: the message names the flag.
+        """
+
+    def label(self, settings: RunSettings) -> str:
+        """Returns the name that tables give to a run of it."""
+        return self.name
+
+    def folder(self, settings: RunSettings) -> str:
+        """The name of a run's folder: the label in small letters."""
+        return in_small_letters(settings.label)
+
+    def score(self, settings: RunSettings) -> Score:
+        """The score in force, whose weights are recorded.
+
+        Raises:
+            ValueError: its parameters do not fit the criteria.
+        """
+        raise NotImplementedError
+
+    def build(self, setup: Any) -> Any:
+        """Builds what runs the rounds, a `systems.rounds.Rounds`, of a `Setup`."""
+        raise NotImplementedError
+
+    def own_answers(self, setup: Any) -> Any:
+        """Builds what answers the test examples in the place of the server's model.
+
+        None, the default, for the server's model itself; see `test_answers`.
+        """
+        return None
+
+
+def in_small_letters(label: str) -> str:
+    """A label as folders are named: `AdaFed, weights only` as `adafed_weights_only`."""
+    return re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
+
+
+SYSTEMS: Registry[type[System]] = Registry("system", "tff_pmc.systems")
+"""The systems by name."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RunSettings:
+    """The settings of one run, in groups.
+
+    It is made by `of`, from values by flag, and changed by `replaced`.
+
+    Attributes:
+        experiment: the named experiment it started from.
+        protocol: `paper` or `reference_code`, whose settings it started from.
+        names: the names of the chosen system, data set and model, by flag.
+        system: the system, with its settings.
+        data: the data set, with its settings.
+        model: the model, with its settings.
+        training: rounds, cohorts and local training.
+        aggregation: criteria and their aggregation.
+        adjustment: the search over candidates.
+        record: what is recorded.
+    """
+
+    experiment: str
+    protocol: str
+    names: Mapping[str, str]
+    system: System
+    data: Dataset
+    model: ModelSettings
+    training: TrainingSettings
+    aggregation: AggregationSettings
+    adjustment: AdjustmentSettings
+    record: RecordSettings
+
+    @classmethod
+    def of(
+        cls, values: Mapping[str, Any], inherited: Mapping[str, Any] | None = None
+    ) -> RunSettings:
+        """The settings from values by flag; the others have their defaults.
+
+        Args:
+            values: by flag, `experiment` and the three of `CHOSEN` among them here or
+                among the inherited.
+            inherited: values to start from; those that another data set, model or
+                system than the chosen one has are passed over.
+
+        Raises:
+            SettingError: a value is out of range or no choice; a flag in `values` is
+                of none of the groups; or they do not go together.
+        """
+        both = {"protocol": "paper", **(inherited or {}), **values}
+        names = {flag: both[flag] for flag in CHOSEN}
+        registries: dict[str, Mapping[str, Any]] = {
+            "system": SYSTEMS,
+            "dataset": DATASETS,
+            "model": MODELS,
+        }
+        chosen = {flag: _chosen(flag, registries[flag], names[flag]) for flag in CHOSEN}
+        groups: dict[str, type[Settings]] = {
+            "system": chosen["system"],
+            "data": chosen["dataset"],
+            "model": chosen["model"],
+            **GROUPS,
+        }
+        known = {"experiment", "protocol", *CHOSEN}
+        known.update(flag for group in groups.values() for flag in group.flags())
+        for flag in values:
+            if flag not in known:
+                raise SettingError(
+                    f"--{flag} is of no use with {names['dataset']}, {names['model']} "
+                    f"and the system {names['system']}"
+                )
+        made: dict[str, Any] = {
+            name: group.of_flags(both) for name, group in groups.items()
+        }
+        settings = cls(both["experiment"], both["protocol"], names, **made)
+        settings.system.check(settings)
+        return settings
+
+    def replaced(self, **changes: Any) -> RunSettings:
+        """The same with other values, by flag.
+
+        Raises:
+            SettingError: see `of`.
+        """
+        return RunSettings.of(changes, inherited=self.by_flag())
+
+    def by_flag(self) -> dict[str, Any]:
+        """All values by flag."""
+        found = {
+            "experiment": self.experiment,
+            "protocol": self.protocol,
+            **self.names,
+        }
+        for group in self.groups().values():
+            found.update(group.by_flag())
+        return found
+
+    @property
+    def seed_flags(self) -> tuple[str, ...]:
+        """The flags of the run's seeds, whichever of its groups declares them."""
+        return tuple(
+            declared.flag
+            for group in self.groups().values()
+            for declared in group.declared()
+            if declared.within is A_SEED
+        )
+
+    def seeded(self, seed: int, *, but_for: Collection[str] = ()) -> RunSettings:
+        """The same with this seed in the place of all, but for those of some flags."""
+        flags = [flag for flag in self.seed_flags if flag not in but_for]
+        return self.replaced(**dict.fromkeys(flags, seed))
+
+    def groups(self) -> dict[str, Settings]:
+        """The groups by their names in the record."""
+        return {
+            name: getattr(self, name) for name in ("system", "data", "model", *GROUPS)
+        }
+
+    def as_record(self) -> dict[str, Any]:
+        """The settings as `run.json` has them: a table for each group, by flag."""
+        groups = {name: group.by_flag() for name, group in self.groups().items()}
+        for group, flag in zip(("system", "data", "model"), CHOSEN):
+            groups[group] = {flag: self.names[flag], **groups[group]}
+        return {"experiment": self.experiment, "protocol": self.protocol, **groups}
+
+    @property
+    def dataset(self) -> str:
+        """The name of the data set."""
+        return self.names["dataset"]
+
+    @property
+    def label(self) -> str:
+        """The name of the run in tables: the system, and how its data differs."""
+        note = f", {self.data.note}" if self.data.note else ""
+        return self.system.label(self) + note
+
+    @property
+    def folder(self) -> str:
+        """The name of the run's folder."""
+        return self.system.folder(self)
+
+    @property
+    def two_stage(self) -> bool:
+        """Whether a client cannot score itself before the cohort's totals."""
+        score = self.system.score(self)
+        return self.aggregation.normalization != "range" and bool(score.minima)
+
+    @property
+    def measures_at_server(self) -> bool:
+        """Whether the server's own examples take part in the training."""
+        return (
+            any(c.needs_server_examples for c in self.aggregation.resolve_criteria())
+            or self.system.needs_server_examples
+            or self.adjustment.judge_on == "server"
+        )
+
+
+def _chosen(flag: str, registry: Mapping[str, Any], name: str) -> Any:
+    try:
+        return registry[name]
+    except UnknownNameError as error:
+        raise SettingError(f"--{flag}={name}: {error}") from error

@@ -1,0 +1,122 @@
+"""AdaFed: clients weighted by their models' accuracy, and a loss that adapts.
+
+*Performance-based Adaptive Federated Learning* (Giuseppi et al. 2022).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from leaf_data.settings import ABOVE_0, Range, SettingError, setting
+from tff_pmc import scores
+from tff_pmc.settings.run_settings import SYSTEMS
+from tff_pmc.systems.scored import ScoredSystem
+
+if TYPE_CHECKING:
+    from tff_pmc.settings.run_settings import RunSettings
+    from tff_pmc.systems.setup import Setup
+
+QUALITY = "ACC"
+"""The criterion of AdaFed: the accuracy on the server's examples."""
+
+
+@dataclasses.dataclass(frozen=True)
+class AdaFedWeightsOnly(ScoredSystem):
+    """AdaFed's weights by accuracy on the server's examples, without adaptive loss.
+
+    Attributes:
+        adapts_loss: whether the server sends class weights.
+        members: the criteria whose product is the weight.
+    """
+
+    name = "AdaFed, weights only"
+    needs_server_examples = True
+    adapts_loss: ClassVar[bool] = False
+    members: ClassVar[tuple[str, ...]] = (QUALITY,)
+
+    power: float = setting(
+        1.0,
+        "The power to which a client's accuracy is raised before it weighs it; above "
+        "1 it sets good models further apart from bad ones.",
+        flag="adafed_accuracy_power",
+        within=ABOVE_0,
+    )
+
+    def check(self, settings: RunSettings) -> None:
+        """Refuses criteria of which the accuracy is not the first."""
+        if settings.aggregation.criteria[0] != QUALITY:
+            raise SettingError(
+                f"--systems={settings.names['system']}: the first of --criteria must "
+                f"be {QUALITY}"
+            )
+        super().check(settings)
+
+    def score(self, settings: RunSettings) -> scores.Score:
+        """The accuracy, or its product with the number of samples."""
+        criteria = settings.aggregation.criteria
+        if len(self.members) == 1:
+            return scores.single(self.members[0], criteria)
+        return scores.product(criteria, members=self.members)
+
+    def build_process(self, setup: Setup, basis: scores.Basis | None = None) -> Any:
+        """The process, with class weights in the broadcast where the loss adapts."""
+        from tff_pmc import processes
+
+        return processes.build_adafed(
+            setup.model,
+            server_examples=setup.server_examples,
+            num_classes=setup.data.num_classes,
+            power=self.power,
+            criteria=setup.criteria[1:],
+            score=self.score(setup.settings),
+            adapt_loss=self.adapts_loss,
+            **self.loss_options(),
+            **setup.process_options,
+        )
+
+    def loss_options(self) -> dict[str, Any]:
+        """The options of the adaptive loss; none without it."""
+        return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class AdaFed(AdaFedWeightsOnly):
+    """AdaFed: weights by accuracy, and class weights `1 / (F1 + epsilon)` (eq. 2)."""
+
+    name = "AdaFed"
+    adapts_loss = True
+
+    epsilon: float = setting(
+        0.1,
+        "What AdaFed adds to the F1 of a class before it divides 1 by it: a class "
+        "weighs at most 1 / epsilon in the loss. Simulation 2 has 0.1.",
+        flag="adafed_epsilon",
+        within=Range(lambda x: 0 < x < 1, "above 0, below 1"),
+    )
+
+    def loss_options(self) -> dict[str, Any]:
+        """The epsilon of the class weights."""
+        return {"epsilon": self.epsilon}
+
+
+@dataclasses.dataclass(frozen=True)
+class AdaFedTimesSamples(AdaFed):
+    """AdaFed with weights by accuracy times number of samples, and adaptive loss."""
+
+    name = "AdaFed, times samples"
+    members = (QUALITY, "DS")
+
+
+@dataclasses.dataclass(frozen=True)
+class AdaFedWeightsOnlyTimesSamples(AdaFedWeightsOnly):
+    """Weights by accuracy times number of samples: the AdaFed of simulation 1."""
+
+    name = "AdaFed, weights only, times samples"
+    members = (QUALITY, "DS")
+
+
+SYSTEMS.register("adafed", AdaFed)
+SYSTEMS.register("adafed_weights_only", AdaFedWeightsOnly)
+SYSTEMS.register("adafed_times_samples", AdaFedTimesSamples)
+SYSTEMS.register("adafed_weights_only_times_samples", AdaFedWeightsOnlyTimesSamples)

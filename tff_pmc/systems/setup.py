@@ -1,0 +1,147 @@
+"""The parts of which a system makes its process, each made once a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+
+import leaf_data
+from leaf_data.settings import SettingError
+from tff_pmc import criteria as criteria_lib
+from tff_pmc._lazy import tff
+from tff_pmc.settings.run_settings import RunSettings
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+    """Settings and data, and what is built of them the first time it is asked for.
+
+    Attributes:
+        settings: of the run.
+        data: the federation to train on.
+        judged: the examples that candidates are judged on, where any are.
+    """
+
+    settings: RunSettings
+    data: leaf_data.FederatedDataset
+    judged: leaf_data.Examples
+
+    @classmethod
+    def of(cls, settings: RunSettings, data: leaf_data.FederatedDataset) -> Setup:
+        """Divides the data into what is trained and what is judged on.
+
+        With a fixed score nothing is judged, but what is held out is not trained on
+        there either: the runs of one command stay comparable.
+        """
+        judge_on = settings.adjustment.judge_on
+        if judge_on == "test":
+            return cls(settings, data, data.test_examples)
+        if judge_on == "server":
+            assert data.server_examples is not None  # `check_data` has refused it.
+            return cls(settings, data, data.server_examples)
+        fraction = settings.adjustment.validation_fraction
+        return cls(settings, *data.hold_out(fraction, settings.data.seed))
+
+    @functools.cached_property
+    def model(self) -> Any:
+        """The model, a `tff.learning.models.FunctionalModel`."""
+        return self.settings.model.build()
+
+    @functools.cached_property
+    def criteria(self) -> tuple[criteria_lib.Criterion, ...]:
+        """The criteria; those of the server's examples know the model and these."""
+        found = self.settings.aggregation.resolve_criteria()
+        if not any(criterion.needs_server_examples for criterion in found):
+            return found
+        x, y = self.server_examples
+        return criteria_lib.bind_to_server(found, self.model, x, y)
+
+    @property
+    def server_examples(self) -> tuple[Any, Any]:
+        """The inputs and labels of the server's own examples."""
+        assert self.data.server_examples is not None  # `check_data` has refused it.
+        examples = self.data.server_examples
+        return np.asarray(examples.x), np.asarray(examples.y)
+
+    @property
+    def client_optimizer(self) -> Any:
+        """The clients' optimizer."""
+        from tff_pmc.clients.adadelta import build_adadelta
+
+        training, optimizers = self.settings.training, tff.learning.optimizers
+        builders = {
+            "sgd": optimizers.build_sgdm,
+            "adam": optimizers.build_adam,
+            "adadelta": build_adadelta,
+        }
+        return builders[training.client_optimizer](training.learning_rate)
+
+    @property
+    def training_options(self) -> dict[str, Any]:
+        """The options of training, with which every process is built."""
+        training = self.settings.training
+        return dict(
+            client_optimizer_fn=self.client_optimizer,
+            server_optimizer_fn=tff.learning.optimizers.build_sgdm(
+                training.server_learning_rate
+            ),
+            local_epochs=training.local_epochs,
+            batch_size=training.batch_size,
+            seed=training.batch_seed,
+            client_attributes=self.settings.aggregation.client_attributes,
+            keep_own_model=self._own_models(),
+            report_num_clients=len(self.data.client_ids),
+        )
+
+    @property
+    def process_options(self) -> dict[str, Any]:
+        """The options of training and of sums, of every process that sums."""
+        from tff_pmc.aggregation import SumOptions
+
+        aggregation = self.settings.aggregation
+        return dict(
+            **self.training_options,
+            sums=SumOptions(
+                normalization=aggregation.normalization,
+                criteria_ranges=aggregation.ranges,
+                clip_norm=aggregation.clip_norm or None,
+            ),
+        )
+
+    def _own_models(self) -> list[int]:
+        """The clients that ignore the server's model."""
+        if not self.settings.training.keep_own_model:
+            return []
+        adversary = self.data.client_table.values.get("adversary", ())
+        return [int(client) for client in np.flatnonzero(adversary)]
+
+
+def check_data(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
+    """Refuses settings that do not fit the data.
+
+    Raises:
+        SettingError: a criterion needs what the examples do not have, the server
+            has no examples to measure on, or the model takes other images.
+    """
+    known = data.train_examples.attributes
+    for criterion in settings.aggregation.resolve_criteria():
+        for name in criteria_lib.example_attributes([criterion]):
+            if name not in known:
+                raise SettingError(
+                    f"--criteria: {criterion.code} needs to know of each example "
+                    f"whether it is {name}, which {data.name} does not say"
+                )
+    if settings.measures_at_server and data.server_examples is None:
+        raise SettingError(
+            f"--experiment={settings.experiment} measures models on examples of the "
+            f"server's own, which {data.name} does not have"
+        )
+    shape = settings.model.element_shape
+    if data.element_shape != shape:
+        raise SettingError(
+            f"--model={settings.names['model']} takes images of {shape}, and those of "
+            f"{data.name} are {data.element_shape}"
+        )
