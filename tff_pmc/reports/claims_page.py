@@ -45,9 +45,10 @@ and what the runs that are kept in `results/reproduced` say of it. Made by
 
 A verdict is *reproduced*, *not reproduced*, *undecidable* (with the reason) or *not run
 yet* (with the command that would judge it; DIR holds the data). Below five seeds
-nothing is decided. The noise floor is by how much the baseline differs from itself
-under another seed, as a standard deviation; ± is half of the 95 % interval of the mean
-over the seeds. Numbers of rounds are those saved over the other side: more is better.
+nothing is decided, but for a bound on every single round. The noise floor is by how
+much the baseline differs from itself under another seed, as a standard deviation; ± is
+half of the 95 % interval of the mean over the seeds. Numbers of rounds are those saved
+over the other side: more is better.
 """
 
 

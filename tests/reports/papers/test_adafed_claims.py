@@ -89,13 +89,19 @@ def test_the_sixth_client_weighs_most(make):
         {
             "round": [1, 1, 2, 2],
             "client": ["client_1", "client_6"] * 2,
+            "ACC": [0.2, 0.6, 0.7, 0.6],
             "weight": [0.25, 0.75, 0.9, 0.1],
         }
     )
     run = make(TIMES, [0.5], cohort=cohort)
     found = verdict("The sixth client", adafed_1=[run])
-    assert found[0] == "weight 0.750 in round 1, the others at most 0.250"
-    assert found[1] == "reproduced"
+    assert found[:2] == (
+        "accuracy 0.600 in round 1, the others' at most 0.200; weight 0.750, the "
+        "others' at most 0.250",
+        "reproduced",
+    )
+    lighter = dataclasses.replace(run, cohort=cohort.assign(weight=0.5))
+    assert verdict("The sixth client", adafed_1=[lighter])[1] == "not reproduced"
     turned = dataclasses.replace(run, cohort=cohort.assign(round=[2, 2, 1, 1]))
     assert verdict("The sixth client", adafed_1=[turned])[1] == "not reproduced"
     bare = make(TIMES, [0.5])
@@ -156,17 +162,44 @@ def test_the_macro_f1_is_highest(make):
     )
 
 
-def test_the_classes_rise_more_evenly(make, tmp_path):
-    def run(system, spread):
-        folder = tmp_path / f"{system}{spread}"
+@pytest.fixture
+def of_classes(make, tmp_path):
+    """A function that makes a run with the same F1 of each class in two rounds."""
+
+    def run(system, *f1):
+        folder = tmp_path / f"{system}{f1}"
         folder.mkdir()
-        lines = [
-            f"{n},{c},{0.5 + s}"
-            for n in (1, 2)
-            for c, s in enumerate((-spread, spread))
-        ]
+        lines = [f"{n},{c},{value}" for n in (1, 2) for c, value in enumerate(f1)]
         (folder / "class_f1.csv").write_text("round,class,f1\n" + "\n".join(lines))
         return make(system, [1], [0.5], path=str(folder))
+
+    return run
+
+
+def test_classes_with_few_images_gain_the_most(make, of_classes):
+    def f1(rare):
+        return (0.0, rare, 2 * rare, *[0.9] * 7)
+
+    runs = [
+        of_classes(system, *f1(rare))
+        for system, rare in ((FEDAVG, 0.1), (WEIGHTS, 0.2), (ADAFED, 0.3))
+    ]
+    assert verdict("few images", adafed_2=runs)[:2] == (
+        "0.3000, weights only 0.2000, FedAvg 0.1000",
+        "reproduced",
+    )
+    runs[0] = of_classes(FEDAVG, *f1(0.4))
+    assert verdict("few images", adafed_2=runs)[1] == "not reproduced"
+    runs[0] = make(FEDAVG, [1])
+    assert verdict("few images", adafed_2=runs)[1:] == (
+        "undecidable",
+        "the runs have no F1 on record",
+    )
+
+
+def test_the_classes_rise_more_evenly(of_classes):
+    def run(system, spread):
+        return of_classes(system, 0.5 - spread, 0.5 + spread)
 
     runs = [run(FEDAVG, 0.3), run(WEIGHTS, 0.2), run(ADAFED, 0.1)]
     assert verdict("more evenly", adafed_2=runs)[:2] == (

@@ -132,7 +132,7 @@ def test_the_page_by_hand(system_run, tmp_path):
     for number in (2, 3, 4):
         assert f"`figure{number}.png` is Figure {number}" in page
     assert "figure1.png" not in page
-    assert "| 4.0.2, Figure 2 | Both AdaFeds end about 3 %" in page
+    assert "| 4.0.2, Figure 2 | Both AdaFeds are about 3 %" in page
     assert "there is no run of AdaFed, weights only in adafed_2" in page
     assert "4.0.3" not in page  # These claims need simulation 2 as well.
     assert "AdaFed's simulation 2." in text

@@ -4,7 +4,13 @@ import dataclasses
 
 import pytest
 
-from tff_pmc.reports.papers import da_judges, judging, pmc_judges
+from tff_pmc.reports.papers import (
+    da_claims,
+    da_judges,
+    judging,
+    pmc_claims,
+    pmc_judges,
+)
 from tff_pmc.reports.papers.judging import LESS, MORE, NONE, Measure
 from tff_pmc.reports.record_error import RecordError
 
@@ -84,11 +90,61 @@ def test_the_published_table_reproduces_what_the_text_says_of_it(table_4):
     )
 
 
+@pytest.mark.parametrize(
+    ("later", "number", "expected"),
+    [(6, "+18.0 ± 0.0", "reproduced"), (5, "+0.0 ± 0.0", "undecidable")],
+)
+def test_cells_that_lose_rounds_are_counted(run_of, later, number, expected):
+    """All have 85 % from round 3 on; DS has 95 % from round 5, one maybe later."""
+
+    def run(label, at_95):
+        levels = [0, 0] + [85] * (at_95 - 3) + [95] * (10 - at_95)
+        return run_of(label, [[level] * 10 for level in levels], [100] * 10)
+
+    runs = [
+        seeded(run(label, later if label == "LD,DS,MD" else 5), seed)
+        for seed in range(5)
+        for label in ("DS", *pmc_judges.SIX)
+    ]
+    answer = pmc_judges.more_losses_at_higher_targets({"mnist_noniid": runs})
+    assert number in answer[0] and answer[1] == expected
+
+
+def test_accuracies_are_held_against_the_base_that_is_named(run_of):
+    runs = [
+        seeded(run_of(label, [[level]] * 4, [100]), seed)
+        for seed in range(5)
+        for label, level in (("DS", 60), ("CB", 80), ("DS,CB,IS", 70))
+    ]
+    answers = {
+        base: pmc_judges.Accuracy(("DS,CB,IS",), MORE, judging.second_half, base=base)(
+            {"celeba": runs}
+        )
+        for base in ("DS", "CB")
+    }
+    assert answers["DS"][0].startswith("DS,CB,IS points +10.0")
+    assert answers["DS"][1] == "reproduced"
+    assert answers["CB"][0].startswith("DS,CB,IS points -10.0")
+    assert answers["CB"][1] == "not reproduced"
+
+
 def test_runs_on_other_data_decide_nothing(table_4):
     judge = pmc_judges.Saved(("LD", pmc_judges.cells(70), MORE, ""))
     runs = table_4(5, origin={"source": "INCOMPLETE: a part"})
     _, verdict, why = judge({"mnist_noniid": runs})
     assert verdict == "undecidable" and "INCOMPLETE: a part" in why
+
+
+def test_pmcs_and_das_claims_are_in_their_sections_order():
+    for claims in (da_claims.CLAIMS, pmc_claims.CLAIMS):
+        sections = [claim.place.split(",")[0] for claim in claims]
+        assert sections == sorted(sections, key=_section)
+
+
+def _section(place):
+    """Its numbers; Table 7, of all of section 6, is with what 6.1 says of CelebA."""
+    numbers = [int(part) for part in place.split()[1].split(".")]
+    return numbers if len(numbers) > 1 else [*numbers, 1]
 
 
 def test_what_is_missing_is_named(table_4):
@@ -127,6 +183,59 @@ def test_the_best_of_some_orderings_is_held_against_the_best_other(from_rounds):
         "reproduced",
     )
     assert da_judges.ds_first({"femnist": runs})[1] != "reproduced"
+
+
+@pytest.mark.parametrize(("ds", "expected"), [(1, "reproduced"), (4, "not reproduced")])
+def test_the_best_criterion_alone_depends_on_the_share(from_rounds, ds, expected):
+    """LD is the first at the last three devices; at the six before DS may be."""
+    arrivals = {
+        "DS": [ds] * 6 + [18] * 3,
+        "MD": [3] * 6 + [18] * 3,
+        "LD": [3] * 6 + [9] * 3,
+    }
+    runs = [
+        seeded(from_rounds(label, line, 80, 20), seed)
+        for seed in range(5)
+        for label, line in arrivals.items()
+    ]
+    number, verdict, _ = da_judges.best_alone({"femnist": runs})
+    assert f"DS Low at 75 %, over the best other {3 - ds:+.1f}" in number
+    assert "LD High at 75 %, over the best other +9.0" in number
+    assert verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("best", "expected"), [("MD,DS,LD", "reproduced"), ("DS,LD,MD", "not reproduced")]
+)
+def test_the_best_start_is_held_against_the_five_others(from_rounds, best, expected):
+    runs = [
+        seeded(from_rounds(label, [start] * 9, 80, 20), seed)
+        for seed in range(5)
+        for label in da_judges.STARTS
+        for start in [3 if label.startswith(best) else 5]
+    ]
+    answer = da_judges.best_start({"femnist": runs})
+    sign = "+" if expected == "reproduced" else "-"
+    assert answer[0].startswith(f"Low at 75 %, over the best other {sign}2.0")
+    assert answer[1] == expected
+
+
+def test_no_accuracy_above_80_in_the_rounds_that_da_allows(from_rounds):
+    """Nine of ten devices have it all: 71.1 % together, or 90 %."""
+
+    def judged(level, rounds):
+        runs = [
+            seeded(from_rounds("DS", [1] * 9, level, rounds), seed) for seed in range(5)
+        ]
+        return da_judges.nothing_above({"femnist": runs})
+
+    assert judged(79, 1000)[:2] == (
+        "highest minus 80, points -8.9 ± 0.0 (noise floor 0.0)",
+        "reproduced",
+    )
+    assert judged(100, 1000)[1] == "not reproduced"
+    with pytest.raises(RecordError, match="ends in round 40, not 1000"):
+        judged(79, 40)
 
 
 def test_no_round_tests_more_than_there_are_orderings(run_of):

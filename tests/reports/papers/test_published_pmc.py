@@ -205,3 +205,18 @@ def test_our_labels_as_pmc_prints_them(n, names, pmc):
     labels = [*names, *map(",".join, itertools.permutations(names))]
     printed = {published.pmc_experiment(label) for label in labels}
     assert printed == set(pmc.experiments[n])
+
+
+def test_pmc_table_4_has_more_losses_at_higher_targets(page):
+    """What section 6.2 says of the six orderings, and `pmc_claims` quotes."""
+    losses = {
+        target: sum(
+            value < 0
+            for (name, goal), line in page.by_line(4).items()
+            if goal == target and name.count("≻") == 2
+            for column, value in line.items()
+            if column.endswith("%")
+        )
+        for target in (70, 80, 90, 95)
+    }
+    assert losses == {70: 10, 80: 22, 90: 27, 95: 28}

@@ -12,13 +12,16 @@ from tff_pmc.reports.papers.da_judges import (
     FEMNIST,
     GROUPS,
     HIGH_AT_75,
+    best_alone,
     best_in_high,
+    best_start,
     comparable,
     ds_before_ld,
     ds_first,
     epochs_and_batches,
     final_over,
     high,
+    nothing_above,
     other_scores,
     testing_rounds,
 )
@@ -50,6 +53,14 @@ CLAIMS = (
     ),
     Claim(
         "DA",
+        "section 4, footnote 2",
+        "Targets above 80 % are not reached in 1,000 rounds. (Here: no run's accuracy "
+        "over all test images.)",
+        FEMNIST,
+        nothing_above,
+    ),
+    Claim(
+        "DA",
         "section 4, study A",
         "For Low and Mid, Md and Ld alone are comparable to dataset size. (Table 1 has "
         "them 1 to 21 % later; here: within a fifth.)",
@@ -75,6 +86,14 @@ CLAIMS = (
     Claim(
         "DA",
         "section 4, study B",
+        "Of the criteria alone, Ds is the best for Low and Mid at 75 and at 80 %, and "
+        "Ld for High at 75 %.",
+        FEMNIST,
+        best_alone,
+    ),
+    Claim(
+        "DA",
+        "section 4, study B",
         "For High at 75 %, Md≻Ds≻Ld is the best of the six.",
         FEMNIST,
         best_in_high,
@@ -85,6 +104,21 @@ CLAIMS = (
         "In every best case Ds is before Ld.",
         FEMNIST,
         ds_before_ld,
+    ),
+    Claim(
+        "DA",
+        "section 4, study C",
+        "Of the six initial orderings, Md≻Ds≻Ld gives the best adjusted run. (Table 1 "
+        "has the others only in a mean. Here: in every column.)",
+        FEMNIST,
+        best_start,
+    ),
+    Claim(
+        "DA",
+        "section 4, study C",
+        "Adjusting improves on the same ordering fixed, Md≻Ds≻Ld, in every column.",
+        FEMNIST,
+        final_over(BEST, (*GROUPS, HIGH_AT_75)),
     ),
     Claim(
         "DA",
@@ -108,13 +142,6 @@ CLAIMS = (
         "(Table 1: 329 rounds for 552.5.)",
         FEMNIST,
         final_over(BASELINE, (HIGH_AT_75,)),
-    ),
-    Claim(
-        "DA",
-        "section 4, study C",
-        "Adjusting improves on the same ordering fixed, Md≻Ds≻Ld, in every column.",
-        FEMNIST,
-        final_over(BEST, (*GROUPS, HIGH_AT_75)),
     ),
 )
 """In the order of the text."""

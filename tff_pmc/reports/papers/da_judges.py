@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tff_pmc.reports.papers import judging
 from tff_pmc.reports.papers.claims_of_papers import NOT_REPRODUCED, REPRODUCED
-from tff_pmc.reports.papers.judging import MORE, NONE, Answer, Measure
+from tff_pmc.reports.papers.judging import LESS, MORE, NONE, Answer, Measure
 from tff_pmc.reports.read import BASELINE, Run
 from tff_pmc.reports.record_error import RecordError
 
@@ -24,16 +24,34 @@ ADJUSTED = f"{BEST} (backtracking)"
 LOW, MID, HIGH = (20, 30), (40, 50), (70, 75)
 GROUPS = ((75, LOW, "Low"), (75, MID, "Mid"), (80, LOW, "Low"), (80, MID, "Mid"))
 HIGH_AT_75 = (75, HIGH, "High")
+ALONE = (BASELINE, "MD", "LD")
+STARTS = tuple(f"{order} (backtracking)" for order in SIX)
 _OTHER_SCORES = ("weighted_average", "owa", "choquet")
+_ROUNDS, _HIGHEST = 1000, 80
+"""The rounds that DA allows, and the highest accuracy that it looks for, percent."""
 
 
 def _cells(target: int, shares: Sequence[int]) -> list[tuple[int, int]]:
     return [(target, share) for share in shares]
 
 
+def nothing_above(by_experiment: Runs) -> Answer:
+    """Judges footnote 2: in 1,000 rounds no run gets above 80 %."""
+    highest = []
+    seeds = judging.by_seed(by_experiment["femnist"], [BASELINE])
+    for runs in seeds:
+        shortest = min(len(run.rounds) for run in runs.values())
+        if shortest < _ROUNDS:
+            raise RecordError(f"a kept run ends in round {shortest}, not {_ROUNDS}")
+        highest.append(max(100 * judging.best(run) for run in runs.values()))
+    target = [float(_HIGHEST)] * len(highest)
+    measure = Measure(f"highest minus {_HIGHEST}, points", highest, target, LESS)
+    return judging.judged([measure], judging.all_runs(seeds))
+
+
 def comparable(by_experiment: Runs) -> Answer:
     """Judges Study A, Low and Mid: Md and Ld within a fifth of DS's rounds."""
-    seeds = judging.by_seed(by_experiment["femnist"], [BASELINE, "MD", "LD"])
+    seeds = judging.by_seed(by_experiment["femnist"], ALONE)
     measures = []
     for label in ("MD", "LD"):
         for target, shares, group in GROUPS:
@@ -48,12 +66,36 @@ def comparable(by_experiment: Runs) -> Answer:
 
 def high(by_experiment: Runs) -> Answer:
     """Judges Study A, High at 75 %: Md and Ld sooner than DS."""
-    seeds = judging.by_seed(by_experiment["femnist"], [BASELINE, "MD", "LD"])
+    seeds = judging.by_seed(by_experiment["femnist"], ALONE)
     measures = [
         judging.rounds_saved(
             seeds, label, _cells(75, HIGH), MORE, name=f"{label} High at 75 %"
         )
         for label in ("MD", "LD")
+    ]
+    return judging.judged(measures, judging.all_runs(seeds))
+
+
+def best_alone(by_experiment: Runs) -> Answer:
+    """Judges what Study B says of Study A: Ds is the best for Low and Mid, Ld for High.
+
+    It holds each against the better of the two other criteria.
+    """
+    seeds = judging.by_seed(by_experiment["femnist"], ALONE)
+    groups = [*((BASELINE, group) for group in GROUPS), ("LD", HIGH_AT_75)]
+    measures = []
+    for label, group in groups:
+        measure = _against_the_best_other(seeds, (label,), *group, of=ALONE)
+        measures.append(measure._replace(name=f"{label} {measure.name}"))
+    return judging.judged(measures, judging.all_runs(seeds))
+
+
+def best_start(by_experiment: Runs) -> Answer:
+    """Judges Study C: of the adjusted runs, Md, Ds, Ld against the best other start."""
+    seeds = judging.by_seed(by_experiment["femnist"], STARTS)
+    measures = [
+        _against_the_best_other(seeds, (ADJUSTED,), *group, of=STARTS)
+        for group in (*GROUPS, HIGH_AT_75)
     ]
     return judging.judged(measures, judging.all_runs(seeds))
 
@@ -93,16 +135,26 @@ def _against_the_best_other(
     target: int,
     shares: Sequence[int],
     group: str,
+    of: Sequence[str] = SIX,
 ) -> Measure:
-    """Returns the measure of the rounds that the best of some saves over the others."""
+    """Returns the measure of the rounds that the best of some saves over the others.
+
+    Args:
+        seeds: what `judging.by_seed` returns.
+        labels: the runs of which the best is taken.
+        target: the target accuracy, percent.
+        shares: the shares of the devices whose mean it is, percent.
+        group: what Table 1 calls these shares.
+        of: these and the others; by default the six fixed orderings.
+    """
     keys, own, base = _cells(target, shares), [], []
     for runs in seeds:
         rounds = {
             label: judging.mean_rounds(runs[label], keys, len(runs[label].rounds))
-            for label in SIX
+            for label in of
         }
         own.append(-min(rounds[label] for label in labels))
-        base.append(-min(rounds[label] for label in SIX if label not in labels))
+        base.append(-min(rounds[label] for label in of if label not in labels))
     return Measure(f"{group} at {target} %, over the best other", own, base, MORE)
 
 

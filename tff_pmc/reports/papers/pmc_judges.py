@@ -66,22 +66,23 @@ class Saved:
 
 
 class Accuracy:
-    """A judge of percentage points of accuracy gained over DS, of each label."""
+    """A judge of percentage points of accuracy gained over another run, of labels."""
 
     def __init__(
         self,
         labels: Sequence[str],
         says: str,
         of: Callable[[Run], float],
+        base: str = BASELINE,
         tolerance: float = 0.0,
     ) -> None:
         """Takes the labels, what the paper says, and the accuracy of a run."""
         self._labels, self._says = labels, says
-        self._of, self._tolerance = of, tolerance
+        self._of, self._base, self._tolerance = of, base, tolerance
 
     def __call__(self, by_experiment: Runs) -> Answer:
         """Judges; see `Claim.judge`."""
-        seeds = judging.by_seed(_only(by_experiment), [BASELINE, *self._labels])
+        seeds = judging.by_seed(_only(by_experiment), [self._base, *self._labels])
         measures = [
             judging.accuracy_gained(
                 seeds,
@@ -89,6 +90,7 @@ class Accuracy:
                 self._says,
                 name=f"{label} points",
                 of=self._of,
+                base=self._base,
                 tolerance=self._tolerance,
             )
             for label in self._labels
@@ -118,6 +120,28 @@ def grows_with_the_target(by_experiment: Runs) -> Answer:
         Measure("gain at 85 % minus at 80 %", gains[2], gains[1], MORE),
     ]
     return judging.judged(steps, judging.all_runs(seeds))
+
+
+def more_losses_at_higher_targets(by_experiment: Runs) -> Answer:
+    """Judges whether more cells of the six orderings are negative at 90 and 95 %.
+
+    They are held against those at 70 and 80 %, of 108 each.
+    """
+    seeds = judging.by_seed(_only(by_experiment), [BASELINE, *SIX])
+
+    def losses(*targets: int) -> list[float]:
+        counts = [0.0] * len(seeds)
+        for label in SIX:
+            for cell in cells(*targets):
+                saved = judging.rounds_saved(seeds, label, [cell], MORE, name="")
+                for place, (own, base) in enumerate(zip(saved.own, saved.base)):
+                    counts[place] += own < base
+        return counts
+
+    early, late = losses(70, 80), losses(90, 95)
+    name = "cells that are negative, at 90 and 95 % minus at 70 and 80 %"
+    measure = Measure(name, late, early, MORE)
+    return judging.judged([measure], judging.all_runs(seeds))
 
 
 def _only(by_experiment: Runs) -> list[Run]:
