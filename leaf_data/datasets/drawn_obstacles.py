@@ -1,10 +1,10 @@
 """`drawn_obstacles`: a stand-in for Dual's obstacle pictures; no photographs.
 
-For tests, and for users without those pictures, which are not public: drawings of a
-corridor with something in the way or not, in three places that differ in color and
-light. Results on them say nothing of the paper's. Every picture and data set says what
-it is: the files' names begin with `drawn_`, and `obstacles` names what it loads of them
-`drawn_obstacles`.
+For tests, and for users without those pictures, of which Dual gives no address:
+drawings of a corridor with something in the way or not, in three places that differ in
+color and light. Results on them say nothing of the paper's. Every picture and data set
+says what it is: the files' names begin with `drawn_`, and `obstacles` names what it
+loads of them `drawn_obstacles`.
 """
 
 from __future__ import annotations

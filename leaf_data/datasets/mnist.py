@@ -1,7 +1,9 @@
 """`mnist`: the 60,000 + 10,000 digits of LeCun, Cortes and Burges.
 
-Partitions as in "Prioritized Multi-Criteria Federated Learning", section 5: 100
-clients with 600 training and 100 test images each.
+"Prioritized Multi-Criteria Federated Learning" (PMC, section 5.1) partitions it in
+McMahan's two ways. How many clients and images it has is not printed: 100 clients with
+600 training images each are McMahan's, and 100 test images are those of the authors'
+published code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`obstacles`: photographs of three places, where the way is blocked or free.
 
 What "Dual-Criterion Model Aggregation" (Zhang, Yu, Westerlund 2024) uses for its Table
-V. Its pictures are not public: this reads a folder of whoever has them, and
+V. It gives no address of its pictures: this reads a folder of whoever has them, and
 `leaf_data.datasets.drawn_obstacles` draws a stand-in.
 """
 
@@ -161,7 +161,8 @@ def _find(folders: tuple[str, ...]) -> tuple[str, bool]:
     raise DataError(
         f"obstacles: no data in {where}: looked for {TRAINING}, {EVALUATION} and "
         f"{VALIDATION}, or for {', '.join(PLACES)}, each with the folders blocked and "
-        "free (the paper's pictures are not public; drawn_obstacles is a stand-in)"
+        "free (the paper gives no address of its pictures; drawn_obstacles is a "
+        "stand-in)"
     )
 
 

@@ -3,7 +3,8 @@
 Each returns a list with one index array (int64) per client; together they hold
 every example exactly once. The partitions are those of McMahan et al. 2017
 ("Communication-Efficient Learning of Deep Networks from Decentralized Data",
-section 3), which "Prioritized Multi-Criteria Federated Learning" uses for MNIST.
+section 3), which "Prioritized Multi-Criteria Federated Learning" (section 5.1) says
+it uses for MNIST.
 
 They draw from `numpy.random.RandomState`, whose stream is frozen, so that a seed
 means the same partition under every numpy.
@@ -71,7 +72,7 @@ def sorted_shards(
     With MNIST's 60,000 labels and the defaults: 200 shards of 300, two a client.
     MNIST's digits are not multiples of 300, so nine of the 200 shards, one at
     each border between digits, hold two digits. A client therefore has one to
-    four labels, where the paper says two at most: 77 to 90 of the 100 have two
+    four labels, where PMC (section 6.3) says two at most: 77 to 90 of the 100 have two
     (seeds 0 to 9), 6 to 8 have three, the rest, whose shards are of one digit, one;
     in 111 of the seeds 0 to 999 some client has four (the first is seed 15).
 

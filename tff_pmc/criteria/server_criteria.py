@@ -96,7 +96,7 @@ def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criter
         of_example=hits,
         quality=lambda accuracy: accuracy**power,
         name="accuracy on the server's examples",
-        source="AdaFed section 3.1; Dual",
+        source="AdaFed sections 3.1 and 4, Dual section III-B",
     )
 
 
@@ -124,7 +124,7 @@ register(
     Criterion(
         "ACC",
         "accuracy on the server's examples",
-        "AdaFed section 3.1; Dual",
+        "AdaFed sections 3.1 and 4, Dual section III-B",
         _not_bound,
         needs_model=True,
         at_server=server_accuracy,

@@ -2,7 +2,7 @@
 
 Both end in one sigmoid unit, whose logit z is given here as the two scores (0, z): the
 same probabilities, the same loss (binary cross-entropy), and smiling is predicted where
-z > 0.
+z > 0. (PMC, section 5.2, prints "softmax", which of one unit is always 1.)
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class AdaFedWeightsOnly(ScoredSystem):
 
 @dataclasses.dataclass(frozen=True)
 class AdaFed(AdaFedWeightsOnly):
-    """AdaFed: weights by accuracy, and class weights `1 / (F1 + epsilon)` (eq. 2)."""
+    """AdaFed: weights by accuracy, and class weights `1 / (F1 + epsilon)` (3.1)."""
 
     name = "AdaFed"
     adapts_loss = True

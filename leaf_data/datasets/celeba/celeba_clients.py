@@ -65,14 +65,15 @@ def by_name(rule: str, photos: Mapping[str, Rows], seed: int) -> Clients:
 
 
 def paper(photos: Mapping[str, Rows], seed: int = 0) -> Clients:
-    """Follows PMC, section 5: half of the photos, identities of 5 or more, split 80/20.
+    """Follows PMC 5.2: half of the photos, identities of 5 or more, split 80/20.
 
-    LEAF's `niid` sampling with fraction 0.5 (`sampling.niid`): shuffled identities
-    are taken whole until half of the photos are reached, the last is cut to its
-    first. Then identities with fewer than 5 photos are removed, and each one's
-    photos are split at random, max(1, int(0.8 n)) of n for training
-    (`sampling.split`). LEAF's own script for CelebA removes small identities once
-    before it samples as well, which the paper does not say and is not done here.
+    How the half is taken is not printed. Here it is LEAF's `niid` sampling with
+    fraction 0.5 (`sampling.niid`): shuffled identities are taken whole until half of
+    the photos are reached, the last is cut to its first. Then identities with fewer
+    than 5 photos are removed, and each one's photos are split at random,
+    max(1, int(0.8 n)) of n for training (`sampling.split`). LEAF's own
+    script for CelebA removes small identities once before it samples as well, which
+    the paper does not say and is not done here.
 
     Args:
         photos: the rows of each identity, in file order.

@@ -66,7 +66,7 @@ EXPERIMENTS.register(
 EXPERIMENTS.register(
     "dual_criterion_obstacles",
     Experiment(
-        "Dual's Table V: pictures of obstacles, which are not public.",
+        "Dual's Table V: pictures of obstacles, which it gives no address of.",
         {
             **_SETTINGS,
             "dataset": "obstacles",

@@ -28,7 +28,8 @@ def search(
 ) -> str:
     """Finds the rate with which DS first brings half of the devices to the target.
 
-    The rule is PMC's (section 5). The devices are judged on
+    The rule is PMC's (section 5.3), which prints neither the target nor the examples
+    that it is judged on. Here the devices are judged on
     `adjustment.validation_fraction` of their training examples, which they do not train
     on; the test sets are not looked at. The target is the experiment's highest; it is
     reached at an accuracy of at least that, in the published code too. A run ends when
