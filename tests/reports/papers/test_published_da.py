@@ -103,3 +103,10 @@ def test_da_a_share_of_the_devices_is_rounded_up():
     correct = np.array([[1] * n + [0] * (371 - n) for n in (74, 75)])
     ones = np.ones(371, int)
     assert rounds_to_target(correct, ones, [75], [20]) == {(75, 20): 2}
+
+
+def test_da_the_two_numbers_that_study_a_compares_are_of_other_rows(da):
+    """Its text holds 25.5 and 27 against each other as Md's and Ld's."""
+    low = {row: da["75", "Ind", row, "Low mean"] for row in DA_ROWS["Ind"]}
+    assert list(low.values()) == ["25.5", "27", "28.5"]
+    assert low["Model divergence"] == "27"  # And 25.5 is dataset size's.
