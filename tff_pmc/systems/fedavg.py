@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class FedAvg(ScoredSystem):
     """Federated averaging (McMahan et al. 2017), the baseline of AdaFed.
 
-    It is the prioritized mean of DS alone, under the name that AdaFed's tables have.
+    It is the prioritized mean of DS alone, under the name that AdaFed's paper has.
     """
 
     name = "FedAvg"
