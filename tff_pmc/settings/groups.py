@@ -127,9 +127,10 @@ class AdjustmentSettings(Settings):
     )
     judge_on: str = setting(
         "test",
-        "What candidates are judged on: every client's test set (the papers'), a "
-        "local_validation part of its training examples, which are then not trained "
-        "on, or examples of the server.",
+        "What candidates are judged on: every client's test set (DA's; together they "
+        "are Dual's validation set, which it reports), a local_validation part of its "
+        "training examples, which are then not trained on, or examples of the server "
+        "(Dual's evaluation set).",
         choices=("test", "local_validation", "server"),
     )
     validation_fraction: float = setting(
