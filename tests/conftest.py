@@ -21,6 +21,20 @@ def tff():
 
 
 @pytest.fixture(scope="session")
+def assert_one_line():
+    """Checks that a call raises an error of one line that has these parts."""
+
+    def check(kind, call, *parts):
+        with pytest.raises(kind) as error:
+            call()
+        assert "\n" not in str(error.value)
+        for part in parts:
+            assert str(part) in str(error.value)
+
+    return check
+
+
+@pytest.fixture(scope="session")
 def runtime():
     """A TFF worker, installed as the default context for the whole session."""
     from tff_pmc.runtime import Runtime
