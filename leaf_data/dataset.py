@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import difflib
 import re
@@ -16,7 +17,7 @@ Kind = TypeVar("Kind", bound="Dataset")
 
 
 @dataclasses.dataclass(frozen=True)
-class Dataset(Settings):
+class Dataset(Settings, abc.ABC):
     """A data set that can be loaded: its settings, and how it is read.
 
     A data set is a class derived from this one, in a module of its own that
@@ -76,6 +77,7 @@ class Dataset(Settings):
         within=A_SEED,
     )
 
+    @abc.abstractmethod
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
@@ -90,7 +92,6 @@ class Dataset(Settings):
         Raises:
             DataError: files are missing or unusable, or the settings leave nothing.
         """
-        raise NotImplementedError
 
     @property
     def note(self) -> str:

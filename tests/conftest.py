@@ -9,6 +9,17 @@ import pytest
 
 import leaf_data
 
+# Written here and not asked of the package, which asks for TensorFlow.
+BASELINES = (
+    "simple_average",
+    "weighted_mean",
+    "median",
+    "momentum",
+    "personalized",
+    "laplace",
+    "quantized_updates",
+)
+
 
 @pytest.fixture(scope="session")
 def tf():
@@ -18,6 +29,32 @@ def tf():
 @pytest.fixture(scope="session")
 def tff():
     return pytest.importorskip("tensorflow_federated")
+
+
+@pytest.fixture(scope="session")
+def assert_one_line():
+    """Checks that a call raises an error of one line that has these parts."""
+
+    def check(kind, call, *parts):
+        with pytest.raises(kind) as error:
+            call()
+        assert "\n" not in str(error.value)
+        for part in parts:
+            assert str(part) in str(error.value)
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def assert_equal():
+    """Checks that lists of tensors are equal but for `atol`."""
+
+    def check(found, expected, atol):
+        assert len(found) == len(expected)
+        for a, b in zip(found, expected):
+            np.testing.assert_allclose(a, b, rtol=0, atol=atol)
+
+    return check
 
 
 @pytest.fixture(scope="session")
@@ -98,6 +135,32 @@ def toy_packed_model(tf):
 
     parts, example_losses = _toy_parts(tf)
     return PackedModel(**parts, example_losses=example_losses)
+
+
+@pytest.fixture(scope="session")
+def baseline_names():
+    """The names of all of `tff_pmc.BASELINES`, in its order."""
+    return list(BASELINES)
+
+
+# Each class makes its tests' aggregators once.
+@pytest.fixture(scope="class", params=BASELINES)
+def baseline_name(request):
+    """The name of each of `tff_pmc.BASELINES`."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def capacity():
+    """A capacity on DS, LD and MD that is not additive; the whole is worth 1."""
+    return {
+        ("DS",): 0.4,
+        ("LD",): 0.3,
+        ("MD",): 0.2,
+        ("DS", "LD"): 0.8,
+        ("DS", "MD"): 0.5,
+        ("LD", "MD"): 0.4,
+    }
 
 
 @pytest.fixture(scope="session")

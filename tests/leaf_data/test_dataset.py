@@ -59,5 +59,5 @@ def test_a_setting_of_two_data_sets_is_declared_once():
 
 
 def test_a_data_set_that_cannot_be_loaded_yet():
-    with pytest.raises(NotImplementedError):
-        leaf_data.Dataset().load()
+    with pytest.raises(TypeError, match="abstract.* load"):
+        leaf_data.Dataset()

@@ -6,36 +6,8 @@ import pytest
 import leaf_data
 import tff_pmc
 
-RATE = 0.1
 
-
-def sgd():
-    import tensorflow_federated as tff
-
-    return tff.learning.optimizers.build_sgdm(RATE)
-
-
-def datasets(examples, cohort, batch_size):
-    import tensorflow as tf
-
-    parts = [examples.client(k) for k in cohort]
-    return [
-        tf.data.Dataset.from_tensor_slices((p["x"], p["y"])).batch(batch_size)
-        for p in parts
-    ]
-
-
-def assert_close(found, expected, tolerance=2e-4):
-    for a, b in zip(found, expected):
-        a, b = np.asarray(a, float), np.asarray(b, float)
-        assert np.linalg.norm(a - b) <= tolerance * np.linalg.norm(b)
-
-
-def weights_of(process, state):
-    return list(process.get_model_weights(state).trainable)
-
-
-def test_a_notebook_of_twenty_lines(runtime):
+def test_a_notebook_of_twenty_lines(runtime, sgd):
     """A user's own Keras model, trained with DS,LD,MD through the public API."""
     # -- the notebook -------------------------------------------------------
     import tensorflow as tf
@@ -80,7 +52,9 @@ def test_a_notebook_of_twenty_lines(runtime):
 
 
 @pytest.mark.parametrize("order", [("DS", "LD", "MD"), ("MD", "LD"), ("LD",)])
-def test_both_forms_give_the_same_model(runtime, toy_examples, toy_model, order):
+def test_both_forms_give_the_same_model(
+    runtime, toy_examples, toy_model, order, sgd, datasets, assert_close, weights_of
+):
     """One batch a client, so that the order of examples cannot matter."""
     cohort, epochs = [0, 2, 4, 5], 3
     packed = tff_pmc.processes.build_prioritized_fed_avg(
@@ -108,7 +82,9 @@ def test_both_forms_give_the_same_model(runtime, toy_examples, toy_model, order)
     )
 
 
-def test_batches_of_a_dataset_are_the_users(runtime, toy_examples, toy_model):
+def test_batches_of_a_dataset_are_the_users(
+    runtime, toy_examples, toy_model, sgd, datasets
+):
     """Several batches, a repeated dataset, and a client without any batch."""
     import tensorflow as tf
 
@@ -129,7 +105,7 @@ def test_batches_of_a_dataset_are_the_users(runtime, toy_examples, toy_model):
     assert output.metrics["client_work"]["train"]["examples"] == 10
 
 
-def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime):
+def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime, sgd):
     """Non-trainable variables, against Keras client by client."""
     import tensorflow as tf
     import tensorflow_federated as tff
@@ -177,7 +153,7 @@ def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime):
     np.testing.assert_allclose(found[1], (weights * variances).sum(axis=0), rtol=1e-4)
 
 
-def test_tffs_simulation_loop_runs_it(runtime, toy_examples, toy_model):
+def test_tffs_simulation_loop_runs_it(runtime, toy_examples, toy_model, sgd):
     import asyncio
 
     import tensorflow_federated as tff
@@ -201,7 +177,7 @@ def test_tffs_simulation_loop_runs_it(runtime, toy_examples, toy_model):
     assert int(state.client_work["round"]) == 3
 
 
-def test_tffs_training_program_runs_it(runtime, toy_examples, toy_model, tmp_path):
+def test_tffs_training_program_runs_it(runtime, toy_examples, toy_model, tmp_path, sgd):
     """`tff.learning.programs.train_model`, with a data source of packed clients."""
     import asyncio
 
@@ -266,7 +242,7 @@ def test_tffs_training_program_runs_it(runtime, toy_examples, toy_model, tmp_pat
     assert sorted(metrics.values()) == [1, 2]
 
 
-def test_forms_that_do_not_fit_are_refused(toy_model):
+def test_forms_that_do_not_fit_are_refused(toy_model, sgd):
     def build(model, **options):
         return tff_pmc.processes.build_prioritized_fed_avg(
             model, client_optimizer_fn=sgd(), **options

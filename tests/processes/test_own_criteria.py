@@ -6,37 +6,9 @@ import pytest
 import tff_pmc
 from tff_pmc import criteria, scores
 
-RATE = 0.1
-
-
-def sgd():
-    import tensorflow_federated as tff
-
-    return tff.learning.optimizers.build_sgdm(RATE)
-
-
-def datasets(examples, cohort, batch_size):
-    import tensorflow as tf
-
-    parts = [examples.client(k) for k in cohort]
-    return [
-        tf.data.Dataset.from_tensor_slices((p["x"], p["y"])).batch(batch_size)
-        for p in parts
-    ]
-
-
-def assert_close(found, expected, tolerance=2e-4):
-    for a, b in zip(found, expected):
-        a, b = np.asarray(a, float), np.asarray(b, float)
-        assert np.linalg.norm(a - b) <= tolerance * np.linalg.norm(b)
-
-
-def weights_of(process, state):
-    return list(process.get_model_weights(state).trainable)
-
 
 def test_inputs_and_labels_of_a_shuffled_dataset_belong_together(
-    runtime, toy_examples, toy_model
+    runtime, toy_examples, toy_model, sgd
 ):
     """A criterion of both: x is made to encode y, so all of them agree."""
     import tensorflow as tf
@@ -66,7 +38,7 @@ def test_inputs_and_labels_of_a_shuffled_dataset_belong_together(
     np.testing.assert_allclose(output.metrics["aggregator"]["totals"], [40, 1])
 
 
-def test_a_comparison_that_fails_in_graphs_is_refused(toy_model):
+def test_a_comparison_that_fails_in_graphs_is_refused(toy_model, sgd):
     """`==` between tensors compares Python objects where TFF traces."""
     import tensorflow as tf
 
@@ -84,7 +56,7 @@ def test_a_comparison_that_fails_in_graphs_is_refused(toy_model):
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_criterion_and_a_score_from_a_notebook_cell(
-    runtime, toy_examples, toy_model, packed
+    runtime, toy_examples, toy_model, packed, sgd, datasets, weights_of, assert_close
 ):
     """Brightness weighs: the aggregate is the mean with those weights."""
     import tensorflow as tf
@@ -137,7 +109,7 @@ def test_a_criterion_and_a_score_from_a_notebook_cell(
     assert_close(weights_of(process, output.state), expected, 1e-5)
 
 
-def test_wrong_criteria_are_refused_by_name_when_the_process_is_built(toy_model):
+def test_wrong_criteria_are_refused_by_name_when_the_process_is_built(toy_model, sgd):
     import tensorflow as tf
 
     def build(value, **options):
@@ -160,7 +132,7 @@ def test_wrong_criteria_are_refused_by_name_when_the_process_is_built(toy_model)
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_client_attributes_are_criteria_like_any_other(
-    runtime, toy_examples, toy_model, packed
+    runtime, toy_examples, toy_model, packed, sgd, datasets, assert_close, weights_of
 ):
     """An untrusted client has no weight: the model is the other one's."""
     trusted = np.array([1, 0, 1, 1, 1, 1], np.float32)

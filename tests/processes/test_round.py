@@ -5,31 +5,9 @@ import pytest
 
 import leaf_data
 import tff_pmc
-from tff_pmc import criteria, scores
+from tff_pmc import scores
 
-RATE = 0.1
-TOLERANCE = 2e-4  # Relative L2 per tensor: float32 sums in another order.
-
-
-def assert_close(found, expected, tolerance=TOLERANCE):
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected):
-        a, b = np.asarray(a, float), np.asarray(b, float)
-        assert np.linalg.norm(a - b) <= tolerance * np.linalg.norm(b)
-
-
-def build(model, **options):
-    import tensorflow_federated as tff
-
-    return tff_pmc.processes.build_prioritized_fed_avg(
-        model,
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
-        **options,
-    )
-
-
-def weights_of(process, state):
-    return [np.asarray(w) for w in process.get_model_weights(state).trainable]
+RATE = 0.1  # Of the fixture `build_prioritized`.
 
 
 # --- The CNN on real digits, against Keras -----------------------------------
@@ -91,13 +69,15 @@ def keras_round(initial, examples, cohort, order, epochs):
 
 
 @pytest.mark.parametrize("num_packs", [1, 3])
-def test_the_cnn_round_equals_keras_and_numpy(runtime, digits, num_packs):
+def test_the_cnn_round_equals_keras_and_numpy(
+    runtime, digits, num_packs, build_prioritized, weights_of, assert_close
+):
     """LD,DS,MD over one client in a pack and over several."""
     from tff_pmc import models
 
     cohort, epochs = [3, 14, 15], 3
     model = models.mnist_cnn(seed=5)
-    process = build(
+    process = build_prioritized(
         model,
         priority=("LD", "DS", "MD"),
         local_epochs=epochs,
@@ -117,13 +97,15 @@ def test_the_cnn_round_equals_keras_and_numpy(runtime, digits, num_packs):
     assert min(moved) > 1e-3
 
 
-def test_ds_alone_is_tffs_own_weighted_fed_avg(runtime, toy_examples, toy_model):
+def test_ds_alone_is_tffs_own_weighted_fed_avg(
+    runtime, toy_examples, toy_model, build_prioritized, assert_close, weights_of
+):
     """The same clients, sizes and full batches through `tff.learning`."""
     import tensorflow as tf
     import tensorflow_federated as tff
 
     cohort, epochs = [0, 2, 3, 5], 4
-    ours = build(toy_model, priority=("DS",), local_epochs=epochs)
+    ours = build_prioritized(toy_model, priority=("DS",), local_epochs=epochs)
     state, _ = ours.next(ours.initialize(), tff_pmc.pack(toy_examples, cohort))
     theirs = tff.learning.algorithms.build_weighted_fed_avg(
         toy_model,
@@ -171,13 +153,21 @@ def numpy_sgd(initial, x, y, epochs, batches_of):
 @pytest.mark.parametrize("num_packs", [1, 2, 4])
 @pytest.mark.parametrize("basis", [None, scores.Basis.all_subsets(3)])
 def test_three_rounds_equal_numpy(
-    runtime, toy_examples, toy_model, batch_size, num_packs, basis
+    runtime,
+    toy_examples,
+    toy_model,
+    batch_size,
+    num_packs,
+    basis,
+    build_prioritized,
+    weights_of,
+    assert_close,
 ):
     """Batches, epochs, criteria, weights, server rate and rounds, all at once."""
     import tensorflow_federated as tff
 
     epochs, seed, order, server_rate = 2, 9, (2, 1, 0), 0.8
-    process = build(
+    process = build_prioritized(
         toy_model,
         priority=("MD", "LD", "DS"),
         basis=basis,
@@ -217,127 +207,16 @@ def test_three_rounds_equal_numpy(
 
 
 def test_any_ordering_over_the_basis_without_another_process(
-    runtime, toy_examples, toy_model
+    runtime, toy_examples, toy_model, build_prioritized, weights_of, assert_close
 ):
     basis = scores.Basis.all_subsets(3)
-    general = build(toy_model, priority=("DS",), basis=basis)
+    general = build_prioritized(toy_model, priority=("DS",), basis=basis)
     packs = tff_pmc.pack(toy_examples, [1, 3, 4])
     for order in (("LD", "MD", "DS"), ("MD",)):
         state = tff_pmc.processes.with_score(
             general.initialize(), basis, scores.prioritized(order)
         )
         found = weights_of(general, general.next(state, packs).state)
-        special = build(toy_model, priority=order)
+        special = build_prioritized(toy_model, priority=order)
         state = special.next(special.initialize(), packs).state
         assert_close(found, weights_of(special, state), 1e-6)
-
-
-# --- What a round refuses and survives ---------------------------------------
-
-
-def test_a_client_that_diverges_is_left_out_and_counted(
-    runtime, toy_examples, toy_model
-):
-    """One client's criterion is NaN: the model is the others' mean."""
-    import tensorflow as tf
-
-    broken = criteria.Criterion(
-        "BR",
-        "NaN for the client of five examples",
-        "this test",
-        lambda client: tf.where(tf.equal(tf.shape(client.y)[0], 5), np.nan, 1.0),
-    )
-    process = build(toy_model, priority=("BR", "DS"), criteria=("DS", broken))
-    state, metrics = process.next(
-        process.initialize(), tff_pmc.pack(toy_examples, [0, 2, 3])
-    )
-    healthy, _ = process.next(process.initialize(), tff_pmc.pack(toy_examples, [0, 3]))
-    assert metrics["client_work"]["train"]["excluded"] == 1
-    assert metrics["client_work"]["train"]["clients"] == 3
-    assert_close(weights_of(process, state), weights_of(process, healthy), 1e-6)
-
-
-def test_an_update_that_is_not_finite_is_left_out(runtime, toy_examples, toy_model):
-    import tensorflow_federated as tff
-
-    process = tff_pmc.processes.build_prioritized_fed_avg(
-        toy_model,
-        priority=("DS",),
-        criteria=("DS",),
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(float("inf")),
-    )
-    before = process.initialize()
-    state, metrics = process.next(before, tff_pmc.pack(toy_examples, [2, 5]))
-    assert metrics["client_work"]["train"]["excluded"] == 2
-    assert metrics["finalizer"]["update_rejected"] == 1
-    assert_close(weights_of(process, state), weights_of(process, before), 0)
-
-
-def test_all_scores_zero_leave_model_and_optimizer_as_they_are(
-    runtime, toy_examples, toy_model
-):
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
-    zero = criteria.Criterion("ZE", "zero", "this test", lambda _: tf.constant(0.0))
-    process = build(
-        toy_model,
-        priority=("ZE", "DS"),
-        criteria=("DS", zero),
-        server_optimizer_fn=tff.learning.optimizers.build_sgdm(1.0, momentum=0.9),
-    )
-    before = process.initialize()
-    state, metrics = process.next(before, tff_pmc.pack(toy_examples, [0, 1]))
-    assert metrics["aggregator"]["score"] == 0
-    assert metrics["finalizer"]["update_rejected"] == 1
-    assert_close(weights_of(process, state), weights_of(process, before), 0)
-    for a, b in zip(
-        tf.nest.flatten(state.finalizer), tf.nest.flatten(before.finalizer)
-    ):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_a_negative_criterion_is_refused_by_name(runtime, toy_examples, toy_model):
-    import tensorflow as tf
-
-    bad = criteria.Criterion(
-        "NEG", "4 - size", "this test", lambda client: 4 - tf.shape(client.y)[0]
-    )
-    process = build(toy_model, priority=("NEG",), criteria=("DS", bad))
-    with pytest.raises(Exception, match="criterion NEG gave a negative value"):
-        process.next(process.initialize(), tff_pmc.pack(toy_examples, [0]))
-
-
-def test_what_cannot_be_built_is_refused_by_name(toy_model):
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
-    vector = criteria.Criterion("VEC", "a vector", "this test", lambda c: c.y)
-    with pytest.raises(ValueError, match="criterion VEC must give one number"):
-        build(toy_model, priority=("VEC",), criteria=(vector,))
-    with pytest.raises(ValueError, match="unknown criterion 'XX'"):
-        build(toy_model, priority=("XX",))
-    with pytest.raises(ValueError, match="twice"):
-        build(toy_model, criteria=("DS", "DS"))
-    with pytest.raises(ValueError, match="needs the sums"):
-        build(
-            toy_model,
-            priority=("MD",),
-            basis=scores.Basis.of(3, [scores.prioritized((0,))]),
-        )
-    with pytest.raises(ValueError, match="local_epochs"):
-        build(toy_model, local_epochs=0)
-    with pytest.raises(TypeError, match="client_optimizer_fn"):
-        tff_pmc.processes.build_prioritized_fed_avg(
-            toy_model, client_optimizer_fn=tf.keras.optimizers.SGD(0.1)
-        )
-    assert isinstance(
-        build(toy_model, priority=("MW", "DS")), tff.learning.templates.LearningProcess
-    )
-
-
-def test_the_server_receives_sums_only(toy_model):
-    """Without the simulation's report no measurement grows with the cohort."""
-    process = build(toy_model, basis=scores.Basis.all_subsets(3))
-    measured = process.next.type_signature.result.metrics.member
-    assert "criteria_by_client" not in str(measured)

@@ -9,14 +9,8 @@ from tff_pmc import scores
 RANGES = {"DS": (0, 1000), "LD": (0, 10), "MD": (0, 1)}
 
 
-def sgd(rate=0.1):
-    import tensorflow_federated as tff
-
-    return tff.learning.optimizers.build_sgdm(rate)
-
-
 @pytest.mark.parametrize("method", ["max", "range"])
-def test_the_process_takes_it(runtime, toy_examples, toy_model, method):
+def test_the_process_takes_it(runtime, toy_examples, toy_model, method, sgd):
     sums = tff_pmc.SumOptions(method, RANGES if method == "range" else None)
     process = tff_pmc.processes.build_prioritized_fed_avg(
         toy_model,
@@ -35,7 +29,7 @@ def test_the_process_takes_it(runtime, toy_examples, toy_model, method):
     assert output.metrics["aggregator"]["score"] == pytest.approx(expected, 1e-5)
 
 
-def test_a_round_with_noise_measures_counts_only(runtime, toy_examples, toy_model):
+def test_a_round_with_noise_measures_counts_only(runtime, toy_examples, toy_model, sgd):
     def build(**options):
         return tff_pmc.processes.build_prioritized_fed_avg(
             toy_model,
@@ -74,7 +68,7 @@ def test_a_round_with_noise_measures_counts_only(runtime, toy_examples, toy_mode
         ),
     ],
 )
-def test_where_it_would_not_hold_it_is_refused(toy_model, options, more, message):
+def test_where_it_would_not_hold_it_is_refused(toy_model, options, more, message, sgd):
     with pytest.raises(ValueError, match=message):
         tff_pmc.processes.build_prioritized_fed_avg(
             toy_model,
@@ -88,7 +82,7 @@ class TestDeployment:
     """One aggregation: TFF's two deployment forms compile, with sums only."""
 
     @pytest.mark.parametrize("packed", [True, False])
-    def test_it_compiles_to_map_reduce_form(self, toy_model, packed):
+    def test_it_compiles_to_map_reduce_form(self, toy_model, packed, sgd):
         import tensorflow_federated as tff
 
         process = tff_pmc.processes.build_prioritized_fed_avg(
@@ -105,7 +99,7 @@ class TestDeployment:
         shapes = [tuple(t.shape) for t in flat_tensors(update)]
         assert sorted(shapes) == sorted(3 * [(16, 3), (3,)] + [(3,), (3,)] + 4 * [()])
 
-    def test_with_secure_sums_the_count_alone_is_in_the_clear(self, toy_model):
+    def test_with_secure_sums_the_count_alone_is_in_the_clear(self, toy_model, sgd):
         import tensorflow_federated as tff
 
         secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
@@ -129,7 +123,7 @@ class TestDeployment:
                 report_num_clients=6,
             )
 
-    def test_it_compiles_to_distribute_aggregate_form(self, toy_model):
+    def test_it_compiles_to_distribute_aggregate_form(self, toy_model, sgd):
         import tensorflow_federated as tff
 
         process = tff_pmc.processes.build_prioritized_fed_avg(

@@ -1,5 +1,6 @@
 """Run folders, ours and the published code's, written by hand."""
 
+import functools
 import json
 
 import numpy as np
@@ -150,17 +151,9 @@ def write_run():
 
 
 @pytest.fixture
-def fails():
+def fails(assert_one_line):
     """A function that holds a call to a `RecordError` of one line with some parts."""
-
-    def check(call, *parts):
-        with pytest.raises(RecordError) as error:
-            call()
-        assert "\n" not in str(error.value)
-        for part in parts:
-            assert str(part) in str(error.value)
-
-    return check
+    return functools.partial(assert_one_line, RecordError)
 
 
 @pytest.fixture

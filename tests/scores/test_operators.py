@@ -9,14 +9,6 @@ from hypothesis import strategies as st
 
 from tff_pmc import scores
 
-CAPACITY = {
-    ("DS",): 0.4,
-    ("LD",): 0.3,
-    ("MD",): 0.2,
-    ("DS", "LD"): 0.8,
-    ("DS", "MD"): 0.5,
-    ("LD", "MD"): 0.4,
-}
 C = (0.5, 0.8, 0.9)
 
 
@@ -56,13 +48,13 @@ def test_owa_by_hand():
     assert scores.owa((0.5, 0.3, 0.2))(C) == pytest.approx(0.79)
 
 
-def test_choquet_by_hand():
+def test_choquet_by_hand(capacity):
     """DS 0.5 < LD 0.8 < MD 0.9.
 
     All reach 0.5, worth 1; LD and MD rise by 0.3, together worth 0.4; MD alone by 0.1,
     worth 0.2: 0.5 + 0.12 + 0.02 = 0.64.
     """
-    assert scores.choquet(CAPACITY)(C) == pytest.approx(0.64)
+    assert scores.choquet(capacity)(C) == pytest.approx(0.64)
 
 
 def test_product_by_hand():
@@ -72,9 +64,9 @@ def test_product_by_hand():
     assert score.terms == {(0, 1): 1.0}
 
 
-def test_moebius_by_hand():
+def test_moebius_by_hand(capacity):
     """Pairs: 0.8 - 0.4 - 0.3, 0.5 - 0.4 - 0.2, 0.4 - 0.3 - 0.2; the rest to 1."""
-    value = {frozenset(subset): v for subset, v in CAPACITY.items()}
+    value = {frozenset(subset): v for subset, v in capacity.items()}
     value[frozenset(("DS", "LD", "MD"))] = 1.0
     found = scores.moebius(value)
     assert found[frozenset(("DS",))] == 0.4
@@ -177,22 +169,6 @@ def test_an_additive_capacity_needs_no_minima():
             lambda: scores.choquet({("DS",): 0.4, ("DS", "LD"): 1.0}),
             "no value for LD",
         ),
-        (
-            lambda: scores.choquet({**CAPACITY, ("LD", "DS"): 0.9}),
-            r"names DS\+LD twice",
-        ),
-        (
-            lambda: scores.choquet({**CAPACITY, ("DS", "LD"): 0.35}),
-            r"not monotone: DS\+LD has 0.35 and its part DS 0.4",
-        ),
-        (
-            lambda: scores.choquet({**CAPACITY, ("LD", "MD"): float("nan")}),
-            r"not monotone: .*LD\+MD",
-        ),
-        (
-            lambda: scores.choquet({**CAPACITY, ("DS",): -0.1}),
-            "not monotone: DS has -0.1 and its part nothing 0",
-        ),
         (lambda: scores.ChoquetScore("x", {(0,): 0.5}, (0,)), "must be 1"),
     ],
 )
@@ -201,13 +177,27 @@ def test_what_is_no_operator_is_refused_by_name(make, message):
         make()
 
 
-def test_labels_tell_scores_apart_and_have_no_blank():
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({("LD", "DS"): 0.9}, r"names DS\+LD twice"),
+        ({("DS", "LD"): 0.35}, r"not monotone: DS\+LD has 0.35 and its part DS 0.4"),
+        ({("LD", "MD"): float("nan")}, r"not monotone: .*LD\+MD"),
+        ({("DS",): -0.1}, "not monotone: DS has -0.1 and its part nothing 0"),
+    ],
+)
+def test_what_is_no_capacity_is_refused_by_name(capacity, changes, message):
+    with pytest.raises(ValueError, match=message):
+        scores.choquet({**capacity, **changes})
+
+
+def test_labels_tell_scores_apart_and_have_no_blank(capacity):
     labels = [
         scores.owa("most").label,
         scores.owa("most", members=("DS", "LD")).label,
         scores.owa((0.5, 0.3, 0.2)).label,
         scores.weighted_average((0.5, 0.3, 0.2)).label,
-        scores.choquet(CAPACITY).label,
+        scores.choquet(capacity).label,
         scores.product().label,
     ]
     assert labels[0] == "OWA[most]:DS,LD,MD"
@@ -217,13 +207,13 @@ def test_labels_tell_scores_apart_and_have_no_blank():
 
 
 class TestBasis:
-    def test_one_basis_serves_every_capacity(self):
+    def test_one_basis_serves_every_capacity(self, capacity):
         basis = scores.Basis.all_subsets(3, minima=True)
         assert len(basis) == 7
         assert basis.summed == ((0,), (1,), (2,))
         for score in (
             scores.owa("most"),
-            scores.choquet(CAPACITY),
+            scores.choquet(capacity),
             scores.weighted_average((0.5, 0.3, 0.2)),
         ):
             assert basis.covers(score)

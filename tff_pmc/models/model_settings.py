@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from tff_pmc.models.functional import CONV_ACTIVATIONS, INITIALIZERS
 
 
 @dataclasses.dataclass(frozen=True)
-class ModelSettings(Settings):
+class ModelSettings(Settings, abc.ABC):
     """The settings that every model has; each model is a subclass.
 
     Attributes:
@@ -32,9 +33,9 @@ class ModelSettings(Settings):
         0, "The seed of the initial weights.", flag="model_seed", within=A_SEED
     )
 
+    @abc.abstractmethod
     def build(self) -> Any:
         """The model, a `tff.learning.models.FunctionalModel`."""
-        raise NotImplementedError
 
     def arguments(self) -> dict[str, Any]:
         """The settings by the names of the fields."""

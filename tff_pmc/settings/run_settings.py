@@ -6,6 +6,7 @@ stand here. The systems are the modules of `tff_pmc.systems`.
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import re
 from collections.abc import Collection, Mapping
@@ -37,7 +38,7 @@ CHOSEN = ("system", "dataset", "model")
 
 
 @dataclasses.dataclass(frozen=True)
-class System(Settings):
+class System(Settings, abc.ABC):
     """One way of training a federation; its fields are its settings.
 
     A new one is a subclass in a module of its own, registered by name:
@@ -85,17 +86,17 @@ class System(Settings):
         """The name of a run's folder: the label in small letters."""
         return in_small_letters(settings.label)
 
+    @abc.abstractmethod
     def score(self, settings: RunSettings) -> Score:
         """The score in force, whose weights are recorded.
 
         Raises:
             ValueError: its parameters do not fit the criteria.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def build(self, setup: Any) -> Any:
         """Builds what runs the rounds, a `systems.rounds.Rounds`, of a `Setup`."""
-        raise NotImplementedError
 
     def own_answers(self, setup: Any) -> Any:
         """Builds what answers the test examples in the place of the server's model.

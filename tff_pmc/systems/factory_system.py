@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +41,9 @@ class FactorySystem(System):
         """Returns the score for the weights on record: the number of examples."""
         return scores.single("DS", settings.aggregation.criteria)
 
+    @abc.abstractmethod
     def factory(self, settings: RunSettings) -> Any:
         """Makes the `tff.aggregators` factory."""
-        raise NotImplementedError
 
     def client_step(self, settings: RunSettings) -> Any:
         """What a client does with its model before the factory sees its update.

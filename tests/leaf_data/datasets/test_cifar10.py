@@ -16,7 +16,6 @@ from leaf_data.formats import image_folder
 # A tiny CIFAR-10: 40 images a batch. Classes as in the real one.
 SIZE = 40
 
-
 NAMES = [f"data_batch_{k}" for k in range(1, 6)] + ["test_batch"]
 
 
@@ -32,22 +31,16 @@ def tiny(monkeypatch):
     monkeypatch.delenv("TFF_PMC_DATA_DIR", raising=False)
 
 
-def _batch(number):
-    """Planes as CIFAR-10 stores them: red is the batch, green the place, blue zero."""
-    data = np.zeros((SIZE, 3, 32, 32), np.uint8)
-    data[:, 0] = 10 * number
-    data[:, 1] = np.arange(SIZE)[:, None, None]
-    data[:, 2, 0, 1] = 255  # Row 0, column 1.
-    labels = np.random.default_rng(number).permutation(np.arange(SIZE) % 10)
-    return data.reshape(SIZE, 3072), labels.tolist()
+@pytest.fixture
+def write_batches(cifar10_batch):
+    def write(folder):
+        folder.mkdir(exist_ok=True)
+        for number, name in enumerate(NAMES, 1):
+            data, labels = cifar10_batch(number)
+            content = {b"data": data, b"labels": labels, b"batch_label": name.encode()}
+            (folder / name).write_bytes(pickle.dumps(content, protocol=2))
 
-
-def _write_batches(folder):
-    folder.mkdir(exist_ok=True)
-    for number, name in enumerate(NAMES, 1):
-        data, labels = _batch(number)
-        content = {b"data": data, b"labels": labels, b"batch_label": name.encode()}
-        (folder / name).write_bytes(pickle.dumps(content, protocol=2))
+    return write
 
 
 def _write_images(folder, suffix=".png"):
@@ -65,9 +58,9 @@ def _write_images(folder, suffix=".png"):
 @pytest.mark.parametrize("num_clients", [3, 4])
 @pytest.mark.parametrize("place", ["", "cifar-10-batches-py", "cifar10"])
 def test_the_batches_are_the_clients_and_the_fifth_the_servers(
-    tmp_path, num_clients, place
+    tmp_path, num_clients, place, cifar10_batch, write_batches
 ):
-    _write_batches(tmp_path / place)
+    write_batches(tmp_path / place)
     data = leaf_data.load("cifar10", tmp_path, num_clients=num_clients)
     assert data.client_ids == ("C1", "C2", "C3", "C4")[:num_clients]
     assert data.element_shape == (32, 32, 3)
@@ -75,16 +68,16 @@ def test_the_batches_are_the_clients_and_the_fifth_the_servers(
         client = data.train_examples.client(f"C{number}")
         assert np.unique(client["x"][..., 0]).tolist() == [10 * number]
         np.testing.assert_array_equal(client["x"][:, 5, 5, 1], np.arange(SIZE))
-        assert client["y"].tolist() == _batch(number)[1]
+        assert client["y"].tolist() == cifar10_batch(number)[1]
         blue = client["x"][0, :, :, 2]
         assert blue[0, 1] == 255 and np.count_nonzero(blue) == 1
     server = data.server_examples
     assert np.unique(server.x[..., 0]).tolist() == [50]
-    assert server.y.tolist() == _batch(5)[1]
+    assert server.y.tolist() == cifar10_batch(5)[1]
 
     test = data.test_examples
     assert sorted(test.x[:, 0, 0, 1]) == list(range(SIZE))
-    labels = np.array(_batch(6)[1])
+    labels = np.array(cifar10_batch(6)[1])
     np.testing.assert_array_equal(test.y, labels[test.x[:, 0, 0, 1]])
     assert max(test.sizes) - min(test.sizes) == (num_clients == 3)
     for k in range(num_clients):
@@ -150,8 +143,8 @@ def test_images_are_decoded_once(tmp_path, monkeypatch):
         leaf_data.load("cifar10", tmp_path, cache_dir=tmp_path / "cache")
 
 
-def test_batches_that_are_missing_or_truncated(tmp_path, assert_refused):
-    _write_batches(tmp_path)
+def test_batches_that_are_missing_or_truncated(tmp_path, write_batches, assert_refused):
+    write_batches(tmp_path)
     path = tmp_path / "data_batch_2"
     path.write_bytes(path.read_bytes()[:5000])
     assert_refused(
@@ -211,8 +204,10 @@ def test_where_there_is_none(tmp_path, assert_refused):
         ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
     ],
 )
-def test_options_that_cannot_be(tmp_path, options, message, assert_refused):
-    _write_batches(tmp_path)
+def test_options_that_cannot_be(
+    tmp_path, options, message, write_batches, assert_refused
+):
+    write_batches(tmp_path)
     assert_refused(lambda: leaf_data.load("cifar10", tmp_path, **options), message)
 
 

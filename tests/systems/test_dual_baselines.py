@@ -1,0 +1,139 @@
+"""The baselines of Dual's experiment: their settings, steps and own models."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("system", "changes", "expected"),
+    [
+        (
+            "momentum",
+            {"momentum_beta": 0.3, "momentum_eta": 0.7},
+            {"beta": 0.3, "eta": 0.7},
+        ),
+        (
+            "personalized",
+            {"personalized_alpha": 0.2},
+            {"alpha": 0.2, "form": "formula"},
+        ),
+        (
+            "laplace",
+            {"laplace_epsilon": 9.0, "batch_seed": 4},
+            {"epsilon": 9.0, "seed": 4},
+        ),
+        ("quantized_updates", {"quantized_levels": 4}, {"levels": 4}),
+        ("median", {}, {}),
+        ("simple_average", {}, {}),
+        ("weighted_mean", {}, {}),
+    ],
+)
+def test_settings_reach_the_baselines(monkeypatch, system, changes, expected, runs_of):
+    from tff_pmc.aggregation import baselines
+
+    given = []
+    monkeypatch.setattr(baselines, system, lambda **options: given.append(options))
+    one, _ = runs_of("dual_criterion", system, **changes)
+    one.system.factory(one)
+    assert given == [expected]
+
+
+def test_quantized_is_the_simple_average_of_quantized_models(monkeypatch, runs_of):
+    from tff_pmc.aggregation import baselines, client_steps
+
+    given = []
+    monkeypatch.setattr(client_steps, "quantize_parameters", given.append)
+    monkeypatch.setattr(baselines, "simple_average", lambda: "simple")
+    one, _ = runs_of("dual_criterion", "quantized", quantized_bits=5)
+    assert one.system.factory(one) == "simple"
+    one.system.client_step(one)
+    assert given == [5]
+
+
+def test_the_client_step_of_a_system_reaches_its_process(
+    federation, monkeypatch, runs_of, built
+):
+    from tff_pmc import processes
+    from tff_pmc.systems import factory_system
+
+    given = {}
+
+    def build(model, factory, **options):
+        given.update(options)
+
+    monkeypatch.setattr(processes, "build_factory_fed_avg", build)
+    monkeypatch.setattr(factory_system, "FixedRounds", lambda *a: None)
+    small = {"model": "keras_mnist_cnn", "num_clients": 4}
+    for name, steps in (("quantized", True), ("simple_average", False)):
+        one, _ = runs_of("dual_criterion", name, **small)
+        built(one, federation)
+        assert (given["client_step"] is not None) == steps
+
+
+def test_personalized_by_its_text_tests_the_clients_own_models(
+    runtime, federation, tmp_path, runs_of
+):
+    from tff_pmc.experiments.running import loop
+
+    (config,) = runs_of(
+        *("dual_criterion", "personalized"),
+        model="keras_simple_convnet",
+        num_clients=4,
+        batch_size=16,
+        dropout=0.0,
+    )[:1]
+    found = {}
+    for form in ("formula", "text"):
+        own = config.replaced(personalized_form=form, personalized_alpha=0.0)
+        loop.run(own, federation, str(tmp_path / form))
+        found[form] = pd.read_csv(tmp_path / form / "rounds.csv")
+    # With alpha 0 both train the same model; only what is tested differs.
+    same = ["train_loss", "validation_correct"]
+    pd.testing.assert_frame_equal(found["formula"][same], found["text"][same])
+    assert list(found["formula"]["correct"]) != list(found["text"]["correct"])
+
+
+def test_each_client_answers_its_own_part_with_its_own_model(
+    runtime, federation, runs_of
+):
+    """Against each client tuned by itself, one after another."""
+    import tensorflow as tf
+    import tensorflow_federated as tff
+
+    from tff_pmc.clients.packed_training import train_locally
+    from tff_pmc.systems.setup import Setup
+
+    (config,) = runs_of(
+        *("dual_criterion", "personalized"),
+        model="keras_simple_convnet",
+        num_clients=4,
+        dropout=0.0,
+        batch_size=0,
+        learning_rate=0.01,
+        personalized_form="text",
+    )[:1]
+    config = config.replaced(model_seed=1)
+    setup = Setup.of(config, federation)
+    model = setup.model
+    trainable = tuple(map(tf.constant, model.initial_weights[0]))
+    weights = tff.learning.models.ModelWeights(trainable, ())
+    expected = []
+    for client in federation.client_ids:
+        own = federation.train_examples.client(client)
+        tuned, _ = train_locally(
+            model,
+            setup.client_optimizer,
+            weights,
+            own["x"],
+            own["y"],
+            local_epochs=1,
+            batch_size=0,
+            seed=[0, 0],
+        )
+        x = federation.test_examples.client(client)["x"]
+        output = model.predict_on_batch((tuned.trainable, ()), x, False)
+        expected.append(np.argmax(output, axis=-1))
+    found = config.system.own_answers(setup).answer(weights)
+    np.testing.assert_array_equal(found, np.concatenate(expected))
+    assert len({part.tobytes() for part in expected}) > 1

@@ -1,0 +1,76 @@
+"""Dual's experiment: the choice of lambda, its sets, and the tables."""
+
+import numpy as np
+import pandas as pd
+
+from tff_pmc.reports import read
+
+
+def test_dual_chooses_lambda_and_makes_its_table(
+    runtime, federation, tmp_path, runs_of, run_all
+):
+    small = {"model": "keras_simple_convnet", "num_clients": 4, "batch_size": 16}
+    (dual, _), *others = (
+        runs_of("dual_criterion", "dual", dual_lambda_steps=3, **small),
+        *(
+            runs_of("dual_criterion", name, **small)
+            for name in ("simple_average", "median", "laplace")
+        ),
+    )
+    runs = [dual, *(one for one, _ in others)]
+    text = run_all(runs, federation, tmp_path / "dual")
+    assert "Dual-Criterion Weighted" in text and "0.8369" in text
+    run = read.read_run(str(tmp_path / "dual" / runs[0].folder))
+    assert set(run.candidates["ordering"]) == {
+        "lambda=0.00",
+        "lambda=0.50",
+        "lambda=1.00",
+    }
+    # Judged on the 80 pictures that are reported, and the best of all is kept.
+    assert set(run.candidates["examples"]) == {80}
+    for _, trials in run.candidates.groupby("round"):
+        assert trials["correct"].max() == trials["correct"][trials["kept"] == 1].item()
+    kept = run.candidates[run.candidates["kept"] == 1]
+    assert list(run.rounds["ordering"]) == list(kept["ordering"])
+    assert list(run.rounds["correct"]) == list(kept["correct"])
+    assert "(--judge_on=test)" in text
+    table = pd.read_csv(tmp_path / "dual" / "dual_table4_lambda.csv")
+    labels = [f"lambda={value:.2f}" for value in table["lambda"]]
+    assert labels == list(run.rounds["ordering"])
+
+
+def test_dual_may_choose_lambda_on_the_evaluation_set(
+    runtime, federation, tmp_path, runs_of, run_all
+):
+    """On the server's 60 pictures, of which each epoch's record has the right ones."""
+    dual, _ = runs_of(
+        *("dual_criterion", "dual"),
+        **{"model": "keras_mnist_cnn", "num_clients": 4, "batch_size": 16},
+        **{"dual_lambda_steps": 3, "judge_on": "server", "rounds": 1},
+    )
+    text = run_all([dual], federation, tmp_path)
+    run = read.read_run(str(tmp_path / dual.folder))
+    assert set(run.candidates["examples"]) == {60}
+    kept = run.candidates[run.candidates["kept"] == 1]
+    assert list(run.rounds["validation_correct"]) == list(kept["correct"])
+    assert "(--judge_on=server)" in text
+
+
+def test_dual_under_several_seeds_makes_its_table_over_them(
+    runtime, federation, tmp_path, runs_of
+):
+    from tff_pmc.experiments.running import suite
+
+    runs = runs_of(
+        *("dual_criterion", "median", "weighted_mean"),
+        model="keras_simple_convnet",
+        num_clients=4,
+        rounds=1,
+    )[:2]
+    text = suite.run_seeds(runs, [0, 1], lambda _: federation, str(tmp_path))
+    assert "# Is there an effect? dual_criterion" in text
+    table = pd.read_csv(tmp_path / "dual_table4.csv")
+    own = [pd.read_csv(tmp_path / f"seed_{s}" / "dual_table4.csv") for s in (0, 1)]
+    mean = (own[0]["ours_best_epoch"] + own[1]["ours_best_epoch"]) / 2
+    np.testing.assert_allclose(table["mean"], mean, atol=1e-6)
+    assert "Dual Table IV (CIFAR-10), seeds" in text
