@@ -56,10 +56,10 @@ class Reference:
             self._model,
             None,  # Full batch.
             config.training.local_epochs,
-            config.clients_per_round,
+            config.training.clients_per_round,
             size,
             *own,
-            config.learning_rate,
+            config.training.learning_rate,
             index,
         )
         compute_p = self._server._Server__compute_p

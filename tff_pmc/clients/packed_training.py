@@ -30,6 +30,7 @@ from tff_pmc.clients.client_work import build_client_work
 from tff_pmc.clients.measuring import measure_contribution
 from tff_pmc.clients.own_models import OwnModels
 from tff_pmc.clients.packing import element_spec
+from tff_pmc.clients.unpacking import PackedClients
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
 
@@ -175,7 +176,9 @@ def build_packed_client_work(
         by_client = tf.zeros([report_num_clients or 0, num_criteria + 1])
         round_seed = tf.stack([state["seed"], state["round"]])
         fold_in = tf.random.experimental.stateless_fold_in
-        for element in iter(pack):
+        clients = PackedClients.read(pack)
+        for place in tf.range(clients.count):
+            element = clients[place]
             x, y = element["x"], element["y"]
             start = own.start(own_models, element["client"], received)
             trained, loss = train_locally(

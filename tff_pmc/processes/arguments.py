@@ -95,12 +95,11 @@ def probe_criteria(
     arrays = made_up_client(
         weights, input_spec, client_attributes, criteria_lib.example_attributes(found)
     )
+    client = criteria_lib.LocalClient(**tf.nest.map_structure(tf.constant, arrays))
     for criterion in found:
         try:
-            eager = float(raw_value(criterion, _client(arrays)))
-            with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-                value = raw_value(criterion, _client(arrays))
-                in_graph = float(session.run(value))
+            eager = float(raw_value(criterion, client))
+            in_graph = _value_in_graph(criterion, arrays)
         except Exception as error:
             reason = getattr(error, "message", str(error))
             if isinstance(error, KeyError):
@@ -141,8 +140,16 @@ def made_up_client(
     )
 
 
-def _client(arrays: dict[str, Any]) -> criteria_lib.LocalClient:
-    return criteria_lib.LocalClient(**tf.nest.map_structure(tf.constant, arrays))
+def _value_in_graph(criterion: criteria_lib.Criterion, arrays: dict[str, Any]) -> float:
+    """The criterion's value for the client of these arrays, in a graph as TFF's are."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        # Fed, and no constants: a graph takes seconds to hold a large model's weights.
+        fed = tf.nest.map_structure(
+            lambda a: tf.compat.v1.placeholder(a.dtype, a.shape), arrays
+        )
+        value = raw_value(criterion, criteria_lib.LocalClient(**fed))
+        feeds = dict(zip(tf.nest.flatten(fed), tf.nest.flatten(arrays)))
+        return float(session.run(value, feeds))
 
 
 def _varied(spec: tf.TensorSpec) -> np.ndarray:

@@ -10,6 +10,7 @@ import tensorflow_federated as tff
 
 from tff_pmc.clients import packing
 from tff_pmc.clients.packed_training import train_locally
+from tff_pmc.clients.unpacking import PackedClients
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.prediction import BATCH_SIZE, over_batches, predicted_labels
 
@@ -78,7 +79,9 @@ def build_local_tuning_prediction(
     def tune(received, pack, x):
         # One more than the label, so that a sum tells class 0 from no answer.
         answers = tf.zeros([num_clients, num_examples], tf.int32)
-        for element in iter(pack):
+        clients = PackedClients.read(pack)
+        for place in tf.range(clients.count):
+            element = clients[place]
             tuned, _ = train_locally(
                 model,
                 client_optimizer_fn,
