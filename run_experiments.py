@@ -108,7 +108,13 @@ def execute(command, runs, table):
         if command.inspect:
             others = [settings.system.score(settings) for settings in runs]
             print(
-                inspection.inspect(first, others, data, private=command.private_worker)
+                inspection.inspect(
+                    first,
+                    others,
+                    data,
+                    engine=command.engine,
+                    private=command.private_worker,
+                )
             )
             return 0
         print(data.describe(), flush=True)
@@ -119,7 +125,7 @@ def execute(command, runs, table):
                 "second"
             )
         resume = command.resume
-        with Runtime(private=command.private_worker):
+        with Runtime(command.engine, private=command.private_worker):
             if command.seeds:
                 texts = suite.run_seeds(
                     runs, command.seeds, load, output_dir, resume=resume

@@ -104,7 +104,7 @@ def fed_avg(model, shape, data):
 
 def tff_contender(process, clients):
     """Returns a function that runs one round, and the worker it runs on."""
-    running = Runtime().install()
+    running = Runtime("worker").install()
     state = process.initialize()
 
     def one_round():
@@ -159,7 +159,7 @@ def measure(contenders, turns):
                 elapsed.append(time.perf_counter() - begun)
             if turn:
                 seconds[name].append(statistics.median(elapsed[1:]))
-                memory[name].append(worker.worker_memory() if worker else 0)
+                memory[name].append(worker.engine.memory() if worker else 0)
     return seconds, memory
 
 

@@ -1,4 +1,4 @@
-"""What several tests share: one TFF worker, and a small federation."""
+"""What several tests share: what runs TFF, and a small federation."""
 
 import os
 
@@ -59,7 +59,7 @@ def assert_equal():
 
 @pytest.fixture(scope="session")
 def runtime():
-    """A TFF worker, installed as the default context for the whole session."""
+    """The default engine, installed as the default context for the whole session."""
     from tff_pmc.runtime import Runtime
 
     with Runtime() as running:

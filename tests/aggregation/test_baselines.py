@@ -160,13 +160,15 @@ class Contract:
 
 class TestBaselines(Contract):
     @pytest.fixture(scope="class")
-    def aggregator(self, runtime, baseline_name):
+    @classmethod
+    def aggregator(cls, runtime, baseline_name):
         return Aggregator(baseline_name)
 
 
 class TestOthers(Contract):
     @pytest.fixture(scope="class", params=FACTORIES)
-    def aggregator(self, runtime, request):
+    @classmethod
+    def aggregator(cls, runtime, request):
         return Aggregator(request.param)
 
 

@@ -14,7 +14,11 @@ import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np, tensorflow as tf, tensorflow_federated as tff
-from tff_pmc.runtime import Runtime, WorkerDiedError
+from tff_pmc.runtime import WorkerDiedError
+from tff_pmc.runtime import Runtime as AnyRuntime
+
+def Runtime(**options):
+    return AnyRuntime("worker", **options)
 from tff_pmc.runtime.worker import _children
 
 @tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
@@ -30,8 +34,8 @@ def slow(n):
     )[0]
 
 def report(running):
-    worker = _children(running._host.pid)[0]
-    print("pids", running._host.pid, worker, running._folder, flush=True)
+    worker = _children(running.engine._host.pid)[0]
+    print("pids", running.engine._host.pid, worker, running.engine._folder, flush=True)
     return worker
 """
 
@@ -90,3 +94,12 @@ def assert_nothing_left():
         )
 
     return check
+
+
+@pytest.fixture(scope="module")
+def worker():
+    """A worker, installed as the default context for the tests of a file."""
+    from tff_pmc.runtime import Runtime
+
+    with Runtime("worker") as running:
+        yield running

@@ -27,13 +27,13 @@ def listening_ports():
     return ports
 
 
-def test_a_private_worker_listens_nowhere(runtime, start, read_report):
+def test_a_private_worker_listens_nowhere(worker, start, read_report):
     """The test's own worker is up: its namespace is not this machine's."""
     if not namespaces_are_allowed():
         pytest.skip("this machine forbids user namespaces")
-    assert runtime.private
+    assert worker.engine.private
     mine = os.readlink("/proc/self/ns/net")
-    assert os.readlink(f"/proc/{runtime._host.pid}/ns/net") != mine
+    assert os.readlink(f"/proc/{worker.engine._host.pid}/ns/net") != mine
     before = listening_ports()
     process = start(
         """
@@ -51,8 +51,8 @@ def test_a_private_worker_listens_nowhere(runtime, start, read_report):
     assert during <= before
 
 
-def test_the_socket_is_the_users_alone(runtime):
-    folder = runtime._folder
+def test_the_socket_is_the_users_alone(worker):
+    folder = worker.engine._folder
     assert os.stat(folder).st_mode & 0o777 == 0o700
     assert os.stat(f"{folder}/worker.sock").st_mode & 0o777 == 0o600
 
@@ -63,7 +63,7 @@ def test_without_namespaces_it_falls_back_to_a_port_and_says_so(
     process = start("""
         from absl import logging
         with Runtime(private=False) as running:
-            assert not running.private
+            assert not running.engine.private
             left = report(running)
             assert add([1, 2]) == 3
     """)
@@ -92,7 +92,7 @@ def test_a_namespace_without_a_loopback_falls_back_to_a_port(start):
         module.subprocess.Popen = lambda command, **options: popen(
             [refusing if a == path else a for a in command], **options)
         with Runtime() as running:
-            assert not running.private
+            assert not running.engine.private
             assert add([1, 2]) == 3
         os.unlink(refusing)
         """

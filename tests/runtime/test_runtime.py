@@ -18,7 +18,7 @@ def test_a_worker_that_cannot_start_is_reported(start):
     assert "refused: the TFF worker did not start" in out, err
 
 
-def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(runtime):
+def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(worker):
     import numpy as np
     import tensorflow as tf
     import tensorflow_federated as tff
@@ -32,7 +32,7 @@ def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(runtime):
         fails(1)
 
 
-def test_a_call_that_ends_between_two_polls_is_no_timeout(runtime):
+def test_a_call_that_ends_between_two_polls_is_no_timeout(worker):
     """The poll's own timeout must not be taken for the call's result."""
     import numpy as np
     import tensorflow_federated as tff
@@ -70,7 +70,7 @@ def test_closing_ends_what_is_still_called():
 
     from tff_pmc.runtime import Runtime
 
-    runtime = Runtime()
+    runtime = Runtime("worker")
     context = runtime.context
     call = asyncio.run_coroutine_threadsafe(asyncio.sleep(600), context._loop)
     runtime.close()

@@ -1,5 +1,13 @@
-"""The private worker process that runs TFF's computations."""
+"""What runs TFF's computations."""
 
-from tff_pmc.runtime.worker import Runtime, WorkerDiedError, WorkerStartError
+from tff_pmc.runtime.runtime import ENGINES, Runtime, installed_engine
+from tff_pmc.runtime.worker import WorkerDiedError, WorkerEngine, WorkerStartError
 
-__all__ = ["Runtime", "WorkerDiedError", "WorkerStartError"]
+__all__ = [
+    "ENGINES",
+    "Runtime",
+    "WorkerDiedError",
+    "WorkerEngine",
+    "WorkerStartError",
+    "installed_engine",
+]

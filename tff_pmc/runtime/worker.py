@@ -2,20 +2,13 @@
 
 TFF's native context starts a `worker_binary` that listens on every interface,
 inherits stdout, is left behind by a crash, and, when it dies, makes the call
-that waits for it hang. `Runtime` owns the worker instead:
+that waits for it hang. `WorkerEngine` owns the worker instead:
 
 - the worker is private: it lives in a network namespace of its own, behind a
   unix socket in a folder only the user can open (`worker_host.py`); where the
   machine forbids namespaces the log says in one line that a port is open;
 - worker, socket and folder are gone when the parent is, however it ended;
 - a worker that dies ends the running call with `WorkerDiedError`.
-
-Example:
-    with tff_pmc.Runtime():
-        state = process.initialize()      # any TFF computation
-
-In a notebook, `tff_pmc.Runtime().install()` does the same until the
-kernel ends.
 """
 
 from __future__ import annotations
@@ -54,12 +47,12 @@ class WorkerStartError(RuntimeError):
     """The worker process could not be started."""
 
 
-class Runtime:
+class WorkerEngine:
     """One worker process and the TFF context that runs computations on it.
 
     Attributes:
         private: whether the worker is out of reach of everybody else.
-        context: the `tff.framework.SyncContext`; `install` makes it the default.
+        context: the `tff.framework.SyncContext`.
         async_context: the same worker for `tff.program.NativeFederatedContext`.
     """
 
@@ -78,7 +71,6 @@ class Runtime:
         self._ready = threading.Event()
         self._exit_code: int | None = None
         self._closed = False
-        self._previous_context: Any = None
         self.private = False
         self.context: Any = None
         host = os.path.join(os.path.dirname(__file__), "worker_host.py")
@@ -143,7 +135,7 @@ class Runtime:
             lines = []
         return "its log is empty" if not lines else f"its log ends: {lines[-1][:500]}"
 
-    def worker_memory(self) -> int:
+    def memory(self) -> int:
         """Resident memory of the worker in bytes (0 when it is gone)."""
         for process in _children(self._host.pid):
             try:
@@ -154,22 +146,12 @@ class Runtime:
                 pass
         return 0
 
-    def install(self) -> Runtime:
-        """Makes this the context of every TFF computation called from now on."""
-        current = tff.framework.get_context_stack().current
-        if current is not self.context:
-            self._previous_context = current
-            tff.framework.set_default_context(self.context)
-        return self
-
     def close(self) -> None:
-        """Ends the worker; safe to call twice. The previous context returns."""
+        """Ends the worker; safe to call twice."""
         if self._closed:
             return
         self._closed = True
         if self.context is not None:
-            if tff.framework.get_context_stack().current is self.context:
-                tff.framework.set_default_context(self._previous_context)
             self.context.stop()
         self._host.stdin.close()
         try:
@@ -178,12 +160,6 @@ class Runtime:
             self._host.kill()
             self._host.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-    def __enter__(self) -> Runtime:
-        return self.install()
-
-    def __exit__(self, *unused: object) -> None:
-        self.close()
 
 
 def _worker_binary() -> str:

@@ -25,10 +25,13 @@ def test_a_pipe_that_closes_early_does_not_hang(tmp_path, command, small):
     assert len(done.stdout.splitlines()) == 1
 
 
-def start_until_the_first_round(command, folder):
+def start_until_the_first_round(command, folder, *more):
     """A long run, as soon as its first round is recorded."""
     process = subprocess.Popen(
-        command("--experiment=quickstart", "--rounds=1000", f"--output_dir={folder}"),
+        command(
+            *("--experiment=quickstart", "--rounds=1000", f"--output_dir={folder}"),
+            *more,
+        ),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -80,7 +83,7 @@ def children(pid):
 
 def test_a_worker_that_dies_ends_the_run_and_keeps_the_record(tmp_path, command):
     folder = tmp_path / "out"
-    process = start_until_the_first_round(command, folder)
+    process = start_until_the_first_round(command, folder, "--engine=worker")
     (host,) = children(process.pid)
     (worker,) = children(host)
     os.kill(worker, signal.SIGKILL)

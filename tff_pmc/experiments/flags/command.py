@@ -109,8 +109,16 @@ class Command(Settings):
         "in the form of the authors' published code, whose evaluation script then "
         "reads it.",
     )
+    engine: str = setting(
+        "local",
+        "What runs TFF's computations. local: this process, the faster. worker: TFF's "
+        "own worker, a process of its own, to hold the other against it.",
+        choices=("local", "worker"),
+    )
     private_worker: bool = setting(
-        True, "Run TFF's worker in a network namespace of its own: nothing listens."
+        True,
+        "Run TFF's worker, where one is needed, in a network namespace of its own: "
+        "nothing listens.",
     )
     plugin: str = setting(
         "",

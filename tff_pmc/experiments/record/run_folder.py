@@ -1,6 +1,6 @@
 """A run's folder: settings in `run.json`, tidy CSVs a round at a time.
 
-    run.json      settings, seeds, versions, the data's origin, how it ended
+    run.json      settings, seeds, versions, engine, the data's origin, how it ended
     rounds.csv    a row a round: accuracy, percentiles, loss
     clients.csv   a row a client and round: correct, examples (the test set)
     cohort.csv    a row a cohort client and round: raw criteria, weight
@@ -154,11 +154,15 @@ def _session() -> dict[str, Any]:
 
 
 def versions() -> dict[str, Optional[str]]:
-    """The versions of the software that a run's numbers depend on."""
+    """The versions of the software that a run's numbers depend on, and the engine."""
+    from tff_pmc import runtime  # It imports TensorFlow.
+
     found: dict[str, Optional[str]] = {
         "tff_pmc": tff_pmc.__version__,
         "commit": _git_commit(),
         "python": platform.python_version(),
+        "engine": runtime.installed_engine(),
+        "threads": str(len(os.sched_getaffinity(0))),
     }
     for package in _PACKAGES:
         try:

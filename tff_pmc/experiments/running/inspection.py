@@ -24,6 +24,7 @@ def inspect(
     others: Sequence[scores.Score],
     data: leaf_data.FederatedDataset,
     *,
+    engine: str = "local",
     private: bool = True,
 ) -> str:
     """Describes a federation and the weights of each ordering on first cohorts.
@@ -37,6 +38,7 @@ def inspect(
         others: scores to show beside the usual orderings; distances are measured
             from that of the settings.
         data: the federation.
+        engine: see `runtime.Runtime`.
         private: see `runtime.Runtime`.
 
     Returns:
@@ -49,7 +51,7 @@ def inspect(
         loop.choose_cohort(settings, data, round_num)
         for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
     ]
-    measured = _measure(setup, chosen, private)
+    measured = _measure(setup, chosen, engine, private)
     weights = pd.DataFrame(
         row
         for number, raw in enumerate(measured, 1)
@@ -81,7 +83,7 @@ def inspect(
 
 
 def _measure(
-    setup: Setup, cohorts: Sequence[Sequence[int]], private: bool
+    setup: Setup, cohorts: Sequence[Sequence[int]], engine: str, private: bool
 ) -> list[np.ndarray]:
     """Measures the raw criteria [clients, m] of each cohort."""
     found = setup.criteria
@@ -89,7 +91,7 @@ def _measure(
         return [_from_data(found, setup.data, chosen) for chosen in cohorts]
     rounds = setup.settings.system.build(setup)
     measured = []
-    with Runtime(private=private):
+    with Runtime(engine, private=private):
         state = rounds.initialize()
         for chosen in cohorts:
             metrics = rounds.next(state, loop.pack_cohort(setup, chosen)).metrics

@@ -1,0 +1,250 @@
+"""The engine in this process: the worker's results without a worker."""
+
+import collections
+import logging
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import tff_pmc
+
+
+@pytest.fixture
+def local():
+    """A local engine of the test's own, installed."""
+    from tff_pmc.runtime import Runtime
+
+    with Runtime("local") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def process(tff):
+    """A process of three criteria and all orderings, with batches."""
+    return tff_pmc.build_prioritized_fed_avg(
+        tff_pmc.models.mnist_cnn(seed=1),
+        priority=("LD", "DS", "MD"),
+        basis=tff_pmc.scores.Basis.all_subsets(3),
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
+        batch_size=4,
+    )
+
+
+def digits():
+    """Four clients of real digits, so that training does not go astray."""
+    import leaf_data
+
+    data = leaf_data.load("digits5k", partition="noniid").train_examples
+    sizes = [9, 4, 6, 5]
+    parts = [data.client(k) for k in range(4)]
+    return leaf_data.Examples(
+        np.concatenate([part["x"][:n] for part, n in zip(parts, sizes)]),
+        np.concatenate([part["y"][:n] for part, n in zip(parts, sizes)]),
+        np.concatenate([[0], np.cumsum(sizes)]),
+        tuple("abcd"),
+    )
+
+
+def test_three_rounds_are_the_workers(process):
+    """Counts are equal, and every tensor to 2e-4 relative L2."""
+    import tensorflow as tf
+
+    from tff_pmc.runtime import Runtime
+
+    examples = digits()
+    evaluate = tff_pmc.build_federated_evaluation(tff_pmc.models.mnist_cnn(seed=1))
+    found = {}
+    for engine in ("worker", "local"):
+        with Runtime(engine):
+            state = process.initialize()
+            for _ in range(3):
+                state, metrics = process.next(state, tff_pmc.pack(examples, range(4)))
+            weights = process.get_model_weights(state)
+            correct = evaluate(weights, tff_pmc.evaluation_packs(examples))
+            found[engine] = state, metrics, correct
+    a, b = found["worker"], found["local"]
+    tf.nest.assert_same_structure(a, b, check_types=True)
+    for ours, theirs in zip(tf.nest.flatten(a), tf.nest.flatten(b)):
+        assert type(ours) is type(theirs)
+        ours, theirs = np.asarray(ours), np.asarray(theirs)
+        assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+        if ours.dtype.kind == "i":
+            np.testing.assert_array_equal(ours, theirs)
+        else:
+            distance = np.linalg.norm(ours - theirs)
+            assert distance <= 2e-4 * np.linalg.norm(ours)
+
+
+def test_a_round_needs_no_other_process(local, process):
+    state = process.initialize()
+    state, _ = process.next(state, tff_pmc.pack(digits(), range(4)))
+    assert local.engine.worker is None
+
+
+def test_the_state_given_back_is_not_copied(local, process, tff):
+    """The tensor behind an array is taken again; a part of it is another array."""
+    from tff_pmc.runtime import values
+
+    kernel = process.initialize().global_model_weights.trainable[0]
+    type_ = tff.TensorType(np.float32, kernel.shape)
+    (first,), (again,) = (values.to_tensors(kernel, type_, "w") for _ in range(2))
+    assert first is again and np.shares_memory(kernel, memoryview(first))
+    assert not kernel.flags.writeable
+    half = kernel[:2]
+    (part,) = values.to_tensors(half, tff.TensorType(np.float32, half.shape), "w")
+    np.testing.assert_array_equal(part, half)
+    number = id(kernel)
+    del kernel, half
+    assert number not in values._tensors
+
+
+def test_what_has_no_such_form_is_run_by_the_worker(local, tff, caplog):
+    """An aggregation that waits for another; the worker comes, once, and goes."""
+    import tensorflow as tf
+
+    @tff.tensorflow.computation(np.float32, np.float32)
+    def share(value, total):
+        return tf.math.divide(value, total)
+
+    @tff.federated_computation(tff.FederatedType(np.float32, tff.CLIENTS))
+    def shares(values):
+        total = tff.federated_broadcast(tff.federated_sum(values))
+        return tff.federated_sum(tff.federated_map(share, (values, total)))
+
+    with caplog.at_level(logging.INFO):
+        assert shares([1.0, 3.0]) == pytest.approx(1)
+        assert shares([2.0, 3.0]) == pytest.approx(1)
+    said = [r.message for r in caplog.records if "TFF's worker runs" in r.message]
+    assert len(said) == 1 and "no MapReduceForm" in said[0]
+    assert local.engine.worker is not None
+
+
+def test_a_sequence_may_be_a_list(local, tff):
+    import tensorflow as tf
+
+    element = collections.OrderedDict(y=np.int32, x=tff.TensorType(np.float32, [2]))
+
+    @tff.tensorflow.computation(tff.SequenceType(element))
+    def total(data):
+        return data.reduce(
+            np.float32(0),
+            lambda s, e: s + tf.reduce_sum(e["x"]) * tf.cast(e["y"], tf.float32),
+        )
+
+    rows = [{"y": 1, "x": [1.0, 2.0]}, {"x": [0.5, 0.0], "y": 2}]
+    assert total(rows) == 4.0
+
+
+@pytest.mark.parametrize(
+    ("clients", "message"),
+    [
+        (3, r"clients must be a list .* and is a int"),
+        ([3], r"clients\[0\] must be a tf.data.Dataset or a list .* is a int"),
+        ([[1, "a"]], r"clients\[0\]\[1\] is no int32"),
+        ([[1, [2]]], r"clients\[0\]\[1\] is no int32: its shape is \(1,\)"),
+        ([[1.5]], r"clients\[0\]\[0\] is no int32: 1.5"),
+    ],
+)
+def test_what_is_of_another_type_is_refused_by_name(local, tff, clients, message):
+    @tff.tensorflow.computation(tff.SequenceType(np.int32))
+    def total(data):
+        return data.reduce(np.int32(0), lambda a, b: a + b)
+
+    @tff.federated_computation(
+        tff.FederatedType(tff.SequenceType(np.int32), tff.CLIENTS)
+    )
+    def sums(clients):
+        return tff.federated_sum(tff.federated_map(total, clients))
+
+    assert sums([[1, 2], [3]]) == 6
+    with pytest.raises(TypeError, match=message.replace("clients", "the argument")):
+        sums(clients)
+
+
+def test_a_dataset_of_other_elements_is_refused(local, process):
+    import tensorflow as tf
+
+    wrong = tf.data.Dataset.from_tensors({"x": [1.0], "y": [1]})
+    with pytest.raises(TypeError, match=r"\[0\] is a dataset of .*must be one of"):
+        process.next(process.initialize(), [wrong])
+
+
+def test_variables_begin_anew_and_are_a_computations_own(local, tff):
+    import tensorflow as tf
+
+    def counting(start):
+        @tff.tensorflow.computation(np.int32)
+        def count(step):
+            variable = tf.Variable(start, name="same", dtype=tf.int32)
+            with tf.control_dependencies([variable.assign_add(step)]):
+                return variable.read_value()
+
+        return count
+
+    first, second = counting(0), counting(100)
+    assert [first(1), second(1), first(1), second(2)] == [1, 101, 1, 102]
+
+
+def test_an_interrupt_ends_a_call_within_seconds():
+    """In a process of its own: TensorFlow is told to stop, and nothing is left."""
+    body = """
+        import os, signal, threading, time
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        import numpy as np, tensorflow as tf, tensorflow_federated as tff
+        from tff_pmc.runtime import Runtime
+
+        @tff.tensorflow.computation(np.int32)
+        def slow(n):
+            return tf.while_loop(
+                lambda i, _: i < n,
+                lambda i, a: (i + 1, tf.linalg.matmul(a, a) * 1e-3),
+                (0, tf.eye(300)),
+            )[0]
+
+        with Runtime("local"):
+            assert slow(1) == 1
+            threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            begun = time.monotonic()
+            try:
+                slow(10**9)
+            except KeyboardInterrupt:
+                print("ended")
+            assert slow(2) == 2
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(body)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0 and done.stdout == "ended\n", done.stderr
+
+
+def test_an_unknown_engine_is_named():
+    from tff_pmc.runtime import Runtime
+
+    with pytest.raises(ValueError, match="engine must be one of local, worker: gpu"):
+        Runtime("gpu")
+
+
+def test_secure_sums_are_the_sums(local, tff, toy_model, toy_examples):
+    """As the worker's backend for tests has them; no rounding is seen in the mean."""
+    secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
+    found = []
+    for options in ({}, {"model_sum_factory": secure, "scalar_sum_factory": secure}):
+        process = tff_pmc.build_prioritized_fed_avg(
+            toy_model,
+            client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+            sums=tff_pmc.SumOptions(**options),
+        )
+        state = process.initialize()
+        for _ in range(2):
+            state, _ = process.next(state, tff_pmc.pack(toy_examples, range(6)))
+        found.append(process.get_model_weights(state).trainable)
+    for plain, hidden in zip(*found):
+        np.testing.assert_allclose(plain, hidden, atol=1e-5)
+        assert np.abs(plain - hidden).max() > 0  # Both ways were taken.

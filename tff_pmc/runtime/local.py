@@ -1,0 +1,147 @@
+"""The engine that runs TFF's computations in this process.
+
+A federated computation is run in its MapReduceForm (`round_form.py`), and TensorFlow
+alone as it is. What does not compile to that form, two dependent aggregations for
+example, is run by TFF's worker, which is started when it is first needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+import weakref
+from typing import Any, Callable, Optional
+
+import tensorflow_federated as tff
+from absl import logging
+from tensorflow.python.eager import cancellation
+
+from tff_pmc.runtime import values
+from tff_pmc.runtime.imported_graph import ImportedGraph
+from tff_pmc.runtime.round_form import NotInFormError, RoundForm
+from tff_pmc.runtime.worker import WorkerEngine
+
+# How long a signal waits for its handler: Python runs none while TensorFlow does.
+_POLL_SECONDS = 0.1
+
+
+class LocalEngine:
+    """Runs computations in this process.
+
+    Attributes:
+        context: the `tff.framework.SyncContext`.
+        async_context: the same for `tff.program.NativeFederatedContext`.
+        worker: the worker that was needed; None if none was.
+    """
+
+    def __init__(self, *, private: bool = True) -> None:
+        """Starts nothing yet.
+
+        Args:
+            private: how the worker runs, if one is needed; see `WorkerEngine`.
+        """
+        self._private = private
+        self.worker: Optional[WorkerEngine] = None
+        self._compiled: dict[int, tuple[Optional[Callable[[Any], Any]], Any]] = {}
+        self.context = LocalContext(self.run)
+        self.async_context = _LocalAsyncContext(self.context)
+
+    def run(self, computation: tff.Computation, argument: Any) -> Any:
+        """Runs a computation, compiled when it is first seen."""
+        key = id(computation)
+        if key not in self._compiled:
+            compiled = self._compile(computation)
+            # Kept for as long as the computation is: graphs hold memory.
+            forget = functools.partial(self._compiled.pop, key)
+            self._compiled[key] = compiled, weakref.ref(computation, forget)
+        run_here, _ = self._compiled[key]
+        if run_here is not None:
+            return run_here(argument)
+        if self.worker is None:
+            self.worker = WorkerEngine(private=self._private)
+        return self.worker.context.invoke(computation, argument)
+
+    def close(self) -> None:
+        """Ends the worker, if there is one."""
+        self._compiled.clear()
+        if self.worker is not None:
+            self.worker.close()
+            self.worker = None
+
+    def _compile(self, computation: tff.Computation) -> Optional[Callable[[Any], Any]]:
+        """What runs the computation here; None if the worker has to."""
+        try:
+            if _has_placements(computation.type_signature):
+                return RoundForm(computation)
+            return _run_tensorflow(computation)
+        except NotInFormError as error:
+            logging.info(
+                "TFF's worker runs a computation that has no MapReduceForm: %s", error
+            )
+            return None
+
+
+class LocalContext(tff.framework.SyncContext):
+    """Calls a function in a thread, so that a signal is handled while it runs."""
+
+    def __init__(self, run: Callable[[tff.Computation, Any], Any]) -> None:
+        """Takes the function that runs a computation."""
+        self._run = run
+
+    def invoke(self, comp: tff.Computation, arg: Any) -> Any:
+        """Invokes `comp`; what it had begun is cancelled if it is interrupted."""
+        manager = cancellation.CancellationManager()
+        outcome: dict[str, Any] = {}
+
+        def call() -> None:
+            try:
+                with cancellation.CancellationManagerContext(manager):
+                    outcome["value"] = self._run(comp, arg)
+            except BaseException as error:
+                outcome["error"] = error
+
+        thread = threading.Thread(target=call, daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(_POLL_SECONDS)
+        except BaseException:
+            manager.start_cancel()
+            thread.join()
+            raise
+        if "error" in outcome:
+            raise outcome["error"]
+        return outcome["value"]
+
+
+class _LocalAsyncContext(tff.framework.AsyncContext):
+    def __init__(self, context: LocalContext) -> None:
+        self._context = context
+
+    async def invoke(self, comp: tff.Computation, arg: Any) -> Any:
+        if asyncio.iscoroutine(arg):
+            arg = await arg
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(None, self._context.invoke, comp, arg)
+
+
+def _has_placements(type_: tff.Type) -> bool:
+    return tff.types.contains(type_, lambda t: isinstance(t, tff.FederatedType))
+
+
+def _run_tensorflow(computation: tff.Computation) -> Callable[[Any], Any]:
+    """A computation without placements, which must be TensorFlow alone."""
+    block = computation.to_building_block()
+    if not isinstance(block, tff.framework.CompiledComputation):
+        raise NotInFormError("it is neither TensorFlow alone nor has placements")
+    graph = ImportedGraph(computation)
+    signature = computation.type_signature
+
+    def run(argument: Any) -> Any:
+        given = []
+        if signature.parameter is not None:
+            given = values.to_tensors(argument, signature.parameter, "the argument")
+        return values.to_python(graph(given), signature.result)
+
+    return run

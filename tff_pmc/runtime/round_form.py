@@ -1,0 +1,181 @@
+"""A federated computation in TFF's MapReduceForm, run in this process.
+
+The form is seven TensorFlow graphs: `prepare` makes what the server sends, `work` what
+a client answers, `zero`, `accumulate`, `merge` and `report` sum the answers, and
+`update` makes the result. Whatever runs them as a map and a reduce runs the
+computation; here it is a loop over the clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc.runtime import values
+from tff_pmc.runtime.imported_graph import ImportedGraph
+
+# Grappler runs when the graphs are called. Applied by TFF before it, as is its default,
+# it takes seconds and makes nothing faster (docs/performance.md).
+_NO_GRAPPLER = tf.compat.v1.ConfigProto()
+_NO_GRAPPLER.graph_options.rewrite_options.disable_meta_optimizer = True
+
+
+class NotInFormError(ValueError):
+    """A computation that has no MapReduceForm, or one that this engine cannot run."""
+
+
+class RoundForm:
+    """A computation of what is at SERVER and at CLIENTS, with its result at SERVER."""
+
+    def __init__(self, computation: tff.Computation) -> None:
+        """Compiles it, which takes about two seconds for a round.
+
+        Raises:
+            NotInFormError: it is no such computation, or does not compile.
+        """
+        signature = computation.type_signature
+        self._result_type = signature.result
+        parameter = signature.parameter
+        self._names: Optional[list[Optional[str]]] = None
+        self._arguments: list[tuple[str, tff.Type]] = []
+        if isinstance(parameter, tff.StructType):
+            self._names, types = zip(*tff.structure.to_elements(parameter))
+            self._arguments = [
+                (name or f"argument {number}", type_)
+                for number, (name, type_) in enumerate(zip(self._names, types))
+            ]
+        elif parameter is not None:
+            self._arguments = [("the argument", parameter)]
+        for name, type_ in [*self._arguments, *_leaves(self._result_type)]:
+            if not isinstance(type_, tff.FederatedType):
+                raise NotInFormError(f"{name} is at no placement")
+        if any(t.placement is tff.CLIENTS for _, t in _leaves(self._result_type)):
+            raise NotInFormError("a result stays at the clients")
+        self._at_server = _at(tff.SERVER, self._arguments)
+        self._at_clients = _at(tff.CLIENTS, self._arguments)
+        try:
+            form = tff.backends.mapreduce.get_map_reduce_form_for_computation(
+                self._two_arguments(computation), _NO_GRAPPLER
+            )
+        except Exception as error:  # TFF raises many kinds here.
+            raise NotInFormError(" ".join(str(error).split())[:300]) from error
+        self._import(form)
+
+    def __call__(self, argument: Any) -> Any:
+        """Runs it.
+
+        Args:
+            argument: the value of the argument, or, where there are several, a
+                structure of them; for one at CLIENTS, a list with a value for each.
+
+        Raises:
+            TypeError: a value is not of its type; the message names it.
+        """
+        arguments = [argument]
+        if self._names is not None:
+            arguments = values.members_of(argument, self._names, "the call")
+        state = [] if self._at_server else [tf.constant(0)]
+        for number in self._at_server:
+            name, type_ = self._arguments[number]
+            state += values.to_tensors(arguments[number], type_.member, name)
+        sent = self._prepare(state) if self._prepare else []
+        total, hidden = self._zero([]), self._no_hidden
+        for client in self._clients(arguments):
+            answer = self._work([*client, *sent])
+            in_clear = len(answer) - len(hidden)
+            total = self._accumulate([*total, *answer[:in_clear]])
+            hidden = [a + b for a, b in zip(hidden, answer[in_clear:])]
+        hidden = [a if m is None else a % m for a, m in zip(hidden, self._moduli)]
+        found = self._update([*state, *self._report(total), *hidden])
+        return values.to_python(found, _without_placement(self._result_type))
+
+    def _clients(self, arguments: Sequence[Any]) -> Iterator[list[tf.Tensor]]:
+        """Each client's tensors, of all arguments at CLIENTS, one after another."""
+        lists = [arguments[number] for number in self._at_clients]
+        names = [self._arguments[number] for number in self._at_clients]
+        for (name, type_), given in zip(names, lists):
+            if not type_.all_equal and not isinstance(given, (list, tuple)):
+                raise TypeError(
+                    f"{name} must be a list with the value of each client, and is a "
+                    f"{type(given).__name__}"
+                )
+        sizes = {len(given) for given in lists}
+        if len(sizes) > 1:
+            raise TypeError(f"lists of {sorted(sizes)} clients in one call")
+        for client in range(sizes.pop() if sizes else 0):
+            yield [
+                tensor
+                for (name, type_), given in zip(names, lists)
+                for tensor in values.to_tensors(
+                    given[client], type_.member, f"{name}[{client}]"
+                )
+            ]
+
+    def _two_arguments(self, computation: tff.Computation) -> tff.Computation:
+        """The computation in the form's own shape: `(state, data) -> (state, result)`.
+
+        All arguments at SERVER are the state, which stays as it is, and all at CLIENTS
+        the data.
+        """
+
+        def zipped(numbers: list[int], placement: Any) -> tff.Type:
+            members = [self._arguments[number][1].member for number in numbers]
+            return tff.FederatedType(tff.to_type(members or [np.int32]), placement)
+
+        state_type = zipped(self._at_server, tff.SERVER)
+        data_type = zipped(self._at_clients, tff.CLIENTS)
+        is_zipped = isinstance(self._result_type, tff.FederatedType)
+
+        @tff.federated_computation(state_type, data_type)
+        def whole(state, data):
+            given = {number: state[i] for i, number in enumerate(self._at_server)}
+            given.update({number: data[i] for i, number in enumerate(self._at_clients)})
+            result = computation(*(given[i] for i in range(len(self._arguments))))
+            return state, result if is_zipped else tff.federated_zip(result)
+
+        return whole
+
+    def _import(self, form: tff.backends.mapreduce.MapReduceForm) -> None:
+        """Imports the graphs that a loop needs: `merge` is for more than one sum."""
+        _, *hidden, modular = form.work.type_signature.result
+        # Nobody is there to hide them from: secure sums are their integers' sums.
+        flat = [t for part in (*hidden, modular) for t in values.flat_types(part)]
+        self._no_hidden = [tf.zeros(t.shape, t.dtype) for t in flat]
+        moduli = ImportedGraph(form.secure_modular_sum_modulus)([])
+        plain = len(flat) - values.num_tensors(modular)
+        self._moduli = [None] * plain + moduli
+        assert len(self._moduli) == len(flat)
+        num_state = values.num_tensors(form.update.type_signature.parameter[0])
+        try:
+            # Without clients there is no work, and nothing to send.
+            self._prepare = ImportedGraph(form.prepare) if self._at_clients else None
+            self._work = ImportedGraph(form.work) if self._at_clients else None
+            self._zero = ImportedGraph(form.zero)
+            self._accumulate = ImportedGraph(form.accumulate)
+            self._report = ImportedGraph(form.report)
+            self._update = ImportedGraph(form.update, slice(num_state, None))
+        except (ValueError, NotImplementedError) as error:
+            raise NotInFormError(" ".join(str(error).split())[:300]) from error
+
+
+def _at(placement: Any, arguments: list[tuple[str, tff.Type]]) -> list[int]:
+    return [i for i, (_, t) in enumerate(arguments) if t.placement is placement]
+
+
+def _leaves(type_: tff.Type) -> list[tuple[str, tff.Type]]:
+    """The federated members of a result, or what else is at their places."""
+    if isinstance(type_, tff.StructType):
+        return [leaf for member in type_ for leaf in _leaves(member)]
+    return [("a result", type_)]
+
+
+def _without_placement(type_: tff.Type) -> tff.Type:
+    found, _ = tff.types.type_transformations.transform_type_postorder(
+        type_,
+        lambda t: (t.member, True) if isinstance(t, tff.FederatedType) else (t, False),
+    )
+    return found

@@ -1,0 +1,177 @@
+"""Python's values as the tensors that a TFF type stands for, and back."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Callable, Optional
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+# The tensors behind the arrays of `to_python` that are still in use, by array.
+_tensors: dict[int, tf.Tensor] = {}
+
+
+def to_tensors(value: Any, type_: tff.Type, place: str) -> list[tf.Tensor]:
+    """The tensors of a value, in the order of its type.
+
+    Args:
+        value: the value: nested containers of arrays, tensors and numbers; where the
+            type has a sequence, a `tf.data.Dataset` or a list of elements.
+        type_: its type; no placements.
+        place: what the value is called in an error.
+
+    Raises:
+        TypeError: the value has another type; the message names the place.
+    """
+    if isinstance(type_, tff.StructType):
+        members = list(tff.structure.to_elements(type_))
+        items = members_of(value, [name for name, _ in members], place)
+        return [
+            tensor
+            for number, ((name, member), item) in enumerate(zip(members, items))
+            for tensor in to_tensors(item, member, f"{place}.{name or number}")
+        ]
+    if isinstance(type_, tff.SequenceType):
+        return [tf.data.experimental.to_variant(_dataset(value, type_, place))]
+    return [_tensor(value, type_, place)]
+
+
+def to_python(tensors: Sequence[tf.Tensor], type_: tff.Type) -> Any:
+    """The value of these tensors in the containers of its type, as NumPy arrays.
+
+    The arrays are views of the tensors: given back, as a process's state is, they cost
+    no copy. They are read-only, because TensorFlow takes a tensor not to change.
+    """
+    rest = iter(tensors)
+    found = tff.types.type_to_py_container(_nested(rest, type_, _array), type_)
+    assert next(rest, None) is None
+    return found
+
+
+def flat_types(type_: tff.Type) -> list[tff.Type]:
+    """The types of the tensors of a value of this type, in order."""
+    if isinstance(type_, tff.StructType):
+        return [flat for member in type_ for flat in flat_types(member)]
+    return [type_]
+
+
+def num_tensors(type_: tff.Type) -> int:
+    """The number of tensors of a value of this type."""
+    return len(flat_types(type_))
+
+
+def _nested(
+    rest: Iterator[tf.Tensor], type_: tff.Type, leaf: Callable[[tf.Tensor], Any]
+) -> Any:
+    if isinstance(type_, tff.StructType):
+        members = tff.structure.to_elements(type_)
+        return tff.structure.Struct(
+            [(name, _nested(rest, member, leaf)) for name, member in members]
+        )
+    return leaf(next(rest))
+
+
+def _array(tensor: tf.Tensor) -> Any:
+    if not tensor.shape.rank or tensor.dtype == tf.string:
+        return tensor.numpy()
+    if "CPU" not in tensor.device:
+        return tensor.numpy()
+    array = np.asarray(memoryview(tensor))
+    _tensors[id(array)] = tensor
+    weakref.finalize(array, _tensors.pop, id(array))
+    return array
+
+
+def _tensor(value: Any, type_: tff.TensorType, place: str) -> tf.Tensor:
+    value = _tensors.get(id(value), value)
+    if not tf.is_tensor(value):
+        value = np.asarray(value)
+        if value.dtype.kind in "biuf" and not value.shape:
+            value = _cast_number(value, type_, place)
+    try:
+        tensor = tf.convert_to_tensor(value, type_.dtype)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{place} is no {type_}: {_one_line(error)}") from error
+    if not tf.TensorShape(type_.shape).is_compatible_with(tensor.shape):
+        raise TypeError(f"{place} is no {type_}: its shape is {tensor.shape}")
+    return tensor
+
+
+def _cast_number(value: np.ndarray, type_: tff.TensorType, place: str) -> np.ndarray:
+    cast = value.astype(type_.dtype)
+    # A number may change its kind where nothing of it is lost: 1 is also 1.0.
+    if value.dtype.kind == "f" and cast.dtype.kind != "f" and cast != value:
+        raise TypeError(f"{place} is no {type_}: {value}")
+    return cast
+
+
+def members_of(value: Any, names: Sequence[Optional[str]], place: str) -> Sequence[Any]:
+    """The members of a container, in the order of its type.
+
+    Args:
+        value: a mapping, a sequence, or an object that has them as attributes.
+        names: the members' names; None for one that has none.
+        place: what the value is called in an error.
+
+    Raises:
+        TypeError: it has other members.
+    """
+    if isinstance(value, tff.structure.Struct):
+        value = tff.structure.to_odict_or_tuple(value, recursive=False)
+    if isinstance(value, Mapping):
+        if set(value) == set(names):
+            return [value[name] for name in names]
+        found = "those of " + ", ".join(map(str, value))
+    elif isinstance(value, (list, tuple)):
+        if len(value) == len(names):
+            return list(value)
+        found = f"{len(value)}"
+    elif names and all(name and hasattr(value, name) for name in names):
+        return [getattr(value, name) for name in names]
+    else:
+        found = f"a {type(value).__name__}"
+    wanted = ", ".join(name or "one without a name" for name in names) or "none"
+    raise TypeError(f"{place} must have the members {wanted}; it has {found}")
+
+
+def _dataset(value: Any, type_: tff.SequenceType, place: str) -> tf.data.Dataset:
+    specs = tff.types.type_to_tf_tensor_specs(type_.element)
+    if not isinstance(value, tf.data.Dataset):
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(
+                f"{place} must be a tf.data.Dataset or a list of its elements, and is "
+                f"a {type(value).__name__}"
+            )
+        return _from_elements(value, type_.element, specs, place)
+    try:
+        tf.nest.assert_same_structure(specs, value.element_spec, check_types=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{place} is a dataset of {value.element_spec}, and must be one of {specs}"
+        ) from error
+    pairs = zip(tf.nest.flatten(specs), tf.nest.flatten(value.element_spec))
+    if not all(wanted.is_compatible_with(found) for wanted, found in pairs):
+        raise TypeError(
+            f"{place} is a dataset of {value.element_spec}, and must be one of {specs}"
+        )
+    return value
+
+
+def _from_elements(
+    elements: Sequence[Any], type_: tff.Type, specs: Any, place: str
+) -> tf.data.Dataset:
+    rows = []
+    for number, element in enumerate(elements):
+        tensors = to_tensors(element, type_, f"{place}[{number}]")
+        row = _nested(iter(tensors), type_, lambda tensor: tensor)
+        if isinstance(row, tff.structure.Struct):
+            row = tff.structure.to_odict_or_tuple(row)
+        rows.append(row)
+    return tf.data.Dataset.from_generator(lambda: iter(rows), output_signature=specs)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
