@@ -1,23 +1,24 @@
-"""Seconds per round: packed, with seven sums and with one, against two others.
+"""Seconds per round: packed, with seven sums and with one, against others.
 
     python benchmarks/round.py --shape=mnist_full --turns=5
 
-Four contenders train the same clients from the same weights in one run, in turns
+The contenders train the same clients from the same weights in one run, in turns
 of a few rounds each, so that a drift of the machine's speed hits all alike. The
 first round of a turn is left out: while the others ran, the machine may have taken
-back the memory of a process that waited.
+back the memory of a process that waited. All shuffle each epoch's examples.
 
-    seven sums   the packed process over all subsets of DS, LD, MD
-    one sum      the packed process with DS alone
+    seven sums   the packed process over all subsets of DS, LD, MD, in this process
+    one sum      the packed process with DS alone, in this process
+    worker       the same as "one sum", in TFF's worker
     bare loop    a `tf.function` loop over the clients in this process, no TFF
-    fed_avg      `tff.learning.algorithms.build_weighted_fed_avg`
+    fed_avg      `tff.learning.algorithms.build_weighted_fed_avg`, in TFF's worker
 
-Each TFF contender has a worker of its own, whose memory is shown. The first turn
+Each contender in TFF's worker has one of its own, whose memory is shown. The first turn
 (tracing) is left out; ratios are medians of the ratios turn by turn. To see whether
-the worker's memory climbs, many short turns of one contender do:
+a worker's memory climbs, many short turns of one contender do:
 
     python benchmarks/round.py --shape=femnist --epochs=1 --turns=15 \\
-        --only="seven sums"
+        --only="worker"
 """
 
 import argparse
@@ -38,7 +39,7 @@ import tensorflow_federated as tff
 import leaf_data
 from tff_pmc import models, processes, scores
 from tff_pmc.clients import packing
-from tff_pmc.runtime import Runtime
+from tff_pmc.runtime import Runtime, WorkerEngine
 
 Shape = collections.namedtuple(
     "Shape", "model clients examples batch_size epochs", defaults=[5]
@@ -64,8 +65,8 @@ def federation(shape, classes):
     )
 
 
-def packed(model, shape, data, basis, num_packs):
-    """A packed process with a worker of its own."""
+def packed(model, shape, data, basis, num_packs, engine="local"):
+    """A packed process with an engine of its own."""
     process = processes.build_prioritized_fed_avg(
         model,
         priority=("DS",),
@@ -78,7 +79,7 @@ def packed(model, shape, data, basis, num_packs):
     def clients():
         return packing.pack(data, range(shape.clients), num_packs=num_packs)
 
-    return tff_contender(process, clients)
+    return tff_contender(process, clients, engine)
 
 
 def fed_avg(model, shape, data):
@@ -94,17 +95,18 @@ def fed_avg(model, shape, data):
         parts = [data.client(k) for k in range(shape.clients)]
         return [
             tf.data.Dataset.from_tensor_slices((part["x"], part["y"]))
+            .shuffle(shape.examples)
             .batch(size)
             .repeat(shape.epochs)
             for part in parts
         ]
 
-    return tff_contender(process, clients)
+    return tff_contender(process, clients, "worker")
 
 
-def tff_contender(process, clients):
-    """Returns a function that runs one round, and the worker it runs on."""
-    running = Runtime("worker").install()
+def tff_contender(process, clients, engine):
+    """Returns a function that runs one round, and the runtime it runs on."""
+    running = Runtime(engine).install()
     state = process.initialize()
 
     def one_round():
@@ -123,8 +125,10 @@ def bare_loop(model, shape, data):
     def train(weights, x, y):
         size = shape.batch_size or shape.examples
         for _ in tf.range(shape.epochs):
+            order = tf.random.shuffle(tf.range(shape.examples))
             for start in tf.range(0, shape.examples, size):
-                batch_x, batch_y = x[start : start + size], y[start : start + size]
+                batch = order[start : start + size]
+                batch_x, batch_y = tf.gather(x, batch), tf.gather(y, batch)
                 with tf.GradientTape() as tape:
                     tape.watch(weights)
                     output = model.predict_on_batch((weights, ()), batch_x, True)
@@ -151,7 +155,7 @@ def measure(contenders, turns):
     seconds = {name: [] for name in contenders}
     memory = {name: [] for name in contenders}
     for turn in range(turns + 1):
-        for name, (one_round, worker) in contenders.items():
+        for name, (one_round, running) in contenders.items():
             elapsed = []
             for _ in range(ROUNDS_PER_TURN):
                 begun = time.perf_counter()
@@ -159,7 +163,7 @@ def measure(contenders, turns):
                 elapsed.append(time.perf_counter() - begun)
             if turn:
                 seconds[name].append(statistics.median(elapsed[1:]))
-                memory[name].append(worker.engine.memory() if worker else 0)
+                memory[name].append(worker_memory(running))
     return seconds, memory
 
 
@@ -173,7 +177,7 @@ def main():
     parser.add_argument(
         "--only",
         action="append",
-        choices=["seven sums", "one sum", "bare loop", "fed_avg"],
+        choices=["seven sums", "one sum", "worker", "bare loop", "fed_avg"],
         help="measure this contender; may be repeated",
     )
     options = parser.parse_args()
@@ -184,6 +188,7 @@ def main():
     makers = {
         "seven sums": lambda: packed(model, shape, data, everything, options.num_packs),
         "one sum": lambda: packed(model, shape, data, None, options.num_packs),
+        "worker": lambda: packed(model, shape, data, None, options.num_packs, "worker"),
         "bare loop": lambda: bare_loop(model, shape, data),
         "fed_avg": lambda: fed_avg(model, shape, data),
     }
@@ -192,16 +197,16 @@ def main():
     try:
         seconds, memory = measure(contenders, options.turns)
     finally:
-        for _, worker in contenders.values():
-            if worker:
-                worker.close()
+        for _, running in contenders.values():
+            if running:
+                running.close()
     print(
         f"{options.shape}: {shape.clients} clients x {shape.examples} images, batch "
         f"{shape.batch_size or 'all'}, {shape.epochs} epochs, {options.num_packs} "
         f"packs; {options.turns} turns"
     )
     print(
-        f"{'':12}{'seconds':>9}{'/ bare loop':>13}{'/ fed_avg':>11}{'/ one sum':>11}"
+        f"{'':12}{'seconds':>9}{'/ bare loop':>13}{'/ fed_avg':>11}{'/ worker':>11}"
         f"{'worker GB, first to last turn':>33}"
     )
     for name in contenders:
@@ -209,13 +214,19 @@ def main():
             f"{ratio(seconds[name], seconds[other]):{width}.2f}"
             if other in seconds
             else f"{'':{width}}"
-            for other, width in (("bare loop", 13), ("fed_avg", 11), ("one sum", 11))
+            for other, width in (("bare loop", 13), ("fed_avg", 11), ("worker", 11))
         )
         first, last = memory[name][0] / 1e9, memory[name][-1] / 1e9
         print(
             f"{name:12}{statistics.median(seconds[name]):9.2f}{ratios}"
             + (f"{first:24.2f} to {last:.2f}" if last else "")
         )
+
+
+def worker_memory(running):
+    """The resident memory of the contender's worker, bytes; 0 if it has none."""
+    is_worker = running and isinstance(running.engine, WorkerEngine)
+    return running.engine.memory() if is_worker else 0
 
 
 def ratio(ours, theirs):

@@ -57,6 +57,8 @@ class RoundForm:
             raise NotInFormError("a result stays at the clients")
         self._at_server = _at(tff.SERVER, self._arguments)
         self._at_clients = _at(tff.CLIENTS, self._arguments)
+        if any(self._arguments[i][1].all_equal for i in self._at_clients):
+            raise NotInFormError("the clients are given one value for all")
         try:
             form = tff.backends.mapreduce.get_map_reduce_form_for_computation(
                 self._two_arguments(computation), _NO_GRAPPLER
@@ -95,23 +97,22 @@ class RoundForm:
 
     def _clients(self, arguments: Sequence[Any]) -> Iterator[list[tf.Tensor]]:
         """Each client's tensors, of all arguments at CLIENTS, one after another."""
-        lists = [arguments[number] for number in self._at_clients]
-        names = [self._arguments[number] for number in self._at_clients]
-        for (name, type_), given in zip(names, lists):
-            if not type_.all_equal and not isinstance(given, (list, tuple)):
+        given = [(*self._arguments[i], arguments[i]) for i in self._at_clients]
+        for name, _, value in given:
+            if not isinstance(value, (list, tuple)):
                 raise TypeError(
                     f"{name} must be a list with the value of each client, and is a "
-                    f"{type(given).__name__}"
+                    f"{type(value).__name__}"
                 )
-        sizes = {len(given) for given in lists}
+        sizes = {len(value) for _, _, value in given}
         if len(sizes) > 1:
             raise TypeError(f"lists of {sorted(sizes)} clients in one call")
         for client in range(sizes.pop() if sizes else 0):
             yield [
                 tensor
-                for (name, type_), given in zip(names, lists)
+                for name, type_, value in given
                 for tensor in values.to_tensors(
-                    given[client], type_.member, f"{name}[{client}]"
+                    value[client], type_.member, f"{name}[{client}]"
                 )
             ]
 
