@@ -93,6 +93,8 @@ class LocalContext(tff.framework.SyncContext):
         """Invokes `comp`; what it had begun is cancelled if it is interrupted."""
         manager = cancellation.CancellationManager()
         outcome: dict[str, Any] = {}
+        # Not the thread's own join: a signal in it makes a running thread look ended.
+        ended = threading.Event()
 
         def call() -> None:
             try:
@@ -100,15 +102,16 @@ class LocalContext(tff.framework.SyncContext):
                     outcome["value"] = self._run(comp, arg)
             except BaseException as error:
                 outcome["error"] = error
+            finally:
+                ended.set()
 
-        thread = threading.Thread(target=call, daemon=True)
-        thread.start()
+        threading.Thread(target=call, daemon=True).start()
         try:
-            while thread.is_alive():
-                thread.join(_POLL_SECONDS)
+            while not ended.wait(_POLL_SECONDS):
+                pass
         except BaseException:
             manager.start_cancel()
-            thread.join()
+            ended.wait()
             raise
         if "error" in outcome:
             raise outcome["error"]
