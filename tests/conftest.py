@@ -57,12 +57,18 @@ def assert_equal():
     return check
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--engine", default="local", help="what runs TFF in tests: local or worker"
+    )
+
+
 @pytest.fixture(scope="session")
-def runtime():
-    """The default engine, installed as the default context for the whole session."""
+def runtime(request):
+    """The engine, installed as the default context for the whole session."""
     from tff_pmc.runtime import Runtime
 
-    with Runtime() as running:
+    with Runtime(request.config.getoption("--engine")) as running:
         yield running
 
 
