@@ -71,12 +71,15 @@ class LocalEngine:
 
     def _compile(self, computation: tff.Computation) -> Optional[Callable[[Any], Any]]:
         """What runs the computation here; None if the worker has to."""
+        signature = computation.type_signature
         try:
-            if _has_placements(computation.type_signature):
+            if _has(tff.SequenceType, signature.result):
+                raise NotInFormError("a result is a sequence")
+            if _has(tff.FederatedType, signature):
                 return RoundForm(computation)
             return _run_tensorflow(computation)
         except NotInFormError as error:
-            logging.info(
+            logging.warning(
                 "TFF's worker runs a computation that has no MapReduceForm: %s", error
             )
             return None
@@ -129,8 +132,8 @@ class _LocalAsyncContext(tff.framework.AsyncContext):
         return await loop.run_in_executor(None, self._context.invoke, comp, arg)
 
 
-def _has_placements(type_: tff.Type) -> bool:
-    return tff.types.contains(type_, lambda t: isinstance(t, tff.FederatedType))
+def _has(kind: type, type_: tff.Type) -> bool:
+    return tff.types.contains(type_, lambda t: isinstance(t, kind))
 
 
 def _run_tensorflow(computation: tff.Computation) -> Callable[[Any], Any]:
