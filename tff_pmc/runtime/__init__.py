@@ -1,10 +1,9 @@
 """What runs TFF's computations."""
 
-from tff_pmc.runtime.runtime import ENGINES, Runtime, installed_engine
+from tff_pmc.runtime.runtime import Runtime, installed_engine
 from tff_pmc.runtime.worker import WorkerDiedError, WorkerEngine, WorkerStartError
 
 __all__ = [
-    "ENGINES",
     "Runtime",
     "WorkerDiedError",
     "WorkerEngine",

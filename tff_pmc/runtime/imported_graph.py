@@ -17,9 +17,8 @@ _numbers = itertools.count()
 class ImportedGraph:
     """A TensorFlow computation that is called with tensors and returns tensors.
 
-    Attributes:
-        num_arguments: the number of tensors it is called with.
-        num_results: the number of tensors it returns.
+    Both are flat lists in the order of TFF's types; a sequence, which may be an
+    argument and no result, is the variant tensor of its dataset.
     """
 
     def __init__(
@@ -32,7 +31,7 @@ class ImportedGraph:
             results: which of its results, by place, are wanted; None for all.
 
         Raises:
-            NotImplementedError: it has a result that is no tensor.
+            ValueError: TensorFlow cannot import the graph.
         """
         serialized = tff.framework.serialize_computation(computation).tensorflow
         graph = tf.compat.v1.GraphDef()
@@ -41,7 +40,7 @@ class ImportedGraph:
         if serialized.HasField("parameter"):
             feeds = list(_names(serialized.parameter))
         fetches = list(_names(serialized.result))[results or slice(None)]
-        self.num_arguments, self.num_results = len(feeds), len(fetches)
+        self._has_results = bool(fetches)
         self._begin = None
         self._one_at_a_time = threading.Lock()
         types = dict(_types(graph, feeds))
@@ -67,7 +66,7 @@ class ImportedGraph:
 
     def __call__(self, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Runs the graph; one with variables begins anew each time, as in a session."""
-        if not self.num_results:
+        if not self._has_results:
             return []
         if self._begin is None:
             return list(self._function(*arguments))

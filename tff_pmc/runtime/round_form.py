@@ -159,7 +159,7 @@ class RoundForm:
             self._accumulate = ImportedGraph(form.accumulate)
             self._report = ImportedGraph(form.report)
             self._update = ImportedGraph(form.update, slice(num_state, None))
-        except (ValueError, NotImplementedError) as error:
+        except ValueError as error:
             raise NotInFormError(" ".join(str(error).split())[:300]) from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Any, Optional, Union
 
 import tensorflow_federated as tff
@@ -10,12 +9,10 @@ import tensorflow_federated as tff
 from tff_pmc.runtime.local import LocalContext, LocalEngine
 from tff_pmc.runtime.worker import WorkerEngine
 from tff_pmc.runtime.worker_context import WorkerContext
+from tff_pmc.settings.engine_names import ENGINES
 
-ENGINES = MappingProxyType({"local": LocalEngine, "worker": WorkerEngine})
-"""The engines by name."""
-
-
-_CONTEXTS = {"local": LocalContext, "worker": WorkerContext}
+_KINDS = dict(zip(ENGINES, (LocalEngine, WorkerEngine)))
+_CONTEXTS = dict(zip((LocalContext, WorkerContext), ENGINES))
 
 
 class Runtime:
@@ -46,7 +43,7 @@ class Runtime:
         """
         if engine not in ENGINES:
             raise ValueError(f"engine must be one of {', '.join(ENGINES)}: {engine}")
-        self.engine: Union[LocalEngine, WorkerEngine] = ENGINES[engine](private=private)
+        self.engine: Union[LocalEngine, WorkerEngine] = _KINDS[engine](private=private)
         self._previous_context: Any = None
 
     @property
@@ -82,7 +79,4 @@ class Runtime:
 
 def installed_engine() -> Optional[str]:
     """The name of the engine that runs computations now; None for TFF's own context."""
-    current = tff.framework.get_context_stack().current
-    return next(
-        (name for name, kind in _CONTEXTS.items() if type(current) is kind), None
-    )
+    return _CONTEXTS.get(type(tff.framework.get_context_stack().current))

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from leaf_data.settings import A_SEED, Settings, setting
 from tff_pmc.settings import flag_values
+from tff_pmc.settings.engine_names import ENGINES
 
 LR_SEARCH = "lr_search"
 """The name by which `--experiment` asks for the search of a learning rate."""
@@ -113,7 +114,7 @@ class Command(Settings):
         "local",
         "What runs TFF's computations. local: this process, the faster. worker: TFF's "
         "own worker, a process of its own, to hold the other against it.",
-        choices=("local", "worker"),
+        choices=ENGINES,
     )
     private_worker: bool = setting(
         True,
