@@ -6,6 +6,8 @@ its figures show beyond these sentences are curves without numbers.
 
 from __future__ import annotations
 
+from typing import Callable, Optional
+
 from tff_pmc.reports.papers.adafed_judges import (
     ADAFED,
     FEDAVG,
@@ -29,6 +31,8 @@ _RARE = (0, 1, 2)
 """The digits of which Table 1 has the fewest images: 20, 20 and 130 of 10,110."""
 
 _NO_F1 = "the runs have no F1 on record"
+
+_Measure = Callable[[Run], Optional[float]]
 
 
 def _first_round(fedavg: Run, adafed: Run) -> Outcome:
@@ -89,36 +93,47 @@ def _loss_is_faster(fedavg: Run, weights: Run, adafed: Run) -> Outcome:
 
 
 def _macro_f1_is_highest(fedavg: Run, weights: Run, adafed: Run) -> Outcome:
-    runs = (adafed, weights, fedavg)
-    if any("macro_f1" not in run.rounds for run in runs):
-        return Outcome("", None, _NO_F1)
-    means = [float(run.rounds["macro_f1"].mean()) for run in runs]
-    number = "{:.4f}, weights only {:.4f}, FedAvg {:.4f}".format(*means)
-    short = too_short(*runs)
-    return Outcome(number, None if short else means[0] > max(means[1:]), short)
+    def mean(run: Run) -> Optional[float]:
+        has_f1 = "macro_f1" in run.rounds
+        return float(run.rounds["macro_f1"].mean()) if has_f1 else None
+
+    return _first_is_highest(mean, adafed, weights, fedavg)
 
 
 def _rare_classes_gain(fedavg: Run, weights: Run, adafed: Run) -> Outcome:
-    runs = (adafed, weights, fedavg)
-    tables = [table for table in map(class_f1, runs) if table is not None]
-    if len(tables) < len(runs):
-        return Outcome("", None, _NO_F1)
-    means = [float(table[[*_RARE]].mean(axis=None)) for table in tables]
-    number = "{:.4f}, weights only {:.4f}, FedAvg {:.4f}".format(*means)
-    short = too_short(*runs)
-    return Outcome(number, None if short else means[0] > max(means[1:]), short)
+    def mean(run: Run) -> Optional[float]:
+        table = class_f1(run)
+        return None if table is None else float(table[[*_RARE]].mean(axis=None))
+
+    return _first_is_highest(mean, adafed, weights, fedavg)
+
+
+def _first_is_highest(measure: _Measure, *runs: Run) -> Outcome:
+    return _by_f1(measure, lambda first, *rest: first > max(rest), *runs)
 
 
 def _classes_are_closer(fedavg: Run, weights: Run, adafed: Run) -> Outcome:
-    runs = (adafed, weights, fedavg)
-    tables = [table for table in map(class_f1, runs) if table is not None]
-    if len(tables) < len(runs):
+    def spread(run: Run) -> Optional[float]:
+        table = class_f1(run)
+        return None if table is None else float(table.std(axis=1, ddof=0).mean())
+
+    return _by_f1(spread, lambda a, b, c: a < b < c, adafed, weights, fedavg)
+
+
+def _by_f1(measure: _Measure, holds: Callable[..., bool], *runs: Run) -> Outcome:
+    """Judges AdaFed, its weights only and FedAvg by a measure of the F1.
+
+    Args:
+        measure: the measure of a run; None if the run has no F1 on record.
+        holds: whether the claim does, of the three measures.
+        *runs: the three runs.
+    """
+    found = [value for value in map(measure, runs) if value is not None]
+    if len(found) < len(runs):
         return Outcome("", None, _NO_F1)
-    spread = [float(table.std(axis=1, ddof=0).mean()) for table in tables]
-    number = "{:.4f}, weights only {:.4f}, FedAvg {:.4f}".format(*spread)
+    number = "{:.4f}, weights only {:.4f}, FedAvg {:.4f}".format(*found)
     short = too_short(*runs)
-    holds = spread[0] < spread[1] < spread[2]
-    return Outcome(number, None if short else holds, short)
+    return Outcome(number, None if short else holds(*found), short)
 
 
 def _changes(two: Run, three: Run) -> tuple[str, list[float], str]:
