@@ -1,17 +1,36 @@
-"""One TensorFlow computation of TFF, imported into this process."""
+"""One TensorFlow computation of TFF, imported into this process.
+
+This module and `pack_sums.py` need TensorFlow and not TFF: they are what a machine of a
+cluster runs.
+"""
 
 from __future__ import annotations
 
 import itertools
 import threading
 from collections.abc import Iterable, Sequence
-from typing import Optional
+from typing import NamedTuple
 
 import tensorflow as tf
-import tensorflow_federated as tff
 
 _STATEFUL_OPS = ("VarHandleOp", "HashTableV2", "MutableHashTableV2")
 _numbers = itertools.count()
+
+
+class GraphParts(NamedTuple):
+    """A TensorFlow computation as what it takes to import it.
+
+    Attributes:
+        graph_def: the serialized `GraphDef`.
+        feeds: the names of the tensors that are its arguments, in order.
+        fetches: the names of those that are its results.
+        initialize_op: the name of what begins its variables anew; empty without any.
+    """
+
+    graph_def: bytes
+    feeds: tuple[str, ...]
+    fetches: tuple[str, ...]
+    initialize_op: str
 
 
 class ImportedGraph:
@@ -21,37 +40,26 @@ class ImportedGraph:
     argument and no result, is the variant tensor of its dataset.
     """
 
-    def __init__(
-        self, computation: tff.Computation, results: Optional[slice] = None
-    ) -> None:
+    def __init__(self, parts: GraphParts) -> None:
         """Imports the graph, once.
-
-        Args:
-            computation: a computation that is TensorFlow alone.
-            results: which of its results, by place, are wanted; None for all.
 
         Raises:
             ValueError: TensorFlow cannot import the graph.
         """
-        serialized = tff.framework.serialize_computation(computation).tensorflow
-        graph = tf.compat.v1.GraphDef()
-        serialized.graph_def.Unpack(graph)
-        feeds: list[str] = []
-        if serialized.HasField("parameter"):
-            feeds = list(_names(serialized.parameter))
-        fetches = list(_names(serialized.result))[results or slice(None)]
+        graph = tf.compat.v1.GraphDef.FromString(parts.graph_def)
+        feeds, fetches = list(parts.feeds), list(parts.fetches)
         self._has_results = bool(fetches)
         self._begin = None
         self._one_at_a_time = threading.Lock()
         types = dict(_types(graph, feeds))
         signature = [types[name] for name in feeds]
-        if serialized.initialize_op:
+        if parts.initialize_op:
             _name_apart(graph, next(_numbers))
             whole = tf.compat.v1.wrap_function(
                 lambda: tf.import_graph_def(graph, name=""), []
             )
             self._begin = whole.prune(
-                [], whole.graph.as_graph_element(serialized.initialize_op)
+                [], whole.graph.as_graph_element(parts.initialize_op)
             )
             graph = _only_what_is_needed(graph, fetches)
 
@@ -73,18 +81,6 @@ class ImportedGraph:
         with self._one_at_a_time:
             self._begin()
             return list(self._function(*arguments))
-
-
-def _names(binding: object) -> Iterable[str]:
-    """The names of a binding's tensors, in order."""
-    kind = binding.WhichOneof("binding")
-    if kind == "tensor":
-        yield binding.tensor.tensor_name
-    elif kind == "struct":
-        for element in binding.struct.element:
-            yield from _names(element)
-    elif kind == "sequence":
-        yield binding.sequence.variant_tensor_name
 
 
 def _types(

@@ -8,22 +8,32 @@ example, is run by TFF's worker, which is started when it is first needed.
 from __future__ import annotations
 
 import asyncio
+import collections
 import functools
+import os
 import threading
 import weakref
-from typing import Any, Callable, Optional
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Callable, Optional, TypeVar
 
 import tensorflow_federated as tff
 from absl import logging
 from tensorflow.python.eager import cancellation
 
 from tff_pmc.runtime import values
+from tff_pmc.runtime.graph_parts import graph_parts
 from tff_pmc.runtime.imported_graph import ImportedGraph
-from tff_pmc.runtime.round_form import NotInFormError, RoundForm
+from tff_pmc.runtime.pack_sums import PackGraphs, PackSums, merged_in_tree
+from tff_pmc.runtime.round_form import NotInFormError, RoundForm, SumPacks
 from tff_pmc.runtime.worker import WorkerEngine
 
 # How long a signal waits for its handler: Python runs none while TensorFlow does.
 _POLL_SECONDS = 0.1
+PACKS_AT_ONCE = int(os.environ.get("PACKS_AT_ONCE", len(os.sched_getaffinity(0))))
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 class LocalEngine:
@@ -76,13 +86,29 @@ class LocalEngine:
             if _has(tff.SequenceType, signature.result):
                 raise NotInFormError("a result is a sequence")
             if _has(tff.FederatedType, signature):
-                return RoundForm(computation)
+                return RoundForm(computation, self._sum_packs)
             return _run_tensorflow(computation)
         except NotInFormError as error:
             logging.warning(
                 "TFF's worker runs a computation that has no MapReduceForm: %s", error
             )
             return None
+
+    def _sum_packs(self, graphs: PackGraphs) -> SumPacks:
+        """What sums packs in this process, as many at once as it has cores."""
+        sums = PackSums(graphs)
+
+        def sum_here(packs, sent):
+            manager = cancellation.context()
+
+            def of_pack(pack):
+                with cancellation.CancellationManagerContext(manager):
+                    return sums.of_pack(pack, sent)
+
+            with ThreadPoolExecutor(PACKS_AT_ONCE) as pool:
+                return merged_in_tree(_in_order(pool, of_pack, packs), sums.merge)
+
+        return sum_here
 
 
 class LocalContext(tff.framework.SyncContext):
@@ -132,6 +158,19 @@ class _LocalAsyncContext(tff.framework.AsyncContext):
         return await loop.run_in_executor(None, self._context.invoke, comp, arg)
 
 
+def _in_order(
+    pool: ThreadPoolExecutor, function: Callable[[_T], _R], items: Iterator[_T]
+) -> Iterator[_R]:
+    """The results in the order of the items, of which few are taken before need."""
+    begun: collections.deque[Future[_R]] = collections.deque()
+    for item in items:
+        begun.append(pool.submit(function, item))
+        if len(begun) > PACKS_AT_ONCE:
+            yield begun.popleft().result()
+    while begun:
+        yield begun.popleft().result()
+
+
 def _has(kind: type, type_: tff.Type) -> bool:
     return tff.types.contains(type_, lambda t: isinstance(t, kind))
 
@@ -141,7 +180,7 @@ def _run_tensorflow(computation: tff.Computation) -> Callable[[Any], Any]:
     block = computation.to_building_block()
     if not isinstance(block, tff.framework.CompiledComputation):
         raise NotInFormError("it is neither TensorFlow alone nor has placements")
-    graph = ImportedGraph(computation)
+    graph = ImportedGraph(graph_parts(computation))
     signature = computation.type_signature
 
     def run(argument: Any) -> Any:

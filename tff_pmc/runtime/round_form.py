@@ -2,26 +2,35 @@
 
 The form is seven TensorFlow graphs: `prepare` makes what the server sends, `work` what
 a client answers, `zero`, `accumulate`, `merge` and `report` sum the answers, and
-`update` makes the result. Whatever runs them as a map and a reduce runs the
-computation; here it is a loop over the clients.
+`update` makes the result. Whatever runs them as a map and a reduce (`pack_sums.py`)
+runs the computation.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.runtime import values
+from tff_pmc.runtime.graph_parts import graph_parts
 from tff_pmc.runtime.imported_graph import ImportedGraph
+from tff_pmc.runtime.pack_sums import PackGraphs
 
 # Grappler runs when the graphs are called. Applied by TFF before it, as is its default,
 # it takes seconds and makes nothing faster (docs/performance.md).
 _NO_GRAPPLER = tf.compat.v1.ConfigProto()
 _NO_GRAPPLER.graph_options.rewrite_options.disable_meta_optimizer = True
+
+
+Tensors = Sequence[tf.Tensor]
+SumPacks = Callable[[Iterator[Tensors], Tensors], Sequence[tf.Tensor]]
+"""Gives the sum of at least one pack, as `PackSums` has it: of the packs' tensors, and
+of what the server sent to each."""
 
 
 class NotInFormError(ValueError):
@@ -31,8 +40,16 @@ class NotInFormError(ValueError):
 class RoundForm:
     """A computation of what is at SERVER and at CLIENTS, with its result at SERVER."""
 
-    def __init__(self, computation: tff.Computation) -> None:
+    def __init__(
+        self,
+        computation: tff.Computation,
+        sum_packs: Callable[[PackGraphs], SumPacks],
+    ) -> None:
         """Compiles it, which takes about two seconds for a round.
+
+        Args:
+            computation: the computation.
+            sum_packs: makes what sums the packs, from their graphs.
 
         Raises:
             NotInFormError: it is no such computation, or does not compile.
@@ -65,7 +82,7 @@ class RoundForm:
             )
         except Exception as error:  # TFF raises many kinds here.
             raise NotInFormError(" ".join(str(error).split())[:300]) from error
-        self._import(form)
+        self._import(form, sum_packs)
 
     def __call__(self, argument: Any) -> Any:
         """Runs it.
@@ -84,19 +101,19 @@ class RoundForm:
         for number in self._at_server:
             name, type_ = self._arguments[number]
             state += values.to_tensors(arguments[number], type_.member, name)
-        sent = self._prepare(state) if self._prepare else []
         total, hidden = self._zero([]), self._no_hidden
-        for client in self._clients(arguments):
-            answer = self._work([*client, *sent])
-            in_clear = len(answer) - len(hidden)
-            total = self._accumulate([*total, *answer[:in_clear]])
-            hidden = [a + b for a, b in zip(hidden, answer[in_clear:])]
+        packs = self._packs(arguments)
+        first = next(packs, None)
+        if first is not None:
+            sent = self._prepare(state)
+            found = self._sum_packs(itertools.chain([first], packs), sent)
+            total, hidden = found[: len(total)], found[len(total) :]
         hidden = [a if m is None else a % m for a, m in zip(hidden, self._moduli)]
         found = self._update([*state, *self._report(total), *hidden])
         return values.to_python(found, _without_placement(self._result_type))
 
-    def _clients(self, arguments: Sequence[Any]) -> Iterator[list[tf.Tensor]]:
-        """Each client's tensors, of all arguments at CLIENTS, one after another."""
+    def _packs(self, arguments: Sequence[Any]) -> Iterator[list[tf.Tensor]]:
+        """The tensors of each value at CLIENTS, of all arguments there, in turn."""
         given = [(*self._arguments[i], arguments[i]) for i in self._at_clients]
         for name, _, value in given:
             if not isinstance(value, (list, tuple)):
@@ -140,27 +157,44 @@ class RoundForm:
 
         return whole
 
-    def _import(self, form: tff.backends.mapreduce.MapReduceForm) -> None:
-        """Imports the graphs that a loop needs: `merge` is for more than one sum."""
+    def _import(
+        self,
+        form: tff.backends.mapreduce.MapReduceForm,
+        sum_packs: Callable[[PackGraphs], SumPacks],
+    ) -> None:
+        """Imports the graphs that the server needs."""
         _, *hidden, modular = form.work.type_signature.result
         # Nobody is there to hide them from: secure sums are their integers' sums.
         flat = [t for part in (*hidden, modular) for t in values.flat_types(part)]
         self._no_hidden = [tf.zeros(t.shape, t.dtype) for t in flat]
-        moduli = ImportedGraph(form.secure_modular_sum_modulus)([])
+        graphs = PackGraphs(
+            *(
+                graph_parts(getattr(form, name))
+                for name in ("work", "zero", "accumulate", "merge")
+            ),
+            len(flat),
+        )
+        num_state = values.num_tensors(form.update.type_signature.parameter[0])
+        try:
+            moduli = _imported(form.secure_modular_sum_modulus)([])
+            # Without packs there is no work, and nothing to send.
+            if self._at_clients:
+                self._prepare = _imported(form.prepare)
+                self._sum_packs = sum_packs(graphs)
+            self._zero = ImportedGraph(graphs.zero)
+            self._report = _imported(form.report)
+            self._update = _imported(form.update, slice(num_state, None))
+        except ValueError as error:
+            raise NotInFormError(" ".join(str(error).split())[:300]) from error
         plain = len(flat) - values.num_tensors(modular)
         self._moduli = [None] * plain + moduli
         assert len(self._moduli) == len(flat)
-        num_state = values.num_tensors(form.update.type_signature.parameter[0])
-        try:
-            # Without clients there is no work, and nothing to send.
-            self._prepare = ImportedGraph(form.prepare) if self._at_clients else None
-            self._work = ImportedGraph(form.work) if self._at_clients else None
-            self._zero = ImportedGraph(form.zero)
-            self._accumulate = ImportedGraph(form.accumulate)
-            self._report = ImportedGraph(form.report)
-            self._update = ImportedGraph(form.update, slice(num_state, None))
-        except ValueError as error:
-            raise NotInFormError(" ".join(str(error).split())[:300]) from error
+
+
+def _imported(
+    computation: tff.Computation, results: Optional[slice] = None
+) -> ImportedGraph:
+    return ImportedGraph(graph_parts(computation, results))
 
 
 def _at(placement: Any, arguments: list[tuple[str, tff.Type]]) -> list[int]:
