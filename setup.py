@@ -30,6 +30,7 @@ INSTALL_REQUIRES = [
     "tqdm",
 ]
 EXTRAS_REQUIRE = {
+    "cluster": ["distributed==2024.8.0"],
     "test": ["hypothesis", "pytest", "pytest-xdist"],
     "lint": ["mypy", "ruff"],
 }
