@@ -4,13 +4,14 @@ PYTHON ?=
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test lint requirements clean
+.PHONY: help venv quickstart test lint peers requirements clean
 
 help:
 	@echo "make quickstart    install into .venv, then run a small federated experiment"
 	@echo "make test          run the tests"
 	@echo "make lint          ruff and mypy"
 	@echo "make venv          only install"
+	@echo "make peers         install what benchmarks/round.py compares with: PyTorch"
 	@echo "make requirements  write requirements.txt anew (UPGRADE=1: with new releases)"
 	@echo "make clean         remove .venv, caches and build leftovers; runs are kept"
 	@echo
@@ -38,6 +39,10 @@ lint: venv
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+peers: venv
+	$(RUN) -m venv benchmarks/peers/.venv
+	benchmarks/peers/.venv/bin/python -m pip install -q -r benchmarks/peers/requirements.txt
 
 requirements: venv
 	$(RUN) tools/compile_requirements.py $(if $(UPGRADE),--upgrade)

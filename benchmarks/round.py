@@ -2,236 +2,147 @@
 
     python benchmarks/round.py --shape=mnist_full --turns=5
 
-The contenders train the same clients from the same weights in one run, in turns
-of a few rounds each, so that a drift of the machine's speed hits all alike. The
-first round of a turn is left out: while the others ran, the machine may have taken
-back the memory of a process that waited. All shuffle each epoch's examples.
+The contenders train clients of random images in turns of a few rounds each, so that a
+drift of the machine's speed hits all alike. The first round of a turn is left out:
+while the others ran, the machine may have taken back the memory of a process that
+waited. All shuffle each epoch's examples.
 
-    seven sums   the packed process over all subsets of DS, LD, MD, in this process
-    one sum      the packed process with DS alone, in this process
+    seven sums   the packed process over all subsets of DS, LD, MD, in its process
+    one sum      the packed process with DS alone, in its process
     worker       the same as "one sum", in TFF's worker
-    bare loop    a `tf.function` loop over the clients in this process, no TFF
+    bare loop    a `tf.function` loop over the clients, no TFF
     fed_avg      `tff.learning.algorithms.build_weighted_fed_avg`, in TFF's worker
+    pytorch      the same arithmetic in PyTorch (`make peers` installs it)
 
-Each contender in TFF's worker has one of its own, whose memory is shown. The first turn
-(tracing) is left out; ratios are medians of the ratios turn by turn. To see whether
-a worker's memory climbs, many short turns of one contender do:
+Each contender is a process of its own (`peers/`), which waits for its turn, so that
+none has another's threads or memory; the resident memory shown is that of the process
+and of those that it started. The first turn (tracing) is left out; ratios are medians
+of the ratios turn by turn, with the smallest and the largest. To see whether memory
+climbs, many short turns of one contender do:
 
-    python benchmarks/round.py --shape=femnist --epochs=1 --turns=15 \\
-        --only="worker"
+    python benchmarks/round.py --shape=femnist --epochs=1 --turns=150 \\
+        --only="seven sums"
 """
 
 import argparse
-import collections
-import os
+import contextlib
 import pathlib
 import statistics
+import subprocess
 import sys
-import time
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import psutil
+from shapes import CONTENDERS, add_arguments, shape_of
 
-import numpy as np
-import tensorflow as tf
-import tensorflow_federated as tff
-
-import leaf_data
-from tff_pmc import models, processes, scores
-from tff_pmc.clients import packing
-from tff_pmc.runtime import Runtime, WorkerEngine
-
-Shape = collections.namedtuple(
-    "Shape", "model clients examples batch_size epochs", defaults=[5]
-)
-SHAPES = {
-    "mnist_full": Shape(models.mnist_cnn, 10, 500, 0),
-    "mnist_batch": Shape(models.mnist_cnn, 10, 50, 10),
-    "femnist": Shape(models.femnist_cnn, 10, 140, 10),
-}
+PEERS = pathlib.Path(__file__).resolve().parent / "peers"
+TORCH_PYTHON = PEERS / ".venv" / "bin" / "python"
 ROUNDS_PER_TURN = 3
-RATE = 0.05
+# What each contender is held against.
+AGAINST = ("bare loop", "fed_avg", "pytorch", "worker")
 
 
-def federation(shape, classes):
-    """Makes clients of random images, which cost as much time as real ones."""
-    generator = np.random.default_rng(0)
-    total = shape.clients * shape.examples
-    return leaf_data.Examples(
-        generator.integers(0, 256, (total, 28, 28), dtype=np.uint8),
-        generator.integers(0, classes, total).astype(np.int32),
-        np.arange(shape.clients + 1, dtype=np.int64) * shape.examples,
-        tuple(str(k) for k in range(shape.clients)),
-    )
+class Contender:
+    """A process that runs a round when it is told to."""
+
+    def __init__(self, name, options):
+        """Starts it, and returns when it is ready for its first round."""
+        if name == "pytorch":
+            shape = shape_of(options)
+            command = [str(TORCH_PYTHON), str(PEERS / "torch_loop.py")]
+            command += [f"--{key}={value}" for key, value in shape._asdict().items()]
+        else:
+            command = [sys.executable, str(PEERS / "tff_round.py"), f"--name={name}"]
+            for key in ("shape", "clients", "epochs", "num_packs"):
+                if getattr(options, key):
+                    command.append(f"--{key}={getattr(options, key)}")
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._expect("ready")
+
+    def turn(self):
+        """Runs a turn; returns the median of its rounds' seconds, without the first."""
+        seconds = []
+        for _ in range(ROUNDS_PER_TURN):
+            self._process.stdin.write("round\n")
+            self._process.stdin.flush()
+            seconds.append(float(self._expect()))
+        return statistics.median(seconds[1:])
+
+    def memory(self):
+        """The resident bytes of the process and of those that it started."""
+        process = psutil.Process(self._process.pid)
+        family = [process, *process.children(recursive=True)]
+        return sum(member.memory_info().rss for member in family)
+
+    def close(self):
+        """Ends the process."""
+        self._process.stdin.close()
+        self._process.wait()
+
+    def _expect(self, wanted=None):
+        line = self._process.stdout.readline().strip()
+        if not line or (wanted and line != wanted):
+            sys.exit(f"round.py: {self._process.args} said {line!r}")
+        return line
 
 
-def packed(model, shape, data, basis, num_packs, engine="local"):
-    """A packed process with an engine of its own."""
-    process = processes.build_prioritized_fed_avg(
-        model,
-        priority=("DS",),
-        basis=basis,
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
-        local_epochs=shape.epochs,
-        batch_size=shape.batch_size,
-    )
-
-    def clients():
-        return packing.pack(data, range(shape.clients), num_packs=num_packs)
-
-    return tff_contender(process, clients, engine)
-
-
-def fed_avg(model, shape, data):
-    """TFF's own weighted federated averaging, one dataset per client."""
-    process = tff.learning.algorithms.build_weighted_fed_avg(
-        model,
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
-        server_optimizer_fn=tff.learning.optimizers.build_sgdm(1.0),
-    )
-    size = shape.batch_size or shape.examples
-
-    def clients():
-        parts = [data.client(k) for k in range(shape.clients)]
-        return [
-            tf.data.Dataset.from_tensor_slices((part["x"], part["y"]))
-            .shuffle(shape.examples)
-            .batch(size)
-            .repeat(shape.epochs)
-            for part in parts
+def table(names, seconds, memory):
+    """The table, as Markdown."""
+    against = [name for name in AGAINST if name in names]
+    head = ["contender", "seconds", *(f"/ {name}" for name in against), "GB"]
+    rows = [head, ["---"] * len(head)]
+    for name in names:
+        ratios = [
+            "" if name == other else ratio(seconds[name], seconds[other])
+            for other in against
         ]
-
-    return tff_contender(process, clients, "worker")
-
-
-def tff_contender(process, clients, engine):
-    """Returns a function that runs one round, and the runtime it runs on."""
-    running = Runtime(engine).install()
-    state = process.initialize()
-
-    def one_round():
-        nonlocal state
-        tff.framework.set_default_context(running.context)
-        state, _ = process.next(state, clients())
-
-    return one_round, running
+        first, last = (memory[name][turn] / 1e9 for turn in (0, -1))
+        median = f"{statistics.median(seconds[name]):.3f}"
+        rows.append([name, median, *ratios, f"{first:.2f} to {last:.2f}"])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def bare_loop(model, shape, data):
-    """Makes the fastest contender: a compiled loop in this process."""
-    variables = [tf.Variable(w) for w in model.initial_weights[0]]
-
-    @tf.function
-    def train(weights, x, y):
-        size = shape.batch_size or shape.examples
-        for _ in tf.range(shape.epochs):
-            order = tf.random.shuffle(tf.range(shape.examples))
-            for start in tf.range(0, shape.examples, size):
-                batch = order[start : start + size]
-                batch_x, batch_y = tf.gather(x, batch), tf.gather(y, batch)
-                with tf.GradientTape() as tape:
-                    tape.watch(weights)
-                    output = model.predict_on_batch((weights, ()), batch_x, True)
-                    loss = model.loss(output, batch_y)
-                gradients = tape.gradient(loss, weights)
-                weights = tuple(w - RATE * g for w, g in zip(weights, gradients))
-        return weights
-
-    def one_round():
-        received = tuple(v.read_value() for v in variables)
-        mean = [tf.zeros_like(w) for w in received]
-        for k in range(shape.clients):
-            part = data.client(k)
-            trained = train(received, tf.constant(part["x"]), tf.constant(part["y"]))
-            mean = [m + w / shape.clients for m, w in zip(mean, trained)]
-        for variable, value in zip(variables, mean):
-            variable.assign(value)
-
-    return one_round, None
-
-
-def measure(contenders, turns):
-    """Median seconds of each turn and the worker's memory after it."""
-    seconds = {name: [] for name in contenders}
-    memory = {name: [] for name in contenders}
-    for turn in range(turns + 1):
-        for name, (one_round, running) in contenders.items():
-            elapsed = []
-            for _ in range(ROUNDS_PER_TURN):
-                begun = time.perf_counter()
-                one_round()
-                elapsed.append(time.perf_counter() - begun)
-            if turn:
-                seconds[name].append(statistics.median(elapsed[1:]))
-                memory[name].append(worker_memory(running))
-    return seconds, memory
+def ratio(ours, theirs):
+    """The median of the ratios turn by turn, with the smallest and the largest."""
+    ratios = [a / b for a, b in zip(ours, theirs)]
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})"
 
 
 def main():
     """Measures one shape and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shape", choices=SHAPES, default="mnist_full")
+    add_arguments(parser)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--num_packs", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument(
         "--only",
         action="append",
-        choices=["seven sums", "one sum", "worker", "bare loop", "fed_avg"],
+        choices=CONTENDERS,
         help="measure this contender; may be repeated",
     )
     options = parser.parse_args()
-    shape = SHAPES[options.shape]._replace(epochs=options.epochs)
-    model = shape.model()
-    data = federation(shape, model.initial_weights[0][-1].size)
-    everything = scores.Basis.all_subsets(3)
-    makers = {
-        "seven sums": lambda: packed(model, shape, data, everything, options.num_packs),
-        "one sum": lambda: packed(model, shape, data, None, options.num_packs),
-        "worker": lambda: packed(model, shape, data, None, options.num_packs, "worker"),
-        "bare loop": lambda: bare_loop(model, shape, data),
-        "fed_avg": lambda: fed_avg(model, shape, data),
-    }
-    names = options.only or list(makers)
-    contenders = {name: makers[name]() for name in names}
-    try:
-        seconds, memory = measure(contenders, options.turns)
-    finally:
-        for _, running in contenders.values():
-            if running:
-                running.close()
+    names = options.only or list(CONTENDERS)
+    if "pytorch" in names and not TORCH_PYTHON.exists():
+        sys.exit("round.py: PyTorch is not installed: run `make peers`, or use --only")
+    seconds = {name: [] for name in names}
+    memory = {name: [] for name in names}
+    with contextlib.ExitStack() as stack:
+        contenders = {}
+        for name in names:
+            contenders[name] = Contender(name, options)
+            stack.callback(contenders[name].close)
+        for turn in range(options.turns + 1):
+            for name, contender in contenders.items():
+                taken = contender.turn()
+                if turn:
+                    seconds[name].append(taken)
+                    memory[name].append(contender.memory())
+    shape = shape_of(options)
     print(
         f"{options.shape}: {shape.clients} clients x {shape.examples} images, batch "
         f"{shape.batch_size or 'all'}, {shape.epochs} epochs, {options.num_packs} "
-        f"packs; {options.turns} turns"
+        f"packs; {options.turns} turns\n\n{table(names, seconds, memory)}"
     )
-    print(
-        f"{'':12}{'seconds':>9}{'/ bare loop':>13}{'/ fed_avg':>11}{'/ worker':>11}"
-        f"{'worker GB, first to last turn':>33}"
-    )
-    for name in contenders:
-        ratios = "".join(
-            f"{ratio(seconds[name], seconds[other]):{width}.2f}"
-            if other in seconds
-            else f"{'':{width}}"
-            for other, width in (("bare loop", 13), ("fed_avg", 11), ("worker", 11))
-        )
-        first, last = memory[name][0] / 1e9, memory[name][-1] / 1e9
-        print(
-            f"{name:12}{statistics.median(seconds[name]):9.2f}{ratios}"
-            + (f"{first:24.2f} to {last:.2f}" if last else "")
-        )
-
-
-def worker_memory(running):
-    """The resident memory of the contender's worker, bytes; 0 if it has none."""
-    is_worker = running and isinstance(running.engine, WorkerEngine)
-    return running.engine.memory() if is_worker else 0
-
-
-def ratio(ours, theirs):
-    """The median of the ratios turn by turn."""
-    return statistics.median(a / b for a, b in zip(ours, theirs))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ class Contribution(NamedTuple):
         monomials: `r_S` for each sum of the basis, float32 [B].
         update: received minus trained weights, a `ModelWeights`: TFF's sign, in
             which a server optimizer takes it for a gradient.
-        included: bool, False when an update or a criterion is not finite.
+        included: bool, False when an update or a criterion is not finite, or the update
+            is larger than allowed.
     """
 
     raw: tf.Tensor
@@ -33,8 +34,9 @@ class Contribution(NamedTuple):
 def contribution_of(plan: SumPlan, raw: tf.Tensor, update: Any) -> Contribution:
     """A client's contribution, inside its TensorFlow graph.
 
-    A client whose update or criteria are not finite contributes zeros: one
-    diverged client must not destroy the round.
+    A client whose update or criteria are not finite, or whose update has a norm above
+    the plan's `max_update_norm`, contributes zeros: one diverged client must not
+    destroy the round.
 
     Args:
         plan: the plan of the sums.
@@ -50,21 +52,19 @@ def contribution_of(plan: SumPlan, raw: tf.Tensor, update: Any) -> Contribution:
     monomials = basis_values(plan.basis, values)
     if plan.clip_norm is not None:
         update = _clip(update, plan.clip_norm)
+    # One pass over the update: the norm is not finite where one of its numbers is not.
+    norm = tf.linalg.global_norm([tf.cast(t, tf.float32) for t in _floats(update)])
     # A product may overflow where its factors are finite.
-    largest = tf.reduce_max(monomials) * _peak(update)
-    parts = [raw, values, monomials, largest, *_floats(update)]
-    included = tf.reduce_all([tf.reduce_all(tf.math.is_finite(p)) for p in parts])
-
-    def unless_left_out(value):
-        return tf.where(included, value, tf.zeros_like(value))
-
-    return Contribution(
-        raw,
-        unless_left_out(values),
-        unless_left_out(monomials),
-        tf.nest.map_structure(unless_left_out, update),
-        included,
+    largest = tf.reduce_max(monomials) * norm
+    parts = [raw, values, monomials, largest]
+    finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(p)) for p in parts])
+    included = tf.logical_and(finite, norm <= plan.max_update_norm)
+    zeros = tf.nest.map_structure(tf.zeros_like, (values, monomials, update))
+    # A branch, because a choice number by number would copy the update.
+    values, monomials, update = tf.cond(
+        included, lambda: (values, monomials, update), lambda: zeros
     )
+    return Contribution(raw, values, monomials, update, included)
 
 
 def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:

@@ -14,6 +14,7 @@ from tff_pmc.aggregation.basis_sums import (
     with_score_in_force,
 )
 from tff_pmc.aggregation.contributions import check_not_negative, contribution_of
+from tff_pmc.aggregation.model_sums import weighted_updates
 from tff_pmc.aggregation.running_sums import (
     add_contribution,
     client_result,
@@ -128,9 +129,10 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
 
         def client_output(update, raw):
             own = contribution_of(self._plan, raw, update)
-            nothing = sums_of_no_clients(self._plan.basis, update)
+            nothing = sums_of_no_clients(self._plan.basis)
             sums = add_contribution(nothing, own, 0, 0.0)
-            result = client_result(sums, self._plan.normalization)
+            models = weighted_updates(own)
+            result = client_result(models, sums, self._plan.normalization)
             return result.update, result.update_weight
 
         aggregation = build_basis_aggregation(value_type, self._plan, self._score)

@@ -1,4 +1,4 @@
-"""The sums over the clients of a pack, one client after another."""
+"""The sums of scalars over the clients of a pack, one client after another."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from tff_pmc.scores import Basis, Normalization
 
 
 class RunningSums(NamedTuple):
-    """The sums over the clients of a pack so far.
+    """The sums of scalars over the clients of a pack so far.
 
     Attributes:
-        models: `sum_k r_S[k] d_k`, a tuple of B structures like the weights.
         criteria: `sum_k r[k, i]`, float32 [m].
         maxima: `max_k r[k, i]`, float32 [m].
         monomials: `sum_k r_S[k]`, float32 [B].
@@ -26,7 +25,6 @@ class RunningSums(NamedTuple):
         loss: the sum of these examples' losses over the last epoch.
     """
 
-    models: tuple
     criteria: tf.Tensor
     maxima: tf.Tensor
     monomials: tf.Tensor
@@ -36,14 +34,10 @@ class RunningSums(NamedTuple):
     loss: tf.Tensor
 
 
-def sums_of_no_clients(
-    basis: Basis, weights: Any, *, models: bool = True
-) -> RunningSums:
-    """The sums over no clients; without `models`, updates are not to be summed."""
+def sums_of_no_clients(basis: Basis) -> RunningSums:
+    """The sums over no clients."""
     zero = tf.constant(0)
-    zeros = tf.nest.map_structure(tf.zeros_like, weights)
     return RunningSums(
-        (zeros,) * (len(basis) if models else 0),
         tf.zeros([basis.num_criteria]),
         tf.zeros([basis.num_criteria]),
         tf.zeros([len(basis)]),
@@ -57,25 +51,13 @@ def add_contribution(
 ) -> RunningSums:
     """The sums with one more client.
 
-    The models are B structures and not one with a leading axis of B, which was
-    slower (`docs/performance.md`).
-
     Args:
         sums: the sums so far.
         added: the client's contribution.
         examples: the number of its training examples.
         loss: the sum of their losses.
     """
-
-    def add(weight):
-        return lambda total, d: total + tf.cast(weight, d.dtype) * d
-
-    weights = tf.unstack(added.monomials)
     return RunningSums(
-        tuple(
-            tf.nest.map_structure(add(weight), total, added.update)
-            for weight, total in zip(weights, sums.models)
-        ),
         sums.criteria + added.criteria,
         tf.maximum(sums.maxima, added.criteria),
         sums.monomials + added.monomials,
@@ -87,13 +69,19 @@ def add_contribution(
 
 
 def client_result(
-    sums: RunningSums, normalization: Normalization
+    models: tuple[Any, ...], sums: RunningSums, normalization: Normalization
 ) -> tff.learning.templates.ClientResult:
-    """The sums that leave the pack, to be aggregated."""
+    """The sums that leave the pack, to be aggregated.
+
+    Args:
+        models: `sum_k r_S[k] d_k`, a tuple of B structures like the weights.
+        sums: those of scalars.
+        normalization: the normalization; `max` sends maxima, too.
+    """
     scalars = collections.OrderedDict(criteria=sums.criteria, monomials=sums.monomials)
     if normalization.method == "max":
         scalars["maxima"] = sums.maxima
-    return tff.learning.templates.ClientResult(sums.models, scalars)
+    return tff.learning.templates.ClientResult(models, scalars)
 
 
 def measurements(

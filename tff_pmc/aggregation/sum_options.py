@@ -13,6 +13,9 @@ from tff_pmc.aggregation.privacy import GaussianSums
 from tff_pmc.aggregation.sum_factories import SumFactory, check_is_sum
 from tff_pmc.scores import SUM, Basis, Normalization
 
+MAX_UPDATE_NORM = 1e6
+"""The default bound of an update's L2 norm, far above what training gives."""
+
 
 @dataclasses.dataclass(frozen=True)
 class SumPlan:
@@ -24,6 +27,8 @@ class SumPlan:
             client.
         clip_norm: the L2 norm to which an update is clipped before it is weighted;
             None does not clip.
+        max_update_norm: the L2 norm above which an update, clipped if it is to be, is
+            left out.
         model_sum_factory: sums the weighted updates; plain sums by default.
         scalar_sum_factory: sums criteria and monomials; plain sums by default.
 
@@ -35,6 +40,7 @@ class SumPlan:
     basis: Basis
     normalization: Normalization = SUM
     clip_norm: Optional[float] = None
+    max_update_norm: float = MAX_UPDATE_NORM
     model_sum_factory: Optional[SumFactory] = None
     scalar_sum_factory: Optional[SumFactory] = None
 
@@ -70,6 +76,8 @@ class SumOptions:
         criteria_ranges: (low, high) by code, for the normalization `range`.
         clip_norm: the L2 norm to which each client clips its update before it is
             weighted; None does not clip.
+        max_update_norm: the L2 norm above which a client's update is left out and the
+            client counted as `excluded`, like one whose update is not finite.
         model_sum_factory: sums the weighted updates over the packs, for example
             `tff.aggregators.SecureSumFactory`; plain sums by default. One of your own
             is declared by `DeclaredSumFactory`.
@@ -87,6 +95,8 @@ class SumOptions:
     normalization: str = "sum"
     criteria_ranges: Optional[Mapping[str, tuple[float, float]]] = None
     clip_norm: Optional[float] = None
+    max_update_norm: float = MAX_UPDATE_NORM
+    max_update_norm: float = MAX_UPDATE_NORM
     model_sum_factory: Optional[SumFactory] = None
     scalar_sum_factory: Optional[SumFactory] = None
     privacy: Optional[GaussianSums] = None
@@ -95,6 +105,11 @@ class SumOptions:
         if self.clip_norm is not None and not 0 < self.clip_norm < math.inf:
             raise ValueError(
                 f"clip_norm must be finite and above 0, got {self.clip_norm}"
+            )
+        if not 0 < self.max_update_norm < math.inf:
+            raise ValueError(
+                "max_update_norm must be finite and above 0, got "
+                f"{self.max_update_norm}"
             )
         check_is_sum("model_sum_factory", self.model_sum_factory)
         check_is_sum("scalar_sum_factory", self.scalar_sum_factory)
@@ -132,7 +147,9 @@ class SumOptions:
         factories = (self.model_sum_factory, self.scalar_sum_factory)
         if self.privacy is not None:
             factories = self.privacy.factories(basis, normalization, self.clip_norm)
-        return SumPlan(basis, normalization, self.clip_norm, *factories)
+        return SumPlan(
+            basis, normalization, self.clip_norm, self.max_update_norm, *factories
+        )
 
 
 PLAIN_SUMS = SumOptions()

@@ -14,6 +14,7 @@ from typing import Any, Callable
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.model_sums import weighted_updates
 from tff_pmc.aggregation.running_sums import (
     add_contribution,
     client_result,
@@ -138,9 +139,9 @@ def build_dataset_client_work(
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
         client = DatasetClient(batches, received, trained, attributes)
         own = measure_contribution(criteria, plan, client)
-        sums = sums_of_no_clients(plan.basis, received)
+        sums = sums_of_no_clients(plan.basis)
         sums = add_contribution(sums, own, examples, loss_sum)
-        result = client_result(sums, plan.normalization)
+        result = client_result(weighted_updates(own), sums, plan.normalization)
         return result, measurements(sums, only_counts=only_counts)
 
     def train_pack(unused_state, received, dataset):

@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.model_sums import ModelSums
 from tff_pmc.aggregation.running_sums import (
     add_contribution,
     client_result,
@@ -171,7 +172,8 @@ def build_packed_client_work(
             received, class_weights = received["weights"], received["class_weights"]
         own_models = state.get("memory", ())
         memory = own.nothing(own_models)
-        sums = sums_of_no_clients(plan.basis, received, models=not updates_wait)
+        sums = sums_of_no_clients(plan.basis)
+        models = ModelSums(0 if updates_wait else len(plan.basis), received)
         waiting = no_updates(received, num_criteria) if updates_wait else ()
         by_client = tf.zeros([report_num_clients or 0, num_criteria + 1])
         round_seed = tf.stack([state["seed"], state["round"]])
@@ -203,6 +205,7 @@ def build_packed_client_work(
             )
             contribution = measure_contribution(criteria, plan, client)
             sums = add_contribution(sums, contribution, tf.shape(y)[0], loss)
+            models.add(contribution)
             if updates_wait:
                 waiting = append_update(waiting, contribution)
             if report_num_clients is not None:
@@ -219,7 +222,7 @@ def build_packed_client_work(
         if updates_wait:
             result = stack_updates(waiting, received)
         else:
-            result = client_result(sums, plan.normalization)
+            result = client_result(models.read(), sums, plan.normalization)
         return (result, measured, memory) if own.clients else (result, measured)
 
     first = tff.learning.models.ModelWeights(*model.initial_weights)

@@ -174,37 +174,33 @@ def pack_arrays(
 def _one_pack(
     clients: Sequence[ClientArrays], attributes: Mapping[str, np.ndarray]
 ) -> tf.data.Dataset:
-    """A dataset over slices of captured tensors, which travels fastest."""
-    x = tf.constant(np.concatenate([client.x for client in clients]))
-    y = tf.constant(np.concatenate([client.y for client in clients]))
-    ends = np.cumsum([len(client.y) for client in clients])
-    starts = np.concatenate([[0], ends[:-1]])
-    numbers = np.array([client.number for client in clients], np.int32)
-    values = collections.OrderedDict(
-        (name, np.asarray(column, np.float32)[numbers])
-        for name, column in sorted(attributes.items())
-    )
-
-    by_example = collections.OrderedDict(
-        (
-            name,
-            tf.constant(
-                np.concatenate([client.example_attributes[name] for client in clients]),
-                tf.float32,
-            ),
+    """A dataset of given elements, for which no function has to be traced."""
+    elements = []
+    for client in clients:
+        element = collections.OrderedDict(
+            x=client.x, y=client.y, client=np.int32(client.number)
         )
-        for name in clients[0].example_attributes
-    )
-
-    def client_at(start, end, client, own_values):
-        element = collections.OrderedDict(x=x[start:end], y=y[start:end], client=client)
-        if own_values:
-            element["attributes"] = own_values
-        if by_example:
-            element["example_attributes"] = collections.OrderedDict(
-                (name, values[start:end]) for name, values in by_example.items()
+        if attributes:
+            element["attributes"] = collections.OrderedDict(
+                (name, np.float32(column[client.number]))
+                for name, column in sorted(attributes.items())
             )
-        return element
-
-    places = (starts, ends, numbers, values)
-    return tf.data.Dataset.from_tensor_slices(places).map(client_at)
+        if client.example_attributes:
+            element["example_attributes"] = collections.OrderedDict(
+                (name, np.asarray(values, np.float32))
+                for name, values in client.example_attributes.items()
+            )
+        elements.append(element)
+    x, y = clients[0].x, clients[0].y
+    spec = element_spec(
+        [tf.TensorSpec([None, *part.shape[1:]], part.dtype) for part in (x, y)],
+        attributes,
+        clients[0].example_attributes,
+    )
+    flat = tf.nest.flatten(spec)
+    variant = tf.raw_ops.ListDataset(
+        tensors=[tf.constant(part) for part in tf.nest.flatten(elements)],
+        output_types=[part.dtype for part in flat],
+        output_shapes=[part.shape for part in flat],
+    )
+    return tf.data.experimental.from_variant(variant, spec)

@@ -27,7 +27,8 @@ def model_divergence_by_layer(client: LocalClient) -> Any:
 def _difference(client: LocalClient) -> list[Any]:
     before = client.initial_weights.trainable
     after = client.trained_weights.trainable
-    return [a - b for a, b in zip(after, before)]
+    # The update's own sign: TensorFlow then computes one difference for both.
+    return [b - a for a, b in zip(after, before)]
 
 
 register(

@@ -30,7 +30,8 @@ from tff_pmc.runtime.worker import WorkerEngine
 
 # How long a signal waits for its handler: Python runs none while TensorFlow does.
 _POLL_SECONDS = 0.1
-PACKS_AT_ONCE = int(os.environ.get("PACKS_AT_ONCE", len(os.sched_getaffinity(0))))
+PACKS_AT_ONCE = len(os.sched_getaffinity(0))
+"""How many packs are trained at once: as many as this process has cores."""
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -99,7 +100,7 @@ class LocalEngine:
         sums = PackSums(graphs)
 
         def sum_here(packs, sent):
-            manager = cancellation.context()
+            manager = cancellation.context()  # It is this thread's alone.
 
             def of_pack(pack):
                 with cancellation.CancellationManagerContext(manager):

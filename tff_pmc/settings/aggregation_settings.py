@@ -7,7 +7,7 @@ import functools
 import math
 from typing import Callable, ClassVar
 
-from leaf_data.settings import Range, SettingError, Settings, setting
+from leaf_data.settings import ABOVE_0, Range, SettingError, Settings, setting
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc.scores.normalization import METHODS
@@ -58,6 +58,12 @@ class AggregationSettings(Settings):
         0.0,
         "The L2 norm to which clients clip their updates; 0 does not clip.",
         within=Range(lambda x: 0 <= x < math.inf, "0 (no clipping) or more"),
+    )
+    max_update_norm: float = setting(
+        1e6,
+        "The L2 norm above which a client's update is left out, and the client counted "
+        "as excluded.",
+        within=ABOVE_0,
     )
     client_attributes: tuple[str, ...] = setting(
         (), "The attributes in --client_table.", has_flag=False

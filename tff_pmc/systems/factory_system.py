@@ -63,7 +63,7 @@ class FactorySystem(System):
             self.factory(settings),
             criteria=setup.criteria,
             client_step=self.client_step(settings),
-            sums=SumOptions(clip_norm=settings.aggregation.clip_norm or None),
+            sums=SumOptions(**setup.norms),
             **setup.training_options,
         )
         return FixedRounds(setup, process, self.score(settings))

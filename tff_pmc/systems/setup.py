@@ -107,8 +107,17 @@ class Setup:
             sums=SumOptions(
                 normalization=aggregation.normalization,
                 criteria_ranges=aggregation.ranges,
-                clip_norm=aggregation.clip_norm or None,
+                **self.norms,
             ),
+        )
+
+    @property
+    def norms(self) -> dict[str, Any]:
+        """The bounds of an update's norm, as `SumOptions` takes them."""
+        aggregation = self.settings.aggregation
+        return dict(
+            clip_norm=aggregation.clip_norm or None,
+            max_update_norm=aggregation.max_update_norm,
         )
 
     def _own_models(self) -> list[int]:

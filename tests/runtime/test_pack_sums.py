@@ -1,0 +1,83 @@
+"""The tree in which packs are summed, and packs that are trained at the same time."""
+
+import numpy as np
+import pytest
+
+import tff_pmc
+
+
+@pytest.mark.parametrize(
+    ("count", "tree"),
+    [
+        (1, "0"),
+        (2, "(0+1)"),
+        (3, "((0+1)+2)"),
+        (4, "((0+1)+(2+3))"),
+        (7, "(((0+1)+(2+3))+((4+5)+6))"),
+    ],
+)
+def test_the_tree_follows_from_the_number_of_packs(tf, count, tree):
+    from tff_pmc.runtime.pack_sums import merged_in_tree
+
+    found = merged_in_tree(map(str, range(count)), lambda a, b: f"({a}+{b})")
+    assert found == tree
+
+
+def test_few_sums_wait_at_a_time(tf):
+    from tff_pmc.runtime.pack_sums import merged_in_tree
+
+    alive = most = 0
+
+    def leaves():
+        nonlocal alive, most
+        for _ in range(1000):
+            alive += 1
+            most = max(most, alive)
+            yield 1
+
+    def merge(a, b):
+        nonlocal alive
+        alive -= 1
+        return a + b
+
+    assert merged_in_tree(leaves(), merge) == 1000
+    assert most <= 11
+
+
+def test_packs_at_once_change_no_bit(tf, tff, toy_model, toy_examples, monkeypatch):
+    """Five packs, one by one and four at a time; and integers of secure sums."""
+    from tff_pmc.runtime import Runtime, local
+
+    secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
+    for options in ({}, {"model_sum_factory": secure}):
+        process = tff_pmc.build_prioritized_fed_avg(
+            toy_model,
+            priority=("LD", "DS", "MD"),
+            client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+            sums=tff_pmc.SumOptions(**options),
+        )
+        found = []
+        for at_once in (1, 4):
+            monkeypatch.setattr(local, "PACKS_AT_ONCE", at_once)
+            with Runtime("local"):
+                state = process.initialize()
+                for _ in range(3):
+                    packs = tff_pmc.pack(toy_examples, range(6), num_packs=5)
+                    state, metrics = process.next(state, packs)
+            assert metrics["client_work"]["train"]["clients"] == 6
+            found.append(tf.nest.flatten(process.get_model_weights(state)))
+        for one, other in zip(*found):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_pack_of_another_type_among_many_is_named(tf, tff, toy_model, toy_examples):
+    from tff_pmc.runtime import Runtime
+
+    process = tff_pmc.build_prioritized_fed_avg(
+        toy_model, client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1)
+    )
+    with Runtime("local"):
+        state = process.initialize()
+        packs = [*tff_pmc.pack(toy_examples, range(6), num_packs=3), 7]
+        with pytest.raises(TypeError, match=r"\[3\] must be a tf.data.Dataset"):
+            process.next(state, packs)
