@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from tff_pmc.aggregation.as_written import as_written
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.scores import Basis
 
@@ -31,6 +32,7 @@ class Contribution(NamedTuple):
     included: tf.Tensor
 
 
+@as_written
 def contribution_of(plan: SumPlan, raw: tf.Tensor, update: Any) -> Contribution:
     """A client's contribution, inside its TensorFlow graph.
 
@@ -67,6 +69,7 @@ def contribution_of(plan: SumPlan, raw: tf.Tensor, update: Any) -> Contribution:
     return Contribution(raw, values, monomials, update, included)
 
 
+@as_written
 def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
     """The products and minima of criteria [..., m] that the basis names, [..., B]."""
     members = tf.constant(basis.membership())
@@ -78,6 +81,7 @@ def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
     return tf.where(np.arange(len(basis)) < len(basis.summed), products, minima)
 
 
+@as_written
 def check_not_negative(code: str, value: tf.Tensor) -> tf.Tensor:
     """Returns the value with a check in the graph that it is not below 0.
 

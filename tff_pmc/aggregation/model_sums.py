@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from tff_pmc.aggregation.as_written import as_written
 from tff_pmc.aggregation.contributions import Contribution
 
 
@@ -19,6 +20,7 @@ class ModelSums:
     the sums are no variables.
     """
 
+    @as_written
     def __init__(self, count: int, like: Any) -> None:
         """Begins with zeros.
 
@@ -32,6 +34,7 @@ class ModelSums:
             for _ in range(count)
         ]
 
+    @as_written
     def add(self, added: Contribution) -> None:
         """Adds a client's update, weighted with each of its monomials."""
         update = tf.nest.flatten(added.update)
@@ -42,6 +45,7 @@ class ModelSums:
                     var=handle, alpha=-factor, delta=d
                 )
 
+    @as_written
     def read(self) -> tuple[Any, ...]:
         """The sums, a tuple of B structures."""
         return tuple(
@@ -56,6 +60,7 @@ class ModelSums:
         )
 
 
+@as_written
 def weighted_updates(added: Contribution) -> tuple[Any, ...]:
     """The sums over one client alone, a tuple of B structures."""
     return tuple(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.as_written import as_written
 from tff_pmc.aggregation.contributions import Contribution
 from tff_pmc.scores import Basis, Normalization
 
@@ -34,6 +35,7 @@ class RunningSums(NamedTuple):
     loss: tf.Tensor
 
 
+@as_written
 def sums_of_no_clients(basis: Basis) -> RunningSums:
     """The sums over no clients."""
     zero = tf.constant(0)
@@ -46,6 +48,7 @@ def sums_of_no_clients(basis: Basis) -> RunningSums:
     )
 
 
+@as_written
 def add_contribution(
     sums: RunningSums, added: Contribution, examples: tf.Tensor, loss: tf.Tensor
 ) -> RunningSums:
@@ -68,6 +71,7 @@ def add_contribution(
     )
 
 
+@as_written
 def client_result(
     models: tuple[Any, ...], sums: RunningSums, normalization: Normalization
 ) -> tff.learning.templates.ClientResult:
@@ -84,6 +88,7 @@ def client_result(
     return tff.learning.templates.ClientResult(models, scalars)
 
 
+@as_written
 def measurements(
     sums: RunningSums, *, only_counts: bool = False
 ) -> collections.OrderedDict:

@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.as_written import method_as_written
 from tff_pmc.aggregation.model_sums import ModelSums
 from tff_pmc.aggregation.running_sums import (
     add_contribution,
@@ -72,7 +73,8 @@ def train_locally(
     weights = (*received.trainable, *local)
     non_trainable = received.non_trainable
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), weights)
-    state = optimizer.initialize(specs)
+    state = method_as_written(optimizer, "initialize")(specs)
+    next_step = method_as_written(optimizer, "next")
     fold_in = tf.random.experimental.stateless_fold_in
     size = tf.shape(y)[0]
     step = tf.maximum(size, 1) if batch_size == 0 else tf.constant(batch_size)
@@ -100,7 +102,7 @@ def train_locally(
                 else:
                     loss = model.weighted_loss(output, batch_y, class_weights)
             gradients = tape.gradient(loss, weights)
-            state, weights = optimizer.next(state, weights, gradients)
+            state, weights = next_step(state, weights, gradients)
             loss_sum += loss * tf.cast(tf.shape(batch_y)[0], tf.float32)
     trained = weights[: len(received.trainable)]
     return tff.learning.models.ModelWeights(trained, non_trainable), loss_sum

@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from tff_pmc.aggregation.as_written import as_written
+
 # More clients than any pack has.
 _ALL = 2**31
 
@@ -26,6 +28,7 @@ class PackedClients:
     _rows: Any
 
     @classmethod
+    @as_written
     def read(cls, pack: tf.data.Dataset) -> PackedClients:
         """Reads a pack of any number of clients, none included."""
         # With nobody at the end there is always an element to get.

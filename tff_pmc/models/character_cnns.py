@@ -72,7 +72,7 @@ def _two_convolutions(units, classes, parameters, conv_activation, initializer, 
     weights = initial_weights(shapes, initializer, seed)
     assert sum(w.size for w in weights) == parameters
 
-    @tf.function
+    @tf.function(autograph=False)
     def predict_on_batch(model_weights, x, training=True):
         del training  # The same forward pass trains and predicts.
         (k1, b1, k2, b2, k3, b3, k4, b4), _ = model_weights

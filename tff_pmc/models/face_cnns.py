@@ -59,7 +59,7 @@ def celeba_cnn(
     weights = initial_weights(_shapes(3, 512), initializer, seed)
     assert sum(w.size for w in weights) == 8_409_025
 
-    @tf.function
+    @tf.function(autograph=False)
     def predict_on_batch(model_weights, x, training=True):
         del training  # The same forward pass trains and predicts.
         (*inner, kernel, bias), _ = model_weights
@@ -112,7 +112,7 @@ def celeba_reference_cnn(
     assert sum(w.size for w in [*weights, *scale, *moments]) == 16_837_057
     frozen = batch_norm == "frozen"
 
-    @tf.function
+    @tf.function(autograph=False)
     def predict_on_batch(model_weights, x, training=True):
         if training:
             raise ValueError(

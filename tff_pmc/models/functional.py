@@ -52,11 +52,11 @@ def classifier(
     # Imported here, because it imports TensorFlow.
     from tff_pmc.models.tff_types.packed_model import PackedModel
 
-    @tf.function
+    @tf.function(autograph=False)
     def example_losses(output, label):
         return tf.nn.sparse_softmax_cross_entropy_with_logits(label, output)
 
-    @tf.function
+    @tf.function(autograph=False)
     def loss(output, label, sample_weight=None):
         losses = example_losses(output, label)
         if sample_weight is not None:

@@ -74,7 +74,7 @@ def _four_convolutions(side, classes, parameters, conv_activation, initializer, 
     weights = initial_weights(shapes, initializer, seed)
     assert sum(w.size for w in weights) == parameters
 
-    @tf.function
+    @tf.function(autograph=False)
     def predict_on_batch(model_weights, x, training=True):
         del training  # The same forward pass trains and predicts.
         (k1, b1, k2, b2, k3, b3, k4, b4, k5, b5, k6, b6), _ = model_weights

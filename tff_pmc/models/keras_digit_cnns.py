@@ -134,7 +134,7 @@ def _dropping(name: str, weights, scores, dropped: float):
         del share, place
         return x
 
-    @tf.function
+    @tf.function(autograph=False)
     def predict_on_batch(model_weights, x, training=True):
         if training and dropped:
             raise ValueError(
