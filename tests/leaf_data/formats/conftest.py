@@ -1,10 +1,12 @@
-"""Messages of the wire format by hand, a clock that ends a hang, and peaks of memory."""
+"""Messages of the wire format by hand, an end for what hangs, peaks of memory."""
 
 import signal
 import struct
 import tracemalloc
 
 import pytest
+
+GRAY = struct.pack("<784f", *[0.5] * 784)
 
 
 class Wire:
@@ -38,7 +40,7 @@ class Wire:
         return cls.field(1, b"".join(features))
 
     @classmethod
-    def digit(cls, label=b"\x05", pixels=struct.pack("<784f", *[0.5] * 784)):
+    def digit(cls, label=b"\x05", pixels=GRAY):
         """An example of EMNIST; what is given replaces the bytes of its lists."""
         return cls.example(
             cls.feature("pixels", 2, pixels), cls.feature("label", 3, label)

@@ -56,7 +56,9 @@ def array_over(memory):
     dtype = b"cnumpy\ndtype\nU\x02O8K\x00K\x01\x87R"
     # Flags 0: that its values are objects is taken from it.
     state = b"(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
-    start = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
+    start = (
+        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
+    )
     data = b"U" + bytes([len(memory)]) + memory
     array = start + b"(K\x01K\x01\x85" + dtype + state + b"\x89" + data + b"tb"
     return b"\x80\x02}(U\x04data" + array + b"U\x06labels]u."
@@ -72,14 +74,18 @@ HOSTILE = {
     "a negative length": b"\x80\x02T\xff\xff\xff\xff.",
     "a million digits": b"I" + b"9" * 1_000_000 + b"\n.",
     "the same text encoded again and again": (
-        b"V" + b"a" * 100_000 + b"\np1\nVlatin1\np2\n]"
-        + b"c_codecs\nencode\n(g1\ng2\ntRa" * 10_000 + b"."
+        b"V"
+        + b"a" * 100_000
+        + b"\np1\nVlatin1\np2\n]"
+        + b"c_codecs\nencode\n(g1\ng2\ntRa" * 10_000
+        + b"."
     ),  # fmt: skip
     "lists without an end": b"]" * 3_000_000,
     "a key that is nested": b"}" + b")" + b"\x85" * 60_000 + b"Ns.",
     "a shape that is nested": (
         b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\n)"
-        + b"\x85" * 60_000 + b"U\x01b\x87R."
+        + b"\x85" * 60_000
+        + b"U\x01b\x87R."
     ),  # fmt: skip
     "a text that doubles": (
         b"cnumpy\ndtype\n(K\x01" + b"q\x00h\x00\x86" * 64 + b"K\x00K\x01tR."
