@@ -30,8 +30,7 @@ T = TypeVar("T")
 
 # From the most processed to the least, as `preprocess.sh` goes the other way.
 _UNSPLIT = ("rem_user_data", "sampled_data", "all_data")
-# A number of more digits fits into no array.
-_NAME = re.compile(r"all_data(?:_([0-9]{1,9}))?(?:_(.+))?\.json")
+_NAME = re.compile(r"all_data(?:_([0-9]+))?(?:_(.+))?\.json")
 _PART = re.compile(r"(?:(.+)_)?(train|test)_(\d+)")
 
 
@@ -122,6 +121,8 @@ def read(
     header: dict[str, Any] = {}
     with json_stream.Reader(path, progress) as stream:
         for key in stream.keys():
+            if key in header:
+                raise DataError(f"{path}: has {key!a:.40} twice")
             if key == "user_data":
                 header[key] = None
                 for user in stream.keys():
@@ -217,7 +218,8 @@ def _list(folder: str, part: str) -> list[tuple[LeafFile, str]]:
     for name in _json_names(folder):
         path = os.path.join(folder, name)
         match = _NAME.fullmatch(name)
-        if match is None or not name.isprintable():
+        # A number of more digits fits into no array.
+        if match is None or not name.isprintable() or len(match[1] or "") > 9:
             where = path if name.isprintable() else f"{folder}: {ascii(name)}"
             raise DataError(f"{where}: is not named as LEAF does, all_data_N....json")
         number, tag = int(match[1] or 0), match[2] or ""

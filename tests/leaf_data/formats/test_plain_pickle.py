@@ -51,17 +51,20 @@ def test_arrays_of_anything_else_are_refused(dtype):
         plain_pickle.load(content, 1000)
 
 
+START = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\n"
+
+
 def array_over(memory):
-    """An array of objects that takes eight bytes of the file for their address."""
+    """An array of objects over bytes of the file, which are then their address.
+
+    Another array is to have the objects as its shape, for which they are looked at.
+    """
     dtype = b"cnumpy\ndtype\nU\x02O8K\x00K\x01\x87R"
     # Flags 0: that its values are objects is taken from it.
-    state = b"(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
-    start = (
-        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
-    )
+    dtype += b"(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
     data = b"U" + bytes([len(memory)]) + memory
-    array = start + b"(K\x01K\x01\x85" + dtype + state + b"\x89" + data + b"tb"
-    return b"\x80\x02}(U\x04data" + array + b"U\x06labels]u."
+    array = START + b"K\x00\x85U\x01b\x87R(K\x01K\x01\x85" + dtype + b"\x89" + data
+    return b"\x80\x02" + START + array + b"tbU\x01b\x87R."
 
 
 HOSTILE = {
