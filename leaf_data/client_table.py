@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data import client_names
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, one_line
 from leaf_data.formats import regular
 
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
@@ -109,7 +109,8 @@ def read_client_table(path: str) -> ClientTable:
         file = io.StringIO(content.decode("utf-8-sig"), newline="")
         clients, columns = _read_rows(path, csv.reader(file, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: cannot be read as CSV ({error})") from error
+        reason = one_line(error)
+        raise DataError(f"{path}: cannot be read as CSV ({reason})") from error
     values = {name: np.array(column, np.float32) for name, column in columns.items()}
     digest = hashlib.sha256(content).hexdigest()
     return ClientTable(tuple(clients), values, f"CSV, sha256 {digest}")

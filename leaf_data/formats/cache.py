@@ -18,7 +18,7 @@ from typing import Any, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, one_line
 from leaf_data.formats import npz, places
 from leaf_data.formats.places import Folder
 
@@ -101,7 +101,7 @@ def key_of_files(paths: Iterable[str], **more: Any) -> str:
     files = []
     for path in paths:
         # Size and time alone are those of other data, too, when that is unpacked with
-        # its times. So all is read: a second a gigabyte.
+        # its times. So all is read, a gigabyte a second.
         digest = places.sha256(path)
         try:
             status = os.stat(path)
@@ -176,8 +176,7 @@ def _load(
     except FileNotFoundError:
         return None
     except Exception as error:  # Damaged files make numpy raise nearly anything.
-        reason = " ".join(str(error).split())[:200]
-        _LOG.warning("%s: damaged (%s), is made anew", path, reason)
+        _LOG.warning("%s: damaged (%s), is made anew", path, one_line(error))
         return None
 
 

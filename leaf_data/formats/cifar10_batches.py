@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, one_line
 from leaf_data.formats import pickled_bytes, plain_pickle, regular
 
 SIDE = 32
@@ -48,8 +48,7 @@ def read(
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
     except ValueError as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{path}: truncated or corrupt ({reason})") from error
+        raise DataError(f"{path}: truncated or corrupt ({one_line(error)})") from error
     if not isinstance(batch, dict) or not {b"data", b"labels"} <= batch.keys():
         raise DataError(f"{path}: is no CIFAR-10 batch, a dict of data and labels")
     data, labels = batch[b"data"], batch[b"labels"]

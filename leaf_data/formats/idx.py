@@ -16,7 +16,7 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, one_line
 from leaf_data.formats import npz, regular
 
 # Bytes that a file may have beside twice its values: headers, other arrays.
@@ -46,7 +46,7 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
             # and makes gzip read its checksum at the end.
             data = stream.read(size + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: truncated or corrupt ({error})") from error
+        raise DataError(f"{path}: truncated or corrupt ({one_line(error)})") from error
     if data[:4] != header[:4]:
         raise DataError(
             f"{path}: magic number 0x{data[:4].hex()}, not 0x{header[:4].hex()} "
@@ -88,8 +88,7 @@ def read_npz(
     except DataError:
         raise
     except Exception as error:  # Damaged files make numpy raise nearly anything.
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DataError(f"{path}: truncated or corrupt ({reason})") from error
+        raise DataError(f"{path}: truncated or corrupt ({one_line(error)})") from error
 
 
 def _check_header(

@@ -15,7 +15,7 @@ import tqdm
 from PIL import Image, UnidentifiedImageError
 
 from leaf_data import client_names
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, one_line
 from leaf_data.formats import regular
 from leaf_data.formats.cache import Arrays, Form, cached, checksums, key_of_files
 from leaf_data.formats.places import Folder
@@ -186,8 +186,7 @@ def decode(path: str) -> tuple[bytes, Image.Image]:
         reason = "it is no JPEG or PNG image"
         raise DataError(f"{path}: cannot be decoded ({reason})") from error
     except Exception as error:  # Damaged images make Pillow raise many kinds.
-        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        reason = reason or type(error).__name__
+        reason = getattr(error, "strerror", None) or one_line(error)
         raise DataError(f"{path}: cannot be decoded ({reason})") from error
 
 

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Optional
 
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, one_line
 from leaf_data.federated import Origin
 from leaf_data.formats import cached_clients, places, regular
 from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
@@ -115,7 +115,7 @@ def _find(
             download(partial)
             os.replace(os.path.join(partial, name), path)
     except Exception as error:  # TensorFlow and urllib raise many kinds.
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = one_line(error)
         raise DataError(
             f"{database.dataset}: {searched + ', and ' if folders else ''}TFF could "
             f"not download {name} ({reason}): pass data_dir or set "
@@ -133,7 +133,9 @@ def _read(path: str, database: Database, read: Callable[[str], Arrays]) -> Array
         try:
             _unpack(path, unpacked)
         except (OSError, EOFError, lzma.LZMAError) as error:
-            raise DataError(f"{path}: cannot be unpacked ({error})") from error
+            raise DataError(
+                f"{path}: cannot be unpacked ({one_line(error)})"
+            ) from error
         try:
             return read(unpacked)
         except DataError as error:

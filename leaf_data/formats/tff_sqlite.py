@@ -16,7 +16,7 @@ import numpy as np
 import tqdm
 
 from leaf_data import client_names
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, one_line
 from leaf_data.formats import real_tables
 from leaf_data.formats.cache import Arrays
 from leaf_data.formats.cached_clients import Fields
@@ -69,7 +69,8 @@ def read(
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
     except sqlite3.Error as error:
-        raise DataError(f"{path}: not {words}, or damaged ({error})") from error
+        reason = one_line(error)
+        raise DataError(f"{path}: not {words}, or damaged ({reason})") from error
 
 
 def _where(splits: Mapping[str, str]) -> str:

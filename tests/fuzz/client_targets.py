@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import lzma
@@ -104,10 +105,11 @@ def _read_photos(folder, data):
         for user in loaded.client_ids:
             own = examples.client(user)
             labels = {
-                int(name.split(".")[0]): label
+                name.split(".")[0]: label
                 for name, label in zip(held[user]["x"], held[user]["y"])
             }
-            assert [labels[n] for n in own["x"][:, 0, 0, 0].tolist()] == list(own["y"])
+            names = [f"{number:06d}" for number in own["x"][:, 0, 0, 0].tolist()]
+            assert [labels[name] for name in names] == list(own["y"])
 
 
 register(Target("leaf_celeba", _photos_seeds, edit_json, _read_photos, ERRORS))
@@ -192,11 +194,15 @@ def _packed_seeds():
     return [lzma.compress(seed, form) for form in forms]
 
 
+@functools.lru_cache
+def _zeros(size):
+    return lzma.compress(bytes(size), lzma.FORMAT_ALONE, preset=0)
+
+
 def _edit_packed(source, data):
     if source.random() < 0.5:
         return flip(source, data)
-    zeros = bytes(source.choice((1, 1 << 20, 1 << 28)))
-    packed = lzma.compress(zeros, lzma.FORMAT_ALONE, preset=0)
+    packed = _zeros(source.choice((1, 1 << 20, 1 << 27)))
     return packed + source.choice((b"", data))
 
 

@@ -121,11 +121,10 @@ def run(
             if time.monotonic() > end:
                 break
             current.write_bytes(data)
-            faulthandler.dump_traceback_later(HANGS_AFTER, exit=True)
+            faulthandler.dump_traceback_later(HANGS_AFTER, exit=True)  # Anew.
             outcome, fault = judge(target, data)
             if fault and fault[0].isdigit():  # Whoever else uses the machine, once.
                 outcome, fault = judge(target, data)
-            faulthandler.cancel_dump_traceback_later()
             count.inputs += 1
             if fault is None:
                 setattr(count, outcome, getattr(count, outcome) + 1)
@@ -137,6 +136,7 @@ def run(
                 path = found / f"{target.name}_{seed}_{count.inputs}"
                 path.write_bytes(data)
                 log(f"{target.name}: {fault}; the input is {path}")
+    faulthandler.cancel_dump_traceback_later()
     current.unlink(missing_ok=True)
     return count
 

@@ -22,6 +22,9 @@ import sys
 import tempfile
 import time
 
+# The packages are those of this checkout, from whatever folder it is run.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
 import fuzzing
 from targets import TARGETS
 
