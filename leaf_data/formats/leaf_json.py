@@ -153,11 +153,7 @@ def read(
 
 
 def check_apart(files: Sequence[LeafFile], digests: Sequence[str]) -> None:
-    """Refuses a file that is there as a train file and as a test file.
-
-    Args:
-        files: the files.
-        digests: their sha256s.
+    """Refuses a file that is there as a train and as a test file, by their sha256s.
 
     Raises:
         DataError: a train file and a test file are equal; the message names both.

@@ -68,7 +68,8 @@ def read(
             return _read(path, database, counts, splits, fields, needed, convert)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
-    except sqlite3.Error as error:
+    # What SQLite says of a damaged schema is not always text.
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         reason = one_line(error)
         raise DataError(f"{path}: not {words}, or damaged ({reason})") from error
 

@@ -130,7 +130,7 @@ def run(
                 setattr(count, outcome, getattr(count, outcome) + 1)
                 continue
             count.faults += 1
-            kind = fault.split(":")[0]
+            kind = fault.split(":")[0].strip("\"'")
             if kind not in kinds:  # One of a kind is enough.
                 kinds.add(kind)
                 path = found / f"{target.name}_{seed}_{count.inputs}"

@@ -42,10 +42,12 @@ def test_a_dict_is_a_table_too():
         ("client,client,vip\na,b,0\n", "the column client is there twice"),
         ("client,vip\n", "and rows"),
         ('client,vip\n"a\nb",1\n', r"line 2: the client 'a\\nb' has the control"),
-        (f"client,vip\n{'n' * 257},1\n", "has 257 characters, more than 256"),
+        pytest.param(f"client,vip\n{'n' * 257},1\n", "257 characters", id="a name"),
         ("client,\x1b[1m\na,1\n", "the column .* has the control character U.001B"),
-        (f"client,vip\na,{'9' * 9999}\n", "vip must be a boolean or in .{60,90}$"),
-        ("client," + "v" * 200_000, "field larger than field limit"),
+        pytest.param(f"client,vip\na,{'9' * 9999}\n", "got .9{39}$", id="9,999 digits"),
+        pytest.param(
+            "client," + "v" * 200_000, "larger than field limit", id="a field"
+        ),
     ],
 )
 def test_a_wrong_table_is_refused_by_file_and_client(tmp_path, text, says):

@@ -154,7 +154,7 @@ def read_attributes(path: str) -> dict[str, tuple[int, int]]:
             smiling, blurry = (bits[fields[column]] for column in columns)
         except KeyError as error:
             raise DataError(
-                f"{path}: line {number}: an attribute is 1 or -1, not {error}"
+                f"{path}: line {number}: an attribute is 1 or -1, not {error!s:.40}"
             ) from error
         _add(attributes, path, number, fields[0], (smiling, blurry))
     if count != [str(len(attributes))]:
