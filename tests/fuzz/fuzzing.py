@@ -13,6 +13,7 @@ import faulthandler
 import gc
 import pathlib
 import random
+import re
 import shutil
 import tempfile
 import time
@@ -130,7 +131,7 @@ def run(
                 setattr(count, outcome, getattr(count, outcome) + 1)
                 continue
             count.faults += 1
-            kind = fault.split(":")[0].strip("\"'")
+            kind = re.sub(r"[\d.]+|\[.*|[\"']", "", fault.split(":")[0])
             if kind not in kinds:  # One of a kind is enough.
                 kinds.add(kind)
                 path = found / f"{target.name}_{seed}_{count.inputs}"
