@@ -22,7 +22,7 @@ from leaf_data.formats import regular
 _SUFFIX = ".npy"
 # What numpy writes. Others can ask for memory before a byte is unpacked.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_ENCRYPTED = 1
+_ENCRYPTED, _MOST = 1, 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +102,8 @@ class Archive:
 
     def _list(self, stored: bool) -> dict[str, zipfile.ZipInfo]:
         members: dict[str, zipfile.ZipInfo] = {}
+        if len(self._zip.infolist()) > _MOST:
+            raise ValueError(f"it has more than {_MOST} arrays")
         for member in self._zip.infolist():
             name = member.filename
             if not name.endswith(_SUFFIX):

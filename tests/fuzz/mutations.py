@@ -6,6 +6,7 @@ import io
 import json
 import random
 import struct
+import warnings
 import zipfile
 import zlib
 from typing import Any
@@ -194,7 +195,8 @@ def edit_zip(source: Random, data: bytes) -> bytes:
     methods = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) * 4
     method = source.choice((*methods, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", method) as file:
+    with zipfile.ZipFile(packed, "w", method) as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # A name that is there twice.
         for name, content in members:
             file.writestr(name, content)
     made = packed.getvalue()
