@@ -12,6 +12,7 @@ import math
 import os
 import struct
 import zlib
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +42,12 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
     size = len(header) + int(np.prod(shape))
     try:
         with regular.open_file(path, 2 * size + _MORE) as file:
-            stream = gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
+            packed = path.endswith(".gz")
+            take: Callable[[int], bytes]
+            take = gzip.GzipFile(fileobj=file).read if packed else file.read
             # One byte more than there should be: it shows a file that is too long,
             # and makes gzip read its checksum at the end.
-            data = stream.read(size + 1)
+            data = take(size + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: truncated or corrupt ({one_line(error)})") from error
     if data[:4] != header[:4]:
