@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from leaf_data.formats import regular
 
+_FORMAT: Any = numpy.lib.format  # It has no types.
 _SUFFIX = ".npy"
 # What numpy writes. Others can ask for memory before a byte is unpacked.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -93,9 +94,7 @@ class Archive:
             Exception: it is truncated or corrupt.
         """
         with self._zip.open(self._members[name]) as member:
-            array: npt.NDArray[Any] = np.lib.format.read_array(
-                member, allow_pickle=False
-            )
+            array: npt.NDArray[Any] = _FORMAT.read_array(member, allow_pickle=False)
             if member.read(1):  # At the end the checksum is looked at.
                 raise ValueError(f"{name} is longer than its header says")
         return array
@@ -122,9 +121,9 @@ class Archive:
     def _header(self, name: str) -> Header:
         with self._zip.open(self._members[name]) as file:
             # The later versions are for headers of more than 64 KB.
-            if np.lib.format.read_magic(file) != (1, 0):
+            if _FORMAT.read_magic(file) != (1, 0):
                 raise ValueError(f"{ascii(name[:40])} is of another version than 1.0")
-            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+            shape, _, dtype = _FORMAT.read_array_header_1_0(file)
             start = file.tell()
         if dtype.hasobject:
             raise ValueError(f"{ascii(name[:40])} holds pickled objects")

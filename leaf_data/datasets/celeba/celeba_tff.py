@@ -22,7 +22,7 @@ from leaf_data.formats.cache import Arrays
 from leaf_data.formats.places import Folder
 from leaf_data.formats.tf_example import Features
 
-_FIELDS = {
+_FIELDS: dict[str, tuple[tuple[int, ...], Any]] = {
     "x": ((celeba_images.SIDE, celeba_images.SIDE, 3), np.uint8),
     "y": ((), np.int32),
     "sharp": ((), np.uint8),
