@@ -4,11 +4,12 @@ PYTHON ?=
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test lint peers requirements clean
+.PHONY: help venv quickstart test fuzz lint peers requirements clean
 
 help:
 	@echo "make quickstart    install into .venv, then run a small federated experiment"
 	@echo "make test          run the tests"
+	@echo "make fuzz          try changed files on all readers, an hour or SECONDS=60"
 	@echo "make lint          ruff and mypy"
 	@echo "make venv          only install"
 	@echo "make peers         install what benchmarks/round.py compares with: PyTorch"
@@ -34,6 +35,9 @@ quickstart: venv
 # would want more memory than they save time.
 test: venv
 	$(RUN) -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
+
+fuzz: venv
+	$(RUN) tests/fuzz/run_fuzz.py --seconds=$(or $(SECONDS),3600)
 
 lint: venv
 	$(RUN) -m ruff check .

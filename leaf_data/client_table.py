@@ -10,16 +10,20 @@ from __future__ import annotations
 import csv
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError
+from leaf_data import client_names
+from leaf_data.errors import DataError, one_line
+from leaf_data.formats import regular
 
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _CLIENT = "client"
+_MAX_BYTES = 1 << 23  # A table of 10,000 clients and ten attributes has one of them.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,7 +66,10 @@ class ClientTable:
                 )
         values = {
             name: np.array(
-                [_value(row[name], client, name) for client, row in attributes.items()],
+                [
+                    _value(row[name], f"client {client}", name)
+                    for client, row in attributes.items()
+                ],
                 np.float32,
             )
             for name in names
@@ -94,36 +101,56 @@ def read_client_table(path: str) -> ClientTable:
             false, yes or no.
 
     Raises:
-        DataError: the file is missing or no such table; the message names file,
-            client and attribute.
+        DataError: the file is missing or no such table, a client or a column is there
+            twice, or a name is none; the message names file, client and attribute.
     """
     try:
-        with open(path, "rb") as raw:
-            digest = hashlib.sha256(raw.read()).hexdigest()
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file, strict=True))
+        content = regular.read(path, _MAX_BYTES)
+        file = io.StringIO(content.decode("utf-8-sig"), newline="")
+        clients, columns = _read_rows(path, csv.reader(file, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: cannot be read as CSV ({error})") from error
-    if not rows or _CLIENT not in rows[0] or len(rows[0]) < 2:
-        raise DataError(
-            f"{path}: a client table has a column 'client', at least one more, and rows"
-        )
-    attributes: dict[str, dict[str, Any]] = {}
-    for number, row in enumerate(rows, 2):
-        client = row.pop(_CLIENT)
-        if not client or None in row or None in row.values():
+        reason = one_line(error)
+        raise DataError(f"{path}: cannot be read as CSV ({reason})") from error
+    values = {name: np.array(column, np.float32) for name, column in columns.items()}
+    digest = hashlib.sha256(content).hexdigest()
+    return ClientTable(tuple(clients), values, f"CSV, sha256 {digest}")
+
+
+def _read_rows(
+    path: str, rows: Iterator[list[str]]
+) -> tuple[list[str], dict[str, list[float]]]:
+    """Returns the clients, and their values by column."""
+    none = DataError(
+        f"{path}: a client table has a column 'client', at least one more, and rows"
+    )
+    header = next(rows, [])
+    columns: dict[str, list[float]] = {}
+    for name in header:
+        client_names.check(name, f"{path}: the column")
+        if name in columns:
+            raise DataError(f"{path}: the column {name} is there twice")
+        columns[name] = []
+    if columns.pop(_CLIENT, None) is None or not columns:
+        raise none
+    clients: dict[str, None] = {}
+    # An empty line is no row.
+    for number, row in enumerate((row for row in rows if row), 2):
+        values = dict(zip(header, row))
+        client = values.pop(_CLIENT, "")
+        if len(row) != len(header) or not client:
             raise DataError(f"{path}: line {number} has the wrong number of fields")
-        if client in attributes:
+        client_names.check(client, f"{path}: line {number}: the client")
+        if client in clients:
             raise DataError(f"{path}: client {client} is there twice")
-        attributes[client] = row
-    try:
-        table = ClientTable.from_dict(attributes)
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from error
-    return dataclasses.replace(table, origin=f"CSV, sha256 {digest}")
+        clients[client] = None
+        for name, value in values.items():
+            columns[name].append(_value(value, f"{path}: client {client}", name))
+    if not clients:
+        raise none
+    return list(clients), columns
 
 
-def _value(value: Any, client: str, name: str) -> float:
+def _value(value: Any, where: str, name: str) -> float:
     if isinstance(value, str):
         value = _WORDS.get(value.strip().lower(), value)
     try:
@@ -132,6 +159,6 @@ def _value(value: Any, client: str, name: str) -> float:
         number = float("nan")
     if not 0.0 <= number <= 1.0:
         raise DataError(
-            f"client {client}: {name} must be a boolean or in [0, 1], got {value!r}"
+            f"{where}: {name} must be a boolean or in [0, 1], got {value!r:.40}"
         )
     return number

@@ -1,4 +1,4 @@
-"""The exception that is raised for data."""
+"""The exception that is raised for data, and the words of others in it."""
 
 from __future__ import annotations
 
@@ -10,3 +10,13 @@ class DataError(ValueError):
     truncated or corrupt files, and for arrays that do not fit together. The
     message is one line and names the file, the option or the array.
     """
+
+
+def one_line(error: BaseException) -> str:
+    """Returns what an exception says, for the line of a `DataError`.
+
+    What is damaged can be quoted in it: ends of lines become spaces, other control
+    characters are escaped, and 200 characters are enough.
+    """
+    words = " ".join(str(error).split())[:200] or type(error).__name__
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)

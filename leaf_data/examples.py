@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data import client_names
 from leaf_data.errors import DataError
 
 
@@ -24,7 +25,7 @@ class Examples:
         x: uint8 [N, ...], the pixels as stored; computations scale them.
         y: int32 [N], the labels, from 0.
         row_splits: int64 [K + 1], from 0 to N. A client may have no examples.
-        client_ids: the K clients' names, each once.
+        client_ids: the K clients' names, each once; see `client_names.check`.
         attributes: by name, arrays [N, ...] of what else is known of each example (a
             photograph's sharpness, say). They are not part of TFF's view.
 
@@ -64,6 +65,7 @@ class Examples:
         for client in ids:
             if not isinstance(client, str) or not client:
                 raise DataError(f"client ids have to be non-empty text, not {client!r}")
+            client_names.check(client, "client id")
         if len(set(ids)) != len(ids):
             twice = next(client for client in ids if ids.count(client) > 1)
             raise DataError(f"client id {twice!r} is there twice")

@@ -109,8 +109,8 @@ class Obstacles(Dataset):
 
         Raises:
             DataError: no data is found, a folder or picture is missing or not what it
-                should be (the message names it), or there are too few pictures to
-                split.
+                should be (the message names it), there are too few pictures to
+                split, or a picture would be in two parts of the split.
         """
         root, given = _find(places.folders("obstacles", data_dir))
         sets = tuple(PRINTED) if given else PLACES
@@ -121,6 +121,7 @@ class Obstacles(Dataset):
         of_set, y = np.divmod(images.folder, len(CLASSES))
         rows = [np.flatnonzero(of_set == number) for number in range(len(sets))]
         split = (_as_given if given else _divided)(root, rows, y, self.seed)
+        _check_apart(root, split, images)
 
         def examples(parts: _Rows, ids: tuple[str, ...]) -> Examples:
             return Examples.from_parts(images.x, y, parts, ids)
@@ -192,6 +193,21 @@ def _divided(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
         test.append(test_rows)
         server.append(server_rows)
     return _Split(train, test, np.concatenate(server))
+
+
+def _check_apart(root: str, split: _Split, images: image_folder.Images) -> None:
+    """Refuses a picture that is, under two names, in two of the sets."""
+    of_set: dict[str, tuple[int, str]] = {}
+    sets = (np.concatenate(split.train), np.concatenate(split.test), split.server)
+    for number, rows in enumerate(sets):
+        for row in rows.tolist():
+            file, digest = images.files[row], images.sha256s[row]
+            before, other = of_set.setdefault(digest, (number, file))
+            if before != number:
+                raise DataError(
+                    f"{root}: {other} and {file} are one picture, which would be in "
+                    "two of the training, test and evaluation pictures"
+                )
 
 
 def _against_the_paper(counts: Mapping[str, Sequence[int]]) -> str:

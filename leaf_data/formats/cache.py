@@ -1,7 +1,8 @@
 """Arrays that took long to make, kept on disk beside what they were made from.
 
 A cache is one uncompressed `.npz` file, with the arrays the key it was made under and a
-sha256 of them all. It is only ever replaced whole.
+sha256 of them all. It is only ever replaced whole. What is in it is believed no more
+than other data: who reads one says which arrays there have to be, and checks them.
 """
 
 from __future__ import annotations
@@ -12,16 +13,24 @@ import logging
 import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, one_line
+from leaf_data.formats import npz, places
 from leaf_data.formats.places import Folder
 
 Arrays = dict[str, npt.NDArray[Any]]
 """Arrays by name."""
+
+Form = Mapping[str, tuple[str, tuple[Union[int, str], ...]]]
+"""The arrays there have to be: by name the type and the shape.
+
+A type is as `numpy.dtype` has it, or "U" for texts of any length. Sizes in a shape that
+are equal wherever they appear, but not known, are words.
+"""
 
 _KEY, _CHECKSUM = "key", "sha256"
 _LOG = logging.getLogger(__name__)
@@ -33,6 +42,8 @@ def cached(
     key: str,
     make: Callable[[], Arrays],
     cache_dir: Folder | None = None,
+    form: Optional[Form] = None,
+    check: Callable[[Arrays], None] = lambda arrays: None,
 ) -> Arrays:
     """Returns the arrays that `make` returned when it was last called with this key.
 
@@ -50,19 +61,24 @@ def cached(
         make: makes the arrays; none may be of objects, or be called "key" or
             "sha256".
         cache_dir: the folder in which to keep the cache, in `NAME_cache`, instead.
+        form: the arrays that a cache has to hold; None for any.
+        check: a function that raises `DataError` for arrays that cannot be what `make`
+            makes. A cache that it refuses is made anew.
 
     Returns:
         The arrays by name.
 
     Raises:
-        DataError: `cache_dir` cannot be written; or what `make` raises.
+        DataError: `cache_dir` cannot be written; or what `make` raises, or `check` of
+            what `make` returned.
     """
     paths = _places(name, folder, cache_dir)
     for path in paths:
-        arrays = _load(path, key)
+        arrays = _load(path, key, form, check)
         if arrays is not None:
             return arrays
     arrays = make()
+    check(arrays)
     writable = [path for path in paths if _writable(os.path.dirname(path))]
     if writable != paths:
         where = f"the cache is {writable[0]}" if writable else "no cache is kept"
@@ -73,37 +89,49 @@ def cached(
 
 
 def key_of_files(paths: Iterable[str], **more: Any) -> str:
-    """Returns a key: the files' names, sizes and times of change, and more.
+    """Returns a key: the files' names, sizes, times of change and contents, and more.
 
     Args:
         paths: the files that the arrays are made from.
         **more: all else that the arrays depend on; values that JSON can hold.
 
     Raises:
-        DataError: a file cannot be read.
+        DataError: a file cannot be read, or is no regular file.
     """
     files = []
     for path in paths:
+        # Size and time alone are those of other data, too, when that is unpacked with
+        # its times. So all is read, a gigabyte a second.
+        digest = places.sha256(path)
         try:
             status = os.stat(path)
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error})") from error
         parent, base = os.path.split(path)
         files.append(
-            [os.path.basename(parent), base, status.st_size, status.st_mtime_ns]
+            [os.path.basename(parent), base, status.st_size, status.st_mtime_ns, digest]
         )
     return json.dumps({"files": files, **more}, sort_keys=True)
+
+
+def checksums(key: str) -> list[str]:
+    """Returns the sha256s of the files that `key_of_files` made a key of."""
+    return [file[-1] for file in json.loads(key)["files"]]
 
 
 def _places(name: str, folder: str, cache_dir: Folder | None) -> list[str]:
     """Returns the paths where the cache may be, the best first."""
     sub = f"{name}_cache"
     # A folder that is shared needs a file for each folder of data.
-    shared = hashlib.sha256(os.path.realpath(folder).encode()).hexdigest()[:16] + ".npz"
+    try:
+        real = os.path.realpath(folder).encode(errors="surrogateescape")
+    except ValueError as error:  # A NUL, or half a character.
+        raise DataError(f"{name}: {ascii(folder)} cannot be a folder") from error
+    shared = hashlib.sha256(real).hexdigest()[:16] + ".npz"
     if cache_dir is not None:
         own = os.path.join(os.path.expanduser(os.fspath(cache_dir)), sub)
         if not _writable(own):
-            raise DataError(f"{name}: cache_dir {os.fspath(cache_dir)} is not writable")
+            raise DataError(f"{name}: cache_dir {_shown(cache_dir)} is not writable")
         return [os.path.join(own, shared)]
     beside = os.path.join(folder, sub)
     path = os.path.join(beside, f"{name}.npz")
@@ -113,33 +141,65 @@ def _places(name: str, folder: str, cache_dir: Folder | None) -> list[str]:
     return [path, os.path.join(home, "tff_pmc", sub, shared)]
 
 
+def _shown(folder: Folder) -> str:
+    path = os.fspath(folder)
+    return path if path.isprintable() else ascii(path)
+
+
 def _writable(folder: str) -> bool:
     try:
         os.makedirs(folder, exist_ok=True)
-    except OSError:
+    except (OSError, ValueError):  # A NUL in the name.
         return False
     return os.access(folder, os.W_OK | os.X_OK)
 
 
-def _load(path: str, key: str) -> Arrays | None:
+def _load(
+    path: str, key: str, form: Optional[Form], check: Callable[[Arrays], None]
+) -> Arrays | None:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if str(file[_KEY]) != key:
+        with npz.Archive(path, stored=True) as file:
+            if _text(file, _KEY) != key:
                 _LOG.info("%s: made from other data, is made anew", path)
                 return None
-            names = [name for name in file.files if name not in (_KEY, _CHECKSUM)]
-            arrays = {name: file[name] for name in names}
+            headers = dict(file.headers)
+            del headers[_KEY], headers[_CHECKSUM]
+            if form is not None:
+                _check_form(headers, form)
+            arrays = {name: file.read(name) for name in headers}
             # The CRCs of the format, checked by now, do not tell of an array that a
             # damaged table of contents leaves out.
-            if str(file[_CHECKSUM]) != _checksum(arrays):
+            if _text(file, _CHECKSUM) != _checksum(arrays):
                 raise ValueError("wrong checksum")
-            return arrays
+        check(arrays)
+        return arrays
     except FileNotFoundError:
         return None
     except Exception as error:  # Damaged files make numpy raise nearly anything.
-        reason = " ".join(str(error).split())
-        _LOG.warning("%s: damaged (%s), is made anew", path, reason)
+        _LOG.warning("%s: damaged (%s), is made anew", path, one_line(error))
         return None
+
+
+def _text(file: npz.Archive, name: str) -> str:
+    header = file.headers[name]
+    if header.dtype.kind != "U" or header.shape != ():
+        raise ValueError(f"{name} is no text")
+    return str(file.read(name))
+
+
+def _check_form(headers: Mapping[str, npz.Header], form: Form) -> None:
+    if set(headers) != set(form):
+        raise ValueError("it has other arrays")
+    sizes: dict[str, int] = {}
+    for name, (dtype, shape) in form.items():
+        found = headers[name]
+        known = [
+            sizes.setdefault(size, here) if isinstance(size, str) else size
+            for size, here in zip(shape, found.shape)
+        ]
+        right = found.dtype.kind == "U" if dtype == "U" else found.dtype == dtype
+        if not right or len(shape) != len(found.shape) or known != list(found.shape):
+            raise ValueError(f"{name} is of another type or shape")
 
 
 def _save(path: str, key: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

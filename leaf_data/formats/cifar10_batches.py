@@ -1,45 +1,24 @@
 """CIFAR-10's python batches: pickles, read without running what a pickle may hold.
 
 A pickle can name any function of any module and have it called. CIFAR-10's batches
-need four names, with which numpy makes an array; a file with any other is refused.
+hold texts, numbers and one array of bytes, and `plain_pickle` reads no more than that.
 """
 
 from __future__ import annotations
 
-import pickle
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, one_line
+from leaf_data.formats import pickled_bytes, plain_pickle, regular
 
 SIDE = 32
 """The width and height of the images, in pixels."""
 
 _VALUES = 3 * SIDE * SIDE
-_NUMPY = {
-    ("numpy.core.multiarray", "_reconstruct"),
-    ("numpy", "ndarray"),
-    ("numpy", "dtype"),
-}
-
-
-class _ForbiddenGlobal(pickle.UnpicklingError):
-    """A pickle that names what no batch needs."""
-
-
-class _BatchUnpickler(pickle.Unpickler):
-    """An unpickler that knows the four names and no other."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) in _NUMPY:
-            return super().find_class(module, name)
-        # How Python 3 writes bytes in the old protocols; encodings are modules, so
-        # that the real function would import what it is told to.
-        if (module, name) == ("_codecs", "encode"):
-            return _latin1
-        raise _ForbiddenGlobal(repr(f"{module}.{name}"))
+# Of one image: four characters a byte in the oldest form, and its name; its label, its
+# name and what is around them.
+_BYTES, _STEPS = 4 * _VALUES + 100, 40
 
 
 def read(
@@ -60,26 +39,22 @@ def read(
             numpy's arrays, or holds no such batch.
     """
     try:
-        with open(path, "rb") as file:
-            batch = _BatchUnpickler(file, encoding="bytes").load()
-    except _ForbiddenGlobal as error:
+        content = regular.read(path, _BYTES * num_images + 100_000)
+        batch = plain_pickle.load(content, _STEPS * num_images + 10_000)
+    except pickled_bytes.ForbiddenName as error:
         raise DataError(
             f"{path}: refused, its pickle names {error}, which no CIFAR-10 batch needs"
         ) from error
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
-    except Exception as error:  # Damaged pickles raise nearly anything.
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{path}: truncated or corrupt ({reason})") from error
+    except ValueError as error:
+        raise DataError(f"{path}: truncated or corrupt ({one_line(error)})") from error
     if not isinstance(batch, dict) or not {b"data", b"labels"} <= batch.keys():
         raise DataError(f"{path}: is no CIFAR-10 batch, a dict of data and labels")
     data, labels = batch[b"data"], batch[b"labels"]
-    if (
-        not isinstance(data, np.ndarray)
-        or data.dtype != np.uint8
-        or data.shape != (num_images, _VALUES)
-    ):
-        found = getattr(data, "shape", type(data).__name__)
+    is_array = isinstance(data, pickled_bytes.UnsignedBytes)
+    found = data.values.shape if is_array else type(data).__name__
+    if found != (num_images, _VALUES):
         raise DataError(f"{path}: data is {found}, not uint8 ({num_images}, {_VALUES})")
     if (
         not isinstance(labels, list)
@@ -87,11 +62,5 @@ def read(
         or not all(type(label) is int and 0 <= label < 10 for label in labels)
     ):
         raise DataError(f"{path}: labels are not {num_images} integers from 0 to 9")
-    planes = data.reshape(-1, 3, SIDE, SIDE)
+    planes = data.values.reshape(-1, 3, SIDE, SIDE)
     return np.ascontiguousarray(np.moveaxis(planes, 1, -1)), np.array(labels, np.int32)
-
-
-def _latin1(text: str, encoding: str) -> bytes:
-    if encoding != "latin1":
-        raise pickle.UnpicklingError(f"bytes in {encoding}")
-    return text.encode("latin1")

@@ -8,15 +8,20 @@ readers check that a file is exactly what is expected and name it when it is not
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import struct
-import zipfile
 import zlib
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, one_line
+from leaf_data.formats import npz, regular
+
+# Bytes that a file may have beside twice its values: headers, other arrays.
+_MORE = 1 << 20
 
 
 def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
@@ -36,12 +41,15 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
     header = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape)
     size = len(header) + int(np.prod(shape))
     try:
-        with gzip.open(path) if path.endswith(".gz") else open(path, "rb") as file:
+        with regular.open_file(path, 2 * size + _MORE) as file:
+            packed = path.endswith(".gz")
+            take: Callable[[int], bytes]
+            take = gzip.GzipFile(fileobj=file).read if packed else file.read
             # One byte more than there should be: it shows a file that is too long,
             # and makes gzip read its checksum at the end.
-            data = file.read(size + 1)
+            data = take(size + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: truncated or corrupt ({error})") from error
+        raise DataError(f"{path}: truncated or corrupt ({one_line(error)})") from error
     if data[:4] != header[:4]:
         raise DataError(
             f"{path}: magic number 0x{data[:4].hex()}, not 0x{header[:4].hex()} "
@@ -74,24 +82,29 @@ def read_npz(
         DataError: the file cannot be read, is truncated or corrupt, or lacks an array
             of these names, shapes and type.
     """
-    arrays = {}
+    size = sum(math.prod(shape) for shape in shapes.values())
     try:
-        with np.load(path, allow_pickle=False) as file:
-            for name in shapes:
-                arrays[name] = file[name]
-    except KeyError as error:
-        raise DataError(f"{path}: has no array {name!r}") from error
-    except (OSError, EOFError, ValueError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}: truncated or corrupt ({error})") from error
-    except (zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(f"{path}: truncated or corrupt ({error})") from error
-    for name, array in arrays.items():
-        if array.dtype != np.uint8 or array.shape != shapes[name]:
-            raise DataError(
-                f"{path}: {name} is {array.dtype} {_text(array.shape)}, not uint8 "
-                f"{_text(shapes[name])}"
-            )
-    return arrays
+        with npz.Archive(path, 2 * size + _MORE) as archive:
+            for name, shape in shapes.items():
+                _check_header(path, archive.headers, name, shape)
+            return {name: archive.read(name) for name in shapes}
+    except DataError:
+        raise
+    except Exception as error:  # Damaged files make numpy raise nearly anything.
+        raise DataError(f"{path}: truncated or corrupt ({one_line(error)})") from error
+
+
+def _check_header(
+    path: str, headers: dict[str, npz.Header], name: str, shape: tuple[int, ...]
+) -> None:
+    if name not in headers:
+        raise DataError(f"{path}: has no array {name!r}")
+    found = headers[name]
+    if found.dtype != np.uint8 or found.shape != shape:
+        raise DataError(
+            f"{path}: {name} is {str(found.dtype)[:40]} {_text(found.shape)}, not "
+            f"uint8 {_text(shape)}"
+        )
 
 
 def find(folder: str, name: str) -> str | None:

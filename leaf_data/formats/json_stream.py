@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from leaf_data.errors import DataError
+from leaf_data.formats import regular
 
 _BLOCK = 1 << 24
 _DECODER = json.JSONDecoder()
@@ -55,7 +56,7 @@ class Reader:
         self._decode = codecs.getincrementaldecoder("utf-8-sig")()
         self._text, self._at, self._before, self._ended = "", 0, 0, False
         try:
-            self._file = open(path, "rb")
+            self._file = regular.open_file(path)
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({error})") from error
 

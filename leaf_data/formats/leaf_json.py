@@ -22,6 +22,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from leaf_data import client_names
 from leaf_data.errors import DataError
 from leaf_data.formats import json_stream, places
 
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 # From the most processed to the least, as `preprocess.sh` goes the other way.
 _UNSPLIT = ("rem_user_data", "sampled_data", "all_data")
-_NAME = re.compile(r"all_data(?:_(\d+))?(?:_(.+))?\.json")
+_NAME = re.compile(r"all_data(?:_([0-9]+))?(?:_(.+))?\.json")
 _PART = re.compile(r"(?:(.+)_)?(train|test)_(\d+)")
 
 
@@ -120,9 +121,12 @@ def read(
     header: dict[str, Any] = {}
     with json_stream.Reader(path, progress) as stream:
         for key in stream.keys():
+            if key in header:
+                raise DataError(f"{path}: has {key!a:.40} twice")
             if key == "user_data":
                 header[key] = None
                 for user in stream.keys():
+                    client_names.check(user, f"{path}: user")
                     if user in found:
                         raise DataError(f"{path}: user {user}: is in user_data twice")
                     data = stream.value(of=f"user {user}")
@@ -146,6 +150,21 @@ def read(
         if count and user not in counts:
             raise DataError(f"{path}: user {user}: is in user_data but not in users")
     return {user: found[user][1] for user in counts}, digest
+
+
+def check_apart(files: Sequence[LeafFile], digests: Sequence[str]) -> None:
+    """Refuses a file that is there as a train and as a test file, by their sha256s.
+
+    Raises:
+        DataError: a train file and a test file are equal; the message names both.
+    """
+    train = {d: f.path for f, d in zip(files, digests) if f.part == "train"}
+    for file, digest in zip(files, digests):
+        if file.part == "test" and digest in train:
+            raise DataError(
+                f"{train[digest]} and {file.path} are the same: clients would be "
+                "tested on what they trained on"
+            )
 
 
 def _convert(
@@ -174,14 +193,19 @@ def _counts(path: str, users: Any, num_samples: Any) -> dict[str, int]:
         )
     if "" in users:
         raise DataError(f"{path}: users has an empty name")
+    for user in users:
+        client_names.check(user, f"{path}: user")
     return dict(zip(users, num_samples))
 
 
 def _json_names(folder: str) -> list[str]:
     if not os.path.isdir(folder):
         return []
-    names = [n for n in os.listdir(folder) if n.endswith(".json") and n[0] != "."]
-    return sorted(names)
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be read ({error.strerror})") from error
+    return sorted(n for n in names if n.endswith(".json") and n[0] != ".")
 
 
 def _list(folder: str, part: str) -> list[tuple[LeafFile, str]]:
@@ -190,8 +214,10 @@ def _list(folder: str, part: str) -> list[tuple[LeafFile, str]]:
     for name in _json_names(folder):
         path = os.path.join(folder, name)
         match = _NAME.fullmatch(name)
-        if match is None:
-            raise DataError(f"{path}: is not named as LEAF does, all_data_N....json")
+        # A number of more digits fits into no array.
+        if match is None or not name.isprintable() or len(match[1] or "") > 9:
+            where = path if name.isprintable() else f"{folder}: {ascii(name)}"
+            raise DataError(f"{where}: is not named as LEAF does, all_data_N....json")
         number, tag = int(match[1] or 0), match[2] or ""
         split = _PART.fullmatch(tag)
         if split is not None:

@@ -7,6 +7,7 @@ import os
 from typing import Union
 
 from leaf_data.errors import DataError
+from leaf_data.formats import regular
 
 Folder = Union[str, "os.PathLike[str]"]
 """The path of a folder, as users give it."""
@@ -45,11 +46,11 @@ def sha256(path: str) -> str:
     """Returns the sha256 of a file, in hexadecimal.
 
     Raises:
-        DataError: it cannot be read.
+        DataError: it cannot be read, or is no regular file.
     """
     digest = hashlib.sha256()
     try:
-        with open(path, "rb") as file:
+        with regular.open_file(path) as file:
             for block in iter(lambda: file.read(1 << 20), b""):
                 digest.update(block)
     except OSError as error:

@@ -6,18 +6,20 @@ import dataclasses
 import logging
 import lzma
 import os
-import shutil
 import tempfile
 from collections.abc import Callable
 from typing import Optional
 
-import numpy as np
-
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, one_line
 from leaf_data.federated import Origin
-from leaf_data.formats import places
-from leaf_data.formats.cache import Arrays, cached, key_of_files
+from leaf_data.formats import cached_clients, places, regular
+from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
 from leaf_data.formats.places import Folder
+
+_PARTS = ("train", "test")
+# What unpacking may take of memory, and make of each packed byte; TFF's databases are
+# some 20 times as large as they are packed.
+_MEMORY, _LARGER, _BLOCK = 1 << 28, 100, 1 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,11 +30,16 @@ class Database:
         dataset: the name of the data set in `leaf_data`.
         file: the name of the database's file; TFF's download adds `.lzma`.
         words: the database in words, e.g. "TFF's EMNIST".
+        fields: the shape and type of each field of an example, by name; `y` is its
+            label.
+        num_classes: the number of labels.
     """
 
     dataset: str
     file: str
     words: str
+    fields: cached_clients.Fields
+    num_classes: int
 
 
 def load(
@@ -64,14 +71,17 @@ def load(
     """
     path, source = _find(database, folders, cache_dir, download)
     folder = os.path.dirname(path)
-
-    def make() -> Arrays:
-        digest = places.sha256(path)
-        return {**_read(path, database, read), "source_sha256": np.array([digest])}
-
     key = key_of_files([path], version=version)
-    arrays = cached(f"{database.dataset}_tff", folder, key, make, cache_dir)
-    digest = str(arrays["source_sha256"][0])
+    (digest,) = checksums(key)
+    arrays = cached(
+        f"{database.dataset}_tff",
+        folder,
+        key,
+        lambda: _read(path, database, read),
+        cache_dir,
+        form=cached_clients.form(_PARTS, database.fields),
+        check=lambda found: cached_clients.check(found, _PARTS, database.num_classes),
+    )
     return arrays, Origin(source, ((os.path.basename(path), digest),), folder)
 
 
@@ -105,7 +115,7 @@ def _find(
             download(partial)
             os.replace(os.path.join(partial, name), path)
     except Exception as error:  # TensorFlow and urllib raise many kinds.
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = one_line(error)
         raise DataError(
             f"{database.dataset}: {searched + ', and ' if folders else ''}TFF could "
             f"not download {name} ({reason}): pass data_dir or set "
@@ -121,11 +131,34 @@ def _read(path: str, database: Database, read: Callable[[str], Arrays]) -> Array
     with tempfile.TemporaryDirectory() as folder:
         unpacked = os.path.join(folder, database.file)
         try:
-            with lzma.open(path) as packed, open(unpacked, "wb") as file:
-                shutil.copyfileobj(packed, file, 1 << 20)
+            _unpack(path, unpacked)
         except (OSError, EOFError, lzma.LZMAError) as error:
-            raise DataError(f"{path}: cannot be unpacked ({error})") from error
+            raise DataError(
+                f"{path}: cannot be unpacked ({one_line(error)})"
+            ) from error
         try:
             return read(unpacked)
         except DataError as error:
             raise DataError(str(error).replace(unpacked, path)) from error
+
+
+def _unpack(path: str, unpacked: str) -> None:
+    unpack = lzma.LZMADecompressor(memlimit=_MEMORY)
+    with regular.open_file(path) as packed, open(unpacked, "wb") as file:
+        left = _LARGER * (os.fstat(packed.fileno()).st_size + _BLOCK)
+        while True:
+            block = b""
+            if unpack.eof:  # Another stream may follow.
+                block = unpack.unused_data or packed.read(_BLOCK)
+                if not block:
+                    return
+                unpack = lzma.LZMADecompressor(memlimit=_MEMORY)
+            elif unpack.needs_input:
+                block = packed.read(_BLOCK)
+                if not block:
+                    raise EOFError("it ends too early")
+            data = unpack.decompress(block, _BLOCK)
+            left -= len(data)
+            if left < 0:
+                raise lzma.LZMAError(f"it becomes {_LARGER} times as large and more")
+            file.write(data)

@@ -2,35 +2,43 @@
 
 TFF's `SqlClientData` says what is in one: a table `examples` with `client_id`,
 `split_name` and `serialized_example_proto`, and a table `client_metadata` with each
-client's `num_examples`. The protocol buffer is a `tf.train.Example`; two pages of its
-wire format are enough to read it
-(https://protobuf.dev/programming-guides/encoding).
+client's `num_examples`. The protocol buffer is a `tf.train.Example`.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
-import urllib.parse
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Union
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import tqdm
 
-from leaf_data.errors import DataError
+from leaf_data import client_names
+from leaf_data.errors import DataError, one_line
+from leaf_data.formats import real_tables
 from leaf_data.formats.cache import Arrays
+from leaf_data.formats.cached_clients import Fields
+from leaf_data.formats.tf_example import Features, parse_example
 
-Features = dict[str, npt.NDArray[Any]]
+_TABLES = {
+    "client_metadata": ("client_id", "split_name", "num_examples"),
+    "examples": ("client_id", "split_name", "serialized_example_proto"),
+}
+# The largest there is, CelebA's image of 84 x 84 x 3 integers, has 43 KB.
+_LARGEST_EXAMPLE = 1 << 18
+_MORE = 1 << 20  # Bytes that a file may seem to lack for its examples.
 
 
 def read(
     path: str,
     words: str,
     splits: Mapping[str, str],
-    fields: Mapping[str, tuple[tuple[int, ...], Any]],
+    fields: Fields,
     needed: tuple[str, ...],
     convert: Callable[[Features], Mapping[str, Any]],
+    smallest: int,
 ) -> Arrays:
     """Reads all clients, in the order of their sorted ids, as TFF has them.
 
@@ -42,6 +50,8 @@ def read(
         needed: the features every example has to have.
         convert: a function that makes the fields out of one example's features; a
             `DataError` it raises is raised with file and client.
+        smallest: the number of bytes that every example has at least, by which the
+            file's size bounds the examples that it may say it has.
 
     Returns:
         For each part ("train" and "test") `FIELD_PART` [N, ...] of each field and
@@ -51,24 +61,26 @@ def read(
         DataError: it is damaged, no such database, or holds fewer or more examples
             than it says; the message names file and client.
     """
-    uri = f"file:{urllib.parse.quote(path)}?mode=ro&immutable=1"
     try:
-        database = sqlite3.connect(uri, uri=True)
-        try:
-            counts = _counts(path, database, splits)
+        most = (os.path.getsize(path) + _MORE) // smallest
+        with real_tables.opened(path, _TABLES) as database:
+            counts = _counts(path, database, splits, most)
             return _read(path, database, counts, splits, fields, needed, convert)
-        finally:
-            database.close()
-    except sqlite3.Error as error:
-        raise DataError(f"{path}: not {words}, or damaged ({error})") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error})") from error
+    # What SQLite says of a damaged schema is not always text.
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        reason = one_line(error)
+        raise DataError(f"{path}: not {words}, or damaged ({reason})") from error
 
 
 def _where(splits: Mapping[str, str]) -> str:
-    return f"WHERE split_name IN ({', '.join(map(repr, splits))})"
+    # No index: what one says may be something else than what the table does.
+    return f"NOT INDEXED WHERE split_name IN ({', '.join(map(repr, splits))})"
 
 
 def _counts(
-    path: str, database: sqlite3.Connection, splits: Mapping[str, str]
+    path: str, database: sqlite3.Connection, splits: Mapping[str, str], most: int
 ) -> dict[tuple[str, str], int]:
     """Returns the numbers of examples by part and client."""
     counts: dict[tuple[str, str], int] = {}
@@ -76,10 +88,35 @@ def _counts(
         "SELECT client_id, split_name, num_examples FROM client_metadata "
         + _where(splits)
     ):
-        counts[splits[split], str(client)] = int(count)
+        part, client = _of(path, splits, client, split)
+        if type(count) is not int or count < 0:
+            raise DataError(
+                f"{path}: client {client}: {count!r:.40} is no number of examples"
+            )
+        if (part, client) in counts:
+            raise DataError(f"{path}: client {client} is there twice")
+        counts[part, client] = count
     if not counts:
         raise DataError(f"{path}: has no clients with a split {' or '.join(splits)}")
+    if sum(counts.values()) > most:
+        raise DataError(
+            f"{path}: says it has {sum(counts.values()):,} examples, more than "
+            "there are in its size"
+        )
     return counts
+
+
+def _of(
+    path: str, splits: Mapping[str, str], client: Any, split: Any
+) -> tuple[str, str]:
+    """Returns the part and the client of a row."""
+    if type(client) is not str or not client:
+        raise DataError(f"{path}: {client!r:.40} is no client's name")
+    client_names.check(client, f"{path}: client")
+    # A column can compare texts in its own way.
+    if split not in splits:
+        raise DataError(f"{path}: client {client}: {split!r:.40} is no split")
+    return splits[split], client
 
 
 def _read(
@@ -87,7 +124,7 @@ def _read(
     database: sqlite3.Connection,
     counts: Mapping[tuple[str, str], int],
     splits: Mapping[str, str],
-    fields: Mapping[str, tuple[tuple[int, ...], Any]],
+    fields: Fields,
     needed: tuple[str, ...],
     convert: Callable[[Features], Mapping[str, Any]],
 ) -> Arrays:
@@ -110,7 +147,7 @@ def _read(
     for client, split, proto in tqdm.tqdm(
         rows, "TFF's data, once", total=sum(counts.values()), delay=2, mininterval=1
     ):
-        part, client = splits[split], str(client)
+        part, client = _of(path, splits, client, split)
         if left.get((part, client), 0) < 1:
             raise DataError(
                 f"{path}: client {client}: more {part} examples than the "
@@ -135,87 +172,12 @@ def _read(
 
 def _features(proto: Any, needed: tuple[str, ...]) -> Features:
     try:
+        if type(proto) is not bytes:
+            raise TypeError(f"{type(proto).__name__}, not bytes")
+        if len(proto) > _LARGEST_EXAMPLE:
+            raise ValueError(f"{len(proto):,} bytes")
         features = parse_example(proto)
         return {name: features[name] for name in needed}
-    except (IndexError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         problem = f"an example is no tf.train.Example with {' and '.join(needed)}"
         raise DataError(problem) from error
-
-
-def parse_example(proto: bytes) -> Features:
-    """Returns the numeric features of a serialized `tf.train.Example`.
-
-    Args:
-        proto: the bytes, which are
-            Example{1: Features{1: repeated entry{1: name, 2: Feature}}} with
-            Feature{2: FloatList{1: floats} or 3: Int64List{1: integers}}.
-
-    Returns:
-        The features by name, float32 or int64 [n]; features of text are left out.
-
-    Raises:
-        IndexError, ValueError: the bytes are no such message.
-    """
-    features: Features = {}
-    for message in _values(proto, 1):
-        for entry in _values(message, 1):
-            (name,) = _values(entry, 1)
-            for feature in _values(entry, 2):
-                for floats in _values(feature, 2):
-                    data = b"".join(map(bytes, _values(floats, 1)))
-                    features[bytes(name).decode()] = np.frombuffer(data, "<f4")
-                for integers in _values(feature, 3):
-                    found = [_integers(value) for value in _values(integers, 1)]
-                    wrapped = np.concatenate([np.zeros(0, np.uint64), *found])
-                    features[bytes(name).decode()] = wrapped.view(np.int64)
-    return features
-
-
-def _values(message: Any, wanted: int) -> Iterator[Any]:
-    """Yields the values of one field: bytes, or an int for a varint."""
-    message, at = memoryview(message), 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        kind = tag & 7
-        value: Union[int, memoryview]
-        if kind == 0:
-            value, at = _varint(message, at)
-        else:
-            if kind == 2:
-                size, at = _varint(message, at)
-            else:
-                size = {1: 8, 5: 4}[kind]
-            if at + size > len(message):
-                raise ValueError("truncated")
-            value, at = message[at : at + size], at + size
-        if tag >> 3 == wanted:
-            yield value
-
-
-def _varint(message: memoryview, at: int) -> tuple[int, int]:
-    """Returns an integer (seven bits a byte, lowest first) and where it ends."""
-    value = shift = 0
-    while True:
-        byte = message[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            return value, at
-
-
-def _integers(value: Union[int, memoryview]) -> npt.NDArray[np.uint64]:
-    """Returns one integer, or the many of a packed field: an image has 21,168."""
-    if isinstance(value, int):
-        return np.array([value], np.uint64)
-    packed = np.frombuffer(value, np.uint8)
-    ends = np.flatnonzero(packed < 128)
-    if not len(packed):
-        return np.zeros(0, np.uint64)
-    if not len(ends) or ends[-1] != len(packed) - 1:
-        raise ValueError("truncated")
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    place = np.arange(len(packed)) - np.repeat(starts, ends - starts + 1)
-    if place.max() > 9:
-        raise ValueError("an integer of more than ten bytes")
-    sevens = (packed & 127).astype(np.uint64) << (7 * place).astype(np.uint64)
-    return np.add.reduceat(sevens, starts)

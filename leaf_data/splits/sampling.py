@@ -82,7 +82,9 @@ def split(
     Returns:
         The indices of the train and of the test examples, int64.
     """
-    state = partition.random_state(seed, zlib.crc32(user.encode()))
+    # Half of a character is a name here as any other.
+    stream = zlib.crc32(user.encode(errors="surrogatepass"))
+    state = partition.random_state(seed, stream)
     order = state.permutation(size).astype(np.int64)
     count = max(1, int(train_fraction * size))
     return np.sort(order[:count]), np.sort(order[count:])

@@ -37,6 +37,17 @@ def test_a_dict_is_a_table_too():
         ("name,vip\na,1\n", "a column 'client'"),
         ("client\na\n", "at least one more"),
         ("", "a column 'client'"),
+        ("name,vip\na,1\nb,1\n", "a column 'client'"),
+        ("client,vip,vip\na,1,0\n", "the column vip is there twice"),
+        ("client,client,vip\na,b,0\n", "the column client is there twice"),
+        ("client,vip\n", "and rows"),
+        ('client,vip\n"a\nb",1\n', r"line 2: the client 'a\\nb' has the control"),
+        pytest.param(f"client,vip\n{'n' * 257},1\n", "257 characters", id="a name"),
+        ("client,\x1b[1m\na,1\n", "the column .* has the control character U.001B"),
+        pytest.param(f"client,vip\na,{'9' * 9999}\n", "got .9{39}$", id="9,999 digits"),
+        pytest.param(
+            "client," + "v" * 200_000, "larger than field limit", id="a field"
+        ),
     ],
 )
 def test_a_wrong_table_is_refused_by_file_and_client(tmp_path, text, says):
@@ -54,3 +65,15 @@ def test_a_missing_file_and_a_missing_client_are_named(tmp_path):
         table.of(["a", "b"])
     with pytest.raises(leaf_data.DataError, match="client b: the attribute old"):
         leaf_data.ClientTable.from_dict({"a": {"vip": 1}, "b": {"old": 1}})
+
+
+def test_a_large_table_and_one_that_is_too_large(tmp_path):
+    names = [f"a{k}" for k in range(20)]
+    rows = [f"c{k}," + ",".join(["0.5"] * 20) for k in range(20_000)]
+    path = write(tmp_path / "t.csv", "\n".join(["client," + ",".join(names), *rows]))
+    table = leaf_data.read_client_table(path)
+    assert len(table.client_ids) == 20_000 and list(table.values) == names
+    with open(path, "a") as file:
+        file.write("\n" * (1 << 23))
+    with pytest.raises(leaf_data.DataError, match="it has more than 8,388,608 bytes"):
+        leaf_data.read_client_table(path)

@@ -140,6 +140,7 @@ def test_the_tests_have_the_folders_of_what_they_test():
         folder = path.parent.relative_to(ROOT / "tests")
         known = (ROOT / folder, ROOT / "tff_pmc" / folder)
         assert any(place.is_dir() for place in known) or folder.name in (
+            "fuzz",  # All readers.
             "project",  # The repository as a whole.
             "vocabulary",  # The modules that stand in no folder.
         ), path

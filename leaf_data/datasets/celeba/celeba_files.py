@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
@@ -11,8 +12,9 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data import client_names
 from leaf_data.errors import DataError
-from leaf_data.formats import places
+from leaf_data.formats import places, regular
 
 IDENTITIES = "identity_CelebA.txt"
 """The file that says who is on each photo."""
@@ -27,6 +29,8 @@ DRAWN_PREFIX = "drawn_"
 """The start of every drawing's file name, which marks it as a stand-in."""
 
 _SUFFIXES = (".jpg", ".jpeg", ".png")
+# All photos' list has 27 MB; its longest line, of attributes' names, 500 characters.
+_MAX_BYTES, _MAX_LINE, _MAX_DIGITS = 1 << 27, 1 << 14, 18
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -134,6 +138,8 @@ def read_attributes(path: str) -> dict[str, tuple[int, int]]:
     for column in ("Smiling", "Blurry"):
         if column not in header:
             raise DataError(f"{path}: line 2 has no column {column}")
+        if header.count(column) > 1:
+            raise DataError(f"{path}: line 2 has the column {column} twice")
     # The photo's name has no column of its own.
     columns = [1 + header.index(column) for column in ("Smiling", "Blurry")]
     bits = {"1": 1, "-1": 0}
@@ -148,13 +154,12 @@ def read_attributes(path: str) -> dict[str, tuple[int, int]]:
             smiling, blurry = (bits[fields[column]] for column in columns)
         except KeyError as error:
             raise DataError(
-                f"{path}: line {number}: an attribute is 1 or -1, not {error}"
+                f"{path}: line {number}: an attribute is 1 or -1, not {error!s:.40}"
             ) from error
         _add(attributes, path, number, fields[0], (smiling, blurry))
     if count != [str(len(attributes))]:
-        raise DataError(
-            f"{path}: line 1 says {' '.join(count)} photos, {len(attributes)} follow"
-        )
+        said = ascii(" ".join(count)[:40])[1:-1]
+        raise DataError(f"{path}: line 1 says {said} photos, {len(attributes)} follow")
     return attributes
 
 
@@ -162,13 +167,19 @@ def find_images(folder: str) -> dict[str, str]:
     """Returns the images' file names by the photos' names without suffix, sorted.
 
     Raises:
-        DataError: there is no image, or two of one photo.
+        DataError: there is no image, two of one photo, or one whose name no record can
+            hold.
     """
     found: dict[str, str] = {}
-    for file in sorted(os.listdir(folder)):
+    try:
+        files = sorted(os.listdir(folder))
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be read ({error.strerror})") from error
+    for file in files:
         stem, suffix = os.path.splitext(file)
         if suffix.lower() not in _SUFFIXES or stem.startswith("."):
             continue
+        client_names.check(file, f"{folder}: the photo")
         if stem in found:
             raise DataError(f"{folder}: holds both {found[stem]} and {file}")
         found[stem] = file
@@ -201,7 +212,8 @@ def _read_identities(path: str) -> dict[str, str]:
     identities: dict[str, str] = {}
     for number, fields in _lines(path):
         # Ascending identities are part of a client rule: they have to be numbers.
-        if len(fields) != 2 or not fields[1].isdecimal():
+        digits = fields[1] if len(fields) == 2 else ""
+        if not digits.isdecimal() or len(digits) > _MAX_DIGITS:
             raise DataError(
                 f"{path}: line {number} has to be a photo and a number, not "
                 f"{' '.join(fields)[:80]!r}"
@@ -215,8 +227,12 @@ def _read_identities(path: str) -> dict[str, str]:
 def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
     """Yields line number and fields of each line that is not blank."""
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            for number, line in enumerate(file, 1):
+        with regular.open_file(path, _MAX_BYTES) as content:
+            file = io.TextIOWrapper(content, encoding="utf-8-sig")
+            lines = iter(lambda: file.readline(_MAX_LINE), "")
+            for number, line in enumerate(lines, 1):
+                if len(line) == _MAX_LINE:
+                    raise DataError(f"{path}: line {number} is too long")
                 fields = line.split()
                 if fields:
                     yield number, fields
@@ -225,6 +241,7 @@ def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _add(table: dict[str, Any], path: str, number: int, name: str, value: Any) -> None:
+    client_names.check(name, f"{path}: line {number}: the photo")
     name = stem(name)
     if name in table:
         raise DataError(f"{path}: line {number}: {name} is there twice")

@@ -12,7 +12,7 @@ import tqdm
 from PIL import Image
 
 from leaf_data.formats import image_folder
-from leaf_data.formats.cache import Arrays, cached, key_of_files
+from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
 from leaf_data.formats.places import Folder
 
 SIDE = 64
@@ -60,23 +60,26 @@ def read(
     paths = [os.path.join(folder, file) for file in files.values()]
     # Its digest: spelled out, the key of all of CelebA would be 14 MB.
     key = key_of_files(paths, side=SIDE, version=_VERSION)
+    together = image_folder.digest_of(files.values(), checksums(key))
     arrays = cached(
         "celeba",
         os.path.dirname(folder),
         hashlib.sha256(key.encode()).hexdigest(),
         lambda: _decode(paths),
         cache_dir,
+        form=image_folder.form(len(paths), SIDE),
+        check=lambda found: image_folder.check(folder, found, together),
     )
-    return arrays["x"], str(arrays["source_sha256"])
+    return arrays["x"], together
 
 
 def _decode(paths: list[str]) -> Arrays:
     x = np.zeros((len(paths), SIDE, SIDE, 3), np.uint8)
-    digest = hashlib.sha256()
+    digests = []
     progress = tqdm.tqdm(paths, "CelebA, once", unit="image", delay=2, mininterval=1)
     for row, path in enumerate(progress):
         content, image = image_folder.decode(path)
         x[row] = to_pixels(image)
-        name = os.path.basename(path)
-        digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
-    return {"x": x, "source_sha256": np.array(digest.hexdigest())}
+        digests.append(hashlib.sha256(content).hexdigest())
+    names = map(os.path.basename, paths)
+    return {"x": x, "source_sha256": np.array(image_folder.digest_of(names, digests))}

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from leaf_data import client_names
 from leaf_data.datasets.celeba.celeba_clients import Clients
 from leaf_data.datasets.celeba.celeba_files import ATTRIBUTES, Photos, stem
 from leaf_data.errors import DataError
@@ -84,6 +85,7 @@ def _names_and_labels(x: list[Any], y: list[Any]) -> list[tuple[str, int]]:
     for name, label in zip(x, y):
         if not isinstance(name, str) or not name:
             raise DataError(f"x holds {name!r:.40}, not a photo's name")
+        client_names.check(name, "the photo")
         if type(label) not in (int, float) or label not in (0, 1):
             raise DataError(f"{name} has the label {label!r:.40}, not 0 or 1")
     return [(stem(name), int(label)) for name, label in zip(x, y)]

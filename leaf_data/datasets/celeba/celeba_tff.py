@@ -20,8 +20,16 @@ from leaf_data.federated import Origin
 from leaf_data.formats import tff_database, tff_sqlite
 from leaf_data.formats.cache import Arrays
 from leaf_data.formats.places import Folder
+from leaf_data.formats.tf_example import Features
 
-_DATABASE = tff_database.Database("celeba", "celeba.sqlite", "TFF's CelebA")
+_FIELDS: dict[str, tuple[tuple[int, ...], Any]] = {
+    "x": ((celeba_images.SIDE, celeba_images.SIDE, 3), np.uint8),
+    "y": ((), np.int32),
+    "sharp": ((), np.uint8),
+}
+_DATABASE = tff_database.Database(
+    "celeba", "celeba.sqlite", "TFF's CelebA", _FIELDS, num_classes=2
+)
 # As `tff.simulation.datasets.celeba.load_data(split_by_clients=False)` names them.
 _SPLITS = {"split_by_examples_train": "train", "split_by_examples_test": "test"}
 _SHAPE = (84, 84, 3)
@@ -78,25 +86,23 @@ def read(path: str) -> Arrays:
         path,
         words=_DATABASE.words,
         splits=_SPLITS,
-        fields={
-            "x": ((celeba_images.SIDE, celeba_images.SIDE, 3), np.uint8),
-            "y": ((), np.int32),
-            "sharp": ((), np.uint8),
-        },
+        fields=_FIELDS,
         needed=("image", "smiling", "blurry"),
         convert=_values,
+        smallest=_SHAPE[0] * _SHAPE[1] * _SHAPE[2],
     )
 
 
-def _values(features: tff_sqlite.Features) -> Mapping[str, Any]:
+def _values(features: Features) -> Mapping[str, Any]:
     image = features["image"]
     if image.dtype != np.int64 or image.size != np.prod(_SHAPE):
         raise DataError(f"an image of {image.size} values, not 84 x 84 x 3 integers")
     if image.min() < 0 or image.max() > 255:
         raise DataError(f"an image from {image.min()} to {image.max()}, not 0 to 255")
     for name in ("smiling", "blurry"):
-        if features[name].tolist() not in ([0], [1]):
-            raise DataError(f"{name} is {features[name].tolist()}, not 0 or 1")
+        value = features[name]
+        if value.dtype != np.int64 or value.size != 1 or value[0] not in (0, 1):
+            raise DataError(f"{name} is {value[:4].tolist()}, not 0 or 1")
     pixels = Image.fromarray(image.astype(np.uint8).reshape(_SHAPE))
     return {
         "x": celeba_images.to_pixels(pixels),

@@ -14,6 +14,7 @@ from leaf_data.datasets.femnist import femnist_values
 from leaf_data.errors import DataError
 from leaf_data.formats import tff_sqlite
 from leaf_data.formats.cache import Arrays
+from leaf_data.formats.tf_example import Features
 
 # As `tff.simulation.datasets.emnist.load_data(only_digits=False)` names them.
 _SPLITS = {"all_train": "train", "all_test": "test"}
@@ -38,13 +39,14 @@ def read(path: str) -> Arrays:
         path,
         words="TFF's EMNIST",
         splits=_SPLITS,
-        fields={"x": (_SHAPE, np.uint8), "y": ((), np.int32)},
+        fields=femnist_values.FIELDS,
         needed=("pixels", "label"),
         convert=_image_and_label,
+        smallest=4 * _SHAPE[0] * _SHAPE[1],
     )
 
 
-def _image_and_label(features: tff_sqlite.Features) -> Mapping[str, Any]:
+def _image_and_label(features: Features) -> Mapping[str, Any]:
     pixels, label = features["pixels"], features["label"]
     if pixels.dtype != np.float32 or pixels.size != _SHAPE[0] * _SHAPE[1]:
         raise DataError(f"an image of {pixels.size} values, not 784 floats")

@@ -23,10 +23,11 @@ import os
 
 from leaf_data.dataset import Dataset
 from leaf_data.datasets.femnist import femnist_leaf, femnist_tff, femnist_writers
-from leaf_data.datasets.femnist.femnist_values import NUM_CLASSES
+from leaf_data.datasets.femnist.femnist_values import FIELDS, NUM_CLASSES
+from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import leaf_json, places
-from leaf_data.formats.cache import Arrays, cached, key_of_files
+from leaf_data.formats import cached_clients, leaf_json, places
+from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import BLACK_ON_WHITE
 from leaf_data.registry import register
@@ -128,17 +129,34 @@ def _from_leaf(
 ) -> tuple[Arrays, Origin]:
     files = leaf_json.find("femnist", folders)
     folder = os.path.dirname(os.path.dirname(files[0].path))
+    key = key_of_files([file.path for file in files], version=_VERSION)
+    parts = sorted({file.part for file in files})
+
+    def check(arrays: Arrays) -> None:
+        cached_clients.check(arrays, parts, NUM_CLASSES)
+        if not set(arrays["files"].tolist()) <= {file.number for file in files}:
+            raise DataError(f"{folder}: a user of a file that is not there")
+        if arrays["source_sha256"].tolist() != checksums(key):
+            raise DataError(f"{folder}: its files changed while they were read")
+
     arrays = cached(
         "femnist",
         folder,
-        key_of_files([file.path for file in files], version=_VERSION),
+        key,
         lambda: femnist_leaf.read(files),
         cache_dir,
+        form={
+            **cached_clients.form(parts, FIELDS),
+            "files": ("int64", ("K",)),
+            "source_names": ("U", (len(files),)),
+            "source_sha256": ("U", (len(files),)),
+        },
+        check=check,
     )
     if files[0].part == "all":
         sub = os.path.basename(os.path.dirname(files[0].path))
         source = f"LEAF JSON ({sub}, split here)"
     else:
         source = "LEAF JSON (train and test)"
-    digests = zip(arrays["source_names"].tolist(), arrays["source_sha256"].tolist())
-    return arrays, Origin(source, tuple(digests), folder)
+    names = [os.path.basename(file.path) for file in files]
+    return arrays, Origin(source, tuple(zip(names, checksums(key))), folder)

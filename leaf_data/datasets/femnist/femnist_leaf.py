@@ -42,13 +42,17 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
         `source_names` and `source_sha256`, of each file.
 
     Raises:
-        DataError: a file cannot be used; the message names file and user.
+        DataError: a file cannot be used, or is there for training and for testing;
+            the message names file and user.
     """
     users: dict[str, int] = {}
     paths: dict[str, str] = {}
     parts: dict[str, dict[str, _Examples]] = {file.part: {} for file in files}
     digests = []
-    total = sum(os.path.getsize(file.path) for file in files)
+    try:
+        total = sum(os.path.getsize(file.path) for file in files)
+    except OSError as error:
+        raise DataError(f"{error.filename}: cannot be read ({error})") from error
     with tqdm.tqdm(
         total=total,
         desc="FEMNIST, once",
@@ -67,6 +71,7 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
                 users.setdefault(user, file.number)
                 own = parts[file.part]
                 own[user] = _join(file.path, user, own.get(user), examples)
+    leaf_json.check_apart(files, digests)
     arrays: Arrays = {
         "client_ids": np.array(list(users), str),
         "files": np.array(list(users.values()), np.int64),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from leaf_data.datasets.femnist import emnist_sqlite
+from leaf_data.datasets.femnist.femnist_values import FIELDS, NUM_CLASSES
 from leaf_data.federated import Origin
 from leaf_data.formats import tff_database
 from leaf_data.formats.cache import Arrays
 from leaf_data.formats.places import Folder
 
-_DATABASE = tff_database.Database("femnist", "emnist_all.sqlite", "TFF's EMNIST")
+_DATABASE = tff_database.Database(
+    "femnist", "emnist_all.sqlite", "TFF's EMNIST", FIELDS, NUM_CLASSES
+)
 
 
 def load(

@@ -16,6 +16,12 @@ SIDE = 28
 NUM_CLASSES = 62
 """The number of classes: digits, capital and small letters."""
 
+FIELDS: dict[str, tuple[tuple[int, ...], Any]] = {
+    "x": ((SIDE, SIDE), np.uint8),
+    "y": ((), np.int32),
+}
+"""The shapes and types of an example's image and label, as they are kept."""
+
 _PIXELS = SIDE * SIDE
 
 

@@ -173,3 +173,15 @@ def test_no_data_says_what_was_looked_for(tmp_path):
     ):
         drawn_obstacles.write(str(tmp_path), pictures=3)
     assert obstacles.CLASSES[1] == "blocked"
+
+
+def test_a_picture_in_two_parts_of_the_split_is_refused(tmp_path, assert_refused):
+    counts = dict.fromkeys(obstacles.PRINTED, (4, 4))
+    drawn_obstacles.write_sets(str(tmp_path), counts)
+    load(tmp_path, tmp_path / "cache")
+    picture = tmp_path / "training" / "hospital" / "free" / "drawn_0000.png"
+    os.link(picture, tmp_path / "validation" / "free" / "copy.png")
+    assert_refused(
+        lambda: load(tmp_path, tmp_path / "cache"),
+        f"{tmp_path}: drawn_0000.png and copy.png are one picture",
+    )

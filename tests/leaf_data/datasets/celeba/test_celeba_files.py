@@ -26,6 +26,13 @@ def _line(number, text):
         (lambda lines: [], "line 2 has no column Smiling"),
         (_line(5, "000003.jpg 1 -1 1 0 1"), "line 5: an attribute is 1 or -1, not '0'"),
         (_line(5, "000001.jpg 1 -1 1 1 1"), "line 5: 000001 is there twice"),
+        (_line(5, "\x1b[1m.jpg 1 -1 1 1 1"), "line 5: the photo '\\x1b[1m.jpg' has"),
+        (
+            _line(2, "Smiling Blurry Smiling Male Young"),
+            "line 2 has the column Smiling",
+        ),
+        (_line(1, "\x1b" + "9" * 5000), "line 1 says \\x1b9999"),
+        (_line(5, "1 " * 10_000), "line 5 is too long"),
     ],
 )
 def test_attribute_files_that_are_refused(raw, edit, message, assert_refused, toy):
@@ -39,6 +46,9 @@ def test_attribute_files_that_are_refused(raw, edit, message, assert_refused, to
         (_line(3, "000003.jpg"), "line 3 has to be a photo and a number"),
         (_line(3, "000003.jpg Ann"), "line 3 has to be a photo and a number, not '0"),
         (_line(3, "000001.jpg 10"), "line 3: 000001 is there twice"),
+        (_line(3, "000003.jpg " + "1" * 5000), "line 3 has to be a photo and a number"),
+        (_line(3, "000003.jpg " + "1" * 20), "line 3 has to be a photo and a number"),
+        (_line(3, "a" * 300 + ".jpg 10"), "line 3: the photo 'aaaa"),
         (lambda lines: [], "lists no photo"),
     ],
 )

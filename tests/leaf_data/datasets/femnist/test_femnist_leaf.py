@@ -67,3 +67,22 @@ def test_a_user_without_any_example_is_named(tmp_path, assert_refused, toy):
         lambda: toy.load(tmp_path),
         "all_data_7_niid_05_keep_0_train_9.json: user g: has no examples in any file",
     )
+
+
+def test_one_file_as_train_and_test_is_refused(tmp_path, assert_refused, toy):
+    toy.write_split(tmp_path)
+    names = [f"all_data_10_niid_05_keep_0_{part}_9.json" for part in ("train", "test")]
+    train, test = (tmp_path / "data" / n.split("_")[-2] / n for n in names)
+    shutil.copy(train, test)
+    assert_refused(lambda: toy.load(tmp_path), f"{train} and {test} are the same")
+
+
+def test_numbers_of_files_that_no_array_can_hold(tmp_path, assert_refused, toy):
+    for digits in (10, 23, 5000):
+        name = f"all_data_{'9' * min(digits, 200)}.json"
+        path = tmp_path / "all_data" / name
+        toy.write(path, {"a": toy.user(1, 3)})
+        assert_refused(lambda: toy.load(tmp_path), f"{path}: is not named as LEAF does")
+        path.unlink()
+    toy.write(tmp_path / "all_data" / "all_data_999999999.json", {"a": toy.user(1, 3)})
+    assert toy.load(tmp_path, sample_fraction=0.9).client_ids == ("a",)

@@ -10,8 +10,8 @@ pytestmark = pytest.mark.usefixtures("no_download")
 def test_pixels_are_rounded_from_floats_and_ints(tmp_path, toy):
     image = [k % 256 / 255 for k in range(784)]
     image[256:260] = [0, 1, 0.3, 0.999]
-    user = {"x": [image], "y": [61]}
-    for part in ("train", "test"):
+    for part, label in (("train", 61), ("test", 60)):
+        user = {"x": [image], "y": [label]}
         toy.write(tmp_path / part / f"all_data_0_{part}_9.json", {"a": user})
     found = toy.load(tmp_path).train_examples.x.reshape(-1)
     expected = [k % 256 for k in range(784)]

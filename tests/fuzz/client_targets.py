@@ -1,0 +1,256 @@
+"""Readers of federations: LEAF's JSON, TFF's databases, and the caches of both."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import lzma
+import os
+import pathlib
+import sqlite3
+import struct
+import tempfile
+
+import numpy as np
+from fuzzing import Target, register, same
+from mutations import edit_json, edit_zip, flip
+from PIL import Image
+from program_mutations import edit_database, feature, field
+
+import leaf_data
+from leaf_data import DataError
+from leaf_data.formats import cache
+
+ERRORS = (DataError,)
+PIXELS = 28 * 28
+
+
+def _document(users):
+    """LEAF's document of users' `x` and `y`."""
+    sizes = [len(data["y"]) for data in users.values()]
+    document = {"users": list(users), "num_samples": sizes, "user_data": users}
+    return json.dumps(document).encode()
+
+
+def _digits(number):
+    """A user's images, of few values, so that the text is short."""
+    x = [[k % 2] * number + [0.25] + [1] * (PIXELS - number - 1) for k in range(3)]
+    return {"x": x, "y": [number, 61, 0]}
+
+
+def _leaf_seeds():
+    return [_document({name: _digits(k) for k, name in enumerate("abc")})]
+
+
+def _put_leaf(folder, data):
+    path = folder / "all_data" / "all_data_0.json"
+    path.parent.mkdir()
+    path.write_bytes(data)
+
+
+def _check_clients(data):
+    """What holds of whatever is loaded: images and labels in range, names right."""
+    for examples in (data.train_examples, data.test_examples):
+        assert examples.num_examples == examples.sizes.sum()
+        for name in data.client_ids:
+            assert 0 < len(name) <= 256 and "\n" not in name and "\0" not in name
+    return data
+
+
+def _read_leaf(folder, data):
+    _put_leaf(folder, data)
+    loaded = _check_clients(leaf_data.load("femnist", folder))
+    document = json.loads(data.decode("utf-8-sig"))
+    held = document["user_data"]
+    users = dict.fromkeys(document["users"])
+    kept = [user for user in users if len(held[user]["y"]) > 1]
+    assert list(loaded.client_ids) == kept
+    for user in kept:
+        own = [e.client(user) for e in (loaded.train_examples, loaded.test_examples)]
+        found = sorted(
+            (x.tobytes(), y) for part in own for x, y in zip(part["x"], part["y"])
+        )
+        expected = [
+            (np.rint(255 * np.array(x, np.float64)).astype(np.uint8).tobytes(), y)
+            for x, y in zip(held[user]["x"], held[user]["y"])
+        ]
+        assert found == sorted(expected)
+
+
+register(Target("leaf_femnist", _leaf_seeds, edit_json, _read_leaf, ERRORS))
+
+
+def _photos_seeds():
+    users = {
+        str(user): {
+            "x": [f"{5 * user + k:06d}.jpg" for k in range(5)],
+            "y": [float(k % 2) for k in range(5)],
+        }
+        for user in range(3)
+    }
+    return [_document(users)]
+
+
+def _read_photos(folder, data):
+    _put_leaf(folder, data)
+    images = folder / "raw" / "img_align_celeba"
+    images.mkdir(parents=True)
+    for number in range(15):
+        image = Image.new("RGB", (4, 4), (number, 0, 0))
+        image.save(images / f"{number:06d}.png")
+    loaded = _check_clients(leaf_data.load("celeba", folder, source="leaf"))
+    held = json.loads(data.decode("utf-8-sig"))["user_data"]
+    for examples in (loaded.train_examples, loaded.test_examples):
+        for user in loaded.client_ids:
+            own = examples.client(user)
+            labels = {
+                name.split(".")[0]: label
+                for name, label in zip(held[user]["x"], held[user]["y"])
+            }
+            names = [f"{number:06d}" for number in own["x"][:, 0, 0, 0].tolist()]
+            assert [labels[name] for name in names] == list(own["y"])
+
+
+register(Target("leaf_celeba", _photos_seeds, edit_json, _read_photos, ERRORS))
+
+
+def _database(rows):
+    """The bytes of a database of TFF's form, of rows of client, split and example."""
+    handle, name = tempfile.mkstemp(prefix="fuzz_", suffix=".sqlite")
+    os.close(handle)
+    database = sqlite3.connect(name)
+    database.execute(
+        "CREATE TABLE examples (split_name TEXT, client_id TEXT, "
+        "serialized_example_proto BLOB)"
+    )
+    database.execute(
+        "CREATE TABLE client_metadata (client_id TEXT, split_name TEXT, "
+        "num_examples INTEGER)"
+    )
+    sizes = {}
+    for client, split, proto in rows:
+        sizes[client, split] = sizes.get((client, split), 0) + 1
+        row = (split, client, proto)
+        database.execute("INSERT INTO examples VALUES (?, ?, ?)", row)
+    database.executemany(
+        "INSERT INTO client_metadata VALUES (?, ?, ?)",
+        [(client, split, size) for (client, split), size in sizes.items()],
+    )
+    database.commit()
+    database.close()
+    content = pathlib.Path(name).read_bytes()
+    os.remove(name)
+    return content
+
+
+def _emnist_seeds():
+    rows = []
+    for number, client in enumerate("aabbc"):
+        floats = struct.pack(f"<{PIXELS}f", *[number / 4] * PIXELS)
+        features = feature("pixels", floats) + feature("label", integers=b"\x05")
+        split = "all_test" if number % 2 else "all_train"
+        rows.append((client, split, field(1, features)))
+    return [_database(rows)]
+
+
+def _read_emnist(folder, data):
+    (folder / "emnist_all.sqlite").write_bytes(data)
+    _check_clients(leaf_data.load("femnist", folder, source="tff"))
+
+
+register(Target("emnist_sqlite", _emnist_seeds, edit_database, _read_emnist, ERRORS))
+
+
+def _faces_seeds():
+    image = np.arange(84 * 84 * 3) % 128
+    features = feature("image", integers=image.astype(np.uint8).tobytes())
+    for name in ("smiling", "blurry", "young"):
+        features += feature(name, integers=b"\x01")
+    parts = ("train", "test", "train")
+    return [
+        _database(
+            [("7", f"split_by_examples_{part}", field(1, features)) for part in parts]
+        )
+    ]
+
+
+def _read_faces(folder, data):
+    (folder / "celeba.sqlite").write_bytes(data)
+    _check_clients(leaf_data.load("celeba", folder, source="tff"))
+
+
+register(Target("celeba_sqlite", _faces_seeds, edit_database, _read_faces, ERRORS))
+
+
+def _read_packed(folder, data):
+    (folder / "emnist_all.sqlite.lzma").write_bytes(data)
+    _check_clients(leaf_data.load("femnist", folder, source="tff"))
+
+
+def _packed_seeds():
+    (seed,) = _emnist_seeds()
+    forms = (lzma.FORMAT_ALONE, lzma.FORMAT_XZ)
+    return [lzma.compress(seed, form) for form in forms]
+
+
+@functools.lru_cache
+def _zeros(size):
+    return lzma.compress(bytes(size), lzma.FORMAT_ALONE, preset=0)
+
+
+def _edit_packed(source, data):
+    if source.random() < 0.5:
+        return flip(source, data)
+    packed = _zeros(source.choice((1, 1 << 20, 1 << 27)))
+    return packed + source.choice((b"", data))
+
+
+register(Target("sqlite_lzma", _packed_seeds, _edit_packed, _read_packed, ERRORS))
+
+_CACHE = "femnist_cache/femnist.npz"
+
+
+def _put_cached(folder):
+    """LEAF's files, always with the same times, so that their cache's key is one."""
+    (document,) = _leaf_seeds()
+    _put_leaf(folder, document)
+    os.utime(folder / "all_data" / "all_data_0.json", ns=(5, 5))
+
+
+def _cache_seeds():
+    with tempfile.TemporaryDirectory(prefix="fuzz_") as name:
+        folder = pathlib.Path(name)
+        _put_cached(folder)
+        leaf_data.load("femnist", folder)
+        return [(folder / _CACHE).read_bytes()]
+
+
+def _edit_cache(source, data):
+    """Changes of a cache, half of which then have the right checksum again."""
+    made = edit_zip(source, data)
+    if source.random() < 0.5:
+        return made
+    try:
+        with np.load(io.BytesIO(made), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        del arrays["sha256"]
+        key = arrays.pop("key")
+        digest = np.array(cache._checksum(arrays))
+        forged = io.BytesIO()
+        np.savez(forged, key=key, sha256=digest, **arrays)
+        return forged.getvalue()
+    except Exception:  # Nothing that numpy can read.
+        return made
+
+
+def _read_cached(folder, data):
+    _put_cached(folder)
+    (folder / _CACHE).parent.mkdir()
+    (folder / _CACHE).write_bytes(data)
+    loaded = _check_clients(leaf_data.load("femnist", folder))
+    assert loaded.client_ids == ("a", "b", "c")
+    same(loaded.train_examples.sizes, np.array([2, 2, 2]))
+
+
+register(Target("forged_cache", _cache_seeds, _edit_cache, _read_cached, ERRORS))

@@ -1,0 +1,101 @@
+"""Fuzzes readers for a time, each in a process of its own: `make fuzz`.
+
+    python tests/fuzz/run_fuzz.py --seconds=3600
+    python tests/fuzz/run_fuzz.py --seconds=60 --targets=npz,png --seed=7
+    python tests/fuzz/run_fuzz.py --input=FILE --targets=npz
+
+The seconds are those of all targets together. Inputs that are faults are kept in the
+folder that `--found` names; the last command reads one of them again, and shows the
+whole error. It exits with 1 where there was a fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+# The packages are those of this checkout, from whatever folder it is run.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+import fuzzing
+from targets import TARGETS
+
+_GIGABYTES = 8  # Whatever a reader asks for, the machine is left alone.
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--targets", default="", help="their names; all by default")
+    parser.add_argument("--seed", type=int, default=None, help="default: the time")
+    parser.add_argument("--found", type=pathlib.Path, default=None)
+    parser.add_argument("--input", type=pathlib.Path, default=None)
+    parser.add_argument("--here", action="store_true", help="no process of its own")
+    options = parser.parse_args(arguments)
+    options.targets = options.targets.split(",") if options.targets else [*TARGETS]
+    for name in options.targets:
+        if name not in TARGETS:
+            parser.error(f"no target {name}: there are {', '.join(TARGETS)}")
+    if options.seed is None:
+        options.seed = int(time.time())
+    if options.found is None:
+        options.found = pathlib.Path(tempfile.mkdtemp(prefix="fuzz_found_"))
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    options = _parse(arguments)
+    logging.disable(logging.CRITICAL)
+    if options.input is not None:
+        data = options.input.read_bytes()
+        for name in options.targets:
+            with tempfile.TemporaryDirectory(prefix="fuzz_") as folder:
+                TARGETS[name].read(pathlib.Path(folder), data)
+        return 0
+    if options.here:
+        return _run_here(options)
+    share = options.seconds / len(options.targets)
+    return max([_run_apart(name, share, options) for name in options.targets])
+
+
+def _run_here(options: argparse.Namespace) -> int:
+    resource.setrlimit(resource.RLIMIT_AS, (_GIGABYTES << 30,) * 2)
+    (name,) = options.targets
+    count = fuzzing.run(TARGETS[name], options.seed, options.seconds, options.found)
+    print(json.dumps({"target": name, "seed": options.seed, **vars(count)}), flush=True)
+    return 1 if count.faults else 0
+
+
+def _run_apart(name: str, seconds: float, options: argparse.Namespace) -> int:
+    """Runs one target; where an input ends its process, goes on with another seed."""
+    end, seed, code = time.monotonic() + seconds, options.seed, 0
+    while True:
+        left = max(end - time.monotonic(), 0.1)
+        command = [sys.executable, os.path.abspath(__file__), "--here"]
+        command += [f"--targets={name}", f"--seconds={left}", f"--seed={seed}"]
+        command += [f"--found={options.found}"]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        if done.returncode in (0, 1):
+            return max(code, done.returncode)
+        kept = options.found / f"{name}_{seed}_ended"
+        current = options.found / "current"
+        if current.exists():
+            current.rename(kept)
+        print(f"{name}: the process ended with {done.returncode}; the input is {kept}")
+        print("\n".join(done.stderr.splitlines()[-12:]), flush=True)
+        code, seed = 1, seed + 1
+        if time.monotonic() > end:
+            return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

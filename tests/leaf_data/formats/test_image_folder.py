@@ -1,0 +1,143 @@
+"""Files with the names of images: what Pillow is given, and what it is spared."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image, UnidentifiedImageError
+
+from leaf_data.formats import image_folder
+
+
+def _encoded(form, size=(20, 20), mode="RGB", **options):
+    file = io.BytesIO()
+    Image.new(mode, size, 77).save(file, form, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+@pytest.mark.parametrize("form", ["JPEG", "PNG"])
+@pytest.mark.parametrize("suffix", [".jpg", ".png"])
+def test_the_content_decides_and_not_the_name(tmp_path, form, suffix, mode):
+    path = tmp_path / ("a" + suffix)
+    content = _encoded(form, mode=mode)
+    path.write_bytes(content)
+    found, image = image_folder.decode(str(path))
+    assert found == content and image.mode == "RGB" and image.size == (20, 20)
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["TIFF", "JPEG2000", "GIF", "BMP", "ICO", "WEBP", "PPM", "TGA", "EPS", "PCX"],
+)
+def test_other_forms_are_refused(tmp_path, form, assert_refused):
+    path = tmp_path / "a.jpg"
+    path.write_bytes(_encoded(form))
+    assert_refused(
+        lambda: image_folder.decode(str(path)),
+        f"{path}: cannot be decoded (it is no JPEG or PNG image)",
+    )
+    try:
+        Image.open(path)  # Pillow by itself knows it.
+    except UnidentifiedImageError:
+        pytest.fail("the form is not known here")
+
+
+def test_postscript_is_not_run(tmp_path, monkeypatch, assert_refused):
+    from PIL import EpsImagePlugin
+
+    def run(*_, **__):
+        raise AssertionError("Ghostscript is run")
+
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", run)
+    path = tmp_path / "a.png"
+    path.write_bytes(
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n"
+    )
+    assert_refused(lambda: image_folder.decode(str(path)), f"{path}: cannot be decoded")
+
+
+def _png(width, height):
+    """A PNG of a size that its few bytes say."""
+
+    def chunk(kind, content):
+        checksum = struct.pack(">I", zlib.crc32(kind + content))
+        return struct.pack(">I", len(content)) + kind + content + checksum
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    data = chunk(b"IDAT", zlib.compress(bytes(1000)))
+    return b"\x89PNG\r\n\x1a\n" + header + data + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("size", [(13000, 13000), (40_000_000, 1), (8000, 5000)])
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+def test_images_of_many_megapixels_are_refused(tmp_path, size, assert_refused):
+    path = tmp_path / "a.png"
+    path.write_bytes(_png(*size))
+    assert_refused(
+        lambda: image_folder.decode(str(path)),
+        f"{path}: cannot be decoded (it has {size[0] * size[1]:,} pixels, more than",
+    )
+
+
+def test_a_jpeg_of_many_scans_is_refused(tmp_path, assert_refused):
+    content = _encoded("JPEG", (4000, 4000), progressive=True)
+    start, end = content.rfind(b"\xff\xda"), content.rfind(b"\xff\xd9")
+    path = tmp_path / "a.jpg"
+    path.write_bytes(content)
+    image_folder.decode(str(path))
+    path.write_bytes(content[:start] + content[start:end] * 3000 + content[end:])
+    assert_refused(lambda: image_folder.decode(str(path)), f"{path}: ", "scans")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (b"a\xff.png", "'a\\udcff.png' has the control character U+DCFF"),
+        (b"a\nb.png", "'a\\nb.png' has the control character U+000A"),
+        (b"\x1b[2J.jpg", "the image '\\x1b[2J.jpg'"),
+    ],
+)
+def test_names_that_no_record_can_hold(tmp_path, name, says, assert_refused):
+    folder = tmp_path / "cats"
+    folder.mkdir()
+    try:
+        with open(os.path.join(os.fsencode(folder), name), "wb") as file:
+            file.write(_encoded("PNG"))
+    except OSError:
+        pytest.skip("this file system has no such names")
+
+    def read():
+        return image_folder.read("toy", str(tmp_path), ["cats"], 20, resize=False)
+
+    assert_refused(read, f"{folder}: the image", says)
+
+
+def test_one_picture_in_two_forms_would_count_twice(tmp_path, assert_refused):
+    for name in ("b.png", "b.JPG"):
+        (tmp_path / name).write_bytes(_encoded("PNG"))
+    assert_refused(
+        lambda: image_folder.find(str(tmp_path)), tmp_path, "holds both b.JPG and b.png"
+    )
+    (tmp_path / "b.png").unlink()
+    assert image_folder.find(str(tmp_path)) == ["b.JPG"]
+
+
+def test_what_a_cache_gives_is_what_was_decoded(tmp_path):
+    (tmp_path / "cats").mkdir()
+    for number in range(3):
+        image = Image.new("RGB", (4, 4), (number, 0, 0))
+        image.save(tmp_path / "cats" / f"{number}.png")
+    first, again = (
+        image_folder.read("toy", str(tmp_path), ["cats"], 4, resize=False)
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.x, again.x)
+    assert (first.files, first.sha256s) == (again.files, again.sha256s)
+    assert first.x[:, 0, 0, 0].tolist() == [0, 1, 2] and len(set(first.sha256s)) == 3
+    assert first.sha256 == again.sha256

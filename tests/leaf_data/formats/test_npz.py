@@ -1,0 +1,149 @@
+"""Archives of arrays: what their headers say is known before they are unpacked."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from leaf_data.formats import idx, npz
+
+SHAPES = {"x": (4, 3), "y": (4,)}
+ARRAYS = {name: np.arange(np.prod(s), dtype=np.uint8) for name, s in SHAPES.items()}
+
+
+def _npy(array, **changes):
+    """The bytes of an array's file; the header may say something else."""
+    file = io.BytesIO()
+    header = np.lib.format.header_data_from_array_1_0(array)
+    np.lib.format.write_array_header_1_0(file, {**header, **changes})
+    return file.getvalue() + array.tobytes()
+
+
+def _write(path, members, method=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", method) as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    return str(path)
+
+
+def _good(**changes):
+    members = {f"{n}.npy": _npy(a.reshape(SHAPES[n])) for n, a in ARRAYS.items()}
+    return {**members, **{f"{n}.npy": content for n, content in changes.items()}}
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_what_numpy_wrote_is_read(tmp_path, save):
+    arrays = {**ARRAYS, "names": np.array(["a", "é"]), "none": np.zeros((0, 3)),
+              "one": np.array(5.5), "turned": np.asfortranarray(np.eye(3))}  # fmt: skip
+    save(tmp_path / "file.npz", **arrays)
+    with npz.Archive(tmp_path / "file.npz", stored=save is np.savez) as archive:
+        assert list(archive.headers) == list(arrays)
+        for name, array in arrays.items():
+            header, found = archive.headers[name], archive.read(name)
+            assert header.shape == array.shape == found.shape
+            assert header.dtype == array.dtype == found.dtype
+            assert header.num_bytes == array.nbytes
+            np.testing.assert_array_equal(found, array)
+    with pytest.raises(ValueError, match="compressed otherwise"):
+        np.savez_compressed(tmp_path / "file.npz", **arrays)
+        npz.Archive(tmp_path / "file.npz", stored=True)
+
+
+ZEROS = np.zeros((1, 3), np.uint8)
+BROKEN = {
+    "an array of other bytes": _good(x=_npy(ZEROS, shape=(4, 3))),
+    "a terabyte that is not there": _good(x=_npy(ZEROS, shape=(2**40,))),
+    "a negative size": _good(x=_npy(ZEROS, shape=(-1, 3))),
+    "objects": _good(x=_npy(ZEROS, descr="|O")),
+    "no type": _good(x=_npy(ZEROS, descr="nothing")),
+    "a type of the size 2^31": _good(x=_npy(ZEROS, descr="|V2147483647")),
+    "a header that is cut": _good(x=_npy(ZEROS)[:30]),
+    "a header with brackets": _good(
+        x=b"\x93NUMPY\x01\x00" + (9000).to_bytes(2, "little") + b"(" * 9000
+    ),
+    "a header of words": _good(
+        x=b"\x93NUMPY\x01\x00" + (12).to_bytes(2, "little") + b"'''unclosed "
+    ),
+    "a header of another version": _good(x=b"\x93NUMPY\x02\x00\xff\xff\xff\xff{"),
+    "no header": _good(x=b"text"),
+    "what is no array": {**_good(), "notes.txt": b"text"},
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_headers_that_are_wrong(tmp_path, name, assert_refused, peak_of):
+    path = _write(tmp_path / "mnist.npz", BROKEN[name])
+
+    def refuse():
+        assert_refused(lambda: idx.read_npz(path, SHAPES), f"{path}: ")
+
+    assert peak_of(refuse) < 5e6
+
+
+@pytest.mark.parametrize("shape", [(1 << 28,), (1 << 14, 1 << 14)], ids=str)
+def test_an_array_is_not_unpacked_to_see_its_shape(
+    tmp_path, shape, assert_refused, peak_of
+):
+    """A quarter of a gigabyte of zeros in a file of 300 KB."""
+    path = tmp_path / "mnist.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in ("x", "y"):
+            with file.open(f"{name}.npy", "w", force_zip64=True) as member:
+                member.write(_npy(np.zeros(0, np.uint8), shape=shape))
+                for _ in range(1 << 8):
+                    member.write(bytes(1 << 20))
+
+    def refuse():
+        assert_refused(lambda: idx.read_npz(str(path), SHAPES), path, "x is uint8 ")
+
+    assert peak_of(refuse) < 5e6
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [(6, 1), (8, 99), (8, 12), (8, 14), (6, 0x41)], ids=str
+)
+def test_members_that_are_encrypted_or_compressed_otherwise(
+    tmp_path, place, value, assert_refused
+):
+    """Flags are at byte 6 of a member's header, and the method at byte 8."""
+    path = tmp_path / "mnist.npz"
+    _write(path, _good())
+    content = bytearray(path.read_bytes())
+    for mark, offset in ((b"PK\x03\x04", 0), (b"PK\x01\x02", 2)):
+        at = content.find(mark)
+        content[at + offset + place] = value
+    path.write_bytes(content)
+    assert_refused(lambda: idx.read_npz(str(path), SHAPES), f"{path}: truncated or")
+
+
+def test_members_that_share_their_bytes(tmp_path):
+    path = tmp_path / "file.npz"
+    _write(path, _good(), zipfile.ZIP_STORED)
+    content = path.read_bytes()
+    start, end = content.find(b"PK\x01\x02"), content.find(b"PK\x05\x06")
+    entry = content[start : content.find(b"PK\x01\x02", start + 1)]
+    entries = [entry.replace(b"x.npy", b"%c.npy" % (97 + k)) for k in range(20)]
+    tail = bytearray(content[end:])
+    tail[8:12] = (20).to_bytes(2, "little") * 2
+    tail[12:16] = sum(map(len, entries)).to_bytes(4, "little")
+    path.write_bytes(content[:start] + b"".join(entries) + tail)
+    with pytest.raises(ValueError, match="share bytes"):
+        npz.Archive(path, stored=True)
+
+
+def test_flipped_bytes_are_refused_or_right(tmp_path, assert_refused):
+    path = tmp_path / "mnist.npz"
+    _write(path, _good())
+    good = path.read_bytes()
+    for place in range(len(good)):
+        path.write_bytes(good[:place] + bytes([good[place] ^ 255]) + good[place + 1 :])
+        try:
+            found = idx.read_npz(str(path), SHAPES)
+        except idx.DataError as error:
+            assert str(error).startswith(str(path)) and "\n" not in str(error)
+        else:
+            for name, array in found.items():
+                assert array.tolist() == ARRAYS[name].reshape(SHAPES[name]).tolist()

@@ -1,0 +1,102 @@
+"""What stands in the place of a file and is none: nothing waits for it."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import leaf_data
+from leaf_data import DataError
+from leaf_data.datasets.celeba import celeba_files, celeba_tff
+from leaf_data.datasets.femnist import emnist_sqlite
+from leaf_data.formats import (
+    cache,
+    cifar10_batches,
+    idx,
+    image_folder,
+    leaf_json,
+    places,
+    regular,
+)
+
+READERS = {
+    "cifar10": lambda path: cifar10_batches.read(path, 10),
+    "idx": lambda path: idx.read(path, (2, 2)),
+    "npz": lambda path: idx.read_npz(path, {"x": (2,)}),
+    "image": image_folder.decode,
+    "json": lambda path: leaf_json.read(path, lambda x, y: x),
+    "sha256": places.sha256,
+    "key": lambda path: cache.key_of_files([path]),
+    "emnist": emnist_sqlite.read,
+    "celeba": celeba_tff.read,
+    "attributes": celeba_files.read_attributes,
+    "table": leaf_data.read_client_table,
+}
+
+
+def _fifo(path):
+    os.mkfifo(path)
+    return path
+
+
+def _link(target):
+    def make(path):
+        path.symlink_to(target)
+        return path
+
+    return make
+
+
+def _folder(path):
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    "make",
+    [_fifo, _link("/dev/zero"), _link("/dev/tty"), _folder, _link("nowhere")],
+    ids=["fifo", "zero", "tty", "folder", "nowhere"],
+)
+def test_what_is_no_regular_file_is_refused(
+    tmp_path, reader, make, assert_refused, no_hang
+):
+    path = make(tmp_path / "file")
+    assert_refused(lambda: READERS[reader](str(path)), path)
+
+
+def test_a_fifo_as_the_cache_is_made_anew(tmp_path, no_hang):
+    (tmp_path / "toy_cache").mkdir()
+    path = _fifo(tmp_path / "toy_cache" / "toy.npz")
+    cache.cached("toy", str(tmp_path), "key", dict)
+    assert path.is_file()
+
+
+def test_names_that_no_file_can_have(tmp_path, assert_refused):
+    for name in ("a\0b", "a\ud800"):
+        path = str(tmp_path / name)
+        with pytest.raises(OSError, match="cannot be a file's name"):
+            regular.open_file(path)
+        with pytest.raises(DataError):
+            cache.cached("toy", path, "key", dict)
+    assert_refused(
+        lambda: cache.cached("toy", str(tmp_path), "key", dict, f"{tmp_path}/a\0"),
+        "is not writable",
+    )
+
+
+def test_the_size_is_known_first(tmp_path, peak_of):
+    path = tmp_path / "large"
+    with open(path, "wb") as file:
+        file.truncate(1 << 40)  # No more than a hole.
+
+    def refuse():
+        with pytest.raises(OSError, match="more than 1,000 bytes"):
+            regular.read(path, 1000)
+
+    assert peak_of(refuse) < 1e6
+    path.write_bytes(b"0" * 1000)
+    assert regular.read(path, 1000) == b"0" * 1000
+    with regular.open_file(_link(path)(tmp_path / "link")) as file:
+        assert file.read() == b"0" * 1000
