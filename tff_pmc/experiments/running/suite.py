@@ -117,11 +117,14 @@ def folder_of_runs(
     """
     if resume:
         run_folder.check_same(output_dir, files.read_json(output_dir), plan)
+        files.check_plain(output_dir)
     else:
         files.make_empty_folder(output_dir)
     lock = files.take_lock(output_dir)
     try:
-        files.write_json(output_dir, plan)
+        files.sweep(output_dir)
+        if not resume:
+            files.write_json(output_dir, plan)
         yield
     finally:
         os.close(lock)
