@@ -7,6 +7,7 @@ shuffled, doubled, cut off or made up is refused here, and no table is made of i
 from __future__ import annotations
 
 import csv
+import io
 import os
 from collections.abc import Mapping
 from typing import Any, BinaryIO, Callable, NamedTuple
@@ -85,8 +86,10 @@ def _parse(file: BinaryIO, schema: Schema) -> pd.DataFrame:
     file.seek(-1, os.SEEK_END)
     if file.read() != b"\n":
         raise ValueError("it ends within a row")
-    file.seek(0)
     kinds = {column: _kind(schema, column) for column in names}
+    if kinds[names[-1]] in (_TEXT, _NUMBER):
+        _check_widths(file, len(names))
+    file.seek(0)
     missing: Any = {
         column: _NOT_A_NUMBER
         for column, kind in kinds.items()
@@ -104,6 +107,18 @@ def _parse(file: BinaryIO, schema: Schema) -> pd.DataFrame:
     if list(table.columns) != names or not isinstance(table.index, pd.RangeIndex):
         raise ValueError("its rows do not have the columns of its header")
     return table
+
+
+def _check_widths(file: BinaryIO, width: int) -> None:
+    """Refuses a row that is too short, where its last cell may be empty, too."""
+    file.seek(0)
+    lines = io.TextIOWrapper(file, "utf-8", newline="")
+    try:
+        for number, row in enumerate(csv.reader(lines, strict=True)):
+            if len(row) != width:
+                raise ValueError(f"row {number} has {len(row)} fields, not {width}")
+    finally:
+        lines.detach()
 
 
 def _check_column(values: pd.Series[Any], kind: str) -> None:
@@ -134,8 +149,8 @@ def _check_rounds(table: pd.DataFrame, *, each: str = "") -> None:
     if wrong.any():
         place = int(wrong.argmax())
         raise ValueError(
-            f"row {place + 1} is of round {rounds[place]}: rounds are 1, 2, 3, ..., "
-            "and each is there once"
+            f"row {place + 1} is of round {rounds[place]}: rounds are 1, 2, 3, ... in "
+            "this order"
         )
     if each and each in table:
         twice = table.duplicated(["round", each])

@@ -105,7 +105,8 @@ _SETTINGS: dict[str, Kind] = {
         ),
         _TEXT,
     ),
-    **dict.fromkeys(("priority", "criteria", "orderings"), _TEXTS),
+    **dict.fromkeys(("criteria", "orderings"), _TEXTS),
+    "priority": Kind("a list of some texts", lambda v: bool(v) and _TEXTS.holds(v)),
     **dict.fromkeys(("rounds", "local_epochs"), _SOME),
     **dict.fromkeys(("batch_size", "batch_seed"), _COUNT),
     **dict.fromkeys(

@@ -231,7 +231,7 @@ def searched(tmp_path):
         for trial, (label, right) in enumerate(zip(("0.00", "0.50", "1.00"), correct)):
             row = (epoch, trial + 1, f"lambda={label}", right, 60, right / 60)
             lines.append(",".join(map(str, (*row, int(trial == kept)))))
-    (tmp_path / "dual" / "candidates.csv").write_text("\n".join(lines))
+    (tmp_path / "dual" / "candidates.csv").write_text("\n".join([*lines, ""]))
     return lambda judge_on: _judged_on(tmp_path / "dual", judge_on)
 
 

@@ -165,7 +165,7 @@ def given(flag_values: flags.FlagValues = flags.FLAGS) -> dict[str, Any]:
             value = flag_values[declared.flag].value
             if value is None:
                 continue
-            if value == "" and declared.owner is Command:
+            if value == "" and declared.owner is Command and not declared.parse:
                 # An unset variable behind it must not mean the default.
                 raise SettingError(
                     f"--{declared.flag}= has nothing behind it: give it a value, or "

@@ -96,7 +96,7 @@ def _header(arrays: Sequence[Array], round_num: int) -> bytes:
 
 def _bytes(array: Array) -> memoryview:
     """The array's memory; a copy where it is not in C order."""
-    flat: npt.NDArray[np.uint8] = array.reshape(-1).view(np.uint8)
+    flat: npt.NDArray[np.uint8] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return flat.data
 
 
