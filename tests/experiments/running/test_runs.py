@@ -1,7 +1,6 @@
 """Runs from the command line: what they record and show."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
