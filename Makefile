@@ -4,11 +4,12 @@ PYTHON ?=
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test lint requirements clean
+.PHONY: help venv quickstart test kill-test lint requirements clean
 
 help:
 	@echo "make quickstart    install into .venv, then run a small federated experiment"
 	@echo "make test          run the tests"
+	@echo "make kill-test     kill runs (KILLS=50) and compare what becomes of them"
 	@echo "make lint          ruff and mypy"
 	@echo "make venv          only install"
 	@echo "make requirements  write requirements.txt anew (UPGRADE=1: with new releases)"
@@ -33,6 +34,10 @@ quickstart: venv
 # would want more memory than they save time.
 test: venv
 	$(RUN) -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
+
+KILLS ?= 50
+kill-test: venv
+	$(RUN) tools/kill_test.py --kills=$(KILLS)
 
 lint: venv
 	$(RUN) -m ruff check .
