@@ -131,6 +131,8 @@ def test_names_are_text_whatever_they_look_like(write):
         ({"rounds": "\0" * 99}, "it has no header"),
         ({"rounds": "round\n" + "\udcff\n"}, "rounds.csv"),
         (cut("rounds"), "it ends within a row"),
+        ({"rounds": GOOD["rounds.csv"][:1]}, "it has no rows"),
+        ({"rounds": GOOD["rounds.csv"][:3]}, "rounds.csv has 2 rounds and clients"),
         (lines("clients", (2, "1,a,3,6")), "round 1 has 'a' twice"),
         (
             {"clients": [GOOD["clients.csv"][0], *["1,a,2,4", "1,b,3,6"] * 3]},
@@ -193,7 +195,7 @@ SETTINGS = INFO["settings"]
         ({**INFO, "settings": []}, "settings must be a table"),
         ({**INFO, "settings": None}, "settings must be a table"),
         ({**INFO, "data": "mnist"}, "data must be a table"),
-        ({**INFO, "data": {"name": 3}}, "data.name must be text"),
+        ({**INFO, "data": {"name": 3}}, "data.name must be text of"),
         (
             {**INFO, "data": {"name": "m", "clients": -1}},
             "data.clients must be a whole",
@@ -203,7 +205,8 @@ SETTINGS = INFO["settings"]
             "data.options must be a table",
         ),
         ({**INFO, "data": {"origin": {"source": []}}}, "data.origin.source must be"),
-        ({**INFO, "label": ["DS"]}, "label must be text"),
+        ({**INFO, "label": ["DS"]}, "label must be text of"),
+        ({**INFO, "label": "x" * 10_000}, "label must be text of"),
         ({**INFO, "status": "done"}, "status must be one of"),
         ({**INFO, "status": []}, "status must be one of"),
         ({**INFO, "versions": 3}, "versions must be a table of texts"),

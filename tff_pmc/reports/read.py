@@ -220,7 +220,15 @@ def label_in(path: str, info: Mapping[str, Any]) -> str:
 
 
 def _check_totals(run: Run) -> None:
-    """Holds `rounds.csv` against `clients.csv`, in the rounds that both have."""
+    """Holds `rounds.csv` against `clients.csv`, in the rounds that both have.
+
+    A round's row is written before those of its clients: there may be one more.
+    """
+    if not 0 <= len(run.rounds) - len(run.correct) <= 1:
+        raise RecordError(
+            f"{run.path}: rounds.csv has {len(run.rounds)} rounds and clients.csv has "
+            f"{len(run.correct)}"
+        )
     for column, counts in (
         ("correct", run.correct.sum(axis=1)),
         ("examples", np.full(len(run.correct), run.examples.sum())),

@@ -24,7 +24,10 @@ def read_runs(path: str) -> list[read.Run]:
     ours = os.path.exists(os.path.join(path, "clients.csv"))
     if ours or reference_code.is_run(path):
         return [_read_run(path)]
-    folders = [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    try:
+        folders = [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
     runs = [
         _read_run(folder)
         for folder in folders

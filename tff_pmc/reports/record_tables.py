@@ -169,6 +169,8 @@ def _check_counts(table: pd.DataFrame) -> None:
 
 
 def _rounds(table: pd.DataFrame) -> None:
+    if table.empty:
+        raise ValueError("it has no rows")
     _check_rounds(table)
     if {"correct", "examples"} <= set(table.columns):
         _check_counts(table)
@@ -247,7 +249,7 @@ SCHEMAS: Mapping[str, Schema] = {
         check=_candidates,
     ),
     "cohort.csv": Schema(
-        {"round": _COUNT, "client": _TEXT, "excluded": _FLAG, "weight": _SHARE},
+        {"round": _COUNT, "client": _TEXT, "excluded": _FLAG, "weight": _NUMBER},
         needed=("round", "client", "excluded"),
         others=_NUMBER,
         check=lambda table: _check_rounds(table, each="client"),

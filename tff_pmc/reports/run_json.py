@@ -20,6 +20,7 @@ LARGEST = 4 << 20
 
 _DEEPEST = 16
 _MOST_DIGITS = 20
+_LONGEST = 4096  # Texts and lists: their tables have to fit into memory, too.
 
 
 class Kind(NamedTuple):
@@ -44,18 +45,20 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str) and len(value) <= _LONGEST
 
 
 def _list_of(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(map(holds, value))
+    return lambda value: (
+        isinstance(value, list) and len(value) <= _LONGEST and all(map(holds, value))
+    )
 
 
 def _table_of(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and all(map(holds, value.values()))
 
 
-_TEXT = Kind("text", _is_text)
+_TEXT = Kind(f"text of at most {_LONGEST:,} characters", _is_text)
 _TEXTS = Kind("a list of texts", _list_of(_is_text))
 _WHOLE = Kind("a whole number", _is_whole)
 _COUNT = Kind("a whole number from 0", lambda v: _is_whole(v) and v >= 0)

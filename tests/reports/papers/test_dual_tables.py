@@ -35,7 +35,11 @@ def make_run(folder, system, wrong, validation=None, name="ten", title=None):
         rounds["validation_correct"] = validation
     rounds.to_csv(folder / "rounds.csv", index=False)
     (folder / "weights.csv").write_text("round,ordering\n")
-    (folder / "clients.csv").write_text("round,client,correct,examples\n1,a,1,4\n")
+    lines = ["round,client,correct,examples"]
+    for round_num, errors in enumerate(wrong, 1):
+        lines.append(f"{round_num},a,{max(4 - errors, 0)},4")
+        lines.append(f"{round_num},b,{min(10 - errors, 6)},6")
+    (folder / "clients.csv").write_text("\n".join([*lines, ""]))
     training = {"client_optimizer": "sgd", "learning_rate": 0.1, "local_epochs": 1}
     training.update(batch_size=8, rounds=3, batch_seed=0)
     data = {"name": name, "clients": 3, "options": {"image_fraction": 0.1}}

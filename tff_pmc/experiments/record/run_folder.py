@@ -249,7 +249,7 @@ def check_same(
         (before.get("data", {}), now["data"]),
     ]
     differing = [
-        f"{key}: {old.get(key)!r} there, {new.get(key)!r} here"
+        f"{key}: {_short(old.get(key))} there, {_short(new.get(key))} here"
         for old, new in pairs
         for key in sorted({*old, *new})
         if old.get(key) != new.get(key)
@@ -259,6 +259,11 @@ def check_same(
             f"--resume: {path} is another run ({'; '.join(differing)}); give its "
             "flags, or name another folder"
         )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 500 else f"{text[:500]} ..."
 
 
 def _by_flag(settings: Mapping[str, Any]) -> dict[str, Any]:
