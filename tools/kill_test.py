@@ -94,18 +94,19 @@ class Loop:
 
     def _kill_once(self, folder: pathlib.Path, *, in_a_save: bool) -> str | None:
         """Begins or goes on, and kills; None if the run ended before."""
-        process = self._start(folder, resume=(folder / "run.json").exists())
         checkpoints = folder / "DS" / "checkpoints"
-        deadline = time.monotonic() + PATIENCE
-        more = self._random.randint(1 if in_a_save else 0, 3)
-        enough = min(_rounds(folder) + more, ROUNDS - 1)
-        while process.poll() is None and time.monotonic() < deadline:
-            if _rounds(folder) >= enough and (not in_a_save or _saves(checkpoints)):
-                break
+        since, deadline = time.time(), time.monotonic() + PATIENCE
+        enough = _last_state(checkpoints) + self._random.randint(0, 3)
+        starting = not in_a_save and self._random.random() < 0.25
+        process = self._start(folder, resume=(folder / "run.json").exists())
+        while process.poll() is None and time.monotonic() < deadline and not starting:
+            if _last_state(checkpoints) >= enough:
+                if not in_a_save or _saves(checkpoints, since):
+                    break
             # A save takes milliseconds.
             time.sleep(0 if in_a_save else 0.005)
-        if not in_a_save:  # While it starts, too.
-            time.sleep(self._random.uniform(0, 0.5 if more else 15))
+        if not in_a_save:
+            time.sleep(self._random.uniform(0, 15 if starting else 0.5))
         process.kill()
         if process.wait(PATIENCE) == 0:
             return None
@@ -136,9 +137,19 @@ def _rounds(folder: pathlib.Path) -> int:
         return 0
 
 
-def _saves(checkpoints: pathlib.Path) -> bool:
+def _last_state(checkpoints: pathlib.Path) -> int:
     try:
-        return any(name.endswith(".new") for name in os.listdir(checkpoints))
+        names = [name.partition(".") for name in os.listdir(checkpoints)]
+    except FileNotFoundError:
+        return 0
+    rounds = [int(name[6:]) for name, _, end in names if end == "state"]
+    return max(rounds, default=0)
+
+
+def _saves(checkpoints: pathlib.Path, since: float) -> bool:
+    """Whether a new file is there, and none that an earlier kill has left."""
+    try:
+        return any(p.stat().st_mtime > since for p in checkpoints.glob("*.new"))
     except FileNotFoundError:
         return False
 
