@@ -142,7 +142,11 @@ def _last_state(checkpoints: pathlib.Path) -> int:
         names = [name.partition(".") for name in os.listdir(checkpoints)]
     except FileNotFoundError:
         return 0
-    rounds = [int(name[6:]) for name, _, end in names if end == "state"]
+    rounds = [
+        int(name[6:])
+        for name, _, end in names
+        if name.startswith("round_") and end == "state"
+    ]
     return max(rounds, default=0)
 
 

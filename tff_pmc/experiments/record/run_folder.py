@@ -148,15 +148,16 @@ class RunFolder:
             RecordError: the file that is there has other columns.
             OSError: it cannot be written.
         """
+        rows = list(rows)
+        if not rows:
+            return
         text = io.StringIO(newline="")
-        for row in rows:
-            if name not in self._files:
-                self._open(name, list(row), text, line_end)
-            columns = self._columns[name]
-            csv.DictWriter(text, columns, lineterminator=line_end).writerow(row)
-        if text.tell():
-            self._files[name].write(text.getvalue().encode())
-            self._files[name].flush()
+        if name not in self._files:
+            self._open(name, list(rows[0]), text, line_end)
+        columns = self._columns[name]
+        csv.DictWriter(text, columns, lineterminator=line_end).writerows(rows)
+        self._files[name].write(text.getvalue().encode())
+        self._files[name].flush()
 
     def release_round(self, row: Mapping[str, Any]) -> None:
         """Appends a round's row to `rounds.csv`, its columns in alphabetical order."""
