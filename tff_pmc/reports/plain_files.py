@@ -39,3 +39,15 @@ def open_plain(path: str, *, at_most: int | None = None) -> BinaryIO:
         os.close(descriptor)
         raise RecordError(f"{path} cannot be read: {reason}")
     return open(descriptor, "rb")
+
+
+def names_in(folder: str) -> list[str]:
+    """Returns the names in a folder.
+
+    Raises:
+        RecordError: it is none, or cannot be read; the message names it.
+    """
+    try:
+        return os.listdir(folder)
+    except OSError as error:
+        raise RecordError(f"{folder} cannot be read: {error.strerror}") from error

@@ -12,9 +12,9 @@ import os
 from collections.abc import Mapping
 from typing import Any, BinaryIO, Callable, NamedTuple
 
-import numpy as np
 import pandas as pd
 
+from tff_pmc.reports import record_order
 from tff_pmc.reports.plain_files import open_plain
 from tff_pmc.reports.record_error import RecordError, RecordMissingError
 
@@ -137,72 +137,6 @@ def _check_column(values: pd.Series[Any], kind: str) -> None:
         )
 
 
-def _check_rounds(table: pd.DataFrame, *, each: str = "") -> None:
-    """Rounds 1, 2, 3, ..., and in each round everything of a column but once."""
-    rounds = table["round"].to_numpy()
-    steps = np.diff(rounds, prepend=0)
-    if not each:
-        wrong = steps != 1
-    else:
-        wrong = (steps != 0) & (steps != 1)
-        wrong[:1] |= steps[:1] != 1
-    if wrong.any():
-        place = int(wrong.argmax())
-        raise ValueError(
-            f"row {place + 1} is of round {rounds[place]}: rounds are 1, 2, 3, ... in "
-            "this order"
-        )
-    if each and each in table:
-        twice = table.duplicated(["round", each])
-        if twice.any():
-            row = table[twice].iloc[0]
-            raise ValueError(f"round {row['round']} has {row[each]!r} twice")
-
-
-def _check_counts(table: pd.DataFrame) -> None:
-    wrong = table["correct"] > table["examples"]
-    if wrong.any():
-        row = table[wrong].iloc[0]
-        raise ValueError(
-            f"round {row['round']} has {row['correct']} correct of {row['examples']}"
-        )
-
-
-def _rounds(table: pd.DataFrame) -> None:
-    if table.empty:
-        raise ValueError("it has no rows")
-    _check_rounds(table)
-    if {"correct", "examples"} <= set(table.columns):
-        _check_counts(table)
-
-
-def _clients(table: pd.DataFrame) -> None:
-    if table.empty:
-        raise ValueError("it has no rows")
-    _check_rounds(table, each="client")
-    _check_counts(table)
-    # A round's rows follow each other in the federation's order of clients.
-    per_round = int((table["round"] == 1).sum())
-    if len(table) % per_round:
-        raise ValueError("it ends within a round")
-    for column in ("round", "client", "examples"):
-        cells = table[column].to_numpy().reshape(-1, per_round)
-        same = cells == (cells[:, :1] if column == "round" else cells[:1])
-        if not same.all():
-            number = int(same.all(axis=1).argmin()) + 1
-            raise ValueError(f"round {number} has others in the column {column!r}")
-    if not table["examples"][:per_round].any():
-        raise ValueError("no client has examples")
-
-
-def _candidates(table: pd.DataFrame) -> None:
-    _check_rounds(table, each="trial")
-    _check_counts(table)
-    kept = table.groupby("round")["kept"].sum()
-    if (kept != 1).any():
-        raise ValueError(f"round {kept.index[kept != 1][0]} has not one that is kept")
-
-
 SCHEMAS: Mapping[str, Schema] = {
     "rounds.csv": Schema(
         {
@@ -219,12 +153,12 @@ SCHEMAS: Mapping[str, Schema] = {
                 _COUNT,
             ),
         },
-        check=_rounds,
+        check=record_order.check_rounds,
     ),
     "clients.csv": Schema(
         {"client": _TEXT, **dict.fromkeys(("round", "correct", "examples"), _COUNT)},
         needed=("round", "client", "correct", "examples"),
-        check=_clients,
+        check=record_order.check_clients,
     ),
     "weights.csv": Schema(
         {
@@ -236,7 +170,7 @@ SCHEMAS: Mapping[str, Schema] = {
                 _NUMBER,
             ),
         },
-        check=lambda table: _check_rounds(table, each="ordering"),
+        check=lambda table: record_order.check_order(table, each="ordering"),
     ),
     "candidates.csv": Schema(
         {
@@ -246,18 +180,18 @@ SCHEMAS: Mapping[str, Schema] = {
             "kept": _FLAG,
         },
         needed=("round", "trial", "ordering", "correct", "examples", "kept"),
-        check=_candidates,
+        check=record_order.check_candidates,
     ),
     "cohort.csv": Schema(
         {"round": _COUNT, "client": _TEXT, "excluded": _FLAG, "weight": _NUMBER},
         needed=("round", "client", "excluded"),
         others=_NUMBER,
-        check=lambda table: _check_rounds(table, each="client"),
+        check=lambda table: record_order.check_order(table, each="client"),
     ),
     "class_f1.csv": Schema(
         {"round": _COUNT, "class": _COUNT, "f1": _SHARE},
         needed=("round", "class", "f1"),
-        check=lambda table: _check_rounds(table, each="class"),
+        check=lambda table: record_order.check_order(table, each="class"),
     ),
     "results.csv": Schema(
         {

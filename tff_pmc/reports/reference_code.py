@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tff_pmc.reports import read
-from tff_pmc.reports.plain_files import open_plain
+from tff_pmc.reports.plain_files import names_in, open_plain
 from tff_pmc.reports.predictions import Predictions
 from tff_pmc.reports.record_error import RecordError
 
@@ -185,7 +185,7 @@ def _number(
 
 
 def _round_numbers(path: str) -> list[int]:
-    names = [re.fullmatch(r"round_([0-9]+)", name) for name in _listed(path)]
+    names = [re.fullmatch(r"round_([0-9]+)", name) for name in names_in(path)]
     # Nobody's round has more digits, and Python refuses very many.
     numbers = sorted(int(match.group(1)[:9]) for match in names if match)
     for expected, number in enumerate(numbers or [0], start=1):
@@ -194,17 +194,10 @@ def _round_numbers(path: str) -> list[int]:
     return numbers
 
 
-def _listed(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError as error:
-        raise RecordError(f"{folder} cannot be read: {error.strerror}") from error
-
-
 def _read_round(path: str, round_num: int, clients: int) -> Predictions:
     """Returns a round in the order of its files; a client is named by its labels."""
     folder = os.path.join(path, f"round_{round_num}")
-    found = set(_listed(folder))
+    found = set(names_in(folder))
     files = [f"client_{place}.csv" for place in range(1, clients + 1)]
     if found != set(files):
         odd = sorted(found.symmetric_difference(files))[0]
