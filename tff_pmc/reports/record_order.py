@@ -1,4 +1,4 @@
-"""What the rows of a record are to one another: in order, once, and the same clients."""
+"""What the rows of a record are to one another: in order, and the same clients."""
 
 from __future__ import annotations
 
