@@ -62,7 +62,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     file = open(os.open(new, flags, 0o644), "wb")
     try:
-        with file:
+        with naming(path), file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -70,6 +70,17 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(new)
+        raise
+
+
+@contextlib.contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Makes errors of a file, such as those of a full disk, say which it is."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = path
         raise
 
 

@@ -152,8 +152,9 @@ class RunFolder:
             self._open(name, list(rows[0]), text, line_end)
         columns = self._columns[name]
         csv.DictWriter(text, columns, lineterminator=line_end).writerows(rows)
-        self._files[name].write(text.getvalue().encode())
-        self._files[name].flush()
+        with files.naming(self._csv(name)):
+            self._files[name].write(text.getvalue().encode())
+            self._files[name].flush()
 
     def release_round(self, row: Mapping[str, Any]) -> None:
         """Appends a round's row to `rounds.csv`, its columns in alphabetical order."""
