@@ -80,10 +80,13 @@ def test_a_run_json_without_what_resuming_needs_is_refused(begun, key):
 def test_rows_that_do_not_fit_are_an_error_that_names_their_file(begun):
     folder = run_folder.RunFolder(str(begun), SETTINGS, resume=True)
     folder.append("timing", [{"round": 2}])
-    with open("/dev/full", "wb", buffering=0) as full:
-        os.dup2(full.fileno(), folder._files["timing"].fileno())
-    with pytest.raises(OSError, match="No space left on device.*timing.csv"):
-        folder.append("timing", [{"round": 3}])
+    descriptor = folder._files["timing"].fileno()
+    with open("/dev/full", "wb") as full, open(os.devnull, "wb") as null:
+        os.dup2(full.fileno(), descriptor)
+        with pytest.raises(OSError, match="No space left on device.*timing.csv"):
+            folder.append("timing", [{"round": 3}])
+        os.dup2(null.fileno(), descriptor)
+    folder.finish("interrupted")
 
 
 def test_until_it_goes_on_nothing_is_changed(begun):
