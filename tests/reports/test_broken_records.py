@@ -143,6 +143,7 @@ def test_names_are_text_whatever_they_look_like(write):
         (lines("clients", (6, "4,b,4,6")), "round 3 has others in the column 'round'"),
         (lines("clients", (1, "1,a,5,4")), "5 correct of 4"),
         (lines("clients", (1, "1,a,-2,4")), "no count as correct"),
+        (lines("clients", (1, f"1,a,{1 << 60},{1 << 60}")), "no count as correct"),
         (lines("clients", (1, "1,a,two,4")), "clients.csv"),
         (lines("clients", (1, "1,a,2.5,4")), "clients.csv"),
         (lines("clients", (1, "1,a,nan,4")), "clients.csv"),

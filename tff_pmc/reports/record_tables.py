@@ -19,6 +19,7 @@ from tff_pmc.reports.plain_files import open_plain
 from tff_pmc.reports.record_error import RecordError, RecordMissingError
 
 _LONGEST_HEADER = 1 << 16
+_MOST = 1 << 53  # More bytes or examples than anything has; sums of them still fit.
 _TEXT, _COUNT, _FLAG, _SHARE, _NUMBER = "text", "count", "flag", "share", "number"
 _DTYPES = {_TEXT: str, _COUNT: "int64", _FLAG: "int64"}
 # What a float that is none is written as. All other words are text, or refused.
@@ -126,7 +127,7 @@ def _check_column(values: pd.Series[Any], kind: str) -> None:
     if kind == _TEXT:
         good = values.map(lambda value: isinstance(value, str))
     elif kind == _COUNT:
-        good = values >= 0
+        good = (values >= 0) & (values < _MOST)
     elif kind == _FLAG:
         good = values.isin((0, 1))
     elif kind == _SHARE:
