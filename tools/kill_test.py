@@ -15,6 +15,7 @@ import argparse
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,7 +41,7 @@ class Loop:
     """One folder's run, begun and killed again and again."""
 
     def __init__(self, place: pathlib.Path, generator: random.Random) -> None:
-        """Makes the run without interruption.
+        """Begins nothing yet.
 
         Args:
             place: an empty folder.
@@ -50,11 +51,10 @@ class Loop:
         self._random = generator
         self._whole = place / "whole"
         self._number = 0
-        if self._start(self._whole, resume=False).wait(PATIENCE):
-            raise KillLoopError("the undisturbed run failed")
+        self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, kills: int, until: float) -> int:
-        """Makes at most so many kills, and ends the last run.
+        """Makes the run without interruption, so many kills, and ends the last run.
 
         Args:
             kills: the number of kills.
@@ -67,6 +67,8 @@ class Loop:
             KillLoopError: see the class.
         """
         made = 0
+        if self._start(self._whole, resume=False).wait(PATIENCE):
+            raise KillLoopError("the undisturbed run failed")
         folder = self._fresh()
         while made < kills and time.monotonic() < until:
             killed = self._kill_once(folder, in_a_save=made % 2 == 0)
@@ -90,7 +92,14 @@ class Loop:
         words = [sys.executable, str(ROOT / "run_experiments.py"), *FLAGS]
         words += [f"--output_dir={folder}", *(["--resume"] if resume else [])]
         with open(self._place / f"{folder.name}.log", "ab") as log:
-            return subprocess.Popen(words, stdout=log, stderr=log, cwd=ROOT)
+            self._process = subprocess.Popen(words, stdout=log, stderr=log, cwd=ROOT)
+        return self._process
+
+    def close(self) -> None:
+        """Ends a run that was left in its middle."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
 
     def _kill_once(self, folder: pathlib.Path, *, in_a_save: bool) -> str | None:
         """Begins or goes on, and kills; None if the run ended before."""
@@ -168,14 +177,17 @@ def main() -> int:
     )
     given = parser.parse_args()
     print(f"seed {given.seed}", flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # And so clean up.
     until = time.monotonic() + given.seconds
     with tempfile.TemporaryDirectory(prefix="kill_test_") as place:
+        loop = Loop(pathlib.Path(place), random.Random(given.seed))
         try:
-            loop = Loop(pathlib.Path(place), random.Random(given.seed))
             made = loop.run(given.kills, until)
         except KillLoopError as error:
             print(f"kill_test.py: {error}", file=sys.stderr)
             return 1
+        finally:
+            loop.close()
     print(f"{made} kills, every run as without them")
     return 0
 
