@@ -151,7 +151,9 @@ def test_names_that_are_no_text_are_refused(tmp_path, fails, write_run):
         content = {"y": Y, "row_splits": [0, 2, 4, 6], "client_ids": names}
         np.savez(path, **content)
         if letter == "\ud800":
-            fails(lambda: read_predictions(str(folder), 1), path, "without a name")
+            fails(
+                lambda: read_predictions(str(folder), 1), path, "client_ids is no text"
+            )
         else:
             assert read_predictions(str(folder), 1).client_ids[0] == letter
     with zipfile.ZipFile(path) as archive:
@@ -162,7 +164,7 @@ def test_names_that_are_no_text_are_refused(tmp_path, fails, write_run):
     with zipfile.ZipFile(path, "w") as archive:
         for name, part in parts.items():
             archive.writestr(name, part)
-    fails(lambda: read_predictions(str(folder), 1), path, "without a name")
+    fails(lambda: read_predictions(str(folder), 1), path, "client_ids is no text")
 
 
 def test_predictions_count_by_client_and_reorder(tmp_path, write_run):

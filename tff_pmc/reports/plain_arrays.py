@@ -106,4 +106,9 @@ def _array(member: IO[bytes], name: str, limit: Limit) -> npt.NDArray[np.generic
     content = member.read(items * dtype.itemsize)
     if len(content) != items * dtype.itemsize or member.read(1):
         raise ValueError(f"{name} has not the {items:,} items that it states")
+    if dtype.kind == "U":
+        # What is no character, or half of one, ends Python's own words for it.
+        codes = np.frombuffer(content, "<u4")
+        if ((codes > 0x10FFFF) | (codes >> 11 == 0xD800 >> 11)).any():
+            raise ValueError(f"{name} is no text")
     return np.frombuffer(content, dtype)

@@ -86,7 +86,7 @@ def read_predictions(run_folder: str, round_num: int) -> Predictions:
     found = _read(labels, y=_CLASSES, row_splits=_SPLITS, client_ids=_NAMES)
     y = found["y"].astype(np.int64, copy=False)
     splits = found["row_splits"].astype(np.int64, copy=False)
-    clients = _texts(labels, found["client_ids"])
+    clients = tuple(str(name) for name in found["client_ids"])
     fits = splits.shape == (len(clients) + 1,) and splits[0] == 0
     if not (fits and splits[-1] == len(y) and (np.diff(splits) >= 0).all()):
         raise RecordError(f"{labels}: row_splits does not split y among the clients")
@@ -110,12 +110,3 @@ def _read(path: str, **limits: Limit) -> dict[str, npt.NDArray[np.generic]]:
         raise RecordMissingError(
             f"{path} is missing: was the run made with --predictions?"
         ) from error
-
-
-def _texts(path: str, items: npt.NDArray[np.generic]) -> tuple[str, ...]:
-    try:
-        texts = tuple(str(item) for item in items)
-        "".join(texts).encode()  # Half a surrogate pair is no text.
-    except ValueError as error:
-        raise RecordError(f"{path} has a client without a name: {error}") from error
-    return texts
