@@ -164,7 +164,7 @@ def test_names_that_are_no_text_are_refused(tmp_path, fails, write_run):
     with zipfile.ZipFile(path, "w") as archive:
         for name, part in parts.items():
             archive.writestr(name, part)
-    fails(lambda: read_predictions(str(folder), 1), path, "client_ids is no text")
+    fails(lambda: read_predictions(str(folder), 1), path, "ids is no text")
 
 
 def test_predictions_count_by_client_and_reorder(tmp_path, write_run):
