@@ -4,12 +4,13 @@ PYTHON ?=
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test fuzz lint peers requirements clean
+.PHONY: help venv quickstart test fuzz kill-test lint peers requirements clean
 
 help:
 	@echo "make quickstart    install into .venv, then run a small federated experiment"
 	@echo "make test          run the tests"
 	@echo "make fuzz          try changed files on all readers, an hour or SECONDS=60"
+	@echo "make kill-test     kill runs (KILLS=50) and compare what becomes of them"
 	@echo "make lint          ruff and mypy"
 	@echo "make venv          only install"
 	@echo "make peers         install what benchmarks/round.py compares with: PyTorch"
@@ -38,6 +39,10 @@ test: venv
 
 fuzz: venv
 	$(RUN) tests/fuzz/run_fuzz.py --seconds=$(or $(SECONDS),3600)
+
+KILLS ?= 50
+kill-test: venv
+	$(RUN) tools/kill_test.py --kills=$(KILLS)
 
 lint: venv
 	$(RUN) -m ruff check .

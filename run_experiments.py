@@ -24,6 +24,7 @@ from absl import flags
 import leaf_data
 from tff_pmc.experiments.flags import command_line, flag_definitions
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
+from tff_pmc.reports.escape import printable
 from tff_pmc.settings import SettingError
 
 EXIT_BAD_INPUT = 2
@@ -51,7 +52,7 @@ def main(argv, flag_values=flags.FLAGS):
         if command.compare or command.export or command.tables:
             from tff_pmc.experiments import side_by_side
 
-            print(side_by_side.text(command, given))
+            print(printable(side_by_side.text(command, given)))
             return 0
         table = read_table(command)
         runs = command_line.parse(given, tuple(table.values))
@@ -107,17 +108,16 @@ def execute(command, runs, table):
         data = load(first)
         if command.inspect:
             others = [settings.system.score(settings) for settings in runs]
-            print(
-                inspection.inspect(
-                    first,
-                    others,
-                    data,
-                    engine=command.engine,
-                    private=command.private_worker,
-                )
+            text = inspection.inspect(
+                first,
+                others,
+                data,
+                engine=command.engine,
+                private=command.private_worker,
             )
+            print(printable(text))
             return 0
-        print(data.describe(), flush=True)
+        print(printable(data.describe()), flush=True)
         if any(settings.two_stage for settings in runs):
             print(
                 f"The system {first.names['system']} needs the totals first: two "
@@ -134,7 +134,8 @@ def execute(command, runs, table):
                 texts = rate_search.search(runs, data, output_dir, resume=resume)
             else:
                 texts = suite.run_all(runs, load, output_dir, resume=resume)
-        print(f"\n{texts}\n\nResults, records and plot: {output_dir}", flush=True)
+        text = f"\n{texts}\n\nResults, records and plot: {output_dir}"
+        print(printable(text), flush=True)
         return 0
     except (SettingError, RecordError, leaf_data.DataError) as error:
         return fail(error, EXIT_BAD_INPUT)
@@ -181,7 +182,7 @@ def _how_to_go_on(output_dir):
 
 def fail(error, code):
     """Reports an error in one line on stderr; returns the exit code."""
-    line = " ".join(str(error).split())
+    line = printable(" ".join(str(error).split()))
     print(f"run_experiments.py: {line}", file=sys.stderr)
     return code
 

@@ -195,9 +195,9 @@ def test_the_state_survives_a_checkpoint(runtime, toy_examples, toy_model, tmp_p
     tests = tff_pmc.processes.evaluation_packs(toy_examples)
     packs = tff_pmc.pack(toy_examples, COHORT)
     state = process.next(process.initialize(), packs, tests).state
-    checkpoints = Checkpoints(str(tmp_path / "checkpoints"))
-    checkpoints.save(state, 1)
-    loaded, round_num = checkpoints.load_last(process.initialize(), 1)
+    folder = str(tmp_path / "checkpoints")
+    Checkpoints(folder, process.initialize()).save(state, 1)
+    loaded, round_num = Checkpoints(folder, process.initialize()).load_last(1, 1)
     assert round_num == 1
     for a, b in zip(tf.nest.flatten(state), tf.nest.flatten(loaded)):
         np.testing.assert_array_equal(a, b)

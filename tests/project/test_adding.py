@@ -113,7 +113,10 @@ def test_a_plugin_named_in_a_flag_file_is_imported(made):
         text=True,
         cwd=folder,
     )  # fmt: skip
-    assert done.stderr == "run_experiments.py: --rounds must be at least 1, got 0\n"
+    assert (
+        done.stderr
+        == "run_experiments.py: --rounds must be at least 1, below 2^31, got 0\n"
+    )
 
 
 def test_a_flag_that_is_taken_is_refused_by_name(made):

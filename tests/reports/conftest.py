@@ -91,7 +91,8 @@ def write_ours():
         folder.mkdir(parents=True)
         info = {"settings": {**SETTINGS, **settings}, "data": {"name": data}}
         (folder / "run.json").write_text(json.dumps(info))
-        (folder / "rounds.csv").write_text("round,accuracy\n")
+        lines = [f"{number},0.5\n" for number in range(1, len(rounds) + 1)]
+        (folder / "rounds.csv").write_text("".join(["round,accuracy\n", *lines]))
         (folder / "weights.csv").write_text("round,ordering\n")
         rows = ["round,client,correct,examples"]
         rows += [
@@ -134,7 +135,8 @@ def write_run():
             "data": data or {"name": "mnist"},
         }
         (folder / "run.json").write_text(json.dumps(info))
-        (folder / "rounds.csv").write_text("round\n")
+        lines = [f"{number}\n" for number in range(1, len(rounds) + 1)]
+        (folder / "rounds.csv").write_text("".join(["round\n", *lines]))
         (folder / "weights.csv").write_text("round\n")
         names = clients or [f"client_{k}" for k in range(len(splits) - 1)]
         np.savez(record / "labels.npz", y=y, row_splits=splits, client_ids=names)

@@ -1,5 +1,10 @@
 """The record of predictions, read back."""
 
+import io
+import os
+import tracemalloc
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -39,6 +44,127 @@ def test_a_broken_record_of_predictions_is_named(
     elif content is not None:
         np.savez(path, **content)
     fails(lambda: read_predictions(str(folder), 1), path, part)
+
+
+class Evil:
+    def __reduce__(self):
+        return os._exit, (3,)
+
+
+def npy(array, **changes):
+    """The bytes of an array's file, with some of them replaced."""
+    file = io.BytesIO()
+    np.save(file, np.asarray(array), allow_pickle=True)
+    content = file.getvalue()
+    for old, new in changes.values():
+        assert old in content
+        content = content.replace(old, new)
+    return content
+
+
+SIX = npy(np.zeros(6, np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (npy(np.array([Evil()] * 6, object)), "is no array of one dimension"),
+        (npy(np.zeros((2, 3), np.uint8)), "is no array of one dimension"),
+        (npy(np.zeros(6)), "is no array of one dimension"),
+        (npy(np.array(["a"] * 6)), "predicted is of <U1"),
+        (npy(np.array(6)), "is no array of one dimension"),
+        (npy(np.full(6, 300)), "a class that is not in 0..255"),
+        (npy(np.full(6, -1)), "a class that is not in 0..255"),
+        (npy(np.full(6, 2**63, np.uint64)), "a class that is not in 0..255"),
+        (npy(np.zeros(6, np.uint8), a=(b"(6,)", b"(7,)")), "not the 7 items"),
+        (npy(np.zeros(6, np.uint8), a=(b"(6,)", b"(5,)")), "not the 5 items"),
+        (
+            npy(np.zeros(6, np.uint8), a=(b"(6,), }        ", b"(999999999,), }")),
+            "has 999,999,999 items, more than",
+        ),
+        (SIX[:-3], "not the 6 items"),
+        (SIX[:8], "is no array of one dimension"),
+        (b"", "is no array"),
+        (b"\x80\x04", "is no array"),
+    ],
+)
+def test_an_array_that_is_none_is_refused(tmp_path, content, part, fails, write_run):
+    folder = write_run(tmp_path / "DS", "DS", [[1, 1, 1, 0, 0, 0]])
+    path = folder / "predictions" / "round_0001.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("predicted.npy", content)
+    fails(lambda: read_predictions(str(folder), 1), path, part)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [(8, 99), (8, 12), (6, 1), (14, 0xFF), (18, 0xFF), (26, 0xFF), (0, 0)],
+)
+def test_an_archive_that_is_none_is_refused(tmp_path, place, value, fails, write_run):
+    """Another compression, encryption, and wrong sizes, in each of its headers."""
+    folder = write_run(tmp_path / "DS", "DS", [[1, 1, 1, 0, 0, 0]])
+    path = folder / "predictions" / "round_0001.npz"
+    good = path.read_bytes()
+    for start in (0, good.index(b"PK\1\2") + 2, good.index(b"PK\5\6")):
+        broken = bytearray(good)
+        broken[start + place if start + place < len(good) else -1] = value
+        path.write_bytes(broken)
+        try:
+            read_predictions(str(folder), 1)
+        except ValueError as error:
+            assert type(error).__name__ == "RecordError" and str(path) in str(error)
+            assert "\n" not in str(error)
+
+
+def test_a_bomb_takes_no_room(tmp_path, fails, write_run):
+    """A gigabyte of zeros in a megabyte: more than any run's test examples."""
+    folder = write_run(tmp_path / "DS", "DS", [[1, 1, 1, 0, 0, 0]])
+    path = folder / "predictions" / "round_0001.npz"
+    head = npy(np.zeros(6, np.uint8), a=(b"(6,), }        ", b"(999999999,), }"))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("predicted.npy", "w") as member:
+            member.write(head)
+            for _ in range(100):
+                member.write(bytes(10**6))
+    tracemalloc.start()
+    try:
+        fails(lambda: read_predictions(str(folder), 1), path, "more than")
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["labels.npz", "round_0001.npz"])
+def test_a_pipe_in_its_place_is_not_waited_for(tmp_path, name, fails, write_run):
+    folder = write_run(tmp_path / "DS", "DS", [[1, 1, 1, 0, 0, 0]])
+    path = folder / "predictions" / name
+    path.unlink()
+    os.mkfifo(path)
+    fails(lambda: read_predictions(str(folder), 1), path, "it is no file")
+
+
+def test_names_that_are_no_text_are_refused(tmp_path, fails, write_run):
+    folder = write_run(tmp_path / "DS", "DS", [[1, 1, 1, 0, 0, 0]])
+    path = folder / "predictions" / "labels.npz"
+    for letter in ("\ud800", "\U0010ffff"):
+        names = np.array([letter, "b", "c"])
+        content = {"y": Y, "row_splits": [0, 2, 4, 6], "client_ids": names}
+        np.savez(path, **content)
+        if letter == "\ud800":
+            fails(
+                lambda: read_predictions(str(folder), 1), path, "client_ids is no text"
+            )
+        else:
+            assert read_predictions(str(folder), 1).client_ids[0] == letter
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["client_ids.npy"] = parts["client_ids.npy"].replace(
+        b"\xff\xff\x10\0", b"\xff\xff\xff\xff"
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    fails(lambda: read_predictions(str(folder), 1), path, "ids is no text")
 
 
 def test_predictions_count_by_client_and_reorder(tmp_path, write_run):

@@ -86,7 +86,7 @@ def _params(old, new):
 @pytest.mark.parametrize(
     ("damage", "parts"),
     [
-        (lambda f: (f / "params.txt").unlink(), ["params.txt cannot be read"]),
+        (lambda f: (f / "params.txt").unlink(), ["params.txt is missing"]),
         (_params("Permutation: 5", "Permutation: 9"), ["from 0 to 8, got '9'"]),
         (_params("Permutation: 5", "Permutation: -1"), ["from 0 to 8, got '-1'"]),
         (_params("Permutation", "Order"), ["params.txt: Permutation", "got ''"]),
@@ -104,6 +104,14 @@ def _params(old, new):
         (_replace("round_2/client_1.csv", "y_pred,y_true\n,1\n"), ["client_1.csv"]),
         (_replace("round_2/client_1.csv", "y_pred,y_true\n0.5,1\n"), ["client_1.csv"]),
         (_replace("round_2/client_1.csv", "y_pred,y_true\n1,1\n1\n"), ["client_1.csv"]),
+        (_replace("round_2/client_1.csv", "y_pred,y_true\nnan,1\n"), ["client_1.csv"]),
+        (_replace("round_2/client_1.csv", "y_pred,y_true\n1,1e300\n"), ["client_1"]),
+        (_replace("round_2/client_1.csv", "y_pred,y_true\n-1,1\n"), ["client_1.csv"]),
+        (_replace("round_2/client_1.csv", "y_pred,y_true\n\xff\n"), ["client_1.csv"]),
+        (_params("clients): 3", "clients): " + "9" * 5000), ["from 1 to 1000000"]),
+        (lambda f: (f / ("round_" + "9" * 200)).mkdir(), []),
+        (_replace("params.txt", "x" * (2 << 20)), ["params.txt cannot be read"]),
+        (lambda f: (f / "round_3").touch(), ["round_3 cannot be read"]),
         (
             _replace("round_2/client_1.csv", "y_pred,y_true\n1,1\n"),
             ["round_2 has other test labels than round_1"],

@@ -12,7 +12,8 @@ from typing import Any
 from leaf_data.settings import SettingError
 from tff_pmc.experiments.experiment import experiment, values_of
 from tff_pmc.experiments.flags.command import Command
-from tff_pmc.reports import REPORTS, compare, read_folder, reference_export
+from tff_pmc.reports import REPORTS, compare, escape, read_folder, reference_export
+from tff_pmc.reports.record_error import RecordError
 from tff_pmc.settings import RunSettings
 
 
@@ -32,6 +33,14 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
     """
     if (command.export or command.tables) and not command.output_dir:
         raise SettingError("--export and --tables need an --output_dir")
+    try:
+        return _text(command, given)
+    except KeyError as error:
+        # What only some of the tables need, a record may lack.
+        raise RecordError(f"the records lack the column {error}") from error
+
+
+def _text(command: Command, given: Mapping[str, Any]) -> str:
     if command.tables:
         return _tables(command, given)
     if command.export:
@@ -49,7 +58,7 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
     if command.output_dir:
         os.makedirs(command.output_dir, exist_ok=True)
         path = os.path.join(command.output_dir, "comparison.csv")
-        rows.to_csv(path, index=False)
+        escape.write_csv(rows, path, index=False)
     return compare.comparison_text(rows)
 
 

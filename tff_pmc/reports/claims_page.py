@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from tff_pmc.reports import papers
+from tff_pmc.reports.escape import write_page
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.papers.claims_of_papers import VERDICTS, Claim
 from tff_pmc.reports.read import Run
@@ -62,8 +63,7 @@ def write(results_folder: str, path: str) -> None:
     Raises:
         RecordError: a file of a kept run does not parse.
     """
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(page(claims(), kept_runs(results_folder)))
+    write_page(path, page(claims(), kept_runs(results_folder)))
 
 
 def claims() -> list[Claim]:

@@ -15,7 +15,7 @@ from typing import Optional
 
 import pandas as pd
 
-from tff_pmc.reports import effect_page, paired, recorded_settings
+from tff_pmc.reports import effect_page, escape, paired, recorded_settings
 from tff_pmc.reports.read import BASELINE, Run, with_caveat
 from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.rounds_to_target import rounds_to_target
@@ -142,18 +142,16 @@ def write(
     above = recorded_settings.strictly_above(runs, strictly_above)
     targets = recorded_settings.targets(runs)
     rows = effect_rows(by_seed, targets, baseline=baseline, strictly_above=above)
-    with_caveat(rows, runs).to_csv(
-        os.path.join(folder, "effect.csv"), index=False, float_format="%.6g"
-    )
+    path = os.path.join(folder, "effect.csv")
+    escape.write_csv(with_caveat(rows, runs), path, index=False, float_format="%.6g")
     apart = distances(by_seed, baseline)
     if len(apart):
         path = os.path.join(folder, "effect_distances.csv")
-        with_caveat(apart, runs).to_csv(path, float_format="%.6g")
+        escape.write_csv(with_caveat(apart, runs), path, float_format="%.6g")
     page = effect_page.page(
         rows, apart, runs[0], list(by_seed), baseline=baseline, strictly_above=above
     )
-    with open(os.path.join(folder, "effect.md"), "w", encoding="utf-8") as file:
-        file.write(page)
+    escape.write_page(os.path.join(folder, "effect.md"), page)
     return page
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from tff_pmc.reports import grids, paired
+from tff_pmc.reports.escape import markdown_cell
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.rounds_to_target import reach_rule
 
@@ -77,8 +78,9 @@ def _weights(rows: pd.DataFrame, baseline: str) -> list[str]:
     ]
     for ordering, part in rows.groupby("ordering", sort=False):
         first = part.iloc[0]
+        name = markdown_cell(str(ordering))
         lines.append(
-            f"| {ordering} | {first.coefficient_of_variation:.4f} | "
+            f"| {name} | {first.coefficient_of_variation:.4f} | "
             f"{first.effective_clients:.2f} | {first.total_variation:.4f} | "
             f"{paired.number(first.from_first, '.4f')} |"
         )

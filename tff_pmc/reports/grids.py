@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tff_pmc.reports.escape import markdown_cell, write_page
+
 Grid = Sequence[Sequence[str]]
 """Lines of equally many cells; the first line is the head."""
 
@@ -30,7 +32,9 @@ def markdown(grid: Grid, left: int = 1) -> str:
     """Returns the grid as a Markdown table; see `text`."""
     head, *lines = grid
     rule = ["---" if place < left else "---:" for place in range(len(head))]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines])
+    return "\n".join(
+        f"| {' | '.join(map(markdown_cell, line))} |" for line in [head, rule, *lines]
+    )
 
 
 def write(
@@ -44,9 +48,9 @@ def write(
         notes: sentences.
         parts: heading -> grid, whose first two columns are set flush left.
     """
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(f"# {title}\n\n" + "".join(f"- {note}\n" for note in notes))
-        for head, grid in parts.items():
-            file.write(f"\n## {head}\n\n{markdown(grid, 2)}\n")
+    page = f"# {title}\n\n" + "".join(f"- {note}\n" for note in notes)
+    for head, grid in parts.items():
+        page += f"\n## {head}\n\n{markdown(grid, 2)}\n"
+    write_page(path, page)
     texts = [f"{head}\n{text(grid, 2)}" for head, grid in parts.items()]
     return "\n\n".join([title, *texts, "\n".join(notes)])

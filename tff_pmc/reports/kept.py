@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import old_records, read
+from tff_pmc.reports import read
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.record_tables import read_table
 from tff_pmc.reports.rounds_to_target import DEVICES, Rounds, rounds_to_target
 
 
@@ -110,27 +111,21 @@ def _from_few_files(
     path: str, holder: str, top: str, info: Mapping[str, Any]
 ) -> KeptRun:
     own = dict(info) if holder == path else {**info, "label": _label(path, info)}
-    try:
-        rounds = pd.read_csv(os.path.join(path, "rounds.csv"))
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise RecordError(f"{path}: rounds.csv cannot be read: {error}") from error
     tables = {
-        name: pd.read_csv(os.path.join(path, f"{name}.csv"))
+        name: read_table(path, f"{name}.csv")
         for name in ("weights", "candidates", "cohort")
         if os.path.exists(os.path.join(path, f"{name}.csv"))
     }
     nothing: Any = None
-    settings = old_records.settings_by_flag(own)
-    adjustment = settings.get("adjustment", "fixed")
-    label = own.get("label") or read.label_of(settings, adjustment)
+    label = read.label_in(path, own)
     return KeptRun(
         label=label,
         info=own,
-        rounds=rounds,
+        rounds=read_table(path, "rounds.csv"),
         weights=tables.get("weights", pd.DataFrame()),
         correct=nothing,
         examples=nothing,
-        adjustment=adjustment,
+        adjustment=read.adjustment_of(own),
         candidates=tables.get("candidates"),
         cohort=tables.get("cohort"),
         path=path,
@@ -156,8 +151,8 @@ def _reached(path: str, top: str, label: str) -> Rounds:
         if os.path.realpath(path) == os.path.realpath(top):
             return {}
         path = os.path.dirname(path)
-    table = pd.read_csv(os.path.join(path, "results.csv"))
-    table = table[table["devices"].str.endswith("%")]
+    table = read_table(path, "results.csv")
+    table = table[table["devices"].str.fullmatch("[0-9]{1,3}%")]
     own = table[(table["experiment"] == label) & (table["quantity"] == "rounds")]
     return {_key(row): _number(row["value"]) for row in own.to_dict("records")}
 
@@ -167,4 +162,4 @@ def _key(row: Mapping[Any, Any]) -> tuple[int, int]:
 
 
 def _number(value: float) -> Optional[int]:
-    return None if np.isnan(value) else round(value)
+    return round(value) if np.isfinite(value) else None

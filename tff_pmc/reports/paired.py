@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from tff_pmc.reports.escape import markdown_cell
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError
 
@@ -138,7 +139,7 @@ def markdown(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[
             for name in ("noise_floor", "noise_floor_of_mean")
         ]
         lines.append(
-            f"| {row[what]} | {_mean(row, digits)} | "
+            f"| {markdown_cell(str(row[what]))} | {_mean(row, digits)} | "
             f"{' | '.join(floors)} | {row['verdict']} |"
         )
     return lines

@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import zipfile
-import zlib
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.plain_arrays import Limit, read_arrays
+from tff_pmc.reports.record_error import RecordError, RecordMissingError
 
 FOLDER = "predictions"
-_BROKEN_ZIP = (zipfile.BadZipFile, zlib.error)
+_MOST_CLASSES = 256  # A run writes them as uint8.
+_MOST_EXAMPLES = 1 << 22
+_CLASSES = Limit("i", _MOST_EXAMPLES)
+_SPLITS = Limit("i", 1 << 21)
+# Names have at most 256 characters, each of four bytes.
+_NAMES = Limit("U", 1 << 15, 4 * 256)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,32 +83,30 @@ def read_predictions(run_folder: str, round_num: int) -> Predictions:
     """
     folder = os.path.join(run_folder, FOLDER)
     labels = os.path.join(folder, "labels.npz")
-    y, splits, clients = _read_arrays(labels, ("y", "row_splits", "client_ids"))
+    found = _read(labels, y=_CLASSES, row_splits=_SPLITS, client_ids=_NAMES)
+    y = found["y"].astype(np.int64, copy=False)
+    splits = found["row_splits"].astype(np.int64, copy=False)
+    clients = tuple(str(name) for name in found["client_ids"])
     fits = splits.shape == (len(clients) + 1,) and splits[0] == 0
     if not (fits and splits[-1] == len(y) and (np.diff(splits) >= 0).all()):
         raise RecordError(f"{labels}: row_splits does not split y among the clients")
     name = os.path.join(folder, f"round_{round_num:04d}.npz")
-    (predicted,) = _read_arrays(name, ("predicted",))
+    predicted = _read(name, predicted=_CLASSES)["predicted"].astype(np.int64)
     if predicted.shape != y.shape:
         raise RecordError(
             f"{name} has predictions of shape {predicted.shape}, and there are "
             f"{len(y)} test examples"
         )
-    return Predictions(
-        tuple(str(client) for client in clients),
-        splits.astype(np.int64),
-        y.astype(np.int64),
-        predicted.astype(np.int64),
-    )
+    for path, classes in ((labels, y), (name, predicted)):
+        if ((classes < 0) | (classes >= _MOST_CLASSES)).any():
+            raise RecordError(f"{path} has a class that is not in 0..255")
+    return Predictions(clients, splits, y, predicted)
 
 
-def _read_arrays(path: str, names: Sequence[str]) -> list[npt.NDArray[np.int64]]:
+def _read(path: str, **limits: Limit) -> dict[str, npt.NDArray[np.generic]]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return [arrays[name] for name in names]
-    except FileNotFoundError as error:
-        raise RecordError(
+        return read_arrays(path, limits)
+    except RecordMissingError as error:
+        raise RecordMissingError(
             f"{path} is missing: was the run made with --predictions?"
         ) from error
-    except (OSError, ValueError, KeyError, EOFError, *_BROKEN_ZIP) as error:
-        raise RecordError(f"{path} cannot be read: {error}") from error

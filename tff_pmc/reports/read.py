@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional
@@ -12,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import old_records
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports import old_records, run_json
+from tff_pmc.reports.record_error import RecordError, RecordMissingError
+from tff_pmc.reports.record_tables import read_table
 
 BASELINE = "DS"
 """The label of the baseline, federated averaging, that orderings are held against."""
@@ -55,14 +55,18 @@ class Run:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings by flag, from files of any age; see `old_records`."""
-        return old_records.settings_by_flag(self.info)
+        """The settings by flag, from files of any age; see `old_records`.
+
+        One that the file lacks is a `RecordError`.
+        """
+        found = old_records.settings_by_flag(self.info)
+        return run_json.Recorded(found, f"{self.path}: run.json has settings, and")
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """The part of `run.json` that describes the data."""
-        data: Mapping[str, Any] = self.info["data"]
-        return data
+        """The part of `run.json` that describes the data; what it lacks is an error."""
+        data = self.info.get("data", {})
+        return run_json.Recorded(data, f"{self.path}: the data in run.json")
 
     @property
     def system(self) -> str:
@@ -148,74 +152,97 @@ def read_info(path: str) -> dict[str, Any]:
     """Reads a run's `run.json`.
 
     Raises:
-        FileNotFoundError: it is missing.
-        RecordError: it is not JSON; the message names it.
+        RecordError: it is missing (then a `RecordMissingError`) or broken; the message
+            names it.
     """
-    name = os.path.join(path, "run.json")
-    if not os.path.exists(name):
-        raise FileNotFoundError(f"{path} is no run of ours: it has no run.json")
-    with open(name) as file:
-        try:
-            info: dict[str, Any] = json.load(file)
-        except json.JSONDecodeError as error:
-            raise RecordError(f"{name} is not JSON: {error}") from error
-    return info
+    try:
+        return run_json.read(path)
+    except RecordMissingError as error:
+        raise RecordMissingError(
+            f"{path} is no run of ours: it has no run.json"
+        ) from error
 
 
 def read_run(path: str) -> Run:
     """Reads a run folder.
 
     Raises:
-        FileNotFoundError: a file of the folder is missing.
-        RecordError: a file does not parse; the message names it.
+        RecordError: a file of the folder is missing (then a `RecordMissingError`), does
+            not parse, or says what no run can have written; the message names it.
     """
     info = read_info(path)
-    try:
-        return _from_files(path, info)
-    except (KeyError, IndexError) as error:
-        raise RecordError(f"{path}: a record lacks {error}") from error
-
-
-def _from_files(path: str, info: dict[str, Any]) -> Run:
-    clients = _read_csv(path, "clients.csv")
-    # A round's rows follow each other in the federation's order of clients.
-    per_round = int((clients["round"] == clients["round"].iloc[0]).sum())
-    if len(clients) % per_round:
-        raise RecordError(f"{path}: clients.csv ends within a round")
-    shape = (-1, per_round)
-    settings = old_records.settings_by_flag(info)
-    adjustment = settings.get("adjustment", "fixed")
+    clients = read_table(path, "clients.csv")
+    rounds = read_table(path, "rounds.csv")
+    shape = (int(clients["round"].iloc[-1]), -1)
+    adjustment = adjustment_of(info)
     tested = adjustment != "fixed" or _has(path, "candidates.csv")
-    return Run(
-        label=info.get("label") or label_of(settings, adjustment),
+    run = Run(
+        label=label_in(path, info),
         info=info,
-        rounds=_read_csv(path, "rounds.csv"),
-        weights=_read_csv(path, "weights.csv"),
+        rounds=rounds,
+        weights=read_table(path, "weights.csv"),
         correct=clients["correct"].to_numpy().reshape(shape),
         examples=clients["examples"].to_numpy().reshape(shape)[0],
         adjustment=adjustment,
-        candidates=_read_csv(path, "candidates.csv") if tested else None,
+        candidates=read_table(path, "candidates.csv") if tested else None,
         # Not among the few files of a run that may be kept in a repository.
-        cohort=_read_csv(path, "cohort.csv") if _has(path, "cohort.csv") else None,
+        cohort=read_table(path, "cohort.csv") if _has(path, "cohort.csv") else None,
         path=path,
     )
+    _check_totals(run)
+    return run
 
 
-def label_of(settings: Mapping[str, Any], adjustment: str) -> str:
-    """Returns the label of a run whose `run.json` has none, from its settings."""
-    label = old_records.score_label(settings)
+def adjustment_of(info: Mapping[str, Any]) -> str:
+    """Returns the policy of the search for an ordering of a `run.json`."""
+    return str(old_records.settings_by_flag(info).get("adjustment", "fixed"))
+
+
+def label_in(path: str, info: Mapping[str, Any]) -> str:
+    """Returns the label of a `run.json`, or of its settings where it has none.
+
+    Raises:
+        RecordError: the settings do not say it.
+    """
+    if info.get("label"):
+        return str(info["label"])
+    settings = run_json.Recorded(
+        old_records.settings_by_flag(info), f"{path}: run.json has no label and"
+    )
+    try:
+        label = old_records.score_label(settings)
+    except RecordError:
+        raise
+    except (ValueError, IndexError) as error:
+        raise RecordError(f"{path}: the settings in run.json: {error}") from error
+    adjustment = adjustment_of(info)
     return label if adjustment == "fixed" else f"{label} ({adjustment})"
+
+
+def _check_totals(run: Run) -> None:
+    """Holds `rounds.csv` against `clients.csv`, in the rounds that both have.
+
+    A round's row is written before those of its clients: there may be one more.
+    """
+    if not 0 <= len(run.rounds) - len(run.correct) <= 1:
+        raise RecordError(
+            f"{run.path}: rounds.csv has {len(run.rounds)} rounds and clients.csv has "
+            f"{len(run.correct)}"
+        )
+    for column, counts in (
+        ("correct", run.correct.sum(axis=1)),
+        ("examples", np.full(len(run.correct), run.examples.sum())),
+    ):
+        if not {"correct", "examples"} <= set(run.rounds.columns):
+            return
+        both = min(len(counts), len(run.rounds))
+        differ = run.rounds[column].to_numpy()[:both] != counts[:both]
+        if differ.any():
+            raise RecordError(
+                f"{run.path}: rounds.csv and clients.csv differ in the column {column} "
+                f"of round {int(differ.argmax()) + 1}"
+            )
 
 
 def _has(path: str, name: str) -> bool:
     return os.path.exists(os.path.join(path, name))
-
-
-def _read_csv(path: str, name: str) -> pd.DataFrame:
-    file = os.path.join(path, name)
-    if not _has(path, name):
-        raise FileNotFoundError(f"{path} has run.json but no {name}")
-    try:
-        return pd.read_csv(file)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise RecordError(f"{file} cannot be read: {error}") from error

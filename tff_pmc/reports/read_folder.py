@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tff_pmc.reports import read, reference_code
+from tff_pmc.reports.plain_files import names_in
 from tff_pmc.reports.record_error import RecordError
 
 
@@ -24,7 +25,7 @@ def read_runs(path: str) -> list[read.Run]:
     ours = os.path.exists(os.path.join(path, "clients.csv"))
     if ours or reference_code.is_run(path):
         return [_read_run(path)]
-    folders = [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    folders = [os.path.join(path, name) for name in sorted(names_in(path))]
     runs = [
         _read_run(folder)
         for folder in folders

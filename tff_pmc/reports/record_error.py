@@ -1,4 +1,4 @@
-"""The one exception of the reports."""
+"""The exceptions of the reports."""
 
 from __future__ import annotations
 
@@ -10,3 +10,7 @@ class RecordError(ValueError):
     for runs that do not belong into one report. The message is one line and names the
     folder or the file.
     """
+
+
+class RecordMissingError(RecordError, FileNotFoundError):
+    """A run folder without a file that it should have."""

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tff_pmc.reports import read
+from tff_pmc.reports.plain_files import names_in, open_plain
 from tff_pmc.reports.predictions import Predictions
 from tff_pmc.reports.record_error import RecordError
 
@@ -37,6 +38,8 @@ TARGETS = {"mnist": (70, 80, 90, 95), "celeba": (70, 80, 85)}
 """The target accuracies of the published tables on each data set, percent."""
 
 HEADER = "y_pred,y_true"
+_LARGEST_PARAMETERS = 1 << 20
+_MOST_CLASSES = 256
 _PLACES = ("0", "1", "2", "012", "021", "102", "201", "120", "210")
 
 
@@ -160,9 +163,9 @@ def _order(listed: Predictions) -> list[int]:
 def _read_parameters(path: str) -> dict[str, str]:
     name = os.path.join(path, PARAMETERS)
     try:
-        with open(name) as file:
-            lines = file.read().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        with open_plain(name, at_most=_LARGEST_PARAMETERS) as file:
+            lines = file.read().decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
         raise RecordError(f"{name} cannot be read: {error}") from error
     parts = [line.partition(": ") for line in lines]
     return {key: value for key, separator, value in parts if separator}
@@ -172,7 +175,8 @@ def _number(
     path: str, parameters: dict[str, str], name: str, lowest: int, highest: int
 ) -> int:
     value = parameters.get(name, "")
-    if not (value.isdecimal() and lowest <= int(value) <= highest):
+    short = re.fullmatch("[0-9]{1,9}", value)
+    if not (short and lowest <= int(value) <= highest):
         raise RecordError(
             f"{os.path.join(path, PARAMETERS)}: {name} has to be a number from "
             f"{lowest} to {highest}, got {value!r}"
@@ -181,8 +185,9 @@ def _number(
 
 
 def _round_numbers(path: str) -> list[int]:
-    names = [re.fullmatch(r"round_(\d+)", name) for name in os.listdir(path)]
-    numbers = sorted(int(match.group(1)) for match in names if match)
+    names = [re.fullmatch(r"round_([0-9]+)", name) for name in names_in(path)]
+    # Nobody's round has more digits, and Python refuses very many.
+    numbers = sorted(int(match.group(1)[:9]) for match in names if match)
     for expected, number in enumerate(numbers or [0], start=1):
         if number != expected:
             raise RecordError(f"{path} has no round_{expected}")
@@ -192,7 +197,7 @@ def _round_numbers(path: str) -> list[int]:
 def _read_round(path: str, round_num: int, clients: int) -> Predictions:
     """Returns a round in the order of its files; a client is named by its labels."""
     folder = os.path.join(path, f"round_{round_num}")
-    found = set(os.listdir(folder))
+    found = set(names_in(folder))
     files = [f"client_{place}.csv" for place in range(1, clients + 1)]
     if found != set(files):
         odd = sorted(found.symmetric_difference(files))[0]
@@ -215,16 +220,17 @@ def _read_client(name: str) -> npt.NDArray[np.int64]:
 
     There are a hundred thousand of them in a run: pandas would take minutes.
     """
-    with open(name) as file:
-        lines = file.read().split()
+    with open_plain(name) as file:
+        content = file.read()
     try:
+        lines = content.decode("ascii").split()
         cells = np.array([line.split(",") for line in lines[1:]]).astype(float)
-        whole = cells.astype(np.int64)
-        if lines[0] == HEADER and cells.shape[1] == 2 and (cells == whole).all():
-            return whole
+        classes = (cells >= 0) & (cells < _MOST_CLASSES) & (cells % 1 == 0)
+        if lines[0] == HEADER and cells.shape[1] == 2 and classes.all():
+            return cells.astype(np.int64)
     except (ValueError, IndexError):
         pass
-    raise RecordError(f"{name} is not {HEADER} and whole numbers below it")
+    raise RecordError(f"{name} is not {HEADER} and the numbers of classes below it")
 
 
 def _data_set(path: str, parameters: dict[str, str], first: Predictions) -> str:

@@ -11,6 +11,7 @@ import tempfile
 
 import tff_pmc
 from tff_pmc.reports import read, reference_code
+from tff_pmc.reports.escape import printable
 from tff_pmc.reports.predictions import Predictions, read_predictions
 from tff_pmc.reports.record_error import RecordError
 
@@ -177,7 +178,7 @@ def _write_texts(run: read.Run, index: int, folder: str, target: float) -> None:
         printed="_".join([str(index), *names]),
         notes="".join(f"\n{note}" for note in _notes(run, form)),
     )
-    _write(os.path.join(folder, "README.txt"), readme)
+    _write(os.path.join(folder, "README.txt"), printable(readme))
 
 
 def _notes(run: read.Run, form: str) -> list[str]:

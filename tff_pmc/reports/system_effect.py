@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import pandas as pd
 
-from tff_pmc.reports import grids, paired
+from tff_pmc.reports import escape, grids, paired
 from tff_pmc.reports.read import Run, conditions_of, with_caveat
 from tff_pmc.reports.record_error import RecordError
 
@@ -79,12 +79,10 @@ def write(
     """
     every = [run for runs in by_seed.values() for run in runs]
     table = rows(by_seed, baseline)
-    with_caveat(table, every).to_csv(
-        os.path.join(folder, "effect.csv"), index=False, float_format="%.6g"
-    )
+    path = os.path.join(folder, "effect.csv")
+    escape.write_csv(with_caveat(table, every), path, index=False, float_format="%.6g")
     page = _page(table, by_seed, baseline)
-    with open(os.path.join(folder, "effect.md"), "w", encoding="utf-8") as file:
-        file.write(page)
+    escape.write_page(os.path.join(folder, "effect.md"), page)
     return page
 
 

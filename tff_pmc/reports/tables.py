@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import pandas as pd
 
-from tff_pmc.reports import recorded_settings
+from tff_pmc.reports import escape, recorded_settings
 from tff_pmc.reports.read import BASELINE, Run, with_caveat
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
@@ -41,7 +41,7 @@ def write(
     above = recorded_settings.strictly_above(runs, strictly_above)
     tidy = tidy_rows(runs, recorded_settings.targets(runs), strictly_above=above)
     marked = with_caveat(tidy, runs)
-    marked.to_csv(os.path.join(folder, "results.csv"), index=False)
+    escape.write_csv(marked, os.path.join(folder, "results.csv"), index=False)
     return text_tables(tidy)
 
 

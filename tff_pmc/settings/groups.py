@@ -14,8 +14,6 @@ from typing import ClassVar
 from leaf_data.settings import (
     A_SEED,
     ABOVE_0,
-    AT_LEAST_0,
-    AT_LEAST_1,
     Range,
     SettingError,
     Settings,
@@ -28,6 +26,9 @@ _A_COHORT = Range(
     lambda size: 0 <= size < 1 or (1 <= size < math.inf and size % 1 == 0),
     "a number of clients, a fraction between 0 and 1, or 0 for all",
 )
+# Numbers that TensorFlow counts in 32 bits.
+_COUNT = Range(lambda n: 0 <= n < 2**31, "0 or more, below 2^31")
+_SOME = Range(lambda n: 1 <= n < 2**31, "at least 1, below 2^31")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +37,7 @@ class TrainingSettings(Settings):
 
     title: ClassVar[str] = "Training, of every run"
 
-    rounds: int = setting(100, "Communication rounds.", within=AT_LEAST_1)
+    rounds: int = setting(100, "Communication rounds.", within=_SOME)
     clients_per_round: float = setting(
         0.1,
         "Clients in a round; below 1, a fraction of all; 0 is all.",
@@ -52,10 +53,8 @@ class TrainingSettings(Settings):
     cohort_seed: int = setting(
         0, "Seed of the choice of clients in each round.", within=A_SEED
     )
-    local_epochs: int = setting(5, "Local epochs, E.", within=AT_LEAST_1)
-    batch_size: int = setting(
-        0, "Local batch size, B; 0 is full batch.", within=AT_LEAST_0
-    )
+    local_epochs: int = setting(5, "Local epochs, E.", within=_SOME)
+    batch_size: int = setting(0, "Local batch size, B; 0 is full batch.", within=_COUNT)
     batch_seed: int = setting(
         0, "Seed of the order of the examples in the local batches.", within=A_SEED
     )
@@ -79,7 +78,7 @@ class TrainingSettings(Settings):
         2,
         "Packs that a cohort's clients are sent in. Another number changes the order "
         "of float sums and nothing else.",
-        within=AT_LEAST_1,
+        within=_SOME,
     )
 
     def cohort_size(self, num_clients: int, name: str) -> int:

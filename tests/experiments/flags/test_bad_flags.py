@@ -38,6 +38,21 @@ CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4
         (["--priority=all", "--priority=DS"], "--priority names DS twice"),
         (["--rounds=0"], "--rounds must be at least 1"),
         (["--rounds=many"], "--rounds=many"),
+        (["--rounds=" + "9" * 23], "--rounds must be at least 1, below 2^31, got 999"),
+        (["--local_epochs=2147483648"], "--local_epochs must be at least 1, below"),
+        (["--batch_size=9999999999"], "--batch_size must be 0 or more, below 2^31"),
+        (["--num_packs=9999999999"], "--num_packs must be at least 1, below 2^31"),
+        *(
+            ([*more, f"--{flag}="], f"--{flag}= has nothing behind it: give it a value")
+            for flag, more in (
+                *(("export", []), ("tables", []), ("output_dir", [])),
+                ("output_dir", ["--export=x"]),
+                ("output_dir", ["--resume"]),
+                *(("data_dir", []), ("cache_dir", []), ("client_table", [])),
+                *(("plugin", []), ("experiment", []), ("dataset", []), ("model", [])),
+            )
+        ),
+        (["--compare="], "--compare=: it is empty"),
         (["--learning_rate=-1"], "--learning_rate must be above 0"),
         (["--no_such_flag"], "no_such_flag"),
         (["--local_epoch=3"], "Did you mean: local_epochs"),
@@ -143,7 +158,10 @@ def test_a_bad_flag_is_one_line_and_exit_code_2(run, arguments, says):
 def test_a_bad_flag_ends_the_process_with_exit_code_2(run_alone):
     done = run_alone("--rounds=0")
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr == "run_experiments.py: --rounds must be at least 1, got 0\n"
+    assert (
+        done.stderr
+        == "run_experiments.py: --rounds must be at least 1, below 2^31, got 0\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 
 import pytest
 
@@ -103,7 +102,7 @@ def test_faces_from_their_files_to_pmcs_tables(tmp_path, run, table):
     before = {p.name: p.read_bytes() for p in adjusted.glob("*.csv")}
     info = adjusted / "run.json"
     info.write_text(info.read_text().replace('"finished"', '"running"'))
-    shutil.rmtree(adjusted / "checkpoints" / "round_2")
+    (adjusted / "checkpoints" / "round_2.state").unlink()
     assert run(*flags, "--resume").returncode == 0
     after = {p.name: p.read_bytes() for p in adjusted.glob("*.csv")}
     assert {**after, "timing.csv": b""} == {**before, "timing.csv": b""}

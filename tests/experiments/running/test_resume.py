@@ -1,5 +1,7 @@
 """A run that is cut off and resumed is the run that was not, bit for bit."""
 
+import json
+import math
 import os
 import pathlib
 import random
@@ -38,11 +40,15 @@ def run_of(folder):
 
 def last_model(folder, rounds=ROUNDS):
     """The last checkpoint's values, read without the package."""
-    import tensorflow as tf
-
-    path = run_of(folder) / "checkpoints" / f"round_{rounds}"
-    values = tf.nest.flatten(tf.saved_model.load(str(path))())
-    return [np.asarray(v) for v in values]
+    path = run_of(folder) / "checkpoints" / f"round_{rounds}.state"
+    _, header, rest = path.read_bytes().split(b"\n", 2)
+    values, start = [], 0
+    for array in json.loads(header)["arrays"]:
+        dtype = np.dtype(array["dtype"])
+        count = math.prod(array["shape"])
+        values.append(np.frombuffer(rest, dtype, count, start).reshape(array["shape"]))
+        start += values[-1].nbytes
+    return values
 
 
 def assert_same_run(a, b):
@@ -158,28 +164,31 @@ def copy(whole, tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("damage", ["corrupt", "empty", "truncated"])
+@pytest.mark.parametrize("damage", ["corrupt", "empty", "truncated", "one bit"])
 def test_a_broken_last_checkpoint_falls_back_to_the_one_before(
     whole, copy, damage, resume
 ):
-    last = run_of(copy) / "checkpoints" / f"round_{ROUNDS}"
-    if damage == "corrupt":
-        (last / "saved_model.pb").write_bytes(b"not a model")
-    elif damage == "truncated":
-        (data,) = (last / "variables").glob("*.data-*")
-        data.write_bytes(data.read_bytes()[: data.stat().st_size // 2])
-    else:
-        shutil.rmtree(last)
-        last.mkdir()
+    last = run_of(copy) / "checkpoints" / f"round_{ROUNDS}.state"
+    content = last.read_bytes()
+    middle = len(content) // 2
+    damaged = {
+        "corrupt": b"not a state",
+        "truncated": content[:middle],
+        "empty": b"",
+        "one bit": content[:middle]
+        + bytes([content[middle] ^ 4])
+        + content[middle + 1 :],
+    }
+    last.write_bytes(damaged[damage])
     done = resume(copy, "--resume")
     assert done.returncode == 0, done.stderr
-    assert f"round_{ROUNDS} is broken" in done.stderr
-    assert (last.parent / f"broken_round_{ROUNDS}").exists()
+    assert f"round_{ROUNDS}.state is broken" in done.stderr
+    assert (last.parent / f"broken_round_{ROUNDS}.state").exists()
     assert_same_run(copy, whole)
 
 
 def test_a_row_cut_off_in_the_middle_is_written_again(whole, copy, resume):
-    shutil.rmtree(run_of(copy) / "checkpoints" / f"round_{ROUNDS}")
+    (run_of(copy) / "checkpoints" / f"round_{ROUNDS}.state").unlink()
     for name in RECORDS:
         path = run_of(copy) / name
         path.write_bytes(path.read_bytes()[:-5])
@@ -198,14 +207,43 @@ def test_a_row_lost_after_its_checkpoint_is_noticed(whole, copy, resume):
     assert_same_run(copy, whole)
 
 
-def test_without_any_usable_checkpoint_the_record_is_kept(whole, copy, resume):
-    before = {name: (run_of(copy) / name).read_bytes() for name in RECORDS}
-    for path in (run_of(copy) / "checkpoints").glob("round_*/saved_model.pb"):
-        path.write_bytes(b"")
+def everything(folder):
+    """All files of a folder: their bytes, and when they were written."""
+    return {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("loss", ["emptied", "deleted", "folder deleted", "rows lost"])
+def test_without_any_usable_checkpoint_nothing_is_changed(copy, loss, resume):
+    folder = run_of(copy) / "checkpoints"
+    if loss == "folder deleted":
+        shutil.rmtree(folder)
+    elif loss == "rows lost":  # All states are of rounds that the record lacks.
+        (run_of(copy) / "clients.csv").unlink()
+    else:
+        for path in folder.iterdir():
+            path.write_bytes(b"") if loss == "emptied" else path.unlink()
+    before = everything(copy)
     done = resume(copy, "--resume")
-    assert done.returncode == 2
-    assert "no checkpoint in" in done.stderr.splitlines()[-1]
-    assert {n: (run_of(copy) / n).read_bytes() for n in RECORDS} == before
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert f"rounds up to {ROUNDS} are recorded, and no checkpoint in" in done.stderr
+    assert everything(copy) == before
+
+
+def test_killed_before_the_first_row_it_begins_anew(whole, copy, resume):
+    """No state, and nothing to lose; a leftover of the kill goes."""
+    for path in run_of(copy).glob("*.csv"):
+        path.unlink()
+    for path in (run_of(copy) / "checkpoints").iterdir():
+        path.rename(path.with_name("round_0.state.new"))
+    done = resume(copy, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert_same_run(copy, whole)
+    names = {path.name for path in (run_of(copy) / "checkpoints").iterdir()}
+    assert names == {f"round_{n}.state" for n in (ROUNDS - 1, ROUNDS)}
 
 
 def test_a_finished_run_is_reported_again_and_not_touched(whole, tmp_path, resume):

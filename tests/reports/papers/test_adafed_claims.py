@@ -170,7 +170,9 @@ def of_classes(make, tmp_path):
         folder = tmp_path / f"{system}{f1}"
         folder.mkdir()
         lines = [f"{n},{c},{value}" for n in (1, 2) for c, value in enumerate(f1)]
-        (folder / "class_f1.csv").write_text("round,class,f1\n" + "\n".join(lines))
+        (folder / "class_f1.csv").write_text(
+            "round,class,f1\n" + "\n".join([*lines, ""])
+        )
         return make(system, [1], [0.5], path=str(folder))
 
     return run

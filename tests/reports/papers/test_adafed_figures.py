@@ -23,7 +23,9 @@ def run_with_f1(system_run, tmp_path):
             for number, pair in enumerate(f1, 1)
             for label, value in enumerate(pair)
         ]
-        (folder / "class_f1.csv").write_text("round,class,f1\n" + "\n".join(lines))
+        (folder / "class_f1.csv").write_text(
+            "round,class,f1\n" + "\n".join([*lines, ""])
+        )
         rounds = run.rounds.assign(macro_f1=macro)
         return dataclasses.replace(run, rounds=rounds, path=str(folder))
 

@@ -37,7 +37,8 @@ def make_run(folder, priority, adjustment="fixed", late=0, untested=0, counts=RO
         lines += [f"{index + 1},c{k},{n},20" for k, n in enumerate(hits)]
         lines += [f"{index + 1},u{k},0,0" for k in range(untested)]
     (folder / "clients.csv").write_text("\n".join(lines) + "\n")
-    (folder / "rounds.csv").write_text("round,accuracy\n1,0.5\n")
+    rounds = [f"{index + 1},0.5" for index in range(len(counts))]
+    (folder / "rounds.csv").write_text("\n".join(["round,accuracy", *rounds, ""]))
     (folder / "weights.csv").write_text("round,ordering\n1,DS\n")
     (folder / "candidates.csv").write_text(
         "round,trial,ordering,correct,examples,accuracy,kept\n1,1,DS,1,2,0.5,1\n"

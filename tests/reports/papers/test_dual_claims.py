@@ -162,7 +162,7 @@ def test_other_readings_are_passed_over():
 def test_drawn_pictures_decide_nothing():
     runs = table(3, dual=0.9)
     for run in runs:
-        run.data.update(name="drawn_obstacles", origin={"source": "drawn"})
+        run.info["data"].update(name="drawn_obstacles", origin={"source": "drawn"})
     found = judged(runs, "dual_criterion_obstacles")
     assert {value[1] for value in found.values()} == {"undecidable"}
     assert all("drawn pictures" in value[2] for value in found.values())

@@ -35,7 +35,11 @@ def make_run(folder, system, wrong, validation=None, name="ten", title=None):
         rounds["validation_correct"] = validation
     rounds.to_csv(folder / "rounds.csv", index=False)
     (folder / "weights.csv").write_text("round,ordering\n")
-    (folder / "clients.csv").write_text("round,client,correct,examples\n1,a,1,4\n")
+    lines = ["round,client,correct,examples"]
+    for round_num, errors in enumerate(wrong, 1):
+        lines.append(f"{round_num},a,{max(4 - errors, 0)},4")
+        lines.append(f"{round_num},b,{min(10 - errors, 6)},6")
+    (folder / "clients.csv").write_text("\n".join([*lines, ""]))
     training = {"client_optimizer": "sgd", "learning_rate": 0.1, "local_epochs": 1}
     training.update(batch_size=8, rounds=3, batch_seed=0)
     data = {"name": name, "clients": 3, "options": {"image_fraction": 0.1}}
@@ -231,7 +235,7 @@ def searched(tmp_path):
         for trial, (label, right) in enumerate(zip(("0.00", "0.50", "1.00"), correct)):
             row = (epoch, trial + 1, f"lambda={label}", right, 60, right / 60)
             lines.append(",".join(map(str, (*row, int(trial == kept)))))
-    (tmp_path / "dual" / "candidates.csv").write_text("\n".join(lines))
+    (tmp_path / "dual" / "candidates.csv").write_text("\n".join([*lines, ""]))
     return lambda judge_on: _judged_on(tmp_path / "dual", judge_on)
 
 

@@ -157,7 +157,7 @@ def given(flag_values: flags.FlagValues = flags.FLAGS) -> dict[str, Any]:
     The value of a flag that may be repeated is a list.
 
     Raises:
-        SettingError: a value does not parse.
+        SettingError: a value does not parse, or a flag of the command is empty.
     """
     found = {}
     for section in sections():
@@ -165,6 +165,12 @@ def given(flag_values: flags.FlagValues = flags.FLAGS) -> dict[str, Any]:
             value = flag_values[declared.flag].value
             if value is None:
                 continue
+            if value == "" and declared.owner is Command and not declared.parse:
+                # An unset variable behind it must not mean the default.
+                raise SettingError(
+                    f"--{declared.flag}= has nothing behind it: give it a value, or "
+                    "leave it out"
+                )
             if declared.parse is not None:
                 texts = value if declared.repeated else [value]
                 values = [_parsed(declared, text) for text in texts]

@@ -1,20 +1,28 @@
-"""The files of a run folder: locked, written in one step, cut to whole rounds."""
+"""The files of a run folder: locked, written in one step, swept of what is left over.
+
+A folder to go on with may come from anybody: no link in it is followed.
+"""
 
 from __future__ import annotations
 
-import csv
+import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Mapping
-from typing import Any, Optional
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, Optional
 
+from tff_pmc.reports import run_json
 from tff_pmc.reports.record_error import RecordError
 
 _LOCK = ".lock"
+_NEW = ".new"
+_LEFT_OVER = re.compile(r".*\.new|.*\.partial|round_[0-9]+_temp.*|.*\.csv_temp[0-9]+")
 
 FORMAT = 2
-"""The form of `run.json` and of the checkpoints; 1 had the settings in one table."""
+"""The form of `run.json`; 1 had the settings in one table."""
 
 
 def read_json(path: str) -> Optional[dict[str, Any]]:
@@ -23,24 +31,67 @@ def read_json(path: str) -> Optional[dict[str, Any]]:
     Raises:
         RecordError: the file is broken.
     """
-    name = os.path.join(path, "run.json")
     try:
-        with open(name) as file:
-            found: dict[str, Any] = json.load(file)
-            return found
+        return run_json.read(path)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise RecordError(f"{name} cannot be read: {error}") from error
 
 
 def write_json(path: str, content: Mapping[str, Any]) -> None:
     """Writes a folder's `run.json` in one step."""
-    name = os.path.join(path, "run.json")
-    with open(name + ".new", "w") as file:
-        json.dump({"format": FORMAT, **content}, file, indent=2)
-        file.write("\n")
-    os.replace(name + ".new", name)
+    text = json.dumps({"format": FORMAT, **content}, indent=2)
+    with replacing(os.path.join(path, "run.json")) as file:
+        file.write(f"{text}\n".encode())
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """A new file that takes the place of another when the block has ended well.
+
+    It is on the disk before it does. A link in its place is replaced, not followed.
+
+    Args:
+        path: the file to be replaced, which need not be there.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    new = path + _NEW
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(new)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = open(os.open(new, flags, 0o644), "wb")
+    try:
+        with naming(path), file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(new)
+        raise
+
+
+@contextlib.contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Makes errors of a file, such as those of a full disk, say which it is."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = path
+        raise
+
+
+def open_to_append(path: str) -> BinaryIO:
+    """Opens a file to be appended to, or makes it; a link is refused.
+
+    Raises:
+        OSError: it is a link, or cannot be opened.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    return open(os.open(path, flags, 0o644), "ab")
 
 
 def make_empty_folder(path: str) -> None:
@@ -51,9 +102,7 @@ def make_empty_folder(path: str) -> None:
     """
     # A lock, or a file that a killed run had not yet put in its place.
     entries = [
-        name
-        for name in list_folder(path)
-        if name != _LOCK and not name.endswith(".new")
+        name for name in list_folder(path) if name != _LOCK and not name.endswith(_NEW)
     ]
     if entries:
         raise RecordError(
@@ -84,8 +133,9 @@ def take_lock(path: str) -> int:
     Raises:
         RecordError: another process has it.
     """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        descriptor = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(os.path.join(path, _LOCK), flags, 0o644)
     except OSError as error:
         raise RecordError(f"--output_dir={path}: {error.strerror}") from error
     try:
@@ -98,57 +148,51 @@ def take_lock(path: str) -> int:
     return descriptor
 
 
-def cut_after(path: str, round_num: int) -> None:
-    """Removes a CSV's rows of later rounds, and a last row that was cut off."""
-    with open(path, newline="") as file:
-        lines = file.readlines()
-    if not lines or not lines[0].endswith("\n"):  # Cut off in its header.
-        os.remove(path)
-        return
-    whole_lines = lines[:1]
-    for line in lines[1:]:
-        first = line.split(",", 1)[0]
-        whole = line.endswith("\n") and first.isdigit()
-        if not whole or int(first) > round_num:
-            break
-        whole_lines.append(line)
-    if len(whole_lines) < len(lines):
-        with open(path + ".new", "w", newline="") as file:
-            file.writelines(whole_lines)
-        os.replace(path + ".new", path)
+def check_plain(path: str) -> None:
+    """Refuses a folder to go on with in which anything is no file and no folder.
+
+    What goes on would be written, or read, somewhere else.
+
+    Raises:
+        RecordError: the message names it.
+    """
+    for folder, folders, names in os.walk(path):
+        for name in sorted([*folders, *names]):
+            place = os.path.join(folder, name)
+            plain = os.path.isfile(place) or os.path.isdir(place)
+            if (os.path.islink(place) or not plain) and not name.endswith(_NEW):
+                raise RecordError(
+                    f"--resume: {place} is a link or a device, and no link is "
+                    "followed: put the file in its place"
+                )
 
 
-def column(path: str, name: str) -> list[str]:
-    """Returns a column of a CSV's complete lines; empty where there is no file."""
-    try:
-        with open(path, newline="") as file:
-            lines = [line for line in file if line.endswith("\n")]
-    except FileNotFoundError:
-        return []
-    return [row[name] for row in csv.DictReader(lines) if row.get(name)]
+def sweep(path: str) -> None:
+    """Removes what a killed run had not put in its place yet.
+
+    Args:
+        path: the run's folder, held by this process.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    for folder in (
+        path,
+        *(os.path.join(path, n) for n in ("checkpoints", "predictions")),
+    ):
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            if not _LEFT_OVER.fullmatch(name):
+                continue
+            place = os.path.join(folder, name)
+            if os.path.isdir(place) and not os.path.islink(place):
+                shutil.rmtree(place)
+            else:
+                os.unlink(place)
 
 
 def remove_after(folder: str, round_num: int) -> None:
     """Removes a folder's files `round_NNNN.*` of later rounds, if it is there."""
     for name in os.listdir(folder) if os.path.isdir(folder) else []:
-        number = name.partition("_")[2].partition(".")[0]
-        if name.startswith("round_") and number.isdigit() and int(number) > round_num:
+        number = re.fullmatch(r"round_([0-9]+)\..*", name)
+        if number and (len(number[1]) > 9 or int(number[1]) > round_num):
             os.remove(os.path.join(folder, name))
-
-
-def complete_rounds(path: str) -> int:
-    """Returns the last round with as many rows as round 1, before any gap."""
-    counts: dict[int, int] = {}
-    try:
-        with open(path, newline="") as file:
-            for line in list(file)[1:]:
-                first = line.split(",", 1)[0]
-                if not (line.endswith("\n") and first.isdigit()):
-                    break
-                counts[int(first)] = counts.get(int(first), 0) + 1
-    except FileNotFoundError:
-        return 0
-    done = 0
-    while counts.get(done + 1) and counts[done + 1] == counts[1]:
-        done += 1
-    return done

@@ -15,42 +15,47 @@
 
 The first column of every CSV is the round, and rounds only grow: so a run that
 was cut off goes on from its last checkpoint after the rows beyond it are cut.
+
+These files are for programs: a client's name stands in them as it is. Whoever opens
+them in a spreadsheet imports their columns as text.
 """
 
 from __future__ import annotations
 
-import asyncio
-import collections
-import concurrent.futures
+import contextlib
 import csv
 import datetime
-import json
+import io
 import os
 import platform
-import subprocess
-from collections.abc import Iterable, Mapping
-from importlib import metadata
-from typing import Any, Optional
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, BinaryIO
 
 from absl import logging
 
-import tff_pmc
-from tff_pmc._lazy import tff
-from tff_pmc.experiments.record import files
+from tff_pmc.experiments.record import files, rows_on_disk
+from tff_pmc.experiments.record.same_run import check_same, versions
+from tff_pmc.reports import run_json
 from tff_pmc.reports.record_error import RecordError
 
-_PACKAGES = ("tensorflow-federated", "tensorflow-cpu", "tensorflow", "numpy")
 RECORDS = ("rounds", "clients", "cohort", "weights")
-_ALL_RECORDS = (*RECORDS, "groups", "candidates")
+_WHERE_THERE = ("groups", "class_f1")
 
 
 class RunFolder:
-    """Writes one run; every round is on disk when the next one starts."""
+    """Writes one run; every round is on disk when the next one starts.
+
+    A folder that holds a run already is changed by `go_on_after` and not before.
+
+    Attributes:
+        path: the folder.
+        status: the status of the run that was there; None without one.
+    """
 
     def __init__(
         self, path: str, description: Mapping[str, Any], *, resume: bool = False
     ) -> None:
-        """Takes the folder for this process alone, and writes `run.json`.
+        """Takes the folder for this process alone, and makes it if it is new.
 
         Args:
             path: a folder that is empty or not there yet, or, to resume, one of
@@ -59,172 +64,147 @@ class RunFolder:
             resume: go on with the run that is there, if there is one.
 
         Raises:
-            RecordError: the folder holds something else, another run's settings,
-                or a run that another process writes at this moment.
+            RecordError: the folder holds something else, another run's settings, what
+                is no run of ours, or a run that another process writes at this moment.
         """
         self.path = path
-        self._files: dict[str, Any] = {}
-        self._writers: dict[str, Any] = {}
-        self._rounds: Any = None
+        self._files: dict[str, BinaryIO] = {}
+        self._columns: dict[str, list[str]] = {}
         before = files.read_json(path) if resume else None
         if before is None:
             files.make_empty_folder(path)
         else:
+            files.check_plain(path)
             check_same(path, before, description)
+            run_json.require(path, before, "status", "versions", "started", "resumed")
         self._lock = files.take_lock(path)
         self.status = None if before is None else before["status"]
-        if before is not None and before["versions"] != versions():
+        self._begun = False
+        self._versions = versions()
+        self._json = {
+            **description,
+            "versions": self._versions if before is None else before["versions"],
+            "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
+            "started": _now() if before is None else before["started"],
+            "resumed": [] if before is None else [*before["resumed"], self._session()],
+        }
+        if before is None:
+            self._begin()
+
+    def go_on_after(self, round_num: int) -> None:
+        """Removes what is there of later rounds, and leftovers of a killed run.
+
+        Those are the rows of later rounds, a last row that was cut off, and files that
+        were not in their place yet.
+
+        Raises:
+            OSError: something cannot be removed or written.
+        """
+        if self._json["versions"] != self._versions:
             logging.warning(
                 "%s was begun with other versions (%s) than it is resumed with (%s): "
                 "it may differ from the run without the interruption.",
-                *(path, before["versions"], versions()),
+                *(self.path, self._json["versions"], self._versions),
             )
-        self._json = {
-            **description,
-            "versions": versions() if before is None else before["versions"],
-            "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
-            "started": _now() if before is None else before["started"],
-            "resumed": [] if before is None else [*before["resumed"], _session()],
-        }
-        if self.status != "finished":
-            self._write_json("running")
-
-    def cut_after(self, round_num: int) -> None:
-        """Removes the rows of later rounds, and a last row that was cut off."""
-        for name in sorted(os.listdir(self.path)):
-            if name.endswith(".csv"):
-                files.cut_after(os.path.join(self.path, name), round_num)
+        self._begin()
+        files.sweep(self.path)
+        for name in self._tables():
+            rows_on_disk.cut_after(os.path.join(self.path, name), round_num)
         files.remove_after(os.path.join(self.path, "predictions"), round_num)
 
     def complete_rounds(self) -> int:
         """The last round of which every record has all its rows."""
-        paths = {name: os.path.join(self.path, f"{name}.csv") for name in _ALL_RECORDS}
-        done = min(files.complete_rounds(paths[name]) for name in RECORDS)
-        if os.path.exists(paths["groups"]):
-            done = min(done, files.complete_rounds(paths["groups"]))
-        tested = files.column(paths["rounds"], "testing_rounds")
-        recorded = collections.Counter(files.column(paths["candidates"], "round"))
-        for number in range(1, done + 1):
-            if recorded[str(number)] != int(tested[number - 1]):
+        found = [self._csv(name) for name in _WHERE_THERE]
+        found = [path for path in found if os.path.exists(path)]
+        done = min(
+            rows_on_disk.complete_rounds(path)
+            for path in (*map(self._csv, RECORDS), *found)
+        )
+        tested = rows_on_disk.column(self._csv("rounds"), "testing_rounds")
+        recorded = rows_on_disk.rows_by_round(self._csv("candidates"))
+        for number, expected in enumerate(tested[:done], start=1):
+            if str(recorded.get(number, 0)) != expected:
                 return number - 1
         return done
 
-    def append(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Appends rows to `<name>.csv`; the first row ever fixes the columns."""
-        for row in rows:
-            if name not in self._writers:
-                path = os.path.join(self.path, f"{name}.csv")
-                file = open(path, "a", newline="")
-                writer = csv.DictWriter(file, list(row), lineterminator="\n")
-                if not file.tell():
-                    writer.writeheader()
-                self._files[name], self._writers[name] = file, writer
-            self._writers[name].writerow(row)
-        if name in self._files:
+    def recorded_rounds(self) -> int:
+        """The last round that any record has anything of; 0 without any."""
+        paths = [os.path.join(self.path, name) for name in self._tables()]
+        return max(map(rows_on_disk.last_round, paths), default=0)
+
+    def append(
+        self,
+        name: str,
+        rows: Iterable[Mapping[str, Any]],
+        line_end: str = "\n",
+    ) -> None:
+        """Appends rows to `<name>.csv`; the first row ever fixes the columns.
+
+        Raises:
+            RecordError: the file that is there has other columns.
+            OSError: it cannot be written.
+        """
+        rows = list(rows)
+        if not rows:
+            return
+        text = io.StringIO(newline="")
+        if name not in self._files:
+            self._open(name, list(rows[0]), text, line_end)
+        columns = self._columns[name]
+        csv.DictWriter(text, columns, lineterminator=line_end).writerows(rows)
+        with files.naming(self._csv(name)):
+            self._files[name].write(text.getvalue().encode())
             self._files[name].flush()
 
     def release_round(self, row: Mapping[str, Any]) -> None:
-        """Writes a round's row of `rounds.csv`, in the place of any later one."""
-        if self._rounds is None:
-            self._rounds = tff.program.CSVFileReleaseManager(
-                os.path.join(self.path, "rounds.csv"), key_fieldname="round"
-            )
-        values = collections.OrderedDict(row)
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:  # Notebooks have a loop.
-            release = self._rounds.release(values, values.pop("round"))
-            pool.submit(asyncio.run, release).result()
+        """Appends a round's row to `rounds.csv`, its columns in alphabetical order."""
+        names = ["round", *sorted(set(row) - {"round"})]
+        self.append("rounds", [{name: row[name] for name in names}], "\r\n")
 
     def finish(self, status: str) -> None:
-        """Closes the files and writes how the run ended into `run.json`."""
-        for file in self._files.values():
-            file.close()
-        if self.status != "finished":
-            self._json["ended"] = _now()
-            self._write_json(status)
-        os.close(self._lock)
+        """Closes the files and writes how the run ended into `run.json`.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        try:
+            with contextlib.ExitStack() as stack:
+                for file in self._files.values():
+                    stack.callback(file.close)
+            if self._begun:
+                self._json["ended"] = _now()
+                self._write_json(status)
+        finally:
+            os.close(self._lock)
+
+    def _session(self) -> dict[str, Any]:
+        """The time at which a run was resumed, and the versions in use."""
+        return {"at": _now(), "versions": self._versions}
+
+    def _begin(self) -> None:
+        self._begun = True
+        self._write_json("running")
+
+    def _csv(self, name: str) -> str:
+        return os.path.join(self.path, f"{name}.csv")
+
+    def _tables(self) -> Sequence[str]:
+        return sorted(n for n in os.listdir(self.path) if n.endswith(".csv"))
+
+    def _open(
+        self, name: str, columns: list[str], text: io.StringIO, line_end: str
+    ) -> None:
+        path = self._csv(name)
+        file = files.open_to_append(path)
+        self._files[name], self._columns[name] = file, columns
+        if not os.path.getsize(path):
+            csv.writer(text, lineterminator=line_end).writerow(columns)
+        elif rows_on_disk.header(path) != columns:
+            raise RecordError(f"{path} has other columns than {','.join(columns)}")
 
     def _write_json(self, status: str) -> None:
         self._json["status"] = status
         files.write_json(self.path, self._json)
-
-
-def _session() -> dict[str, Any]:
-    """The time at which a run was resumed, and the versions in use."""
-    return {"at": _now(), "versions": versions()}
-
-
-def versions() -> dict[str, Optional[str]]:
-    """The versions of the software that a run's numbers depend on, and the engine."""
-    from tff_pmc import runtime  # It imports TensorFlow.
-
-    found: dict[str, Optional[str]] = {
-        "tff_pmc": tff_pmc.__version__,
-        "commit": _git_commit(),
-        "python": platform.python_version(),
-        "engine": runtime.installed_engine(),
-        "threads": str(len(os.sched_getaffinity(0))),
-    }
-    for package in _PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def check_same(
-    path: str, before: Optional[Mapping[str, Any]], description: Mapping[str, Any]
-) -> None:
-    """Refuses to go on with another run, and names what differs.
-
-    Raises:
-        RecordError: there is no run, or one of other settings or data.
-    """
-    if before is None:
-        raise RecordError(f"--resume: there is no run in {path}")
-    if before.get("format") != files.FORMAT:
-        raise RecordError(
-            f"--resume: {path} was begun by an earlier version, whose settings and "
-            "checkpoints have other names: run into another folder"
-        )
-    now = json.loads(json.dumps(description))  # Tuples as the file has them.
-    pairs = [
-        (_by_flag(before.get("settings", {})), _by_flag(now["settings"])),
-        (before.get("data", {}), now["data"]),
-    ]
-    differing = [
-        f"{key}: {old.get(key)!r} there, {new.get(key)!r} here"
-        for old, new in pairs
-        for key in sorted({*old, *new})
-        if old.get(key) != new.get(key)
-    ]
-    if differing:
-        raise RecordError(
-            f"--resume: {path} is another run ({'; '.join(differing)}); give its "
-            "flags, or name another folder"
-        )
-
-
-def _by_flag(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of all groups in one table."""
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        found.update(value if isinstance(value, dict) else {name: value})
-    return found
-
-
-def _git_commit() -> Optional[str]:
-    here = os.path.dirname(os.path.abspath(__file__))
-    try:
-        done = subprocess.run(
-            ["git", "-C", here, "describe", "--always", "--dirty", "--abbrev=12"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() or None
 
 
 def _now() -> str:

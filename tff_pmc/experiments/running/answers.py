@@ -10,6 +10,7 @@ import numpy as np
 
 import leaf_data
 from tff_pmc import processes
+from tff_pmc.experiments.record import files
 from tff_pmc.processes.server_examples import build_confusion, f1_of_classes
 from tff_pmc.reports.predictions import FOLDER
 from tff_pmc.systems.setup import Setup
@@ -122,6 +123,5 @@ def _same_images(server: leaf_data.Examples, reported: leaf_data.Examples) -> bo
 
 
 def _write(path: str, **arrays: np.ndarray) -> None:
-    with open(path + ".new", "wb") as file:
+    with files.replacing(path) as file:
         np.savez_compressed(file, **arrays)
-    os.replace(path + ".new", path)

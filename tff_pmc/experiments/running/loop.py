@@ -18,6 +18,7 @@ from tff_pmc.experiments.record.checkpoints import Checkpoints
 from tff_pmc.experiments.record.run_folder import RunFolder
 from tff_pmc.experiments.running.answers import Answers
 from tff_pmc.experiments.running.cohorts import cohort
+from tff_pmc.reports import escape
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.systems.rounds import Round
 from tff_pmc.systems.setup import Setup, check_data
@@ -132,15 +133,21 @@ def _train(
     settings, data = setup.settings, setup.data
     process = settings.system.build(setup)
     answers = Answers(setup)
-    checkpoints = Checkpoints(os.path.join(folder.path, "checkpoints"))
     state = process.initialize()
-    last_state, done = checkpoints.load_last(state, folder.complete_rounds())
-    state = state if last_state is None else last_state
-    folder.cut_after(done)
+    checkpoints = Checkpoints(os.path.join(folder.path, "checkpoints"), state)
+    last_state, done = checkpoints.load_last(
+        folder.complete_rounds(), folder.recorded_rounds()
+    )
+    folder.go_on_after(done)
+    if last_state is None:
+        # So that a record which has rows has a state to go on from, too.
+        checkpoints.save(state, 0)
+    else:
+        state = last_state
     rounds = settings.training.rounds
     progress = tqdm(
         range(done + 1, rounds + 1),
-        desc=settings.label,
+        desc=escape.printable(settings.label),
         unit="round",
         initial=done,
         total=rounds,

@@ -12,7 +12,7 @@ import pandas as pd
 
 import leaf_data
 from tff_pmc.experiments.running import loop, suite
-from tff_pmc.reports import read
+from tff_pmc.reports import escape, read
 from tff_pmc.reports.rounds_to_target import rounds_to_target
 from tff_pmc.settings import RunSettings
 
@@ -85,7 +85,7 @@ def search(
                 }
             )
         table = pd.DataFrame(rows).astype({"rounds": "Int64"})
-        table.to_csv(os.path.join(output_dir, "rates.csv"), index=False)
+        escape.write_csv(table, os.path.join(output_dir, "rates.csv"), index=False)
     best = min(rows, key=lambda row: (row["rounds"] or math.inf, -row["best_accuracy"]))
     found = f"{best['learning_rate']:g}, in round {best['rounds']}"
     if best["rounds"] is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import leaf_data
 from tff_pmc.experiments.experiment import EXPERIMENTS
-from tff_pmc.experiments.record import files, run_folder
+from tff_pmc.experiments.record import files, same_run
 from tff_pmc.experiments.running import loop
 from tff_pmc.reports import REPORTS, SEED_REPORTS, plots, read, tables
 from tff_pmc.settings import RunSettings
@@ -116,12 +116,15 @@ def folder_of_runs(
         RecordError: the folder holds something else, or is in use.
     """
     if resume:
-        run_folder.check_same(output_dir, files.read_json(output_dir), plan)
+        same_run.check_same(output_dir, files.read_json(output_dir), plan)
+        files.check_plain(output_dir)
     else:
         files.make_empty_folder(output_dir)
     lock = files.take_lock(output_dir)
     try:
-        files.write_json(output_dir, plan)
+        files.sweep(output_dir)
+        if not resume:
+            files.write_json(output_dir, plan)
         yield
     finally:
         os.close(lock)

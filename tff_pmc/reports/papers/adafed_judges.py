@@ -16,6 +16,7 @@ from tff_pmc.reports.papers.claims_of_papers import (
     UNDECIDABLE,
 )
 from tff_pmc.reports.read import Run
+from tff_pmc.reports.record_tables import read_table
 
 ROUNDS = 20
 """AdaFed's communication rounds (section 4)."""
@@ -121,5 +122,5 @@ def class_f1(run: Run) -> Optional[pd.DataFrame]:
     path = os.path.join(run.path, "class_f1.csv")
     if "macro_f1" not in run.rounds or not run.path or not os.path.exists(path):
         return None
-    table = pd.read_csv(path)
+    table = read_table(run.path, "class_f1.csv")
     return table.pivot(index="round", columns="class", values="f1")

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, grids
+from tff_pmc.reports import REPORTS, escape, grids
 from tff_pmc.reports.papers.adafed_claims import CLAIMS
 from tff_pmc.reports.papers.adafed_figures import FIGURES
 from tff_pmc.reports.papers.adafed_judges import FEDAVG
@@ -33,7 +33,7 @@ def write(
     """
     experiment = runs[0].settings["experiment"]
     table = pd.DataFrame(_rows(runs))
-    table.to_csv(os.path.join(folder, "adafed.csv"), index=False)
+    escape.write_csv(table, os.path.join(folder, "adafed.csv"), index=False)
     head = [str(name) for name in table]
     numbers = [head, *([str(v) for v in row] for row in table.to_numpy())]
     drawn = [

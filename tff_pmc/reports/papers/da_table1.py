@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, grids
+from tff_pmc.reports import REPORTS, escape, grids
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError
@@ -128,7 +128,8 @@ def write(
     theirs, missing = published.table_or_note("da_table1", ours)
     notes = [*_notes(runs), *missing]
     cells = compare(ours, theirs).fillna({"printed": ""})
-    cells.to_csv(os.path.join(folder, "table1.csv"), index=False, float_format="%.10g")
+    path = os.path.join(folder, "table1.csv")
+    escape.write_csv(cells, path, index=False, float_format="%.10g")
     head = f"{TITLE}\n\nEach cell: ours (published)."
     grids.write(os.path.join(folder, "table1.md"), head, notes, _grids(cells))
     return _text(cells, notes)

@@ -9,7 +9,7 @@ from typing import Optional
 
 import pandas as pd
 
-from tff_pmc.reports import SEED_REPORTS, grids
+from tff_pmc.reports import SEED_REPORTS, escape, grids
 from tff_pmc.reports.papers import dual_cells, dual_lambda, dual_tables
 from tff_pmc.reports.papers.dual_cells import KEYS
 from tff_pmc.reports.papers.dual_tables import STAND_IN, TITLES
@@ -59,7 +59,7 @@ def write(
     # The published number is the same under every seed.
     rows = rows.join(by_cell[["published", "difference"]].mean()).reset_index()
     path = os.path.join(folder, f"dual_table{table}")
-    rows.to_csv(f"{path}.csv", index=False, float_format="%.6g")
+    escape.write_csv(rows, f"{path}.csv", index=False, float_format="%.6g")
     notes = [
         *conditions_of(first),
         "That was the first seed; the others differ from it in the seed alone.",

@@ -9,7 +9,7 @@ from typing import Optional
 
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, grids
+from tff_pmc.reports import REPORTS, escape, grids
 from tff_pmc.reports.papers import dual_lambda, published
 from tff_pmc.reports.papers.dual_cells import (
     CHOICES,
@@ -76,7 +76,7 @@ def write(
     ]
     cells = beside(ours, theirs, comparable=STAND_IN not in notes)
     path = os.path.join(folder, f"dual_table{table}")
-    cells.to_csv(f"{path}.csv", index=False, float_format="%.10g")
+    escape.write_csv(cells, f"{path}.csv", index=False, float_format="%.10g")
     columns = [*(f"ours_{name}" for name in CHOICES), "published", "difference"]
     parts = {
         str(clients): grid(part, columns)
@@ -92,7 +92,7 @@ def _write_lambda(runs: Sequence[Run], path: str, number: int) -> dict[str, grid
     if not tables:
         return {}
     table = pd.concat(tables)
-    table.to_csv(f"{path}_lambda.csv", index=False, float_format="%.6g")
+    escape.write_csv(table, f"{path}_lambda.csv", index=False, float_format="%.6g")
     less = [note.partition(":")[0] for note in caveats(runs)]
     title = "\n".join([f"{TITLES[number]}: lambda chosen in each epoch", *less])
     dual_lambda.plot(table, f"{path}_lambda.png", title)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import REPORTS, grids
+from tff_pmc.reports import REPORTS, escape, grids
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
 from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
@@ -63,7 +63,7 @@ def write(
     curves = {name: run.accuracy for name, run in rows.items()}
     path = os.path.join(folder, f"figure{paper.figure}")
     table = with_caveat(_table(curves), rows.values())
-    table.to_csv(f"{path}.csv", index=False, float_format="%.10g")
+    escape.write_csv(table, f"{path}.csv", index=False, float_format="%.10g")
     caption = title_of(paper, data_caveat(rows.values()))
     _draw(curves, f"{path}.png", caption)
     notes = [*paper.notes(runs), *_notes(paper)]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, grids
+from tff_pmc.reports import REPORTS, escape, grids
 from tff_pmc.reports.papers import pmc_joint, published
 from tff_pmc.reports.papers.pmc_paper import PAPER
 from tff_pmc.reports.read import BASELINE, Run, with_caveat
@@ -77,7 +77,7 @@ def write(
         )
     path = os.path.join(folder, f"table{number}")
     marked = with_caveat(cells, rows)
-    marked.to_csv(f"{path}.csv", index=False, float_format="%.10g")
+    escape.write_csv(marked, f"{path}.csv", index=False, float_format="%.10g")
     title = (
         f"PMC Table {number}: test examples wrong (X) or right (✓) by DS at round "
         f"{cells['ds_round'].iloc[0]}, and by the ordering"

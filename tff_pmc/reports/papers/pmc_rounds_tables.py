@@ -24,7 +24,7 @@ from typing import Any, Optional
 import numpy as np
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, grids, recorded_settings
+from tff_pmc.reports import REPORTS, escape, grids, recorded_settings
 from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
 from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
@@ -101,7 +101,7 @@ def write(
         )
     path = os.path.join(folder, f"table{number}")
     marked = with_caveat(cells, rows.values())
-    marked.to_csv(f"{path}.csv", index=False, float_format="%.10g")
+    escape.write_csv(marked, f"{path}.csv", index=False, float_format="%.10g")
     title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
     parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
     if cells["text"].notna().any():

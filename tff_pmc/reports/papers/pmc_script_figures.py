@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import REPORTS, grids, recorded_settings
+from tff_pmc.reports import REPORTS, escape, grids, recorded_settings
 from tff_pmc.reports.kept import totals
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
@@ -78,7 +78,7 @@ def write(
     }
     path = os.path.join(folder, f"figure{paper.figure}_script")
     table = with_caveat(_table(curves, target), rows.values())
-    table.to_csv(f"{path}.csv", index=False, float_format="%.10g")
+    escape.write_csv(table, f"{path}.csv", index=False, float_format="%.10g")
     caption = title_of(paper, target, data_caveat(rows.values()))
     _draw(curves, f"{path}.png", caption, target)
     notes = [*paper.notes(runs), reach_rule(above)]

@@ -17,7 +17,7 @@ from typing import Optional
 import numpy as np
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, grids, recorded_settings
+from tff_pmc.reports import REPORTS, escape, grids, recorded_settings
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.read import BASELINE, Run, conditions_of, with_caveat
 from tff_pmc.reports.record_error import RecordError
@@ -43,7 +43,7 @@ def write(
         return f"The variance of section 4.2 is left out: {error}"
     found = correlations(table)
     marked = with_caveat(table, runs)
-    marked.to_csv(os.path.join(folder, "variance.csv"), float_format="%.6g")
+    escape.write_csv(marked, os.path.join(folder, "variance.csv"), float_format="%.6g")
     notes = [*conditions_of(runs[:1]), *_words(found), _TIES]
     head = ["ordering", "first criterion", "its coefficient of variation", *found]
     grid = [head]

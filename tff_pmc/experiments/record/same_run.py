@@ -1,0 +1,96 @@
+"""Whether a folder holds this run: its settings, its data, the software."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any, Optional
+
+import tff_pmc
+from tff_pmc.experiments.record import files
+from tff_pmc.reports.record_error import RecordError
+
+_PACKAGES = ("tensorflow-federated", "tensorflow-cpu", "tensorflow", "numpy")
+
+
+def versions() -> dict[str, Optional[str]]:
+    """The versions of the software that a run's numbers depend on, and the engine."""
+    from tff_pmc import runtime  # It imports TensorFlow.
+
+    found: dict[str, Optional[str]] = {
+        "tff_pmc": tff_pmc.__version__,
+        "commit": _git_commit(),
+        "python": platform.python_version(),
+        "engine": runtime.installed_engine(),
+        "threads": str(len(os.sched_getaffinity(0))),
+    }
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def check_same(
+    path: str, before: Optional[Mapping[str, Any]], description: Mapping[str, Any]
+) -> None:
+    """Refuses to go on with another run, and names what differs.
+
+    Raises:
+        RecordError: there is no run, or one of other settings or data.
+    """
+    if before is None:
+        raise RecordError(f"--resume: there is no run in {path}")
+    if before.get("format") != files.FORMAT:
+        raise RecordError(
+            f"--resume: {path} was begun by an earlier version, whose settings and "
+            "checkpoints have other names: run into another folder"
+        )
+    now = json.loads(json.dumps(description))  # Tuples as the file has them.
+    pairs = [
+        (_by_flag(before.get("settings", {})), _by_flag(now["settings"])),
+        (before.get("data", {}), now["data"]),
+    ]
+    differing = [
+        f"{key}: {_short(old.get(key))} there, {_short(new.get(key))} here"
+        for old, new in pairs
+        for key in sorted({*old, *new})
+        if old.get(key) != new.get(key)
+    ]
+    if differing:
+        raise RecordError(
+            f"--resume: {path} is another run ({'; '.join(differing)}); give its "
+            "flags, or name another folder"
+        )
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 500 else f"{text[:500]} ..."
+
+
+def _by_flag(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of all groups in one table."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        found.update(value if isinstance(value, dict) else {name: value})
+    return found
+
+
+def _git_commit() -> Optional[str]:
+    here = os.path.dirname(os.path.abspath(__file__))
+    try:
+        done = subprocess.run(
+            ["git", "-C", here, "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

@@ -1,0 +1,93 @@
+"""Texts from records and data, made harmless where people look at them.
+
+The names of clients, labels and the sources of data can be anybody's words. On a
+terminal a control character steers it; in a spreadsheet a cell that begins with `=` is
+a formula, which can start programs; in Markdown a bar ends a cell.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+_FORMULA = re.compile(r"[=+\-@\t].", re.DOTALL)
+_MARKUP = re.compile(r"\||<(?=[a-zA-Z/!?])")
+
+
+def printable(text: str) -> str:
+    r"""Returns a text for a terminal or a page: control characters as `\x1b`.
+
+    Tabs and line breaks stay.
+    """
+    return _CONTROLS.sub(lambda match: _code(match[0]), text)
+
+
+def markdown_cell(text: str) -> str:
+    """Returns a text as one cell of a Markdown table, without markup of HTML."""
+    line = printable(text).replace("\n", " ")
+    return _MARKUP.sub(lambda match: "\\" + match[0], line)
+
+
+def spreadsheet_cell(value: Any) -> Any:
+    """Returns a value for a CSV that people open; a text is never a formula.
+
+    As spreadsheets have it, a quote before it makes a formula a text. Numbers, and
+    texts that are numbers, stay as they are.
+    """
+    if not isinstance(value, str):
+        return value
+    text = printable(value).replace("\n", "\\n")
+    return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
+
+
+def write_csv(table: pd.DataFrame, path: str, **options: Any) -> None:
+    """Writes a table as a CSV that people open.
+
+    Args:
+        table: the table; texts in its cells, columns and index are escaped.
+        path: the file, which is replaced.
+        **options: of `pandas.DataFrame.to_csv`.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    import pandas as pd  # The command line's words need the rest without it.
+
+    safe = table.copy()
+    for place, dtype in enumerate(table.dtypes):
+        if dtype.kind == "O":
+            cells = [spreadsheet_cell(value) for value in table.iloc[:, place]]
+            safe.isetitem(place, pd.Series(cells, table.index, dtype=object))
+    safe.columns = table.columns.map(spreadsheet_cell)
+    if table.index.dtype.kind == "O":
+        safe.index = table.index.map(spreadsheet_cell)
+    safe.to_csv(path, **options)
+
+
+def write_page(path: str, page: str) -> None:
+    """Writes a page for people, such as a Markdown file, in UTF-8.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(printable(page))
+
+
+def _code(character: str) -> str:
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

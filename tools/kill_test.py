@@ -1,0 +1,196 @@
+"""Kills runs at random and in the middle of saves; each must end as if it had not been.
+
+    .venv/bin/python tools/kill_test.py --kills=50 [--seed=N] [--seconds=S]
+
+A run of a few rounds is made without interruption. Then the same is begun and killed by
+SIGKILL, at a random time or in the middle of a save, gone on with (`--resume`), killed
+again, and so on. Whenever one comes to its end, its records and its last checkpoint are
+compared with the undisturbed run's, byte by byte. Prints a line for each kill; exits
+with 1 at the first difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROUNDS = 12
+LAST = f"checkpoints/round_{ROUNDS}.state"
+RECORDS = ("rounds.csv", "clients.csv", "cohort.csv", "weights.csv", LAST)
+FLAGS = (
+    *("--experiment=quickstart", "--priority=DS", "--engine=local"),
+    *(f"--rounds={ROUNDS}", "--local_epochs=1", "--batch_size=10"),
+)
+PATIENCE = 300
+"""Seconds after which a run that says nothing has failed."""
+
+
+class KillLoopError(Exception):
+    """A run that did not go on, or did not become the one without interruption."""
+
+
+class Loop:
+    """One folder's run, begun and killed again and again."""
+
+    def __init__(self, place: pathlib.Path, generator: random.Random) -> None:
+        """Begins nothing yet.
+
+        Args:
+            place: an empty folder.
+            generator: what draws the times of the kills.
+        """
+        self._place = place
+        self._random = generator
+        self._whole = place / "whole"
+        self._number = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, kills: int, until: float) -> int:
+        """Makes the run without interruption, so many kills, and ends the last run.
+
+        Args:
+            kills: the number of kills.
+            until: the time (`time.monotonic`) after which no other is begun.
+
+        Returns:
+            The number of kills made.
+
+        Raises:
+            KillLoopError: see the class.
+        """
+        made = 0
+        if self._start(self._whole, resume=False).wait(PATIENCE):
+            raise KillLoopError("the undisturbed run failed")
+        folder = self._fresh()
+        while made < kills and time.monotonic() < until:
+            killed = self._kill_once(folder, in_a_save=made % 2 == 0)
+            if killed is None:
+                self._compare(folder)
+                folder = self._fresh()
+                continue
+            made += 1
+            print(f"kill {made}: {killed}", flush=True)
+        process = self._start(folder, resume=(folder / "run.json").exists())
+        if process.wait(PATIENCE):
+            raise KillLoopError(f"{folder.name} does not go on")
+        self._compare(folder)
+        return made
+
+    def _fresh(self) -> pathlib.Path:
+        self._number += 1
+        return self._place / f"run_{self._number}"
+
+    def _start(self, folder: pathlib.Path, *, resume: bool) -> subprocess.Popen[bytes]:
+        words = [sys.executable, str(ROOT / "run_experiments.py"), *FLAGS]
+        words += [f"--output_dir={folder}", *(["--resume"] if resume else [])]
+        with open(self._place / f"{folder.name}.log", "ab") as log:
+            self._process = subprocess.Popen(words, stdout=log, stderr=log, cwd=ROOT)
+        return self._process
+
+    def close(self) -> None:
+        """Ends a run that was left in its middle."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def _kill_once(self, folder: pathlib.Path, *, in_a_save: bool) -> str | None:
+        """Begins or goes on, and kills; None if the run ended before."""
+        checkpoints = folder / "DS" / "checkpoints"
+        since, deadline = time.time(), time.monotonic() + PATIENCE
+        enough = _last_state(checkpoints) + self._random.randint(0, 3)
+        starting = not in_a_save and self._random.random() < 0.25
+        process = self._start(folder, resume=(folder / "run.json").exists())
+        while process.poll() is None and time.monotonic() < deadline and not starting:
+            if _last_state(checkpoints) >= enough:
+                if not in_a_save or _saves(checkpoints, since):
+                    break
+            # A save takes milliseconds.
+            time.sleep(0 if in_a_save else 0.005)
+        if not in_a_save:
+            time.sleep(self._random.uniform(0, 15 if starting else 0.5))
+        process.kill()
+        if process.wait(PATIENCE) == 0:
+            return None
+        if process.returncode > 0 or time.monotonic() > deadline:
+            log = self._place / f"{folder.name}.log"
+            raise KillLoopError(f"it failed by itself:\n{log.read_text()[-2000:]}")
+        left = sorted(path.name for path in checkpoints.glob("*.new"))
+        return (
+            f"{'in a save' if in_a_save else 'at random'}, {_rounds(folder)} rounds "
+            f"recorded{', leaving ' + left[0] if left else ''}"
+        )
+
+    def _compare(self, folder: pathlib.Path) -> None:
+        for name in RECORDS:
+            ours, theirs = folder / "DS" / name, self._whole / "DS" / name
+            if not ours.exists() or ours.read_bytes() != theirs.read_bytes():
+                raise KillLoopError(f"{ours} is not as without the kills")
+        states = sorted(os.listdir(folder / "DS" / "checkpoints"))
+        if states != sorted(os.listdir(self._whole / "DS" / "checkpoints")):
+            raise KillLoopError(f"{folder.name} has left {', '.join(states)}")
+        print(f"{folder.name}: equal to the byte", flush=True)
+
+
+def _rounds(folder: pathlib.Path) -> int:
+    try:
+        return max(0, (folder / "DS" / "rounds.csv").read_bytes().count(b"\n") - 1)
+    except FileNotFoundError:
+        return 0
+
+
+def _last_state(checkpoints: pathlib.Path) -> int:
+    try:
+        names = [name.partition(".") for name in os.listdir(checkpoints)]
+    except FileNotFoundError:
+        return 0
+    rounds = [
+        int(name[6:])
+        for name, _, end in names
+        if name.startswith("round_") and end == "state"
+    ]
+    return max(rounds, default=0)
+
+
+def _saves(checkpoints: pathlib.Path, since: float) -> bool:
+    """Whether a new file is there, and none that an earlier kill has left."""
+    try:
+        return any(p.stat().st_mtime > since for p in checkpoints.glob("*.new"))
+    except FileNotFoundError:
+        return False
+
+
+def main() -> int:
+    """Runs the loop; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Kills runs and compares what is left")
+    parser.add_argument("--kills", type=int, default=50, help="how many kills")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="stop to kill after these"
+    )
+    given = parser.parse_args()
+    print(f"seed {given.seed}", flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # And so clean up.
+    until = time.monotonic() + given.seconds
+    with tempfile.TemporaryDirectory(prefix="kill_test_") as place:
+        loop = Loop(pathlib.Path(place), random.Random(given.seed))
+        try:
+            made = loop.run(given.kills, until)
+        except KillLoopError as error:
+            print(f"kill_test.py: {error}", file=sys.stderr)
+            return 1
+        finally:
+            loop.close()
+    print(f"{made} kills, every run as without them")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
