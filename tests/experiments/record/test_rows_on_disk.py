@@ -72,6 +72,10 @@ def test_a_cut_off_row_goes_wherever_it_was_cut(clients, lost):
         (b"round,x\n1,\0\0\n1," + b"z" * (1 << 21), {}),
         (b"", {}),
     ],
+    ids=(
+        "no text,cell more,cell less,empty row,round back,negative,no digit,"
+        "many digits,long cell,zeros,empty"
+    ).split(","),
 )
 def test_rows_end_where_they_are_none(tmp_path, content, rounds):
     path = tmp_path / "x.csv"
