@@ -141,6 +141,24 @@ def test_a_huge_finite_update_is_clipped_and_not_nan(runtime):
     np.testing.assert_allclose(output.result, [0.5, 0.25], rtol=1e-5)
 
 
+@pytest.mark.parametrize("huge", [1e25, 2e6])
+def test_one_huge_update_does_not_decide_the_mean(runtime, huge):
+    """It is left out: the mean is the other client's (3, 4), whose norm is 5."""
+    process = create(tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",)))
+    output = process.next(
+        process.initialize(),
+        [np.array([huge, 0], np.float32), np.array([3, 4], np.float32)],
+        [np.array([1], np.float32), np.array([1], np.float32)],
+    )
+    np.testing.assert_allclose(output.result, [3, 4], rtol=1e-6)
+
+
+@pytest.mark.parametrize("bound", [0, -1.0, float("inf"), float("nan")])
+def test_a_bound_that_bounds_nothing_is_refused(tf, bound):
+    with pytest.raises(ValueError, match="max_update_norm must be finite and above 0"):
+        tff_pmc.SumOptions(max_update_norm=bound)
+
+
 def test_a_product_that_overflows_leaves_the_client_out(runtime):
     process = create(tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",)))
     output = process.next(

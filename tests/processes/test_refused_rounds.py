@@ -31,16 +31,23 @@ def test_a_client_that_diverges_is_left_out_and_counted(
     assert_close(weights_of(process, state), weights_of(process, healthy), 1e-6)
 
 
-def test_an_update_that_is_not_finite_is_left_out(
-    runtime, toy_examples, toy_model, assert_close, weights_of
+@pytest.mark.parametrize(
+    ("rate", "max_update_norm"),
+    [(float("inf"), None), (1e9, None), (0.1, 1e-6)],
+    ids=["not finite", "above the default", "above the one given"],
+)
+def test_an_update_without_bound_is_left_out(
+    runtime, toy_examples, toy_model, assert_close, weights_of, rate, max_update_norm
 ):
     import tensorflow_federated as tff
 
+    bound = {} if max_update_norm is None else {"max_update_norm": max_update_norm}
     process = tff_pmc.processes.build_prioritized_fed_avg(
         toy_model,
         priority=("DS",),
         criteria=("DS",),
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(float("inf")),
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(rate),
+        sums=tff_pmc.SumOptions(**bound),
     )
     before = process.initialize()
     state, metrics = process.next(before, tff_pmc.pack(toy_examples, [2, 5]))
