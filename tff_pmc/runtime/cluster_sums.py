@@ -1,0 +1,300 @@
+"""The sum of a round's packs, made by the workers of a cluster."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import hashlib
+import pickle
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from typing import Any, Callable, NamedTuple, Optional
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+from tensorflow.python.eager import cancellation
+
+from tff_pmc.runtime import cluster_tasks, pack_bytes
+from tff_pmc.runtime.cluster_connection import ClusterConnection, ClusterError
+from tff_pmc.runtime.pack_sums import PackGraphs, merged_in_tree
+
+ATTEMPTS = 5
+"""How often a round's sums are made before the cluster is given up."""
+
+REMEMBERED_BYTES = 2_000_000_000
+"""The bytes of packs that stay on the workers after a call, all workers together."""
+
+_POLL_SECONDS = 0.1
+_LOOK_SECONDS = 5  # How often to look whether the workers of a call are still there.
+
+Tensors = Sequence[tf.Tensor]
+
+
+@dataclasses.dataclass
+class Traffic:
+    """Bytes between this process and the workers, without Python's own.
+
+    Attributes:
+        packs: of packs, sent to one worker each.
+        sent: of what the server sent, a copy for each worker; workers hand it on.
+        graphs: of the computations' graphs, a copy for each worker.
+        received: of the sums that came back, one for each call.
+    """
+
+    packs: int = 0
+    sent: int = 0
+    graphs: int = 0
+    received: int = 0
+
+
+class HeldPack(NamedTuple):
+    """A pack on a worker."""
+
+    future: Any
+    worker: str
+    num_bytes: int
+
+
+class ClusterSums:
+    """Makes sums of packs by a cluster; its packs serve all computations.
+
+    Attributes:
+        traffic: what has been sent and received.
+    """
+
+    def __init__(
+        self, connection: ClusterConnection, remembered_bytes: int = REMEMBERED_BYTES
+    ) -> None:
+        """Takes the cluster, and how many bytes of packs stay there after a call."""
+        self._connection = connection
+        self._remembered_bytes = remembered_bytes
+        self.traffic = Traffic()
+        self._held: collections.OrderedDict[str, HeldPack] = collections.OrderedDict()
+        # Digests by the identity of a pack's tensors: a pack that comes again as the
+        # same objects, as evaluation packs do, is not read again.
+        self._digests: dict[tuple[int, ...], str] = {}
+        self._one_at_a_time = threading.Lock()
+
+    def of(self, graphs: PackGraphs) -> Callable[[Iterator[Tensors], Tensors], Tensors]:
+        """What sums the packs of one computation; see `round_form.SumPacks`."""
+        content = pickle.dumps(graphs)
+        digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+        on_workers: list[Any] = []
+
+        def sum_packs(packs: Iterator[Tensors], sent: Tensors) -> Tensors:
+            with self._one_at_a_time:
+                call = _Call(self, cluster_tasks.Graphs(digest, content), on_workers)
+                return call.total(list(packs), [tensor.numpy() for tensor in sent])
+
+        return sum_packs
+
+    def place(self, packs: Sequence[Tensors], workers: Sequence[str]) -> list[HeldPack]:
+        """Puts packs on workers, each where it is already or where there is least."""
+        loads = dict.fromkeys(workers, 0)
+        found: list[Optional[HeldPack]] = []
+        for pack in packs:
+            known = self._digests.get(_identity(pack), "")
+            found.append(self._taken(known, loads))
+        for number, pack in enumerate(packs):
+            if found[number] is None:
+                found[number] = self._put(pack, loads)
+        return [held for held in found if held is not None]
+
+    def forget_lost(self) -> None:
+        """Forgets the packs that no worker has any more."""
+        futures = [held.future for held in self._held.values()]
+        there = self._connection.client.who_has(futures) if futures else {}
+        for digest, held in list(self._held.items()):
+            if held.future.status != "finished" or not there.get(held.future.key):
+                del self._held[digest]
+
+    def trim(self) -> None:
+        """Forgets the packs that were not used for longest, down to the limit."""
+        total = sum(held.num_bytes for held in self._held.values())
+        while total > self._remembered_bytes:
+            _, held = self._held.popitem(last=False)
+            total -= held.num_bytes
+
+    def _taken(self, digest: str, loads: dict[str, int]) -> Optional[HeldPack]:
+        held = self._held.get(digest)
+        if held is None or held.worker not in loads:
+            return None
+        self._held.move_to_end(digest)
+        loads[held.worker] += held.num_bytes
+        return held
+
+    def _put(self, pack: Tensors, loads: dict[str, int]) -> HeldPack:
+        parts = pack_bytes.encoded(pack)
+        digest = pack_bytes.digest(parts)
+        self._remember(pack, digest)
+        held = self._taken(digest, loads)
+        if held is None:
+            worker = min(loads, key=lambda one: loads[one])
+            num_bytes = pack_bytes.num_bytes(parts)
+            (future,) = self._connection.client.scatter(
+                [parts], workers=[worker], hash=False
+            )
+            self.traffic.packs += num_bytes
+            held = self._held[digest] = HeldPack(future, worker, num_bytes)
+            loads[worker] += num_bytes
+        return held
+
+    def _remember(self, pack: Tensors, digest: str) -> None:
+        identity = _identity(pack)
+        self._digests[identity] = digest
+        for tensor in pack:
+            weakref.finalize(tensor, self._digests.pop, identity, None)
+
+
+class _Call:
+    """One call of a computation: its tasks, and how often they were begun."""
+
+    def __init__(
+        self, sums: ClusterSums, graphs: cluster_tasks.Graphs, on_workers: list[Any]
+    ) -> None:
+        self._sums = sums
+        self._graphs = graphs
+        self._on_workers = on_workers  # The graphs' future, once there is one.
+        self._connection = sums._connection
+        self._manager = cancellation.context()
+
+    def total(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
+        """The sum, made again when workers are lost.
+
+        Raises:
+            ClusterError: they are lost each time, or the scheduler is.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            self._connection.wait_for_a_worker()
+            try:
+                return self._attempt(packs, sent)
+            except _LostError as error:
+                reason = error
+            if attempt < ATTEMPTS:
+                logging.warning(
+                    "A worker of the cluster was lost (%s): the round's sums are made "
+                    "again, attempt %d of %d.",
+                    *(reason, attempt + 1, ATTEMPTS),
+                )
+                time.sleep(0.5 * attempt)
+                self._after_a_loss()
+        raise ClusterError(
+            f"--cluster={self._connection.address}: workers were lost in each of "
+            f"{ATTEMPTS} attempts to make one round's sums ({reason})"
+        )
+
+    def _attempt(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
+        client, terms = self._connection.client, self._connection.terms
+        traffic = self._sums.traffic
+        begun: list[Any] = []
+
+        def submit(
+            function: Callable[..., Any], *arguments: Any, **options: Any
+        ) -> Any:
+            begun.append(
+                client.submit(
+                    *(function, terms, self._on_workers[0], *arguments),
+                    pure=False,
+                    **options,
+                )
+            )
+            return begun[-1]
+
+        try:
+            with _losses():
+                workers = self._connection.workers()
+                if not self._on_workers:
+                    self._on_workers += self._broadcast(self._graphs)
+                    traffic.graphs += len(self._graphs.content) * len(workers)
+                (at_workers,) = self._broadcast(sent)
+                traffic.sent += sum(np.asarray(a).nbytes for a in sent) * len(workers)
+                held = self._sums.place(packs, workers)
+                total = merged_in_tree(
+                    (
+                        submit(
+                            *(cluster_tasks.sum_of_pack, pack.future, at_workers),
+                            workers=[pack.worker],
+                        )
+                        for pack in held
+                    ),
+                    lambda a, b: submit(cluster_tasks.merge, a, b),
+                )
+            self._wait(total, {pack.worker for pack in held})
+            with _losses():
+                found = total.result()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                client.cancel(begun)
+            raise
+        self._sums.trim()
+        traffic.received += sum(np.asarray(array).nbytes for array in found)
+        return [tf.constant(array) for array in found]
+
+    def _broadcast(self, value: Any) -> list[Any]:
+        return list(
+            self._connection.client.scatter([value], broadcast=True, hash=False)
+        )
+
+    def _wait(self, total: Any, workers: set[str]) -> None:
+        """Waits for the sum, and looks whether the workers are still there."""
+        ended = threading.Event()
+        total.add_done_callback(lambda _: ended.set())
+        look_at = time.monotonic() + _LOOK_SECONDS
+        while not ended.wait(_POLL_SECONDS):
+            if self._manager is not None and self._manager.is_cancelled:
+                raise CancelledError("the call was cancelled")
+            if time.monotonic() > look_at:
+                look_at = time.monotonic() + _LOOK_SECONDS
+                with _losses():
+                    gone = workers - set(self._connection.workers())
+                if gone:
+                    raise _LostError(f"{sorted(gone)[0]} is gone")
+        if total.status == "error":
+            _raise_of_task(total.exception())
+        if total.status != "finished":
+            raise _LostError(f"its data was {total.status}")
+
+    def _after_a_loss(self) -> None:
+        try:
+            self._sums.forget_lost()
+            there = self._connection.client.who_has(self._on_workers)
+        except Exception as error:
+            raise ClusterError(
+                f"--cluster={self._connection.address}: the scheduler is gone ({error})"
+            ) from error
+        if not all(there.values()):
+            self._on_workers.clear()
+
+
+class _LostError(Exception):
+    """What a task needed, or the task itself, went with a worker."""
+
+
+@contextlib.contextmanager
+def _losses() -> Iterator[None]:
+    """Tells the loss of a worker from other errors."""
+    try:
+        yield
+    except (CancelledError, OSError, TimeoutError, KeyError) as error:
+        raise _LostError(f"{type(error).__name__} {error}".strip()) from error
+
+
+def _raise_of_task(error: BaseException) -> None:
+    from distributed.scheduler import KilledWorker
+
+    if isinstance(error, (KilledWorker, CancelledError)):
+        raise _LostError("it died of a task") from error
+    if isinstance(error, cluster_tasks.TermsError):
+        raise ClusterError(
+            f"a worker of the cluster cannot be used: {error}"
+        ) from error
+    raise error
+
+
+def _identity(pack: Tensors) -> tuple[int, ...]:
+    return tuple(map(id, pack))
