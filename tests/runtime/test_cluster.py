@@ -1,5 +1,6 @@
 """The engine of a cluster: the bits of `local`, from workers that may die."""
 
+import dataclasses
 import logging
 import os
 import signal
@@ -126,6 +127,7 @@ def _flat(value):
 def test_equal_training_packs_are_not_sent_again(installed, cluster, process, examples):
     """They are other objects, whose functions TensorFlow gives other names."""
     traffic = cluster.engine.sums.traffic
+    examples = dataclasses.replace(examples, x=255 - examples.x)  # Sent by no test.
 
     def one_round():
         before = traffic.packs
@@ -265,6 +267,34 @@ def test_a_cluster_that_is_gone_is_one_line(certificates, tff, assert_one_line):
         assert add([1, 2]) == 3
         scheduler.close()
         assert_one_line(ClusterError, lambda: add([1, 2]), "--cluster=tcp://")
+
+
+def test_a_worker_that_is_not_fit_is_named(
+    installed, cluster, dask_cluster, tff, monkeypatch, assert_one_line
+):
+    """One of other versions, or whose TensorFlow has begun with other threads."""
+    from tff_pmc.runtime import cluster_tasks
+    from tff_pmc.runtime.cluster_connection import ClusterConnection
+    from tff_pmc.settings.cluster_options import ClusterSettingError
+
+    @tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
+    def add(x):
+        return tff.federated_sum(x)
+
+    assert installed("cluster", lambda: add([3, 4])) == 7  # TensorFlow has begun.
+    other = dataclasses.replace(dask_cluster, threads=7)
+    assert_one_line(
+        ClusterSettingError,
+        lambda: ClusterConnection(other),
+        *("the worker tls://127.0.0.1:", "another number of threads than 7"),
+    )
+    found = cluster_tasks.Terms(1, "0.1", "2.3")
+    monkeypatch.setattr(cluster_tasks, "terms_of", lambda _: found)
+    assert_one_line(
+        ClusterSettingError,
+        lambda: ClusterConnection(dask_cluster),
+        *("the worker tls://127.0.0.1:", "it has tensorflow", "0.1 is asked for"),
+    )
 
 
 def test_the_engine_and_its_threads_are_recorded(installed, cluster):

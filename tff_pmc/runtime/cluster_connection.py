@@ -26,7 +26,7 @@ _WORKER_ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
     "TF_CPP_MIN_LOG_LEVEL": "2",
 }
-_LOCAL_CONFIG = {
+LOCAL_CONFIG = {
     "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
@@ -84,6 +84,27 @@ class ClusterConnection:
                 f"--cluster={self.address}: no worker is left ({_one_line(error)})"
             ) from error
 
+    def still_there(self, futures: list[Any]) -> set[str]:
+        """The keys of those futures whose data a worker has.
+
+        Raises:
+            ClusterError: the scheduler is gone.
+        """
+        from distributed import CancelledError
+
+        futures = [future for future in futures if future.status == "finished"]
+        if not futures:
+            return set()
+        try:
+            found = self.client.who_has(futures)
+        except CancelledError:  # One was lost at this moment.
+            return self.still_there(futures)
+        except Exception as error:
+            raise ClusterError(
+                f"--cluster={self.address}: the scheduler is gone ({_one_line(error)})"
+            ) from error
+        return {key for key, workers in found.items() if workers}
+
     def stop(self, futures: list[Any]) -> None:
         """Ends tasks that may be running; their workers begin anew."""
         keys = {future.key for future in futures}
@@ -105,6 +126,7 @@ class ClusterConnection:
             if cluster is not None:
                 # What they compute is needed by nobody, and would not end before it.
                 for nanny in cluster.workers.values():
+                    nanny.auto_restart = False
                     os.kill(nanny.pid, signal.SIGKILL)
         with contextlib.suppress(Exception):
             if client is not None:
@@ -122,7 +144,7 @@ class ClusterConnection:
         where: Any
         if options.place() is None:
             security = distributed.Security.temporary()
-            with dask.config.set(_LOCAL_CONFIG), _interrupts_blocked():
+            with dask.config.set(LOCAL_CONFIG), _interrupts_blocked():
                 where = self._cluster = distributed.LocalCluster(
                     n_workers=len(os.sched_getaffinity(0)),
                     threads_per_worker=1,

@@ -107,10 +107,11 @@ class ClusterSums:
 
     def forget_lost(self) -> None:
         """Forgets the packs that no worker has any more."""
-        futures = [held.future for held in self._held.values()]
-        there = self._connection.client.who_has(futures) if futures else {}
+        there = self._connection.still_there(
+            [held.future for held in self._held.values()]
+        )
         for digest, held in list(self._held.items()):
-            if held.future.status != "finished" or not there.get(held.future.key):
+            if held.future.key not in there:
                 del self._held[digest]
 
     def trim(self) -> None:
@@ -260,14 +261,8 @@ class _Call:
             raise _LostError(f"its data was {total.status}")
 
     def _after_a_loss(self) -> None:
-        try:
-            self._sums.forget_lost()
-            there = self._connection.client.who_has(self._on_workers)
-        except Exception as error:
-            raise ClusterError(
-                f"--cluster={self._connection.address}: the scheduler is gone ({error})"
-            ) from error
-        if not all(there.values()):
+        self._sums.forget_lost()
+        if not self._connection.still_there(self._on_workers):
             self._on_workers.clear()
 
 

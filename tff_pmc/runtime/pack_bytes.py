@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 import tensorflow as tf
 
+# Attributes that are names, made of a count of what the process has traced.
+_NAMES = ("metadata", "_user_specified_name")
 _FAIL, _IGNORE = 2, 1  # What `DatasetToGraphV2` does with state outside of the graph.
 
 
@@ -119,7 +121,7 @@ def _of_elements(variant: tf.Tensor) -> tf.Tensor:
 
 
 def _name_by_place(graph: tf.compat.v1.GraphDef) -> None:
-    """Names functions by where they are first used.
+    """Names functions by where they are first used, and forgets their arguments' names.
 
     TensorFlow's names count what the process has traced before, so that two equal
     datasets would have other bytes.
@@ -129,7 +131,8 @@ def _name_by_place(graph: tf.compat.v1.GraphDef) -> None:
 
     def visit(nodes: Any) -> None:
         for node in nodes:
-            node.attr.pop("metadata", None)
+            for name in _NAMES:
+                node.attr.pop(name, None)
             for name in _functions_of(node, functions):
                 if name not in names:
                     names[name] = f"function_{len(names)}"
@@ -146,6 +149,9 @@ def _name_by_place(graph: tf.compat.v1.GraphDef) -> None:
     used = [functions[name] for name in names]
     for name, function in zip(names.values(), used):
         function.signature.name = name
+        for _, argument in function.arg_attr.items():
+            for attribute in _NAMES:
+                argument.attr.pop(attribute, None)
     copies = [
         type(function).FromString(function.SerializeToString()) for function in used
     ]
