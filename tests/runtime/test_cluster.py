@@ -158,15 +158,18 @@ def test_what_was_not_used_for_longest_is_forgotten(dask_cluster, tff):
 
     data = [tf.data.Dataset.from_tensors(np.int32(n)).repeat(n) for n in range(1, 4)]
     with Runtime("cluster", cluster=dask_cluster) as running:
-        kept = running.engine.sums
+        kept = running.engine.sums.packs
         assert sums(data) == 1 + 4 + 9
         sizes = [held.num_bytes for held in kept._held.values()]
         kept._remembered_bytes = sum(sizes[1:])
         assert sums(data[1:]) == 4 + 9
         assert len(kept._held) == 3 - 1
-        sent = kept.traffic.packs
-        assert sums(data[1:]) == 4 + 9 and kept.traffic.packs == sent
-        assert sums(data) == 1 + 4 + 9 and kept.traffic.packs == sent + sizes[0]
+        sent = running.engine.sums.traffic.packs
+        assert sums(data[1:]) == 4 + 9 and running.engine.sums.traffic.packs == sent
+        assert (
+            sums(data) == 1 + 4 + 9
+            and running.engine.sums.traffic.packs == sent + sizes[0]
+        )
 
 
 def test_datasets_that_depend_on_this_process_are_read_here(installed, tff):
@@ -246,6 +249,8 @@ def test_a_worker_killed_in_mid_round_changes_nothing(
     assert said and "attempt 2 of 5" in said[0]
     client.wait_for_workers(WORKERS, timeout=60)
     assert_same_bits(tf, undisturbed, installed("cluster", one_round))
+    held = cluster.engine.sums.packs._held.values()
+    assert len({pack.worker for pack in held}) == WORKERS  # The new one has its share.
 
 
 def test_a_cluster_that_is_gone_is_one_line(certificates, tff, assert_one_line):

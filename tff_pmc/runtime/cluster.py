@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Union
 
 from tff_pmc.runtime.cluster_connection import ClusterConnection
-from tff_pmc.runtime.cluster_sums import REMEMBERED_BYTES, ClusterSums
+from tff_pmc.runtime.cluster_packs import REMEMBERED_BYTES
+from tff_pmc.runtime.cluster_sums import ClusterSums
 from tff_pmc.runtime.local import LocalEngine
 from tff_pmc.runtime.pack_sums import PackGraphs
 from tff_pmc.runtime.round_form import SumPacks

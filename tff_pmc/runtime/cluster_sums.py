@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
-import dataclasses
 import hashlib
 import pickle
 import threading
 import time
-import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable
 
 import numpy as np
 import tensorflow as tf
 from absl import logging
 from tensorflow.python.eager import cancellation
 
-from tff_pmc.runtime import cluster_tasks, pack_bytes
+from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import ClusterConnection, ClusterError
+from tff_pmc.runtime.cluster_packs import REMEMBERED_BYTES, PacksOnWorkers, Traffic
 from tff_pmc.runtime.pack_sums import PackGraphs, merged_in_tree
 
 ATTEMPTS = 5
 """How often a round's sums are made before the cluster is given up."""
-
-REMEMBERED_BYTES = 2_000_000_000
-"""The bytes of packs that stay on the workers after a call, all workers together."""
 
 _POLL_SECONDS = 0.1
 _LOOK_SECONDS = 5  # How often to look whether the workers of a call are still there.
@@ -35,49 +30,22 @@ _LOOK_SECONDS = 5  # How often to look whether the workers of a call are still t
 Tensors = Sequence[tf.Tensor]
 
 
-@dataclasses.dataclass
-class Traffic:
-    """Bytes between this process and the workers, without Python's own.
-
-    Attributes:
-        packs: of packs, sent to one worker each.
-        sent: of what the server sent, a copy for each worker; workers hand it on.
-        graphs: of the computations' graphs, a copy for each worker.
-        received: of the sums that came back, one for each call.
-    """
-
-    packs: int = 0
-    sent: int = 0
-    graphs: int = 0
-    received: int = 0
-
-
-class HeldPack(NamedTuple):
-    """A pack on a worker."""
-
-    future: Any
-    worker: str
-    num_bytes: int
-
-
 class ClusterSums:
     """Makes sums of packs by a cluster; its packs serve all computations.
 
     Attributes:
+        connection: the way to the workers.
         traffic: what has been sent and received.
+        packs: the packs that are there.
     """
 
     def __init__(
         self, connection: ClusterConnection, remembered_bytes: int = REMEMBERED_BYTES
     ) -> None:
         """Takes the cluster, and how many bytes of packs stay there after a call."""
-        self._connection = connection
-        self._remembered_bytes = remembered_bytes
+        self.connection = connection
         self.traffic = Traffic()
-        self._held: collections.OrderedDict[str, HeldPack] = collections.OrderedDict()
-        # Digests by the identity of a pack's tensors: a pack that comes again as the
-        # same objects, as evaluation packs do, is not read again.
-        self._digests: dict[tuple[int, ...], str] = {}
+        self.packs = PacksOnWorkers(connection, self.traffic, remembered_bytes)
         self._one_at_a_time = threading.Lock()
 
     def of(self, graphs: PackGraphs) -> Callable[[Iterator[Tensors], Tensors], Tensors]:
@@ -93,64 +61,6 @@ class ClusterSums:
 
         return sum_packs
 
-    def place(self, packs: Sequence[Tensors], workers: Sequence[str]) -> list[HeldPack]:
-        """Puts packs on workers, each where it is already or where there is least."""
-        loads = dict.fromkeys(workers, 0)
-        found: list[Optional[HeldPack]] = []
-        for pack in packs:
-            known = self._digests.get(_identity(pack), "")
-            found.append(self._taken(known, loads))
-        for number, pack in enumerate(packs):
-            if found[number] is None:
-                found[number] = self._put(pack, loads)
-        return [held for held in found if held is not None]
-
-    def forget_lost(self) -> None:
-        """Forgets the packs that no worker has any more."""
-        there = self._connection.still_there(
-            [held.future for held in self._held.values()]
-        )
-        for digest, held in list(self._held.items()):
-            if held.future.key not in there:
-                del self._held[digest]
-
-    def trim(self) -> None:
-        """Forgets the packs that were not used for longest, down to the limit."""
-        total = sum(held.num_bytes for held in self._held.values())
-        while total > self._remembered_bytes:
-            _, held = self._held.popitem(last=False)
-            total -= held.num_bytes
-
-    def _taken(self, digest: str, loads: dict[str, int]) -> Optional[HeldPack]:
-        held = self._held.get(digest)
-        if held is None or held.worker not in loads:
-            return None
-        self._held.move_to_end(digest)
-        loads[held.worker] += held.num_bytes
-        return held
-
-    def _put(self, pack: Tensors, loads: dict[str, int]) -> HeldPack:
-        parts = pack_bytes.encoded(pack)
-        digest = pack_bytes.digest(parts)
-        self._remember(pack, digest)
-        held = self._taken(digest, loads)
-        if held is None:
-            worker = min(loads, key=lambda one: loads[one])
-            num_bytes = pack_bytes.num_bytes(parts)
-            (future,) = self._connection.client.scatter(
-                [parts], workers=[worker], hash=False
-            )
-            self.traffic.packs += num_bytes
-            held = self._held[digest] = HeldPack(future, worker, num_bytes)
-            loads[worker] += num_bytes
-        return held
-
-    def _remember(self, pack: Tensors, digest: str) -> None:
-        identity = _identity(pack)
-        self._digests[identity] = digest
-        for tensor in pack:
-            weakref.finalize(tensor, self._digests.pop, identity, None)
-
 
 class _Call:
     """One call of a computation: its tasks, and how often they were begun."""
@@ -161,7 +71,7 @@ class _Call:
         self._sums = sums
         self._graphs = graphs
         self._on_workers = on_workers  # The graphs' future, once there is one.
-        self._connection = sums._connection
+        self._connection = sums.connection
         self._manager = cancellation.context()
 
     def total(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
@@ -214,7 +124,7 @@ class _Call:
                     traffic.graphs += len(self._graphs.content) * len(workers)
                 (at_workers,) = self._broadcast(sent)
                 traffic.sent += sum(np.asarray(a).nbytes for a in sent) * len(workers)
-                held = self._sums.place(packs, workers)
+                held = self._sums.packs.place(packs, workers)
                 total = merged_in_tree(
                     (
                         submit(
@@ -232,7 +142,7 @@ class _Call:
             with contextlib.suppress(Exception):
                 client.cancel(begun)
             raise
-        self._sums.trim()
+        self._sums.packs.trim()
         traffic.received += sum(np.asarray(array).nbytes for array in found)
         return [tf.constant(array) for array in found]
 
@@ -261,7 +171,7 @@ class _Call:
             raise _LostError(f"its data was {total.status}")
 
     def _after_a_loss(self) -> None:
-        self._sums.forget_lost()
+        self._sums.packs.forget_lost()
         if not self._connection.still_there(self._on_workers):
             self._on_workers.clear()
 
@@ -289,7 +199,3 @@ def _raise_of_task(error: BaseException) -> None:
             f"a worker of the cluster cannot be used: {error}"
         ) from error
     raise error
-
-
-def _identity(pack: Tensors) -> tuple[int, ...]:
-    return tuple(map(id, pack))

@@ -24,10 +24,13 @@ class Part(NamedTuple):
     Attributes:
         is_dataset: whether `content` is a dataset's graph.
         content: that, or an array.
+        was_read: whether it is a dataset that had to be read, and may give other
+            elements the next time.
     """
 
     is_dataset: bool
     content: Union[bytes, np.ndarray]
+    was_read: bool = False
 
 
 def encoded(pack: Sequence[tf.Tensor]) -> list[Part]:
@@ -37,9 +40,7 @@ def encoded(pack: Sequence[tf.Tensor]) -> list[Part]:
     stream of the process, is read here, and its elements travel.
     """
     return [
-        Part(True, _graph_of(tensor))
-        if tensor.dtype == tf.variant
-        else Part(False, tensor.numpy())
+        _dataset(tensor) if tensor.dtype == tf.variant else Part(False, tensor.numpy())
         for tensor in pack
     ]
 
@@ -76,13 +77,15 @@ def digest(parts: Sequence[Part]) -> str:
     return found.hexdigest()
 
 
-def _graph_of(variant: tf.Tensor) -> bytes:
+def _dataset(variant: tf.Tensor) -> Part:
+    was_read = False
     try:
         graph = _to_graph(variant, _FAIL)
     except tf.errors.OpError:
+        was_read = True
         graph = _to_graph(_of_elements(variant), _FAIL)
     _name_by_place(graph)
-    return graph.SerializeToString(deterministic=True)
+    return Part(True, graph.SerializeToString(deterministic=True), was_read)
 
 
 def _to_graph(variant: tf.Tensor, policy: int) -> tf.compat.v1.GraphDef:
