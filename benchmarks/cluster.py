@@ -9,7 +9,8 @@ drift of the machine's speed hits both alike. Every worker has one TensorFlow th
 is pinned to one core. This process, which packs, sends and does the server's step, is
 pinned to no core: on a machine of two cores it takes from the workers what it needs.
 
-With `--spread=clients` every round has another cohort, so its packs are sent. The bytes
+With `--spread=clients` every round has another cohort, so its packs are sent; with
+`--same_cohort` none but the first's, which shows what sending them takes. The bytes
 are those that the engine counts, what the types say, and what `/proc/net/dev` says of
 the loopback, which has Dask's own messages and TLS, too. With `--spread=runs` short
 runs of the embedded digits are made, whose number the workers divide.
@@ -106,9 +107,10 @@ def federation(shape):
 class Rounds:
     """Rounds of one shape on a cluster."""
 
-    def __init__(self, shape, data, options, num_packs):
+    def __init__(self, shape, data, options, num_packs, same_cohort):
         """Builds the process and its state."""
         self.shape, self.data, self.num_packs = shape, data, num_packs
+        self.same_cohort = same_cohort
         self.running = Runtime("cluster", cluster=options)
         self.process = processes.build_prioritized_fed_avg(
             shape.model(),
@@ -127,9 +129,10 @@ class Rounds:
         seconds, engine = [], self.running.engine
         before = wire(), engine.bytes_sent + engine.bytes_received
         for _ in range(ROUNDS_PER_TURN):
-            chosen = self.generator.choice(
-                2 * self.shape.clients, self.shape.clients, replace=False
-            )
+            chosen = range(self.shape.clients)
+            if not self.same_cohort:
+                chosen = self.generator.permutation(2 * self.shape.clients)
+                chosen = chosen[: self.shape.clients]
             begun = time.perf_counter()
             packs = packing.pack(self.data, chosen, num_packs=self.num_packs)
             self.state, _ = self.process.next(self.state, packs)
@@ -147,7 +150,7 @@ class Rounds:
         pack = examples * (int(np.prod(self.shape.image)) + 4)
         # One ordering: one sum. It is merged with another where there are two workers.
         return {
-            "packs": pack,
+            "packs": 0 if self.same_cohort else pack,
             "model to the workers": model * workers,
             "sums between workers": model * (workers - 1),
             "sum back": model,
@@ -199,6 +202,9 @@ def main():
     parser.add_argument("--shape", choices=SHAPES, default="femnist")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--num_packs", type=int, default=2)
+    parser.add_argument(
+        "--same_cohort", action="store_true", help="one cohort: its packs are sent once"
+    )
     parser.add_argument("--num_runs", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=10, help="of each run")
     parser.add_argument("--cores", default="0,1", help="the two cores of the workers")
@@ -215,7 +221,8 @@ def main():
         for number in (1, 2):
             where = held.enter_context(cluster(cores[:number], folder))
             if options.spread == "clients":
-                sides[number] = Rounds(shape, data, where, options.num_packs)
+                how = options.num_packs, options.same_cohort
+                sides[number] = Rounds(shape, data, where, *how)
             else:
                 sides[number] = Runs(where, options.num_runs, options.rounds)
             held.callback(sides[number].running.close)

@@ -191,14 +191,17 @@ class ClusterConnection:
         while time.monotonic() < until and not all(f.done() for f in asked.values()):
             time.sleep(_POLL_SECONDS)
         for worker, future in asked.items():
-            if future.status != "finished":
-                error = (
-                    future.exception() if future.status == "error" else future.status
-                )
-                raise ClusterSettingError(
-                    f"--cluster={self.address}: the worker {worker} cannot be used: "
-                    f"{_one_line(error)}"
-                )
+            if future.status == "finished":
+                continue
+            error = future.exception() if future.status == "error" else None
+            who = f"the worker {worker} cannot be used"
+            if "deserialization of the task graph" in str(error):
+                # The scheduler reads what it hands on.
+                who = "the scheduler cannot be used: it needs this package, too"
+                error = getattr(error, "__cause__", None) or error
+            raise ClusterSettingError(
+                f"--cluster={self.address}: {who} ({_one_line(error or future.status)})"
+            )
 
 
 def _security(options: ClusterOptions) -> Any:
