@@ -41,7 +41,7 @@ import tensorflow_federated as tff
 import leaf_data
 from tff_pmc import models, processes
 from tff_pmc.clients import packing
-from tff_pmc.experiments.experiment import settings_of
+from tff_pmc.experiments import experiment
 from tff_pmc.experiments.running import spread_runs, suite
 from tff_pmc.experiments.running.federations import Federations
 from tff_pmc.runtime import Runtime, cluster_connection
@@ -175,7 +175,7 @@ class Runs:
         self.running = Runtime("cluster", cluster=options)
         orders = ["DS", "LD", "LD,DS,MD", "LD,MD,DS", "DS,LD,MD", "MD,LD,DS"]
         self.settings = [
-            settings_of(
+            experiment.settings(
                 "quickstart",
                 {"priority": tuple(order.split(",")), "rounds": rounds},
             )

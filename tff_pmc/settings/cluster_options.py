@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-import os
 import socket
 import ssl
 import urllib.parse
@@ -156,13 +155,6 @@ class ClusterOptions:
                 f"certificate and its key: {error}"
             ) from error
         return context
-
-    def absolute(self) -> ClusterOptions:
-        """The options with the files' paths from the root."""
-        paths = {
-            flag: os.path.abspath(path) for flag, path in self.files.items() if path
-        }
-        return dataclasses.replace(self, **paths)  # type: ignore[arg-type]
 
 
 def _is_here(host: str) -> bool:
