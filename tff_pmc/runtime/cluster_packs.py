@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Optional
 
 import tensorflow as tf
@@ -62,17 +62,19 @@ class PacksOnWorkers:
         # same objects, as evaluation packs do, is not looked at again.
         self._digests: dict[tuple[int, ...], str] = {}
 
-    def place(self, packs: Sequence[Tensors], workers: Sequence[str]) -> list[HeldPack]:
-        """Puts packs on workers, each where it is already or where there is least."""
+    def place(
+        self, packs: Sequence[Tensors], workers: Sequence[str]
+    ) -> Iterator[HeldPack]:
+        """Puts packs on workers, each where it is already or where there is least.
+
+        Each is given as soon as it is there: its task may begin while others are sent.
+        """
         loads = dict.fromkeys(workers, 0)
-        found: list[Optional[HeldPack]] = []
-        for pack in packs:
-            known = self._digests.get(_identity(pack), "")
-            found.append(self._taken(known, loads))
-        for number, pack in enumerate(packs):
-            if found[number] is None:
-                found[number] = self._put(pack, loads)
-        return [held for held in found if held is not None]
+        found = [
+            self._taken(self._digests.get(_identity(pack), ""), loads) for pack in packs
+        ]
+        for pack, held in zip(packs, found):
+            yield held or self._put(pack, loads)
 
     def forget_lost(self) -> None:
         """Forgets the packs that no worker has any more."""

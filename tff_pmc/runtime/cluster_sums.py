@@ -18,7 +18,12 @@ from tensorflow.python.eager import cancellation
 
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import ClusterConnection, ClusterError
-from tff_pmc.runtime.cluster_packs import REMEMBERED_BYTES, PacksOnWorkers, Traffic
+from tff_pmc.runtime.cluster_packs import (
+    REMEMBERED_BYTES,
+    HeldPack,
+    PacksOnWorkers,
+    Traffic,
+)
 from tff_pmc.runtime.pack_sums import PackGraphs, merged_in_tree
 
 ATTEMPTS = 5
@@ -124,18 +129,20 @@ class _Call:
                     traffic.graphs += len(self._graphs.content) * len(workers)
                 (at_workers,) = self._broadcast(sent)
                 traffic.sent += sum(np.asarray(a).nbytes for a in sent) * len(workers)
-                held = self._sums.packs.place(packs, workers)
+                used = set()
+
+                def of_pack(pack: HeldPack) -> Any:
+                    used.add(pack.worker)
+                    return submit(
+                        *(cluster_tasks.sum_of_pack, pack.future, at_workers),
+                        workers=[pack.worker],
+                    )
+
                 total = merged_in_tree(
-                    (
-                        submit(
-                            *(cluster_tasks.sum_of_pack, pack.future, at_workers),
-                            workers=[pack.worker],
-                        )
-                        for pack in held
-                    ),
+                    map(of_pack, self._sums.packs.place(packs, workers)),
                     lambda a, b: submit(cluster_tasks.merge, a, b),
                 )
-            self._wait(total, {pack.worker for pack in held})
+            self._wait(total, used)
             with _losses():
                 found = total.result()
         except BaseException:
