@@ -10,7 +10,7 @@ import importlib
 from typing import Any
 
 _PLACES = {
-    "ClusterError": "cluster_connection",
+    "ClusterError": "cluster_errors",
     "Runtime": "runtime",
     "WorkerDiedError": "worker",
     "WorkerEngine": "worker",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import contextlib
 import logging as std_logging
 import os
@@ -11,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tff_pmc.runtime import cluster_probe, cluster_tasks
+from tff_pmc.runtime.cluster_errors import TIMEOUTS, ClusterError
 from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
 
 WORKERS_SECONDS = 30
@@ -31,10 +34,6 @@ LOCAL_CONFIG = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
-
-
-class ClusterError(RuntimeError):
-    """The cluster, or every worker that tried, ended while a computation needed it."""
 
 
 class ClusterConnection:
@@ -79,7 +78,7 @@ class ClusterConnection:
         """
         try:
             self.client.wait_for_workers(1, timeout=seconds)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             raise ClusterError(
                 f"--cluster={self.address}: no worker is left ({_one_line(error)})"
             ) from error
@@ -90,16 +89,14 @@ class ClusterConnection:
         Raises:
             ClusterError: the scheduler is gone.
         """
-        from distributed import CancelledError
-
         futures = [future for future in futures if future.status == "finished"]
         if not futures:
             return set()
         try:
             found = self.client.who_has(futures)
-        except CancelledError:  # One was lost at this moment.
+        except concurrent.futures.CancelledError:  # One was lost at this moment.
             return self.still_there(futures)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             raise ClusterError(
                 f"--cluster={self.address}: the scheduler is gone ({_one_line(error)})"
             ) from error
@@ -169,7 +166,7 @@ class ClusterConnection:
                 name="tff_pmc",
             )
             self.client.wait_for_workers(1, timeout=WORKERS_SECONDS)
-        except TimeoutError as error:
+        except TIMEOUTS as error:
             raise ClusterSettingError(
                 f"--cluster={options.address}: no worker came to the scheduler in "
                 f"{WORKERS_SECONDS} seconds"

@@ -17,7 +17,8 @@ from absl import logging
 from tensorflow.python.eager import cancellation
 
 from tff_pmc.runtime import cluster_tasks
-from tff_pmc.runtime.cluster_connection import ClusterConnection, ClusterError
+from tff_pmc.runtime.cluster_connection import ClusterConnection
+from tff_pmc.runtime.cluster_errors import LOSSES, ClusterError
 from tff_pmc.runtime.cluster_packs import (
     REMEMBERED_BYTES,
     HeldPack,
@@ -192,7 +193,7 @@ def _losses() -> Iterator[None]:
     """Tells the loss of a worker from other errors."""
     try:
         yield
-    except (CancelledError, OSError, TimeoutError, KeyError) as error:
+    except LOSSES as error:
         raise _LostError(f"{type(error).__name__} {error}".strip()) from error
 
 

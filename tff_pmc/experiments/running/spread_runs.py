@@ -15,8 +15,8 @@ from tff_pmc.experiments.record import files
 from tff_pmc.experiments.running import run_task
 from tff_pmc.experiments.running.federations import Federations
 from tff_pmc.experiments.running.suite import Job
-from tff_pmc.runtime import ClusterError
 from tff_pmc.runtime.cluster_connection import ClusterConnection
+from tff_pmc.runtime.cluster_errors import LOSSES, ClusterError
 from tff_pmc.settings.cluster_options import ClusterSettingError
 
 _POLL_SECONDS = 0.5
@@ -130,7 +130,10 @@ class SpreadRuns:
                     pure=False,
                 )
             for worker, future in asked.items():
-                wrong = future.result(timeout=_ASK_SECONDS)
+                try:
+                    wrong = future.result(timeout=_ASK_SECONDS)
+                except LOSSES as error:
+                    wrong = f"it does not answer ({type(error).__name__} {error})"
                 if wrong is None and not _comes(answers[worker]):
                     wrong = f"what it writes into {output_dir} is not seen here"
                 if wrong is not None:
