@@ -98,7 +98,9 @@ def test_three_rounds_are_those_of_local_to_the_bit(
 def test_a_pack_is_sent_once_and_what_is_sent_is_what_the_types_say(
     installed, cluster, process, evaluate, examples
 ):
-    weights = process.get_model_weights(installed("local", process.initialize))
+    weights = installed(
+        "local", lambda: process.get_model_weights(process.initialize())
+    )
     model_bytes = sum(np.asarray(w).nbytes for w in weights.trainable)
     one_by_one = [tff_pmc.evaluation_packs(examples)[0]]
     traffic = cluster.engine.sums.traffic
