@@ -22,7 +22,7 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 from absl import flags
 
 import leaf_data
-from tff_pmc.experiments.flags import command_line, flag_definitions
+from tff_pmc.experiments.flags import cluster_flags, command_line, flag_definitions
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.reports.escape import printable
 from tff_pmc.settings import SettingError
@@ -56,11 +56,17 @@ def main(argv, flag_values=flags.FLAGS):
             return 0
         table = read_table(command)
         runs = command_line.parse(given, tuple(table.values))
+        cluster = cluster_flags.cluster_of(command, given)
+        if cluster is not None:
+            from tff_pmc.runtime import cluster_probe
+
+            cluster_probe.check_installed()
+            cluster_probe.check_answer(cluster)
     except BrokenPipeError:
         raise
     except (flags.Error, OSError, ValueError) as error:
         return fail(error, EXIT_BAD_INPUT)
-    return execute(command, runs, table)
+    return execute(command, runs, table, cluster)
 
 
 def read_table(command):
@@ -70,7 +76,7 @@ def read_table(command):
     return leaf_data.read_client_table(command.client_table)
 
 
-def execute(command, runs, table):
+def execute(command, runs, table, cluster=None):
     """Loads the data and runs; imports TensorFlow and TFF only here."""
     first = runs[0]
     output_dir = command.output_dir or os.path.join(
@@ -84,8 +90,14 @@ def execute(command, runs, table):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     from tff_pmc.experiments.running import inspection, rate_search, suite
+    from tff_pmc.experiments.running.federations import Federations
     from tff_pmc.reports.record_error import RecordError
-    from tff_pmc.runtime import Runtime, WorkerDiedError, WorkerStartError
+    from tff_pmc.runtime import (
+        ClusterError,
+        Runtime,
+        WorkerDiedError,
+        WorkerStartError,
+    )
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
@@ -93,18 +105,8 @@ def execute(command, runs, table):
         if command.resume and not command.output_dir:
             raise SettingError("--resume needs the --output_dir of the run")
 
-        loaded = {}
-
-        def load(settings):
-            key = repr(settings.data)
-            if key not in loaded:
-                loaded.clear()  # One federation at a time is enough memory.
-                data = settings.data.load(
-                    command.data_dir or None, command.cache_dir or None
-                )
-                loaded[key] = data.with_client_table(table) if table.values else data
-            return loaded[key]
-
+        load = Federations(command.data_dir, command.cache_dir, table)
+        engine = command.engine if cluster is None else "cluster"
         data = load(first)
         if command.inspect:
             others = [settings.system.score(settings) for settings in runs]
@@ -112,8 +114,9 @@ def execute(command, runs, table):
                 first,
                 others,
                 data,
-                engine=command.engine,
+                engine=engine,
                 private=command.private_worker,
+                cluster=cluster,
             )
             print(printable(text))
             return 0
@@ -125,15 +128,17 @@ def execute(command, runs, table):
                 "second"
             )
         resume = command.resume
-        with Runtime(command.engine, private=command.private_worker):
+        with Runtime(
+            engine, private=command.private_worker, cluster=cluster
+        ) as running:
+            runner = runner_of(command, cluster, running, len(runs), load, output_dir)
+            how = {"resume": resume, "runner": runner}
             if command.seeds:
-                texts = suite.run_seeds(
-                    runs, command.seeds, load, output_dir, resume=resume
-                )
+                texts = suite.run_seeds(runs, command.seeds, load, output_dir, **how)
             elif command.experiment == LR_SEARCH:
                 texts = rate_search.search(runs, data, output_dir, resume=resume)
             else:
-                texts = suite.run_all(runs, load, output_dir, resume=resume)
+                texts = suite.run_all(runs, load, output_dir, **how)
         text = f"\n{texts}\n\nResults, records and plot: {output_dir}"
         print(printable(text), flush=True)
         return 0
@@ -141,7 +146,7 @@ def execute(command, runs, table):
         return fail(error, EXIT_BAD_INPUT)
     except BrokenPipeError:
         raise
-    except (WorkerStartError, OSError) as error:
+    except (ClusterError, WorkerStartError, OSError) as error:
         return fail(f"{error}{_how_to_go_on(recorded)}", 1)
     except WorkerDiedError as error:
         fail(f"{error}{_how_to_go_on(recorded)}", 1)
@@ -150,6 +155,24 @@ def execute(command, runs, table):
         os._exit(1)
     except Interrupted as error:
         return fail(f"interrupted{_how_to_go_on(recorded)}", 128 + error.number)
+
+
+def runner_of(command, cluster, running, num_runs, load, output_dir):
+    """Returns what makes the runs; None for this process, one after another."""
+    if cluster is None or command.experiment == LR_SEARCH:
+        return None
+    connection = running.engine.connection
+    num_runs *= len(command.seeds) or 1
+    spread = cluster_flags.spread_of(
+        cluster.spread, num_runs, len(connection.workers())
+    )
+    if spread == "clients":
+        return None
+    from tff_pmc.experiments.running.spread_runs import SpreadRuns
+
+    running.engine.record(spread)
+    plugins = [module for module in command.plugin.split(",") if module]
+    return SpreadRuns(connection, load, output_dir, plugins)
 
 
 class Interrupted(BaseException):

@@ -59,7 +59,9 @@ def assert_equal():
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--engine", default="local", help="what runs TFF in tests: local or worker"
+        "--engine",
+        default="local",
+        help="what runs TFF in tests: local, worker or cluster",
     )
 
 
@@ -70,6 +72,94 @@ def runtime(request):
 
     with Runtime(request.config.getoption("--engine")) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    """Writes an authority, and a certificate and key of its making; gives the flags."""
+    pytest.importorskip("distributed")
+    import datetime
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    now = datetime.datetime.now(datetime.timezone.utc)
+
+    def certificate(name, key, issuer, issuer_key, is_authority):
+        return (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(issuer)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(days=1))
+            .not_valid_after(now + datetime.timedelta(days=1))
+            .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
+            .sign(issuer_key, hashes.SHA256())
+        )
+
+    def named(text):
+        return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
+
+    def make():
+        folder = tmp_path_factory.mktemp("tls")
+        keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+        names = [named("authority"), named("member")]
+        authority = certificate(names[0], keys[0], names[0], keys[0], True)
+        own = certificate(names[1], keys[1], names[0], keys[0], False)
+        pem = serialization.Encoding.PEM
+        content = {
+            "tls_ca_file": authority.public_bytes(pem),
+            "tls_cert": own.public_bytes(pem),
+            "tls_key": keys[1].private_bytes(
+                pem,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            ),
+        }
+        for flag, text in content.items():
+            (folder / f"{flag}.pem").write_bytes(text)
+        return {flag: str(folder / f"{flag}.pem") for flag in content}
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def dask_cluster(certificates):
+    """Two workers behind TLS; gives `ClusterOptions` to reach them."""
+    distributed = pytest.importorskip("distributed")
+    from tff_pmc.settings.cluster_options import ClusterOptions
+
+    files = certificates()
+    security = distributed.Security(
+        require_encryption=True,
+        tls_ca_file=files["tls_ca_file"],
+        **{
+            f"tls_{role}_{part}": files[f"tls_{part}"]
+            for role in ("client", "scheduler", "worker")
+            for part in ("cert", "key")
+        },
+    )
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        memory_limit=0,
+        security=security,
+    ) as cluster:
+        yield ClusterOptions(cluster.scheduler_address, **files)
+
+
+@pytest.fixture(scope="session")
+def cluster(dask_cluster):
+    """The engine of these workers; not installed."""
+    from tff_pmc.runtime import Runtime
+
+    running = Runtime("cluster", cluster=dask_cluster)
+    yield running
+    running.close()
 
 
 @pytest.fixture(scope="session")

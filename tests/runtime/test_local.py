@@ -235,7 +235,9 @@ def test_an_interrupt_ends_a_call_within_seconds():
 def test_an_unknown_engine_is_named():
     from tff_pmc.runtime import Runtime
 
-    with pytest.raises(ValueError, match="engine must be one of local, worker: gpu"):
+    with pytest.raises(
+        ValueError, match="engine must be one of local, worker, cluster: gpu"
+    ):
         Runtime("gpu")
 
 

@@ -1,12 +1,28 @@
-"""What runs TFF's computations."""
+"""What runs TFF's computations.
 
-from tff_pmc.runtime.runtime import Runtime, installed_engine
-from tff_pmc.runtime.worker import WorkerDiedError, WorkerEngine, WorkerStartError
+Everything here is imported when it is first used: a machine of a cluster imports some
+of these modules without TFF.
+"""
 
-__all__ = [
-    "Runtime",
-    "WorkerDiedError",
-    "WorkerEngine",
-    "WorkerStartError",
-    "installed_engine",
-]
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_PLACES = {
+    "ClusterError": "cluster_errors",
+    "Runtime": "runtime",
+    "WorkerDiedError": "worker",
+    "WorkerEngine": "worker",
+    "WorkerStartError": "worker",
+    "engine_versions": "runtime",
+    "installed_engine": "runtime",
+}
+
+__all__ = list(_PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Optional, Union
 
 import tensorflow_federated as tff
 
+from tff_pmc.runtime.cluster import ClusterEngine
 from tff_pmc.runtime.local import LocalContext, LocalEngine
 from tff_pmc.runtime.worker import WorkerEngine
 from tff_pmc.runtime.worker_context import WorkerContext
+from tff_pmc.settings.cluster_options import LOCAL, ClusterOptions
 from tff_pmc.settings.engine_names import ENGINES
 
-_KINDS = dict(zip(ENGINES, (LocalEngine, WorkerEngine)))
 _CONTEXTS = dict(zip((LocalContext, WorkerContext), ENGINES))
 
 
@@ -19,7 +21,7 @@ class Runtime:
     """Runs every TFF computation that is called while it is installed.
 
     Attributes:
-        engine: the engine, a `LocalEngine` or a `WorkerEngine`.
+        engine: the engine, a `LocalEngine`, `WorkerEngine` or `ClusterEngine`.
 
     Example:
         >>> with tff_pmc.Runtime():
@@ -28,7 +30,13 @@ class Runtime:
     In a notebook, `tff_pmc.Runtime().install()` does the same until the kernel ends.
     """
 
-    def __init__(self, engine: str = "local", *, private: bool = True) -> None:
+    def __init__(
+        self,
+        engine: str = "local",
+        *,
+        private: bool = True,
+        cluster: Union[str, ClusterOptions, None] = None,
+    ) -> None:
         """Starts the engine.
 
         Args:
@@ -36,14 +44,22 @@ class Runtime:
                 worker, a process of its own, which takes a second to start.
             private: put a worker into a network namespace of its own; where that is
                 forbidden a port is used and a warning logged.
+            cluster: where the cluster is, as `--cluster` has it, or all of its options;
+                by default on this machine.
 
         Raises:
             ValueError: there is no such engine.
+            ClusterSettingError: the cluster cannot be used; the message names the flag.
             WorkerStartError: the worker did not come up; its log is quoted.
         """
         if engine not in ENGINES:
             raise ValueError(f"engine must be one of {', '.join(ENGINES)}: {engine}")
-        self.engine: Union[LocalEngine, WorkerEngine] = _KINDS[engine](private=private)
+        self.engine: Union[LocalEngine, WorkerEngine]
+        if engine == "cluster":
+            self.engine = ClusterEngine(cluster or LOCAL, private=private)
+        else:
+            kind = LocalEngine if engine == "local" else WorkerEngine
+            self.engine = kind(private=private)
         self._previous_context: Any = None
 
     @property
@@ -79,4 +95,17 @@ class Runtime:
 
 def installed_engine() -> Optional[str]:
     """The name of the engine that runs computations now; None for TFF's own context."""
-    return _CONTEXTS.get(type(tff.framework.get_context_stack().current))
+    return engine_versions()["engine"]
+
+
+def engine_versions() -> dict[str, Optional[str]]:
+    """The engine that runs computations now, its threads, and what a cluster spreads.
+
+    These are for `run.json`. The engine is None for a context of TFF's own.
+    """
+    context = tff.framework.get_context_stack().current
+    return {
+        "engine": _CONTEXTS.get(type(context)),
+        "threads": str(len(os.sched_getaffinity(0))),
+        **getattr(context, "recorded", {}),
+    }

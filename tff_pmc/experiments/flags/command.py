@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from leaf_data.settings import A_SEED, Settings, setting
+from leaf_data.settings import A_SEED, AT_LEAST_1, Settings, setting
 from tff_pmc.settings import flag_values
-from tff_pmc.settings.engine_names import ENGINES
+from tff_pmc.settings.engine_names import ENGINES, SPREADS
 
 LR_SEARCH = "lr_search"
 """The name by which `--experiment` asks for the search of a learning rate."""
@@ -112,9 +112,49 @@ class Command(Settings):
     )
     engine: str = setting(
         "local",
-        "What runs TFF's computations. local: this process, the faster. worker: TFF's "
-        "own worker, a process of its own, to hold the other against it.",
+        "What runs TFF's computations. local: this process, the fastest for one run on "
+        "one machine. worker: TFF's own worker, a process of its own, to hold the "
+        "others against it. cluster: the workers of Dask on this or on many machines, "
+        "for many runs or large cohorts (docs/scaling.md).",
         choices=ENGINES,
+    )
+    cluster: str = setting(
+        "",
+        "The cluster of --engine=cluster, which need not be given then: local, which "
+        "starts a worker for each core of this machine, or where a Dask scheduler "
+        "listens, as tls://HOST:PORT. By default local.",
+    )
+    tls_ca_file: str = setting(
+        "",
+        "With --cluster=tls://HOST:PORT, the certificate (PEM) of the authority that "
+        "both sides trust.",
+    )
+    tls_cert: str = setting(
+        "", "With --cluster=tls://HOST:PORT, the certificate (PEM) of this side."
+    )
+    tls_key: str = setting(
+        "",
+        "With --cluster=tls://HOST:PORT, the key (PEM, no passphrase) of --tls_cert.",
+    )
+    insecure_cluster: bool = setting(
+        False,
+        "Allow --cluster=tcp://HOST:PORT beyond this machine: whoever reaches such a "
+        "cluster runs code on all of it.",
+    )
+    cluster_threads: int = setting(
+        None,
+        "TensorFlow's threads within an operation, in each worker of a cluster; by "
+        "default as many as this process would have, so that results are equal to the "
+        "bit.",
+        within=AT_LEAST_1,
+    )
+    spread: str = setting(
+        "auto",
+        "What a cluster shares out. runs: each run is made by one worker; data and "
+        "--output_dir must be where all machines find them. clients: the packs of each "
+        "round (--num_packs, at least as many as workers). auto: runs, if there are at "
+        "least two, and as many as workers; else clients.",
+        choices=SPREADS,
     )
     private_worker: bool = setting(
         True,

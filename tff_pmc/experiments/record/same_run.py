@@ -25,8 +25,7 @@ def versions() -> dict[str, Optional[str]]:
         "tff_pmc": tff_pmc.__version__,
         "commit": _git_commit(),
         "python": platform.python_version(),
-        "engine": runtime.installed_engine(),
-        "threads": str(len(os.sched_getaffinity(0))),
+        **runtime.engine_versions(),
     }
     for package in _PACKAGES:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Optional
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from tff_pmc.experiments.record import rows
 from tff_pmc.experiments.running import loop
 from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings
+from tff_pmc.settings.cluster_options import ClusterOptions
 from tff_pmc.systems.setup import Setup
 
 NUM_COHORTS = 3
@@ -26,6 +28,7 @@ def inspect(
     *,
     engine: str = "local",
     private: bool = True,
+    cluster: Optional[ClusterOptions] = None,
 ) -> str:
     """Describes a federation and the weights of each ordering on first cohorts.
 
@@ -40,6 +43,7 @@ def inspect(
         data: the federation.
         engine: see `runtime.Runtime`.
         private: see `runtime.Runtime`.
+        cluster: see `runtime.Runtime`.
 
     Returns:
         Text for the terminal.
@@ -51,7 +55,8 @@ def inspect(
         loop.choose_cohort(settings, data, round_num)
         for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
     ]
-    measured = _measure(setup, chosen, engine, private)
+    running = {"engine": engine, "private": private, "cluster": cluster}
+    measured = _measure(setup, chosen, running)
     weights = pd.DataFrame(
         row
         for number, raw in enumerate(measured, 1)
@@ -83,7 +88,7 @@ def inspect(
 
 
 def _measure(
-    setup: Setup, cohorts: Sequence[Sequence[int]], engine: str, private: bool
+    setup: Setup, cohorts: Sequence[Sequence[int]], running: dict[str, Any]
 ) -> list[np.ndarray]:
     """Measures the raw criteria [clients, m] of each cohort."""
     found = setup.criteria
@@ -91,7 +96,7 @@ def _measure(
         return [_from_data(found, setup.data, chosen) for chosen in cohorts]
     rounds = setup.settings.system.build(setup)
     measured = []
-    with Runtime(engine, private=private):
+    with Runtime(**running):
         state = rounds.initialize()
         for chosen in cohorts:
             metrics = rounds.next(state, loop.pack_cohort(setup, chosen)).metrics

@@ -31,6 +31,7 @@ def run(
     *,
     resume: bool = False,
     until: Callable[[np.ndarray], bool] = lambda correct: False,
+    show: bool = True,
 ) -> None:
     """Runs one run's training from the first round, or the next, to the last.
 
@@ -44,6 +45,7 @@ def run(
             exactly what it would have been without the interruption.
         until: ends the run before its last round when it says so of the correct test
             examples of each client, [K].
+        show: whether a bar shows how far it is.
 
     Raises:
         SettingError: the settings do not fit the data.
@@ -54,7 +56,7 @@ def run(
     status = "interrupted"
     try:
         if folder.status != "finished":
-            _train(setup, folder, until)
+            _train(setup, folder, until, show)
         status = "finished"
     finally:
         folder.finish(status)
@@ -128,7 +130,7 @@ def describe(settings: RunSettings, data: leaf_data.FederatedDataset) -> dict[st
 
 
 def _train(
-    setup: Setup, folder: RunFolder, until: Callable[[np.ndarray], bool]
+    setup: Setup, folder: RunFolder, until: Callable[[np.ndarray], bool], show: bool
 ) -> None:
     settings, data = setup.settings, setup.data
     process = settings.system.build(setup)
@@ -152,6 +154,7 @@ def _train(
         initial=done,
         total=rounds,
         mininterval=1,
+        disable=not show,
     )
     for round_num in progress:
         start = time.perf_counter()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Optional
 
 import leaf_data
 from tff_pmc.experiments.experiment import EXPERIMENTS
@@ -17,10 +18,54 @@ from tff_pmc.settings import RunSettings
 Load = Callable[[RunSettings], leaf_data.FederatedDataset]
 
 
+class Job(NamedTuple):
+    """One run to be made.
+
+    Attributes:
+        settings: of the run.
+        output_dir: the folder of the runs that it is reported with.
+        resume: whether to go on with what its folder holds.
+    """
+
+    settings: RunSettings
+    output_dir: str
+    resume: bool
+
+    @property
+    def folder(self) -> str:
+        """The run's own folder."""
+        return os.path.join(self.output_dir, self.settings.folder)
+
+
+Runner = Callable[[Iterable[Job]], Iterator[Job]]
+"""Makes runs, and gives each of them once it is finished."""
+
+
+def one_after_another(load: Load) -> Runner:
+    """What makes the runs in this process, in their order.
+
+    Args:
+        load: a function that gives the federation of a run's settings.
+    """
+
+    def make(jobs: Iterable[Job]) -> Iterator[Job]:
+        for job in jobs:
+            settings = job.settings
+            loop.run(settings, load(settings), job.folder, resume=job.resume)
+            yield job
+
+    return make
+
+
 def run_all(
-    runs: Sequence[RunSettings], load: Load, output_dir: str, *, resume: bool = False
+    runs: Sequence[RunSettings],
+    load: Load,
+    output_dir: str,
+    *,
+    resume: bool = False,
+    runner: Optional[Runner] = None,
 ) -> str:
-    """Makes runs one after another and reports on all of them.
+    """Makes runs and reports on all of them.
 
     Partition, initial weights, cohorts and batches are the same in every run:
     the orderings are compared on paired seeds.
@@ -30,6 +75,7 @@ def run_all(
         load: a function that gives the federation of a run's settings.
         output_dir: the folder for one folder a run, `results.csv` and `accuracy.png`.
         resume: go on with what the folder holds; finished runs are kept.
+        runner: makes the runs; by default `one_after_another`.
 
     Returns:
         The tables, as text for the terminal.
@@ -38,14 +84,26 @@ def run_all(
         SettingError: the settings do not fit the data.
         RecordError: the folder is in use or holds something else.
     """
+    runner = runner or one_after_another(load)
+    with contextlib.ExitStack() as held:
+        for _ in runner(_jobs(runs, load, output_dir, resume, held)):
+            pass
+        return report(output_dir, runs)
+
+
+def _jobs(
+    runs: Sequence[RunSettings],
+    load: Load,
+    output_dir: str,
+    resume: bool,
+    held: contextlib.ExitStack,
+) -> list[Job]:
+    """The jobs of runs that are reported together, whose folder is held from now on."""
     data = load(runs[0])
     for settings in runs:
         loop.prepare(settings, data)  # Refused before a folder is made.
-    with folder_of_runs(output_dir, _plan(runs, data), resume=resume):
-        for settings in runs:
-            folder = os.path.join(output_dir, settings.folder)
-            loop.run(settings, load(settings), folder, resume=resume)
-        return report(output_dir, runs)
+    held.enter_context(folder_of_runs(output_dir, _plan(runs, data), resume=resume))
+    return [Job(settings, output_dir, resume) for settings in runs]
 
 
 def run_seeds(
@@ -55,6 +113,7 @@ def run_seeds(
     output_dir: str,
     *,
     resume: bool = False,
+    runner: Optional[Runner] = None,
 ) -> str:
     """Makes all runs under each of several seeds, and reports on their differences.
 
@@ -66,6 +125,7 @@ def run_seeds(
         output_dir: the folder for a folder `seed_N` of each seed, and for the
             experiment's reports over several seeds.
         resume: go on with what the folder holds.
+        runner: makes the runs; by default `one_after_another`.
 
     Returns:
         The reports, as text for the terminal.
@@ -82,16 +142,32 @@ def run_seeds(
             group.pop(flag, None)
     plan["data"].pop("options", None)  # The seed is among them.
     plan["settings"]["seeds"] = list(seeds)
-    by_seed = {}
-    with folder_of_runs(output_dir, plan, resume=resume):
-        for seed in seeds:
-            own = [settings.seeded(seed) for settings in runs]
-            folder = os.path.join(output_dir, f"seed_{seed}")
-            begun = resume and files.read_json(folder) is not None
-            run_all(own, load, folder, resume=begun)
-            by_seed[seed] = [
-                read.read_run(os.path.join(folder, settings.folder)) for settings in own
+    folders = {seed: os.path.join(output_dir, f"seed_{seed}") for seed in seeds}
+    by_folder = {
+        folder: [settings.seeded(seed) for settings in runs]
+        for seed, folder in folders.items()
+    }
+    runner = runner or one_after_another(load)
+    with contextlib.ExitStack() as held:
+        held.enter_context(folder_of_runs(output_dir, plan, resume=resume))
+
+        def jobs() -> Iterator[Job]:
+            for folder, own in by_folder.items():
+                begun = resume and files.read_json(folder) is not None
+                yield from _jobs(own, load, folder, begun, held)
+
+        finished: collections.Counter[str] = collections.Counter()
+        for job in runner(jobs()):
+            finished[job.output_dir] += 1
+            if finished[job.output_dir] == len(runs):
+                report(job.output_dir, by_folder[job.output_dir])
+        by_seed = {
+            seed: [
+                read.read_run(os.path.join(folder, settings.folder))
+                for settings in by_folder[folder]
             ]
+            for seed, folder in folders.items()
+        }
         experiment = EXPERIMENTS[runs[0].experiment]
         texts = [
             SEED_REPORTS[name](by_seed, output_dir, baseline=experiment.baseline)

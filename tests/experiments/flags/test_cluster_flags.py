@@ -1,0 +1,71 @@
+"""The flags of a cluster: what they imply and what they contradict."""
+
+import pytest
+
+from leaf_data.settings import SettingError
+from tff_pmc.experiments.flags import cluster_flags
+from tff_pmc.experiments.flags.command import Command
+
+
+def cluster_of(**given):
+    return cluster_flags.cluster_of(Command.of_flags(given), given)
+
+
+def test_a_cluster_is_asked_for_by_engine_or_by_address():
+    assert cluster_of() is None and cluster_of(engine="worker") is None
+    assert cluster_of(engine="cluster").address == "local"
+    assert cluster_of(cluster="local").address == "local"
+    found = cluster_of(cluster="tcp://127.0.0.1:1", spread="runs", cluster_threads=3)
+    assert (found.address, found.spread, found.threads) == (
+        "tcp://127.0.0.1:1",
+        "runs",
+        3,
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"engine": "local", "cluster": "local"}, "not with --engine=local"),
+        ({"engine": "worker", "cluster": "local"}, "not with --engine=worker"),
+        ({"spread": "runs"}, "--spread goes with --engine=cluster"),
+        ({"tls_cert": "x"}, "--tls_cert goes with --engine=cluster"),
+        ({"engine": "cluster", "tls_cert": "x"}, "--tls_cert goes with --cluster=tls"),
+        ({"cluster": "tcp://192.0.2.1:8786"}, "--insecure_cluster"),
+        ({"cluster": "tls://192.0.2.1:8786"}, "--tls_ca_file is missing"),
+        ({"cluster": "local", "cluster_threads": 0}, "--cluster_threads"),
+        (
+            {"cluster": "local", "experiment": "lr_search", "spread": "runs"},
+            "--spread=runs does not go with --experiment=lr_search",
+        ),
+    ],
+)
+def test_contradictions_are_one_line(given, said, assert_one_line):
+    assert_one_line(SettingError, lambda: cluster_of(**given), said)
+
+
+def test_they_are_refused_with_exit_code_2(run):
+    for arguments, said in (
+        (["--cluster=tcp://192.0.2.1:8786"], "--insecure_cluster"),
+        (["--engine=local", "--cluster=local"], "--engine=local"),
+        (["--cluster=tcp://127.0.0.1:1"], "no scheduler answers"),
+    ):
+        done = run("--experiment=quickstart", *arguments)
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert said in line
+
+
+@pytest.mark.parametrize(
+    ("spread", "runs", "workers", "found"),
+    [
+        ("auto", 1, 1, "clients"),
+        ("auto", 2, 2, "runs"),
+        ("auto", 9, 2, "runs"),
+        ("auto", 9, 10, "clients"),
+        ("clients", 9, 2, "clients"),
+        ("runs", 1, 4, "runs"),
+    ],
+)
+def test_what_is_spread(spread, runs, workers, found):
+    assert cluster_flags.spread_of(spread, runs, workers) == found

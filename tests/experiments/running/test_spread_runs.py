@@ -1,0 +1,191 @@
+"""Runs that the workers of a cluster make: the records of serial runs."""
+
+import json
+import os
+import pathlib
+import signal
+import threading
+import time
+
+import pytest
+
+RUNS = ("DS", "LD-MD-DS")
+ROUNDS = 2
+FLAGS = [
+    "--experiment=quickstart",
+    f"--rounds={ROUNDS}",
+    "--local_epochs=1",
+    "--batch_size=10",
+    "--priority=DS",
+    "--priority=LD,MD,DS",
+]
+
+
+@pytest.fixture(scope="module")
+def flags_of_cluster(dask_cluster):
+    return [
+        f"--cluster={dask_cluster.address}",
+        *(f"--{flag}={path}" for flag, path in dask_cluster.files.items()),
+    ]
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory, run):
+    folder = tmp_path_factory.mktemp("serial") / "out"
+    done = run(*FLAGS, f"--output_dir={folder}")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def client(dask_cluster):
+    import distributed
+
+    from tff_pmc.runtime.cluster_connection import _security
+
+    found = distributed.Client(
+        dask_cluster.address, security=_security(dask_cluster), set_as_default=False
+    )
+    found.wait_for_workers(2)
+    yield found
+    found.close()
+
+
+def records(folder):
+    """Every file of the runs by name, but for what two equal runs may differ in."""
+    found = {}
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.suffix == ".csv" and path.name != "timing.csv":
+            found[name] = path.read_bytes()
+        elif path.name == "run.json":
+            info = json.loads(path.read_text())
+            for key in ("started", "ended", "resumed", "versions"):
+                info.pop(key, None)
+            found[name] = info
+    assert len(found) > 10
+    return found
+
+
+def has_open(pid, path):
+    folder = pathlib.Path(f"/proc/{pid}/fd")
+    try:
+        return any(os.readlink(link) == str(path) for link in folder.iterdir())
+    except OSError:
+        return False
+
+
+def kill_who_has_recorded_a_round(client, folder, killed):
+    """Kills the worker of a run that has a round behind it and another before it."""
+    pids = client.run(os.getpid).values()
+    run = pathlib.Path(folder) / RUNS[0]
+    deadline = time.monotonic() + 120
+    while not killed and time.monotonic() < deadline:
+        path = run / "rounds.csv"
+        if path.exists() and len(path.read_text().splitlines()) == 2:
+            for pid in pids:
+                if has_open(pid, run / ".lock"):
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+        time.sleep(0.01)
+
+
+def test_runs_of_workers_that_die_are_the_serial_runs(
+    run, serial, flags_of_cluster, client, tmp_path
+):
+    folder, killed = tmp_path / "out", []
+    killer = threading.Thread(
+        target=kill_who_has_recorded_a_round, args=(client, folder, killed)
+    )
+    killer.start()
+    done = run(*FLAGS, *flags_of_cluster, f"--output_dir={folder}")
+    killer.join()
+    assert done.returncode == 0, done.stderr
+    assert killed
+    assert records(folder) == records(serial)
+    assert "runs: 100%" in done.stderr and "2/2" in done.stderr
+    resumed = {}
+    for name in RUNS:
+        info = json.loads((folder / name / "run.json").read_text())
+        assert info["versions"]["engine"] == "cluster"
+        assert info["versions"]["spread"] == "runs"
+        before = json.loads((serial / name / "run.json").read_text())["versions"]
+        assert info["versions"]["threads"] == before["threads"]
+        resumed[name] = len(info["resumed"])
+    assert resumed == {RUNS[0]: 1, RUNS[1]: 0}
+    assert not list(folder.glob("*.new"))
+
+
+def test_seeds_are_spread_too(run, flags_of_cluster, tmp_path):
+    short = [*FLAGS, "--rounds=1", "--seeds=1,2"]
+    for name, more in (("serial", []), ("spread", flags_of_cluster)):
+        done = run(*short, *more, f"--output_dir={tmp_path / name}")
+        assert done.returncode == 0, done.stderr
+    assert "4/4" in done.stderr
+    assert records(tmp_path / "serial") == records(tmp_path / "spread")
+
+
+def test_clients_of_rounds_give_the_same_records(
+    run, serial, flags_of_cluster, tmp_path
+):
+    folder = tmp_path / "out"
+    arguments = [*flags_of_cluster, "--spread=clients", f"--output_dir={folder}"]
+    done = run(*FLAGS, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert records(folder) == records(serial)
+    info = json.loads((folder / "DS" / "run.json").read_text())
+    assert info["versions"]["spread"] == "clients"
+    for name in RUNS:
+        path = folder / name / "run.json"
+        path.write_text(path.read_text().replace('"finished"', '"interrupted"'))
+    resumed = run(*FLAGS, f"--output_dir={folder}", "--resume")
+    assert resumed.returncode == 0
+    said = [line for line in resumed.stderr.splitlines() if "other versions" in line]
+    assert len(said) == len(RUNS) and "'cluster'" in said[0]
+
+
+def test_folders_that_a_worker_does_not_share_are_refused(
+    run, flags_of_cluster, client, tmp_path
+):
+    """A file system of its own is stood in for by a folder that it may not enter."""
+    from tff_pmc.experiments.running import run_task
+
+    text, answer = "mine", str(tmp_path / "answer.new")
+    token = tmp_path / "token.new"
+    look = run_task.look_at_folders
+    assert "is not there" in look(str(token), text, answer, "")
+    token.write_text("another")
+    assert "another folder" in look(str(token), text, answer, "")
+    token.write_text(text)
+    assert look(str(token), text, answer, "") is None
+    assert "--data_dir" in look(str(token), text, answer, str(tmp_path / "none"))
+    assert "cannot be written" in look(str(token), text, f"{token}/no", "")
+
+    def hide(name):
+        import tff_pmc.experiments.running.run_task as module
+
+        module.os.path.isdir = lambda _, real=module.os.path.isdir: False
+        return name
+
+    (tmp_path / "data").mkdir()
+    (worker, *_) = client.scheduler_info()["workers"]
+    client.submit(hide, "x", workers=[worker], pure=False).result()
+    arguments = [f"--data_dir={tmp_path / 'data'}", f"--output_dir={tmp_path / 'out'}"]
+    done = run(*FLAGS, *flags_of_cluster, *arguments)
+    client.restart_workers([worker])
+    assert done.returncode == 2
+    (line,) = [li for li in done.stderr.splitlines() if "run_experiments.py:" in li]
+    assert f"the worker {worker} does not share" in line and "--data_dir" in line
+
+
+def test_an_error_of_a_run_is_that_error(run, flags_of_cluster, tmp_path):
+    """A folder holds another run, which only its worker sees."""
+    folder = tmp_path / "out"
+    arguments = [*FLAGS, "--rounds=1", f"--output_dir={folder}"]
+    assert run(*arguments).returncode == 0
+    path = folder / RUNS[1] / "run.json"
+    path.write_text(path.read_text().replace('"cohort_seed": 0', '"cohort_seed": 5'))
+    done = run(*arguments, *flags_of_cluster, "--resume")
+    assert done.returncode == 2
+    (line,) = [li for li in done.stderr.splitlines() if "run_experiments.py:" in li]
+    assert "is another run (cohort_seed: 5 there, 0 here)" in line

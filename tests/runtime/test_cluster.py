@@ -1,0 +1,313 @@
+"""The engine of a cluster: the bits of `local`, from workers that may die."""
+
+import dataclasses
+import logging
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import tff_pmc
+
+WORKERS = 2
+
+
+@pytest.fixture(scope="module")
+def examples():
+    """Four clients of real digits."""
+    import leaf_data
+
+    data = leaf_data.load("digits5k", partition="noniid").train_examples
+    sizes = [9, 4, 6, 5]
+    parts = [data.client(k) for k in range(4)]
+    return leaf_data.Examples(
+        np.concatenate([part["x"][:n] for part, n in zip(parts, sizes)]),
+        np.concatenate([part["y"][:n] for part, n in zip(parts, sizes)]),
+        np.concatenate([[0], np.cumsum(sizes)]),
+        tuple("abcd"),
+    )
+
+
+@pytest.fixture(scope="module")
+def process(tff):
+    """A process of three criteria and all orderings, with batches."""
+    return tff_pmc.build_prioritized_fed_avg(
+        tff_pmc.models.mnist_cnn(seed=1),
+        priority=("LD", "DS", "MD"),
+        basis=tff_pmc.scores.Basis.all_subsets(3),
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
+        batch_size=4,
+    )
+
+
+@pytest.fixture(scope="module")
+def evaluate():
+    return tff_pmc.build_federated_evaluation(tff_pmc.models.mnist_cnn(seed=1))
+
+
+@pytest.fixture
+def installed(tff, cluster):
+    """Runs a function with an engine as the context."""
+
+    def run(engine, function):
+        from tff_pmc.runtime import Runtime
+
+        if engine == "local":
+            with Runtime("local"):
+                return function()
+        before = tff.framework.get_context_stack().current
+        cluster.install()
+        try:
+            return function()
+        finally:
+            tff.framework.set_default_context(before)
+
+    return run
+
+
+def assert_same_bits(tf, a, b):
+    tf.nest.assert_same_structure(a, b, check_types=True)
+    for theirs, ours in zip(tf.nest.flatten(a), tf.nest.flatten(b)):
+        assert type(ours) is type(theirs)
+        ours, theirs = np.asarray(ours), np.asarray(theirs)
+        assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+        assert ours.tobytes() == theirs.tobytes()
+
+
+def test_three_rounds_are_those_of_local_to_the_bit(
+    tf, installed, process, evaluate, examples
+):
+    packs = tff_pmc.evaluation_packs(examples)
+
+    def rounds():
+        state, found = process.initialize(), []
+        for number in range(3):
+            clients = [k for k in range(4) if k != number]
+            packed = tff_pmc.pack(examples, clients, num_packs=3)
+            state, metrics = process.next(state, packed)
+            found.append((state, metrics))
+            found.append(evaluate(process.get_model_weights(state), packs))
+        return found
+
+    assert_same_bits(tf, installed("local", rounds), installed("cluster", rounds))
+
+
+def test_a_pack_is_sent_once_and_what_is_sent_is_what_the_types_say(
+    installed, cluster, process, evaluate, examples
+):
+    weights = installed(
+        "local", lambda: process.get_model_weights(process.initialize())
+    )
+    model_bytes = sum(np.asarray(w).nbytes for w in weights.trainable)
+    one_by_one = [tff_pmc.evaluation_packs(examples)[0]]
+    traffic = cluster.engine.sums.traffic
+
+    def evaluated():
+        before = dict(vars(traffic)), cluster.engine.bytes_sent
+        installed("cluster", lambda: evaluate(weights, one_by_one))
+        return {key: vars(traffic)[key] - before[0][key] for key in before[0]}
+
+    evaluated()
+    again = evaluated()
+    assert again["packs"] == 0 and again["graphs"] == 0
+    assert again["sent"] == WORKERS * model_bytes
+    assert again["received"] == sum(
+        np.asarray(value).nbytes
+        for value in _flat(installed("local", lambda: evaluate(weights, one_by_one)))
+    )
+
+
+def _flat(value):
+    import tensorflow as tf
+
+    return tf.nest.flatten(value)
+
+
+def test_equal_training_packs_are_not_sent_again(installed, cluster, process, examples):
+    """They are other objects, whose functions TensorFlow gives other names."""
+    traffic = cluster.engine.sums.traffic
+    examples = dataclasses.replace(examples, x=255 - examples.x)  # Sent by no test.
+
+    def one_round():
+        before = traffic.packs
+        state = process.initialize()
+        process.next(state, tff_pmc.pack(examples, (0, 3)))
+        return traffic.packs - before
+
+    first = installed("cluster", one_round)
+    inputs = sum(examples.client(k)["x"].nbytes for k in (0, 3))
+    assert inputs <= first <= inputs + 2 * 20_000
+    assert installed("cluster", one_round) == 0
+
+
+def test_what_was_not_used_for_longest_is_forgotten(dask_cluster, tff):
+    import tensorflow as tf
+
+    from tff_pmc.runtime import Runtime
+
+    @tff.tensorflow.computation(tff.SequenceType(np.int32))
+    def total(data):
+        return data.reduce(np.int32(0), lambda a, b: a + b)
+
+    @tff.federated_computation(
+        tff.FederatedType(tff.SequenceType(np.int32), tff.CLIENTS)
+    )
+    def sums(clients):
+        return tff.federated_sum(tff.federated_map(total, clients))
+
+    data = [tf.data.Dataset.from_tensors(np.int32(n)).repeat(n) for n in range(1, 4)]
+    with Runtime("cluster", cluster=dask_cluster) as running:
+        kept = running.engine.sums.packs
+        assert sums(data) == 1 + 4 + 9
+        sizes = [held.num_bytes for held in kept._held.values()]
+        kept._remembered_bytes = sum(sizes[1:])
+        assert sums(data[1:]) == 4 + 9
+        assert len(kept._held) == 3 - 1
+        sent = running.engine.sums.traffic.packs
+        assert sums(data[1:]) == 4 + 9 and running.engine.sums.traffic.packs == sent
+        assert (
+            sums(data) == 1 + 4 + 9
+            and running.engine.sums.traffic.packs == sent + sizes[0]
+        )
+
+
+def test_datasets_that_depend_on_this_process_are_read_here(installed, tff):
+    """A list becomes a dataset of a Python function, which is nowhere else."""
+
+    @tff.tensorflow.computation(tff.SequenceType(tff.TensorType(np.float32, [None])))
+    def total(data):
+        import tensorflow as tf
+
+        return data.reduce(np.float32(0), lambda a, b: a + tf.reduce_sum(b))
+
+    @tff.federated_computation(
+        tff.FederatedType(
+            tff.SequenceType(tff.TensorType(np.float32, [None])), tff.CLIENTS
+        )
+    )
+    def sums(clients):
+        return tff.federated_sum(tff.federated_map(total, clients))
+
+    clients = [[[1.0, 2.0], [3.0]], [], [[0.5]]]
+    assert installed("cluster", lambda: sums(clients)) == 6.5
+
+
+def test_an_error_of_a_client_is_that_error(installed, tff):
+    @tff.tensorflow.computation(np.int32)
+    def fails(n):
+        import tensorflow as tf
+
+        with tf.control_dependencies([tf.debugging.Assert(n < 2, ["my message"])]):
+            return tf.identity(n)
+
+    @tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
+    def sums(clients):
+        return tff.federated_sum(tff.federated_map(fails, clients))
+
+    assert installed("cluster", lambda: sums([0, 1])) == 1
+    with pytest.raises(Exception, match="my message"):
+        installed("cluster", lambda: sums([0, 2]))
+
+
+def kill_one_that_works(client, killed):
+    """Kills a worker as soon as it sums a pack."""
+    pids = client.run(os.getpid)
+    deadline = time.monotonic() + 60
+    while not killed and time.monotonic() < deadline:
+        for worker, keys in client.processing().items():
+            if any("sum_of_pack" in str(key) for key in keys):
+                os.kill(pids[worker], signal.SIGKILL)
+                killed.append(worker)
+                return
+        time.sleep(0.002)
+
+
+def test_a_worker_killed_in_mid_round_changes_nothing(
+    tf, installed, cluster, process, evaluate, examples, caplog
+):
+    packs = tff_pmc.evaluation_packs(examples)
+
+    def one_round():
+        state = process.initialize()
+        state, metrics = process.next(
+            state, tff_pmc.pack(examples, range(4), num_packs=4)
+        )
+        return state, metrics, evaluate(process.get_model_weights(state), packs)
+
+    undisturbed = installed("local", one_round)
+    client, killed = cluster.engine.connection.client, []
+    client.wait_for_workers(WORKERS)
+    killer = threading.Thread(target=kill_one_that_works, args=(client, killed))
+    killer.start()
+    with caplog.at_level(logging.WARNING):
+        disturbed = installed("cluster", one_round)
+    killer.join()
+    assert killed
+    assert_same_bits(tf, undisturbed, disturbed)
+    said = [r.message for r in caplog.records if "was lost" in r.message]
+    assert said and "attempt 2 of 5" in said[0]
+    client.wait_for_workers(WORKERS, timeout=60)
+    assert_same_bits(tf, undisturbed, installed("cluster", one_round))
+    held = cluster.engine.sums.packs._held.values()
+    assert len({pack.worker for pack in held}) == WORKERS  # The new one has its share.
+
+
+def test_a_cluster_that_is_gone_is_one_line(certificates, tff, assert_one_line):
+    distributed = pytest.importorskip("distributed")
+    from tff_pmc.runtime import ClusterError, Runtime
+
+    @tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
+    def add(x):
+        return tff.federated_sum(x)
+
+    scheduler = distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        dashboard_address="127.0.0.1:0",
+        memory_limit=0,
+    )
+    with Runtime("cluster", cluster=scheduler.scheduler_address) as running:
+        running.engine.connection.wait_for_a_worker(1)
+        assert add([1, 2]) == 3
+        scheduler.close()
+        assert_one_line(ClusterError, lambda: add([1, 2]), "--cluster=tcp://")
+
+
+def test_a_worker_that_is_not_fit_is_named(
+    installed, cluster, dask_cluster, tff, monkeypatch, assert_one_line
+):
+    """One of other versions, or whose TensorFlow has begun with other threads."""
+    from tff_pmc.runtime import cluster_tasks
+    from tff_pmc.runtime.cluster_connection import ClusterConnection
+    from tff_pmc.settings.cluster_options import ClusterSettingError
+
+    @tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
+    def add(x):
+        return tff.federated_sum(x)
+
+    assert installed("cluster", lambda: add([3, 4])) == 7  # TensorFlow has begun.
+    other = dataclasses.replace(dask_cluster, threads=7)
+    assert_one_line(
+        ClusterSettingError,
+        lambda: ClusterConnection(other),
+        *("the worker tls://127.0.0.1:", "another number of threads than 7"),
+    )
+    found = cluster_tasks.Terms(1, "0.1", "2.3")
+    monkeypatch.setattr(cluster_tasks, "terms_of", lambda _: found)
+    assert_one_line(
+        ClusterSettingError,
+        lambda: ClusterConnection(dask_cluster),
+        *("the worker tls://127.0.0.1:", "it has tensorflow", "0.1 is asked for"),
+    )
+
+
+def test_the_engine_and_its_threads_are_recorded(installed, cluster):
+    from tff_pmc.runtime import engine_versions, installed_engine
+
+    threads = str(cluster.engine.connection.terms.threads)
+    found = installed("cluster", engine_versions)
+    assert found == {"engine": "cluster", "spread": "clients", "threads": threads}
+    assert installed("local", installed_engine) == "local"

@@ -1,0 +1,239 @@
+"""The way to the workers of a cluster: started here, or found at an address."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextlib
+import logging as std_logging
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from tff_pmc.runtime import cluster_probe, cluster_tasks
+from tff_pmc.runtime.cluster_errors import TIMEOUTS, ClusterError
+from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
+
+WORKERS_SECONDS = 30
+"""How long to wait for the first worker."""
+
+_CLOSE_SECONDS = 5
+_POLL_SECONDS = 0.1
+_ASK_SECONDS = 120  # A worker that is asked for its versions imports TensorFlow first.
+# Read by the C library before Python starts. Dask's own settings make every freed array
+# go back to the system, to be asked for again by the next step.
+_WORKER_ENVIRONMENT = {
+    "MALLOC_TRIM_THRESHOLD_": str(2**33),
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+}
+LOCAL_CONFIG = {
+    "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+
+
+class ClusterConnection:
+    """A client of a Dask scheduler whose workers have been found to be fit.
+
+    Attributes:
+        address: as the options have it.
+        client: Dask's client.
+        terms: what each worker must have.
+    """
+
+    def __init__(self, options: ClusterOptions) -> None:
+        """Starts a cluster here, or connects to the one that is named.
+
+        Raises:
+            ClusterSettingError: Dask is missing, the options are wrong, nobody answers
+                at the address, or a worker has other versions; the message names it.
+        """
+        options.check()
+        cluster_probe.check_installed()
+        cluster_probe.check_answer(options)
+        self.address = options.address
+        self.terms = cluster_tasks.terms_of(options.threads or _threads_here())
+        self._cluster: Any = None
+        self.client: Any = None
+        try:
+            self._connect(options)
+            self._check_workers()
+        except BaseException:
+            self.close()
+            raise
+
+    def workers(self) -> list[str]:
+        """The addresses of the workers there are."""
+        return sorted(self.client.scheduler_info()["workers"])
+
+    def wait_for_a_worker(self, seconds: float = WORKERS_SECONDS) -> None:
+        """Waits until there is a worker; one that died is started again.
+
+        Raises:
+            ClusterError: none comes, or the scheduler is gone.
+        """
+        try:
+            self.client.wait_for_workers(1, timeout=seconds)
+        except (Exception, asyncio.CancelledError) as error:
+            raise ClusterError(
+                f"--cluster={self.address}: no worker is left ({_one_line(error)})"
+            ) from error
+
+    def still_there(self, futures: list[Any]) -> set[str]:
+        """The keys of those futures whose data a worker has.
+
+        Raises:
+            ClusterError: the scheduler is gone.
+        """
+        futures = [future for future in futures if future.status == "finished"]
+        if not futures:
+            return set()
+        try:
+            found = self.client.who_has(futures)
+        except concurrent.futures.CancelledError:  # One was lost at this moment.
+            return self.still_there(futures)
+        except (Exception, asyncio.CancelledError) as error:
+            raise ClusterError(
+                f"--cluster={self.address}: the scheduler is gone ({_one_line(error)})"
+            ) from error
+        return {key for key, workers in found.items() if workers}
+
+    def stop(self, futures: list[Any]) -> None:
+        """Ends tasks that may be running; their workers begin anew."""
+        keys = {future.key for future in futures}
+        with contextlib.suppress(Exception):
+            busy = [
+                worker
+                for worker, running in self.client.processing().items()
+                if keys & set(running)
+            ]
+            self.client.cancel(futures, force=True)
+            if busy and self._cluster is None:
+                self.client.restart_workers(busy, timeout=30, raise_for_error=False)
+
+    def close(self) -> None:
+        """Leaves the cluster, and ends one that was started here."""
+        client, cluster = self.client, self._cluster
+        self.client = self._cluster = None
+        with contextlib.suppress(Exception):
+            if cluster is not None:
+                # What they compute is needed by nobody, and would not end before it.
+                for nanny in cluster.workers.values():
+                    nanny.auto_restart = False
+                    os.kill(nanny.pid, signal.SIGKILL)
+        with contextlib.suppress(Exception):
+            if client is not None:
+                client.close(timeout=_CLOSE_SECONDS)
+        with contextlib.suppress(Exception):
+            if cluster is not None:
+                cluster.close(timeout=_CLOSE_SECONDS)
+
+    def _connect(self, options: ClusterOptions) -> None:
+        import dask
+        import distributed
+
+        for name in ("distributed", "tornado"):
+            std_logging.getLogger(name).setLevel(std_logging.CRITICAL)
+        where: Any
+        if options.place() is None:
+            security = distributed.Security.temporary()
+            with dask.config.set(LOCAL_CONFIG), _interrupts_blocked():
+                where = self._cluster = distributed.LocalCluster(
+                    n_workers=len(os.sched_getaffinity(0)),
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    # Dask's pages on the cluster are not behind TLS.
+                    scheduler_kwargs={"dashboard": False},
+                    dashboard_address="127.0.0.1:0",
+                    memory_limit=0,
+                    security=security,
+                    silence_logs=std_logging.CRITICAL,
+                )
+        else:
+            where, security = options.address, _security(options)
+        try:
+            self.client = distributed.Client(
+                where,
+                security=security,
+                timeout=cluster_probe.SECONDS,
+                set_as_default=False,
+                direct_to_workers=True,
+                name="tff_pmc",
+            )
+            self.client.wait_for_workers(1, timeout=WORKERS_SECONDS)
+        except TIMEOUTS as error:
+            raise ClusterSettingError(
+                f"--cluster={options.address}: no worker came to the scheduler in "
+                f"{WORKERS_SECONDS} seconds"
+            ) from error
+        except OSError as error:
+            raise ClusterSettingError(
+                f"--cluster={options.address}: {_one_line(error)}"
+            ) from error
+
+    def _check_workers(self) -> None:
+        """Asks every worker whether it is fit, which imports TensorFlow there."""
+        asked = {
+            worker: self.client.submit(
+                *(cluster_tasks.meet, self.terms), workers=[worker], pure=False
+            )
+            for worker in self.workers()
+        }
+        until = time.monotonic() + _ASK_SECONDS
+        while time.monotonic() < until and not all(f.done() for f in asked.values()):
+            time.sleep(_POLL_SECONDS)
+        for worker, future in asked.items():
+            if future.status == "finished":
+                continue
+            error = future.exception() if future.status == "error" else None
+            who = f"the worker {worker} cannot be used"
+            if "deserialization of the task graph" in str(error):
+                # The scheduler reads what it hands on.
+                who = "the scheduler cannot be used: it needs this package, too"
+                error = getattr(error, "__cause__", None) or error
+            raise ClusterSettingError(
+                f"--cluster={self.address}: {who} ({_one_line(error or future.status)})"
+            )
+
+
+def _security(options: ClusterOptions) -> Any:
+    import distributed
+
+    place = options.place()
+    if place is None or place.scheme != "tls":
+        return distributed.Security(require_encryption=False)
+    return distributed.Security(
+        require_encryption=True,
+        tls_ca_file=options.tls_ca_file,
+        tls_client_cert=options.tls_cert,
+        tls_client_key=options.tls_key,
+    )
+
+
+def _threads_here() -> int:
+    import tensorflow as tf
+
+    asked = tf.config.threading.get_intra_op_parallelism_threads()
+    return int(asked or len(os.sched_getaffinity(0)))
+
+
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Blocks Ctrl-C in the threads that begin meanwhile, and in what they start.
+
+    The terminal sends it to the workers, too: they end when this process says so.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _one_line(error: object) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,88 @@
+"""Asks what answers at a scheduler's address, so that a refusal is one clear line.
+
+Dask alone repeats an attempt until it has no time left, and says of a certificate that
+is refused only that.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+import ssl
+
+from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
+
+SECONDS = 10
+
+
+def check_installed() -> None:
+    """Refuses to go on without Dask.
+
+    Raises:
+        ClusterSettingError: it is not installed; the message says how to.
+    """
+    if importlib.util.find_spec("distributed") is None:
+        raise ClusterSettingError(
+            "--engine=cluster needs Dask: pip install 'tff-pmc[cluster]' (`make venv` "
+            "has it)"
+        )
+
+
+def check_answer(options: ClusterOptions, seconds: float = SECONDS) -> None:
+    """Refuses a scheduler that does not answer, or not to us.
+
+    Args:
+        options: of a cluster that is there already; checked.
+        seconds: how long to wait for an answer.
+
+    Raises:
+        ClusterSettingError: nobody listens there, or what listens speaks otherwise;
+            its certificate or ours is of another authority.
+    """
+    place = options.place()
+    if place is None:
+        return
+    name = f"--cluster={options.address}"
+    context = options.ssl_context() if place.scheme == "tls" else None
+    try:
+        raw = socket.create_connection((place.host, place.port), seconds)
+    except OSError as error:
+        raise ClusterSettingError(
+            f"{name}: no scheduler answers ({error.strerror or error})"
+        ) from error
+    with raw:
+        raw.settimeout(seconds)
+        try:
+            stream = raw if context is None else context.wrap_socket(raw)
+        except ssl.SSLCertVerificationError as error:
+            raise ClusterSettingError(
+                f"{name}: the scheduler's certificate is not of the authority of "
+                f"--tls_ca_file={options.tls_ca_file} ({error.verify_message})"
+            ) from error
+        except (OSError, ValueError) as error:
+            raise ClusterSettingError(
+                f"{name}: what answers there does not speak TLS, or refuses the "
+                f"certificate of --tls_cert={options.tls_cert} ({_words(error)})"
+            ) from error
+        with stream:
+            try:
+                # Dask's listener speaks first. With TLS 1.3, this is where one hears
+                # that one's own certificate was refused.
+                if stream.recv(1):
+                    return
+                reason = "the connection was closed"
+            except OSError as error:
+                reason = _words(error)
+    if context is None:
+        raise ClusterSettingError(
+            f"{name}: what answers there is no scheduler without TLS ({reason})"
+        )
+    raise ClusterSettingError(
+        f"{name}: the scheduler refuses the certificate of --tls_cert="
+        f"{options.tls_cert} ({reason})"
+    )
+
+
+def _words(error: Exception) -> str:
+    reason = getattr(error, "reason", None) or getattr(error, "strerror", None)
+    return " ".join(str(reason or error).split())

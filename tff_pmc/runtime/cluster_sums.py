@@ -1,0 +1,209 @@
+"""The sum of a round's packs, made by the workers of a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import pickle
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from typing import Any, Callable
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+from tensorflow.python.eager import cancellation
+
+from tff_pmc.runtime import cluster_tasks
+from tff_pmc.runtime.cluster_connection import ClusterConnection
+from tff_pmc.runtime.cluster_errors import LOSSES, ClusterError
+from tff_pmc.runtime.cluster_packs import (
+    REMEMBERED_BYTES,
+    HeldPack,
+    PacksOnWorkers,
+    Traffic,
+)
+from tff_pmc.runtime.pack_sums import PackGraphs, merged_in_tree
+
+ATTEMPTS = 5
+"""How often a round's sums are made before the cluster is given up."""
+
+_POLL_SECONDS = 0.1
+_LOOK_SECONDS = 5  # How often to look whether the workers of a call are still there.
+
+Tensors = Sequence[tf.Tensor]
+
+
+class ClusterSums:
+    """Makes sums of packs by a cluster; its packs serve all computations.
+
+    Attributes:
+        connection: the way to the workers.
+        traffic: what has been sent and received.
+        packs: the packs that are there.
+    """
+
+    def __init__(
+        self, connection: ClusterConnection, remembered_bytes: int = REMEMBERED_BYTES
+    ) -> None:
+        """Takes the cluster, and how many bytes of packs stay there after a call."""
+        self.connection = connection
+        self.traffic = Traffic()
+        self.packs = PacksOnWorkers(connection, self.traffic, remembered_bytes)
+        self._one_at_a_time = threading.Lock()
+
+    def of(self, graphs: PackGraphs) -> Callable[[Iterator[Tensors], Tensors], Tensors]:
+        """What sums the packs of one computation; see `round_form.SumPacks`."""
+        content = pickle.dumps(graphs)
+        digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+        on_workers: list[Any] = []
+
+        def sum_packs(packs: Iterator[Tensors], sent: Tensors) -> Tensors:
+            with self._one_at_a_time:
+                call = _Call(self, cluster_tasks.Graphs(digest, content), on_workers)
+                return call.total(list(packs), [tensor.numpy() for tensor in sent])
+
+        return sum_packs
+
+
+class _Call:
+    """One call of a computation: its tasks, and how often they were begun."""
+
+    def __init__(
+        self, sums: ClusterSums, graphs: cluster_tasks.Graphs, on_workers: list[Any]
+    ) -> None:
+        self._sums = sums
+        self._graphs = graphs
+        self._on_workers = on_workers  # The graphs' future, once there is one.
+        self._connection = sums.connection
+        self._manager = cancellation.context()
+
+    def total(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
+        """The sum, made again when workers are lost.
+
+        Raises:
+            ClusterError: they are lost each time, or the scheduler is.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            self._connection.wait_for_a_worker()
+            try:
+                return self._attempt(packs, sent)
+            except _LostError as error:
+                reason = error
+            if attempt < ATTEMPTS:
+                logging.warning(
+                    "A worker of the cluster was lost (%s): the round's sums are made "
+                    "again, attempt %d of %d.",
+                    *(reason, attempt + 1, ATTEMPTS),
+                )
+                time.sleep(0.5 * attempt)
+                self._after_a_loss()
+        raise ClusterError(
+            f"--cluster={self._connection.address}: workers were lost in each of "
+            f"{ATTEMPTS} attempts to make one round's sums ({reason})"
+        )
+
+    def _attempt(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
+        client, terms = self._connection.client, self._connection.terms
+        traffic = self._sums.traffic
+        begun: list[Any] = []
+
+        def submit(
+            function: Callable[..., Any], *arguments: Any, **options: Any
+        ) -> Any:
+            begun.append(
+                client.submit(
+                    *(function, terms, self._on_workers[0], *arguments),
+                    pure=False,
+                    **options,
+                )
+            )
+            return begun[-1]
+
+        try:
+            with _losses():
+                workers = self._connection.workers()
+                if not self._on_workers:
+                    self._on_workers += self._broadcast(self._graphs)
+                    traffic.graphs += len(self._graphs.content) * len(workers)
+                (at_workers,) = self._broadcast(sent)
+                traffic.sent += sum(np.asarray(a).nbytes for a in sent) * len(workers)
+                used = set()
+
+                def of_pack(pack: HeldPack) -> Any:
+                    used.add(pack.worker)
+                    return submit(
+                        *(cluster_tasks.sum_of_pack, pack.future, at_workers),
+                        workers=[pack.worker],
+                    )
+
+                total = merged_in_tree(
+                    map(of_pack, self._sums.packs.place(packs, workers)),
+                    lambda a, b: submit(cluster_tasks.merge, a, b),
+                )
+            self._wait(total, used)
+            with _losses():
+                found = total.result()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                client.cancel(begun)
+            raise
+        self._sums.packs.trim()
+        traffic.received += sum(np.asarray(array).nbytes for array in found)
+        return [tf.constant(array) for array in found]
+
+    def _broadcast(self, value: Any) -> list[Any]:
+        return list(
+            self._connection.client.scatter([value], broadcast=True, hash=False)
+        )
+
+    def _wait(self, total: Any, workers: set[str]) -> None:
+        """Waits for the sum, and looks whether the workers are still there."""
+        ended = threading.Event()
+        total.add_done_callback(lambda _: ended.set())
+        look_at = time.monotonic() + _LOOK_SECONDS
+        while not ended.wait(_POLL_SECONDS):
+            if self._manager is not None and self._manager.is_cancelled:
+                raise CancelledError("the call was cancelled")
+            if time.monotonic() > look_at:
+                look_at = time.monotonic() + _LOOK_SECONDS
+                with _losses():
+                    gone = workers - set(self._connection.workers())
+                if gone:
+                    raise _LostError(f"{sorted(gone)[0]} is gone")
+        if total.status == "error":
+            _raise_of_task(total.exception())
+        if total.status != "finished":
+            raise _LostError(f"its data was {total.status}")
+
+    def _after_a_loss(self) -> None:
+        self._sums.packs.forget_lost()
+        if not self._connection.still_there(self._on_workers):
+            self._on_workers.clear()
+
+
+class _LostError(Exception):
+    """What a task needed, or the task itself, went with a worker."""
+
+
+@contextlib.contextmanager
+def _losses() -> Iterator[None]:
+    """Tells the loss of a worker from other errors."""
+    try:
+        yield
+    except LOSSES as error:
+        raise _LostError(f"{type(error).__name__} {error}".strip()) from error
+
+
+def _raise_of_task(error: BaseException) -> None:
+    from distributed.scheduler import KilledWorker
+
+    if isinstance(error, (KilledWorker, CancelledError)):
+        raise _LostError("it died of a task") from error
+    if isinstance(error, cluster_tasks.TermsError):
+        raise ClusterError(
+            f"a worker of the cluster cannot be used: {error}"
+        ) from error
+    raise error

@@ -1,0 +1,131 @@
+"""What the workers of a cluster do with packs.
+
+The scheduler imports this module, too, when it is told of a task: TensorFlow is
+imported by the functions that need it, and TFF by none.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import pickle
+import threading
+from typing import Any, NamedTuple
+
+KEPT_COMPUTATIONS = 8
+"""The computations whose graphs stay imported in a worker."""
+
+_sums: collections.OrderedDict[str, Any] = collections.OrderedDict()
+_lock = threading.Lock()
+
+
+class Terms(NamedTuple):
+    """What a worker must have so that its results are those of the process that asks.
+
+    Attributes:
+        threads: TensorFlow's threads within an operation.
+        tensorflow: the version of TensorFlow.
+        tff_pmc: the version of this package.
+    """
+
+    threads: int
+    tensorflow: str
+    tff_pmc: str
+
+
+class TermsError(RuntimeError):
+    """A worker that cannot give the results that are asked for."""
+
+
+class Graphs(NamedTuple):
+    """The graphs of a computation on their way to a worker.
+
+    Attributes:
+        digest: a digest of them.
+        content: `PackGraphs`, pickled: only who needs them unpickles them.
+    """
+
+    digest: str
+    content: bytes
+
+
+def meet(terms: Terms) -> None:
+    """Makes this process what is asked for; must come before TensorFlow's first use.
+
+    Raises:
+        TermsError: the versions are others, or TensorFlow has begun with other threads.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    import tensorflow as tf
+
+    import tff_pmc
+
+    for name, here, asked in (
+        ("tensorflow", tf.__version__, terms.tensorflow),
+        ("tff_pmc", tff_pmc.__version__, terms.tff_pmc),
+    ):
+        if here != asked:
+            raise TermsError(f"it has {name} {here}, and {asked} is asked for")
+    threading_of_tf = tf.config.threading
+    if threading_of_tf.get_intra_op_parallelism_threads() == terms.threads:
+        return
+    try:
+        threading_of_tf.set_intra_op_parallelism_threads(terms.threads)
+    except RuntimeError as error:
+        raise TermsError(
+            "its TensorFlow has begun with another number of threads than "
+            f"{terms.threads}: start it anew, or give --cluster_threads"
+        ) from error
+
+
+def terms_of(threads: int) -> Terms:
+    """The terms of a process with these versions, and that number of threads."""
+    import tensorflow as tf
+
+    import tff_pmc
+
+    return Terms(threads, tf.__version__, tff_pmc.__version__)
+
+
+def sum_of_pack(terms: Terms, graphs: Graphs, pack: Any, sent: Any) -> list[Any]:
+    """The sum of one pack; see `PackSums.of_pack`.
+
+    Args:
+        terms: what this process must have.
+        graphs: the computation.
+        pack: the pack, as `pack_bytes.encoded` gives it.
+        sent: what the server sent, arrays.
+
+    Returns:
+        The sum, arrays.
+    """
+    meet(terms)
+    import tensorflow as tf
+
+    from tff_pmc.runtime import pack_bytes
+
+    tensors = pack_bytes.decoded(pack)
+    found = _imported(graphs).of_pack(tensors, [tf.constant(a) for a in sent])
+    return [tensor.numpy() for tensor in found]
+
+
+def merge(terms: Terms, graphs: Graphs, first: Any, second: Any) -> list[Any]:
+    """The sum of two sums, arrays; see `PackSums.merge`."""
+    meet(terms)
+    import tensorflow as tf
+
+    both = ([tf.constant(a) for a in part] for part in (first, second))
+    return [tensor.numpy() for tensor in _imported(graphs).merge(*both)]
+
+
+def _imported(graphs: Graphs) -> Any:
+    """The computation's sums, imported when they are first asked for."""
+    from tff_pmc.runtime.pack_sums import PackSums
+
+    with _lock:
+        if graphs.digest not in _sums:
+            _sums[graphs.digest] = PackSums(pickle.loads(graphs.content))
+        _sums.move_to_end(graphs.digest)
+        while len(_sums) > KEPT_COMPUTATIONS:
+            _sums.popitem(last=False)
+        return _sums[graphs.digest]
