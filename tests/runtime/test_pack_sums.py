@@ -64,8 +64,8 @@ def test_packs_at_once_change_no_bit(tf, tff, toy_model, toy_examples, monkeypat
                 for _ in range(3):
                     packs = tff_pmc.pack(toy_examples, range(6), num_packs=5)
                     state, metrics = process.next(state, packs)
+                found.append(tf.nest.flatten(process.get_model_weights(state)))
             assert metrics["client_work"]["train"]["clients"] == 6
-            found.append(tf.nest.flatten(process.get_model_weights(state)))
         for one, other in zip(*found):
             np.testing.assert_array_equal(one, other)
 
@@ -81,3 +81,21 @@ def test_a_pack_of_another_type_among_many_is_named(tf, tff, toy_model, toy_exam
         packs = [*tff_pmc.pack(toy_examples, range(6), num_packs=3), 7]
         with pytest.raises(TypeError, match=r"\[3\] must be a tf.data.Dataset"):
             process.next(state, packs)
+
+
+def test_the_pack_that_fails_is_told_of_and_not_the_one_cancelled(tf):
+    """TensorFlow cancels the calls beside one that fails."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from tff_pmc.runtime import local
+
+    def work(item):
+        if item == 0:
+            raise tf.errors.CancelledError(None, None, "cancelled")
+        raise ValueError("a negative value")
+
+    with ThreadPoolExecutor(2) as pool:
+        with pytest.raises(ValueError, match="a negative value"):
+            list(local._in_order(pool, work, iter(range(2))))
+        with pytest.raises(tf.errors.CancelledError):
+            list(local._in_order(pool, work, iter([0, 0])))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import pickle
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -56,7 +55,7 @@ class ClusterSums:
 
     def of(self, graphs: PackGraphs) -> Callable[[Iterator[Tensors], Tensors], Tensors]:
         """What sums the packs of one computation; see `round_form.SumPacks`."""
-        content = pickle.dumps(graphs)
+        content = cluster_tasks.sealed(graphs)
         digest = hashlib.blake2b(content, digest_size=16).hexdigest()
         on_workers: list[Any] = []
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import os
-import pickle
 import threading
 from typing import Any, NamedTuple
 
@@ -42,11 +41,29 @@ class Graphs(NamedTuple):
 
     Attributes:
         digest: a digest of them.
-        content: `PackGraphs`, pickled: only who needs them unpickles them.
+        content: `PackGraphs` as Dask sends it: only who needs them reads them.
     """
 
     digest: str
     content: bytes
+
+
+def sealed(value: Any) -> bytes:
+    """A value in the form of Dask's messages, which the scheduler passes on unread.
+
+    It is unread because what a value is made of may import TensorFlow.
+    """
+    from distributed.protocol import serialize_bytes
+
+    content: bytes = serialize_bytes(value)
+    return content
+
+
+def opened(content: bytes) -> Any:
+    """The value that was sealed."""
+    from distributed.protocol import deserialize_bytes
+
+    return deserialize_bytes(content)
 
 
 def meet(terms: Terms) -> None:
@@ -124,7 +141,7 @@ def _imported(graphs: Graphs) -> Any:
 
     with _lock:
         if graphs.digest not in _sums:
-            _sums[graphs.digest] = PackSums(pickle.loads(graphs.content))
+            _sums[graphs.digest] = PackSums(opened(graphs.content))
         _sums.move_to_end(graphs.digest)
         while len(_sums) > KEPT_COMPUTATIONS:
             _sums.popitem(last=False)

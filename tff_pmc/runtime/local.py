@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable, Optional, TypeVar
 
+import tensorflow as tf
 import tensorflow_federated as tff
 from absl import logging
 from tensorflow.python.eager import cancellation
@@ -167,9 +168,23 @@ def _in_order(
     for item in items:
         begun.append(pool.submit(function, item))
         if len(begun) > PACKS_AT_ONCE:
-            yield begun.popleft().result()
+            yield _first_result(begun)
     while begun:
-        yield begun.popleft().result()
+        yield _first_result(begun)
+
+
+def _first_result(begun: collections.deque[Future[_R]]) -> _R:
+    """The result of the first, which leaves the queue."""
+    first = begun.popleft()
+    try:
+        return first.result()
+    except tf.errors.CancelledError:
+        # TensorFlow cancels what runs beside a call that fails: the failure is meant.
+        for other in begun:
+            error = other.exception()
+            if error is not None and not isinstance(error, tf.errors.CancelledError):
+                raise error from None
+        raise
 
 
 def _has(kind: type, type_: tff.Type) -> bool:

@@ -6,8 +6,8 @@ imported by the functions.
 
 from __future__ import annotations
 
+import importlib
 import os
-import pickle
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
@@ -24,8 +24,8 @@ class RunOrder(NamedTuple):
         terms: what the worker must have.
         plugins: the modules that `--plugin` named.
         directory: the folder in which they are looked for.
-        federations: `Federations`, pickled.
-        job: `suite.Job`, pickled.
+        federations: `Federations`, as Dask sends it.
+        job: `suite.Job`, as Dask sends it.
     """
 
     terms: cluster_tasks.Terms
@@ -47,15 +47,15 @@ def make_run(order: RunOrder) -> None:
     if order.plugins and order.directory not in sys.path:
         sys.path.insert(0, order.directory)
     for module in order.plugins:
-        __import__(module)
+        importlib.import_module(module)
     from tff_pmc.experiments.running import loop
     from tff_pmc.runtime import Runtime
     from tff_pmc.runtime.cluster import cluster_record
 
     if order.federations not in _federations:
         _federations.clear()
-        _federations[order.federations] = pickle.loads(order.federations)
-    job = pickle.loads(order.job)
+        _federations[order.federations] = cluster_tasks.opened(order.federations)
+    job = cluster_tasks.opened(order.job)
     data = _federations[order.federations](job.settings)
     with Runtime("local") as running:
         running.context.recorded = cluster_record("runs", order.terms.threads)

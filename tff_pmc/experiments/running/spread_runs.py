@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +14,7 @@ from tff_pmc.experiments.record import files
 from tff_pmc.experiments.running import run_task
 from tff_pmc.experiments.running.federations import Federations
 from tff_pmc.experiments.running.suite import Job
+from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import ClusterConnection
 from tff_pmc.runtime.cluster_errors import LOSSES, ClusterError
 from tff_pmc.settings.cluster_options import ClusterSettingError
@@ -44,7 +44,7 @@ class SpreadRuns:
                 the message names it.
         """
         self._connection = connection
-        self._federations = pickle.dumps(federations)
+        self._federations = cluster_tasks.sealed(federations)
         self._plugins = tuple(plugins)
         data_dir = federations.data_dir
         self._check_folders(
@@ -92,7 +92,7 @@ class SpreadRuns:
             self._plugins,
             os.getcwd(),
             self._federations,
-            pickle.dumps(job),
+            cluster_tasks.sealed(job),
         )
         return self._connection.client.submit(run_task.make_run, order, pure=False)
 
