@@ -1,0 +1,73 @@
+"""Readers of the files of a run's folder: its settings, its records, its states."""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+import shutil
+import tempfile
+
+import numpy as np
+from fuzzing import Target, register, same
+from mutations import edit_json, edit_lines, flip
+
+from tff_pmc.experiments.record import state_file
+from tff_pmc.reports import read, record_tables
+from tff_pmc.reports.record_error import RecordError
+
+# A run that is kept, of one of AdaFed's systems; each file of it is damaged by itself.
+RUN = pathlib.Path(__file__).parents[2] / "results/reproduced/adafed_1/fedavg"
+TABLES = ("clients.csv", "rounds.csv", "cohort.csv", "weights.csv", "class_f1.csv")
+ARRAYS = [np.arange(6, dtype=np.float32).reshape(2, 3), np.array(7, np.int32)]
+
+
+def _read_folder(name, folder, data):
+    run = folder / "run"
+    shutil.copytree(RUN, run)
+    (run / name).write_bytes(data)
+    found = read.read_run(str(run))
+    accuracy = np.asarray(found.accuracy, float)
+    assert ((accuracy >= 0) & (accuracy <= 1)).all()
+
+
+def _read_table(name, folder, data):
+    (folder / name).write_bytes(data)
+    found = record_tables.read_table(str(folder), name)
+    assert len(found) and (found["round"] >= 1).all()
+
+
+def _state_seeds():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "state")
+        state_file.write(str(path), ARRAYS, 3)
+        return [path.read_bytes()]
+
+
+def _read_state(folder, data):
+    path = folder / "round_3.state"
+    path.write_bytes(data)
+    for found, written in zip(state_file.read(str(path), ARRAYS, 3), ARRAYS):
+        same(found, written)
+
+
+register(
+    Target(
+        "run_json",
+        lambda: [(RUN / "run.json").read_bytes()],
+        edit_json,
+        functools.partial(_read_folder, "run.json"),
+        (RecordError,),
+    )
+)
+for _name in TABLES:
+    _whole = _name in ("clients.csv", "rounds.csv")
+    register(
+        Target(
+            f"run_{_name[:-4]}",
+            lambda name=_name: [(RUN / name).read_bytes()],
+            edit_lines,
+            functools.partial(_read_folder if _whole else _read_table, _name),
+            (RecordError,),
+        )
+    )
+register(Target("run_state", _state_seeds, flip, _read_state, (RecordError,)))
