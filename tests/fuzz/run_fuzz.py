@@ -54,7 +54,15 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     options = _parse(arguments)
+    before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
+    try:
+        return _run(options)
+    finally:
+        logging.disable(before)
+
+
+def _run(options: argparse.Namespace) -> int:
     if options.input is not None:
         data = options.input.read_bytes()
         for name in options.targets:

@@ -46,8 +46,10 @@ def assert_gone(processes, seconds=20):
     assert not left
 
 
-@pytest.mark.parametrize("spread", ["clients", "runs"])
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize(
+    ("name", "spread"),
+    [("SIGINT", "clients"), ("SIGTERM", "runs"), ("SIGKILL", "clients")],
+)
 def test_a_signal_leaves_no_process(tmp_path, command, name, spread):
     """An interrupt goes to all processes of the terminal, as Ctrl-C does."""
     folder, number = tmp_path / "out", getattr(signal, name)
