@@ -1,5 +1,6 @@
 """Where a worker listens: nowhere, or on a port where the machine allows no more."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -15,14 +16,21 @@ def namespaces_are_allowed():
     return subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def listening_ports():
-    """All TCP ports this machine listens on."""
+def listening_ports(pid):
+    """The TCP ports of this machine on which a process or one it began listens."""
+    psutil = pytest.importorskip("psutil")
+    process = psutil.Process(pid)
+    sockets = set()
+    for member in [process, *process.children(recursive=True)]:
+        for name in os.listdir(f"/proc/{member.pid}/fd"):
+            with contextlib.suppress(OSError):
+                sockets.add(os.readlink(f"/proc/{member.pid}/fd/{name}"))
     ports = set()
     for name in ("tcp", "tcp6"):
         with open(f"/proc/net/{name}") as file:
             for line in list(file)[1:]:
                 fields = line.split()
-                if fields[3] == "0A":
+                if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
                     ports.add((name, fields[1].rsplit(":", 1)[1]))
     return ports
 
@@ -34,7 +42,6 @@ def test_a_private_worker_listens_nowhere(worker, start, read_report):
     assert worker.engine.private
     mine = os.readlink("/proc/self/ns/net")
     assert os.readlink(f"/proc/{worker.engine._host.pid}/ns/net") != mine
-    before = listening_ports()
     process = start(
         """
         with Runtime() as running:
@@ -46,9 +53,9 @@ def test_a_private_worker_listens_nowhere(worker, start, read_report):
     )
     read_report(process)
     time.sleep(0.5)
-    during = listening_ports()
+    during = listening_ports(process.pid)
     process.communicate("", timeout=60)
-    assert during <= before
+    assert not during
 
 
 def test_the_socket_is_the_users_alone(worker):
@@ -68,6 +75,7 @@ def test_without_namespaces_it_falls_back_to_a_port_and_says_so(
             assert add([1, 2]) == 3
     """)
     left = read_report(process)
+    assert listening_ports(process.pid)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert len(re.findall("listens on a port of this machine", err)) == 1

@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from multiprocessing import resource_tracker
 from typing import Any
 
 from tff_pmc.runtime import cluster_probe, cluster_tasks
@@ -141,6 +142,7 @@ class ClusterConnection:
         where: Any
         if options.place() is None:
             security = distributed.Security.temporary()
+            _start_tracker()
             with dask.config.set(LOCAL_CONFIG), _interrupts_blocked():
                 where = self._cluster = distributed.LocalCluster(
                     n_workers=len(os.sched_getaffinity(0)),
@@ -220,6 +222,23 @@ def _threads_here() -> int:
 
     asked = tf.config.threading.get_intra_op_parallelism_threads()
     return int(asked or len(os.sched_getaffinity(0)))
+
+
+def _start_tracker() -> None:
+    """Starts what multiprocessing tracks semaphores with.
+
+    It must come before interrupts are blocked: where the first worker starts it, they
+    are unblocked again. Workers are killed in the end, and it would then warn of what
+    they left, which it clears away.
+    """
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        del os.environ["PYTHONWARNINGS"]
+        if before is not None:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 @contextlib.contextmanager
