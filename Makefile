@@ -4,11 +4,12 @@ PYTHON ?=
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test fuzz kill-test lint peers requirements clean
+.PHONY: help venv quickstart test test-all fuzz kill-test lint peers requirements clean
 
 help:
 	@echo "make quickstart    install into .venv, then run a small federated experiment"
 	@echo "make test          run the tests"
+	@echo "make test-all      those too that take a minute each"
 	@echo "make fuzz          try changed files on all readers, an hour or SECONDS=60"
 	@echo "make kill-test     kill runs (KILLS=50) and compare what becomes of them"
 	@echo "make lint          ruff and mypy"
@@ -34,8 +35,13 @@ quickstart: venv
 
 # A file's tests stay together: they share runs and data. More than four processes
 # would want more memory than they save time.
+PYTEST := $(RUN) -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
+
 test: venv
-	$(RUN) -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
+	$(PYTEST) -m "not slow"
+
+test-all: venv
+	$(PYTEST)
 
 fuzz: venv
 	$(RUN) tests/fuzz/run_fuzz.py --seconds=$(or $(SECONDS),3600)

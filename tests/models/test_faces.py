@@ -127,7 +127,9 @@ def test_the_papers_cnn_is_keras_own_and_measures_criteria_of_faces(runtime, fac
     np.testing.assert_allclose(measured, np.transpose([[5, 4, 6], CB, IS]), rtol=1e-6)
 
 
-@pytest.mark.parametrize("batch_norm", ["frozen", "aggregated"])
+@pytest.mark.parametrize(
+    "batch_norm", ["frozen", pytest.param("aggregated", marks=pytest.mark.slow)]
+)
 def test_the_published_codes_cnn_is_keras_own(runtime, faces, batch_norm):
     """Kernels and biases; and what the server makes of the batch normalization."""
     model = models.celeba_reference_cnn(seed=2, batch_norm=batch_norm, dropout=0.0)

@@ -48,7 +48,11 @@ def assert_gone(processes, seconds=20):
 
 @pytest.mark.parametrize(
     ("name", "spread"),
-    [("SIGINT", "clients"), ("SIGTERM", "runs"), ("SIGKILL", "clients")],
+    [
+        ("SIGINT", "clients"),
+        ("SIGTERM", "runs"),
+        pytest.param("SIGKILL", "clients", marks=pytest.mark.slow),
+    ],
 )
 def test_a_signal_leaves_no_process(tmp_path, command, name, spread):
     """An interrupt goes to all processes of the terminal, as Ctrl-C does."""

@@ -103,7 +103,9 @@ def start_and_kill(command, folder, kill_after_round, delay, *more):
     process.wait()
 
 
-@pytest.mark.parametrize("adjusted", [False, True])
+@pytest.mark.parametrize(
+    "adjusted", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_killed_at_three_rounds_and_resumed_it_is_the_same_run(
     request, tmp_path, command, resume, adjusted
 ):

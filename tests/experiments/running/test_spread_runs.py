@@ -116,6 +116,7 @@ def test_runs_of_workers_that_die_are_the_serial_runs(
     assert not list(folder.glob("*.new"))
 
 
+@pytest.mark.slow
 def test_seeds_are_spread_too(run, flags_of_cluster, tmp_path):
     short = [*FLAGS, "--rounds=1", "--seeds=1,2"]
     for name, more in (("serial", []), ("spread", flags_of_cluster)):
@@ -178,6 +179,7 @@ def test_folders_that_a_worker_does_not_share_are_refused(
     assert f"the worker {worker} does not share" in line and "--data_dir" in line
 
 
+@pytest.mark.slow
 def test_an_error_of_a_run_is_that_error(run, flags_of_cluster, tmp_path):
     """A folder holds another run, which only its worker sees."""
     folder = tmp_path / "out"
