@@ -68,24 +68,30 @@ SIX = npy(np.zeros(6, np.uint8))
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        (npy(np.array([Evil()] * 6, object)), "is no array of one dimension"),
-        (npy(np.zeros((2, 3), np.uint8)), "is no array of one dimension"),
-        (npy(np.zeros(6)), "is no array of one dimension"),
+        (npy(np.array([Evil()] * 6, object)), "holds pickled objects"),
+        (npy(np.zeros((2, 3), np.uint8)), "no array predicted of one dimension"),
+        (npy(np.zeros(6)), "predicted is of float64"),
         (npy(np.array(["a"] * 6)), "predicted is of <U1"),
-        (npy(np.array(6)), "is no array of one dimension"),
+        (npy(np.array(6)), "no array predicted of one dimension"),
         (npy(np.full(6, 300)), "a class that is not in 0..255"),
         (npy(np.full(6, -1)), "a class that is not in 0..255"),
         (npy(np.full(6, 2**63, np.uint64)), "a class that is not in 0..255"),
-        (npy(np.zeros(6, np.uint8), a=(b"(6,)", b"(7,)")), "not the 7 items"),
-        (npy(np.zeros(6, np.uint8), a=(b"(6,)", b"(5,)")), "not the 5 items"),
+        (
+            npy(np.zeros(6, np.uint8), a=(b"(6,)", b"(7,)")),
+            "other bytes than its header says",
+        ),
+        (
+            npy(np.zeros(6, np.uint8), a=(b"(6,)", b"(5,)")),
+            "other bytes than its header says",
+        ),
         (
             npy(np.zeros(6, np.uint8), a=(b"(6,), }        ", b"(999999999,), }")),
-            "has 999,999,999 items, more than",
+            "other bytes than its header says",
         ),
-        (SIX[:-3], "not the 6 items"),
-        (SIX[:8], "is no array of one dimension"),
-        (b"", "is no array"),
-        (b"\x80\x04", "is no array"),
+        (SIX[:-3], "other bytes than its header says"),
+        (SIX[:8], "cannot be read"),
+        (b"", "cannot be read"),
+        (b"\x80\x04", "cannot be read"),
     ],
 )
 def test_an_array_that_is_none_is_refused(tmp_path, content, part, fails, write_run):
@@ -117,10 +123,10 @@ def test_an_archive_that_is_none_is_refused(tmp_path, place, value, fails, write
 
 
 def test_a_bomb_takes_no_room(tmp_path, fails, write_run):
-    """A gigabyte of zeros in a megabyte: more than any run's test examples."""
+    """A hundred megabytes of zeros in one: more than any run's test examples."""
     folder = write_run(tmp_path / "DS", "DS", [[1, 1, 1, 0, 0, 0]])
     path = folder / "predictions" / "round_0001.npz"
-    head = npy(np.zeros(6, np.uint8), a=(b"(6,), }        ", b"(999999999,), }"))
+    head = npy(np.zeros(0, np.uint8), a=(b"(0,), }        ", b"(100000000,), }"))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         with archive.open("predicted.npy", "w") as member:
             member.write(head)
@@ -140,7 +146,7 @@ def test_a_pipe_in_its_place_is_not_waited_for(tmp_path, name, fails, write_run)
     path = folder / "predictions" / name
     path.unlink()
     os.mkfifo(path)
-    fails(lambda: read_predictions(str(folder), 1), path, "it is no file")
+    fails(lambda: read_predictions(str(folder), 1), path, "it is no regular file")
 
 
 def test_names_that_are_no_text_are_refused(tmp_path, fails, write_run):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import stat
 from typing import BinaryIO
 
+from leaf_data.formats import regular
 from tff_pmc.reports.record_error import RecordError, RecordMissingError
 
 
@@ -23,22 +23,11 @@ def open_plain(path: str, *, at_most: int | None = None) -> BinaryIO:
             large, or cannot be opened; the message names it.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        return regular.open_file(path, at_most)
     except FileNotFoundError as error:
         raise RecordMissingError(f"{path} is missing") from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RecordError(f"{path} cannot be read: {reason}") from error
-    found = os.fstat(descriptor)
-    reason = ""
-    if not stat.S_ISREG(found.st_mode):
-        reason = "it is no file"
-    elif at_most is not None and found.st_size > at_most:
-        reason = f"it has {found.st_size:,} bytes, more than {at_most:,}"
-    if reason:
-        os.close(descriptor)
-        raise RecordError(f"{path} cannot be read: {reason}")
-    return open(descriptor, "rb")
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def names_in(folder: str) -> list[str]:
