@@ -48,9 +48,7 @@ def read_arrays(
     """
     try:
         with npz.Archive(path, LARGEST) as archive:
-            return {
-                name: _read(archive, name, limit) for name, limit in limits.items()
-            }
+            return {name: _read(archive, name, limit) for name, limit in limits.items()}
     except FileNotFoundError as error:
         raise RecordMissingError(f"{path} is missing") from error
     except Exception as error:  # Damaged archives raise nearly anything.
