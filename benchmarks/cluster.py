@@ -22,7 +22,6 @@ everything tiny, to see whether it works.
 import argparse
 import collections
 import contextlib
-import logging
 import os
 import pathlib
 import statistics
@@ -33,7 +32,6 @@ import time
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-import dask
 import distributed
 import numpy as np
 import tensorflow_federated as tff
@@ -44,7 +42,7 @@ from tff_pmc.clients import packing
 from tff_pmc.experiments import experiment
 from tff_pmc.experiments.running import spread_runs, suite
 from tff_pmc.experiments.running.federations import Federations
-from tff_pmc.runtime import Runtime, cluster_connection
+from tff_pmc.runtime import Runtime, local_cluster
 from tff_pmc.settings.cluster_options import ClusterOptions
 
 Shape = collections.namedtuple("Shape", "model clients examples image classes epochs")
@@ -66,17 +64,7 @@ def cluster(cores, folder):
         path = pathlib.Path(folder) / f"{name}_{len(cores)}.pem"
         path.write_text(getattr(security, name))
         files[name.replace("_client", "")] = str(path)
-    with dask.config.set(cluster_connection.LOCAL_CONFIG):
-        started = distributed.LocalCluster(
-            n_workers=len(cores),
-            threads_per_worker=1,
-            host="127.0.0.1",
-            scheduler_kwargs={"dashboard": False},
-            dashboard_address="127.0.0.1:0",
-            memory_limit=0,
-            security=security,
-            silence_logs=logging.CRITICAL,
-        )
+    started = local_cluster.start(len(cores), security)
     with started, distributed.Client(started, set_as_default=False) as client:
         for worker, core in zip(client.scheduler_info()["workers"], cores):
             client.run(pin, core, workers=[worker])

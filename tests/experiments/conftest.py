@@ -8,6 +8,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 import types
 
 import pytest
@@ -102,6 +103,32 @@ def table():
 def small():
     """The flags of a run of seconds."""
     return ["--experiment=quickstart", "--rounds=2", "--local_epochs=1"]
+
+
+@pytest.fixture(scope="session")
+def long_run(command):
+    """Starts a run of very many rounds; returns it when one of them is recorded."""
+
+    def start(folder, *more):
+        process = subprocess.Popen(
+            command(
+                *("--experiment=quickstart", "--rounds=1000", "--priority=DS"),
+                *("--local_epochs=1", f"--output_dir={folder}", *more),
+            ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            start_new_session=True,
+        )
+        rounds = folder / "DS" / "rounds.csv"
+        deadline = time.monotonic() + 120
+        while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.2)
+        return process
+
+    return start
 
 
 @pytest.fixture(scope="session")

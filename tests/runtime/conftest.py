@@ -6,7 +6,10 @@ import sys
 import textwrap
 import time
 
+import numpy as np
 import pytest
+
+import tff_pmc
 
 PRELUDE = """
 import os, signal, sys, time
@@ -103,3 +106,31 @@ def worker():
 
     with Runtime("worker") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Four clients of real digits, so that training does not go astray."""
+    import leaf_data
+
+    data = leaf_data.load("digits5k", partition="noniid").train_examples
+    sizes = [9, 4, 6, 5]
+    parts = [data.client(k) for k in range(4)]
+    return leaf_data.Examples(
+        np.concatenate([part["x"][:n] for part, n in zip(parts, sizes)]),
+        np.concatenate([part["y"][:n] for part, n in zip(parts, sizes)]),
+        np.concatenate([[0], np.cumsum(sizes)]),
+        tuple("abcd"),
+    )
+
+
+@pytest.fixture(scope="module")
+def process(tff):
+    """A process of three criteria and all orderings, with batches."""
+    return tff_pmc.build_prioritized_fed_avg(
+        tff_pmc.models.mnist_cnn(seed=1),
+        priority=("LD", "DS", "MD"),
+        basis=tff_pmc.scores.Basis.all_subsets(3),
+        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
+        batch_size=4,
+    )

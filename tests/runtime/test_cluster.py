@@ -16,34 +16,6 @@ WORKERS = 2
 
 
 @pytest.fixture(scope="module")
-def examples():
-    """Four clients of real digits."""
-    import leaf_data
-
-    data = leaf_data.load("digits5k", partition="noniid").train_examples
-    sizes = [9, 4, 6, 5]
-    parts = [data.client(k) for k in range(4)]
-    return leaf_data.Examples(
-        np.concatenate([part["x"][:n] for part, n in zip(parts, sizes)]),
-        np.concatenate([part["y"][:n] for part, n in zip(parts, sizes)]),
-        np.concatenate([[0], np.cumsum(sizes)]),
-        tuple("abcd"),
-    )
-
-
-@pytest.fixture(scope="module")
-def process(tff):
-    """A process of three criteria and all orderings, with batches."""
-    return tff_pmc.build_prioritized_fed_avg(
-        tff_pmc.models.mnist_cnn(seed=1),
-        priority=("LD", "DS", "MD"),
-        basis=tff_pmc.scores.Basis.all_subsets(3),
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
-        batch_size=4,
-    )
-
-
-@pytest.fixture(scope="module")
 def evaluate():
     return tff_pmc.build_federated_evaluation(tff_pmc.models.mnist_cnn(seed=1))
 
@@ -78,15 +50,15 @@ def assert_same_bits(tf, a, b):
 
 
 def test_three_rounds_are_those_of_local_to_the_bit(
-    tf, installed, process, evaluate, examples
+    tf, installed, process, evaluate, digits
 ):
-    packs = tff_pmc.evaluation_packs(examples)
+    packs = tff_pmc.evaluation_packs(digits)
 
     def rounds():
         state, found = process.initialize(), []
         for number in range(3):
             clients = [k for k in range(4) if k != number]
-            packed = tff_pmc.pack(examples, clients, num_packs=3)
+            packed = tff_pmc.pack(digits, clients, num_packs=3)
             state, metrics = process.next(state, packed)
             found.append((state, metrics))
             found.append(evaluate(process.get_model_weights(state), packs))
@@ -96,13 +68,13 @@ def test_three_rounds_are_those_of_local_to_the_bit(
 
 
 def test_a_pack_is_sent_once_and_what_is_sent_is_what_the_types_say(
-    installed, cluster, process, evaluate, examples
+    installed, cluster, process, evaluate, digits
 ):
     weights = installed(
         "local", lambda: process.get_model_weights(process.initialize())
     )
     model_bytes = sum(np.asarray(w).nbytes for w in weights.trainable)
-    one_by_one = [tff_pmc.evaluation_packs(examples)[0]]
+    one_by_one = [tff_pmc.evaluation_packs(digits)[0]]
     traffic = cluster.engine.sums.traffic
 
     def evaluated():
@@ -126,10 +98,10 @@ def _flat(value):
     return tf.nest.flatten(value)
 
 
-def test_equal_training_packs_are_not_sent_again(installed, cluster, process, examples):
+def test_equal_training_packs_are_not_sent_again(installed, cluster, process, digits):
     """They are other objects, whose functions TensorFlow gives other names."""
     traffic = cluster.engine.sums.traffic
-    examples = dataclasses.replace(examples, x=255 - examples.x)  # Sent by no test.
+    examples = dataclasses.replace(digits, x=255 - digits.x)  # Sent by no test.
 
     def one_round():
         before = traffic.packs
@@ -138,7 +110,7 @@ def test_equal_training_packs_are_not_sent_again(installed, cluster, process, ex
         return traffic.packs - before
 
     first = installed("cluster", one_round)
-    inputs = sum(examples.client(k)["x"].nbytes for k in (0, 3))
+    inputs = sum(digits.client(k)["x"].nbytes for k in (0, 3))
     assert inputs <= first <= inputs + 2 * 20_000
     assert installed("cluster", one_round) == 0
 
@@ -226,14 +198,14 @@ def kill_one_that_works(client, killed):
 
 
 def test_a_worker_killed_in_mid_round_changes_nothing(
-    tf, installed, cluster, process, evaluate, examples, caplog
+    tf, installed, cluster, process, evaluate, digits, caplog
 ):
-    packs = tff_pmc.evaluation_packs(examples)
+    packs = tff_pmc.evaluation_packs(digits)
 
     def one_round():
         state = process.initialize()
         state, metrics = process.next(
-            state, tff_pmc.pack(examples, range(4), num_packs=4)
+            state, tff_pmc.pack(digits, range(4), num_packs=4)
         )
         return state, metrics, evaluate(process.get_model_weights(state), packs)
 

@@ -21,34 +21,7 @@ def local():
         yield running
 
 
-@pytest.fixture(scope="module")
-def process(tff):
-    """A process of three criteria and all orderings, with batches."""
-    return tff_pmc.build_prioritized_fed_avg(
-        tff_pmc.models.mnist_cnn(seed=1),
-        priority=("LD", "DS", "MD"),
-        basis=tff_pmc.scores.Basis.all_subsets(3),
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
-        batch_size=4,
-    )
-
-
-def digits():
-    """Four clients of real digits, so that training does not go astray."""
-    import leaf_data
-
-    data = leaf_data.load("digits5k", partition="noniid").train_examples
-    sizes = [9, 4, 6, 5]
-    parts = [data.client(k) for k in range(4)]
-    return leaf_data.Examples(
-        np.concatenate([part["x"][:n] for part, n in zip(parts, sizes)]),
-        np.concatenate([part["y"][:n] for part, n in zip(parts, sizes)]),
-        np.concatenate([[0], np.cumsum(sizes)]),
-        tuple("abcd"),
-    )
-
-
-def test_three_rounds_are_the_workers(process):
+def test_three_rounds_are_the_workers(process, digits):
     """Counts are equal, and every tensor to 2e-4 relative L2.
 
     Each round begins from the worker's state: a rounding that turns a maximum would
@@ -58,15 +31,14 @@ def test_three_rounds_are_the_workers(process):
 
     from tff_pmc.runtime import Runtime
 
-    examples = digits()
     evaluate = tff_pmc.build_federated_evaluation(tff_pmc.models.mnist_cnn(seed=1))
-    packs = tff_pmc.evaluation_packs(examples)
+    packs = tff_pmc.evaluation_packs(digits)
 
     def one_round(engine, state):
         with Runtime(engine):
             if state is None:
                 state = process.initialize()
-            output = process.next(state, tff_pmc.pack(examples, range(4)))
+            output = process.next(state, tff_pmc.pack(digits, range(4)))
             return output, evaluate(process.get_model_weights(output.state), packs)
 
     state = None
@@ -85,9 +57,9 @@ def test_three_rounds_are_the_workers(process):
                 assert distance <= 2e-4 * np.linalg.norm(theirs)
 
 
-def test_a_round_needs_no_other_process(local, process):
+def test_a_round_needs_no_other_process(local, process, digits):
     state = process.initialize()
-    state, _ = process.next(state, tff_pmc.pack(digits(), range(4)))
+    state, _ = process.next(state, tff_pmc.pack(digits, range(4)))
     assert local.engine.worker is None
 
 

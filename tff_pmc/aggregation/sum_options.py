@@ -12,9 +12,7 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.privacy import GaussianSums
 from tff_pmc.aggregation.sum_factories import SumFactory, check_is_sum
 from tff_pmc.scores import SUM, Basis, Normalization
-
-MAX_UPDATE_NORM = 1e6
-"""The default bound of an update's L2 norm, far above what training gives."""
+from tff_pmc.settings.aggregation_settings import MAX_UPDATE_NORM
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +93,6 @@ class SumOptions:
     normalization: str = "sum"
     criteria_ranges: Optional[Mapping[str, tuple[float, float]]] = None
     clip_norm: Optional[float] = None
-    max_update_norm: float = MAX_UPDATE_NORM
     max_update_norm: float = MAX_UPDATE_NORM
     model_sum_factory: Optional[SumFactory] = None
     scalar_sum_factory: Optional[SumFactory] = None

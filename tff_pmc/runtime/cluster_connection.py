@@ -9,11 +9,9 @@ import logging as std_logging
 import os
 import signal
 import time
-from collections.abc import Iterator
-from multiprocessing import resource_tracker
 from typing import Any
 
-from tff_pmc.runtime import cluster_probe, cluster_tasks
+from tff_pmc.runtime import cluster_probe, cluster_tasks, local_cluster
 from tff_pmc.runtime.cluster_errors import TIMEOUTS, ClusterError
 from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
 
@@ -23,18 +21,6 @@ WORKERS_SECONDS = 30
 _CLOSE_SECONDS = 5
 _POLL_SECONDS = 0.1
 _ASK_SECONDS = 120  # A worker that is asked for its versions imports TensorFlow first.
-# Read by the C library before Python starts. Dask's own settings make every freed array
-# go back to the system, to be asked for again by the next step.
-_WORKER_ENVIRONMENT = {
-    "MALLOC_TRIM_THRESHOLD_": str(2**33),
-    "MALLOC_MMAP_THRESHOLD_": str(2**25),
-    "TF_CPP_MIN_LOG_LEVEL": "2",
-}
-LOCAL_CONFIG = {
-    "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
-    "distributed.scheduler.http.routes": [],
-    "distributed.worker.http.routes": [],
-}
 
 
 class ClusterConnection:
@@ -134,7 +120,6 @@ class ClusterConnection:
                 cluster.close(timeout=_CLOSE_SECONDS)
 
     def _connect(self, options: ClusterOptions) -> None:
-        import dask
         import distributed
 
         for name in ("distributed", "tornado"):
@@ -142,20 +127,8 @@ class ClusterConnection:
         where: Any
         if options.place() is None:
             security = distributed.Security.temporary()
-            _start_tracker()
-            with dask.config.set(LOCAL_CONFIG), _interrupts_blocked():
-                where = self._cluster = distributed.LocalCluster(
-                    n_workers=len(os.sched_getaffinity(0)),
-                    threads_per_worker=1,
-                    processes=True,
-                    host="127.0.0.1",
-                    # Dask's pages on the cluster are not behind TLS.
-                    scheduler_kwargs={"dashboard": False},
-                    dashboard_address="127.0.0.1:0",
-                    memory_limit=0,
-                    security=security,
-                    silence_logs=std_logging.CRITICAL,
-                )
+            workers = len(os.sched_getaffinity(0))
+            where = self._cluster = local_cluster.start(workers, security)
         else:
             where, security = options.address, _security(options)
         try:
@@ -222,36 +195,6 @@ def _threads_here() -> int:
 
     asked = tf.config.threading.get_intra_op_parallelism_threads()
     return int(asked or len(os.sched_getaffinity(0)))
-
-
-def _start_tracker() -> None:
-    """Starts what multiprocessing tracks semaphores with.
-
-    It must come before interrupts are blocked: where the first worker starts it, they
-    are unblocked again. Workers are killed in the end, and it would then warn of what
-    they left, which it clears away.
-    """
-    before = os.environ.get("PYTHONWARNINGS")
-    os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"
-    try:
-        resource_tracker.ensure_running()
-    finally:
-        del os.environ["PYTHONWARNINGS"]
-        if before is not None:
-            os.environ["PYTHONWARNINGS"] = before
-
-
-@contextlib.contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Blocks Ctrl-C in the threads that begin meanwhile, and in what they start.
-
-    The terminal sends it to the workers, too: they end when this process says so.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _one_line(error: object) -> str:

@@ -16,6 +16,9 @@ from tff_pmc.settings import flag_values
 RESERVED = ("all", "round", "client", "weight", "excluded")
 """Words of the flags and records, by which no attribute of clients can be called."""
 
+MAX_UPDATE_NORM = 1e6
+"""The default bound of an update's L2 norm, far above what training gives."""
+
 
 @dataclasses.dataclass(frozen=True)
 class AggregationSettings(Settings):
@@ -60,7 +63,7 @@ class AggregationSettings(Settings):
         within=Range(lambda x: 0 <= x < math.inf, "0 (no clipping) or more"),
     )
     max_update_norm: float = setting(
-        1e6,
+        MAX_UPDATE_NORM,
         "The L2 norm above which a client's update is left out, and the client counted "
         "as excluded.",
         within=ABOVE_0,

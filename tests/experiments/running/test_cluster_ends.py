@@ -3,34 +3,10 @@
 import os
 import pathlib
 import signal
-import subprocess
-import time
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-
-
-def start_until_the_first_round(command, folder, *more):
-    """A long run, as soon as its first round is recorded."""
-    process = subprocess.Popen(
-        command(
-            *("--experiment=quickstart", "--rounds=1000", "--priority=DS"),
-            *("--local_epochs=1", "--cluster=local", f"--output_dir={folder}"),
-            *more,
-        ),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        start_new_session=True,
-    )
-    rounds = folder / "DS" / "rounds.csv"
-    deadline = time.monotonic() + 120
-    while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.2)
-    return process
 
 
 def begun_by(process):
@@ -54,10 +30,10 @@ def assert_gone(processes, seconds=20):
         pytest.param("SIGKILL", "clients", marks=pytest.mark.slow),
     ],
 )
-def test_a_signal_leaves_no_process(tmp_path, command, name, spread):
+def test_a_signal_leaves_no_process(tmp_path, long_run, name, spread):
     """An interrupt goes to all processes of the terminal, as Ctrl-C does."""
     folder, number = tmp_path / "out", getattr(signal, name)
-    process = start_until_the_first_round(command, folder, f"--spread={spread}")
+    process = long_run(folder, "--cluster=local", f"--spread={spread}")
     workers = begun_by(process)
     assert workers
     if number == signal.SIGINT:

@@ -25,30 +25,10 @@ def test_a_pipe_that_closes_early_does_not_hang(tmp_path, command, small):
     assert len(done.stdout.splitlines()) == 1
 
 
-def start_until_the_first_round(command, folder, *more):
-    """A long run, as soon as its first round is recorded."""
-    process = subprocess.Popen(
-        command(
-            *("--experiment=quickstart", "--rounds=1000", f"--output_dir={folder}"),
-            *more,
-        ),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    rounds = folder / "DS" / "rounds.csv"
-    deadline = time.monotonic() + 120
-    while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.2)
-    return process
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_keeps_what_was_recorded(tmp_path, command, number):
+def test_an_interrupt_keeps_what_was_recorded(tmp_path, long_run, number):
     folder = tmp_path / "out"
-    process = start_until_the_first_round(command, folder)
+    process = long_run(folder)
     os.kill(process.pid, number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
@@ -81,9 +61,9 @@ def children(pid):
     return [int(child) for child in text.split()]
 
 
-def test_a_worker_that_dies_ends_the_run_and_keeps_the_record(tmp_path, command):
+def test_a_worker_that_dies_ends_the_run_and_keeps_the_record(tmp_path, long_run):
     folder = tmp_path / "out"
-    process = start_until_the_first_round(command, folder, "--engine=worker")
+    process = long_run(folder, "--engine=worker")
     (host,) = children(process.pid)
     (worker,) = children(host)
     os.kill(worker, signal.SIGKILL)

@@ -1,0 +1,83 @@
+"""Dask's scheduler and workers on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import logging as std_logging
+import os
+import signal
+from collections.abc import Iterator
+from multiprocessing import resource_tracker
+from typing import Any
+
+# Read by the C library before Python starts. Dask's own settings make every freed array
+# go back to the system, to be asked for again by the next step.
+_WORKER_ENVIRONMENT = {
+    "MALLOC_TRIM_THRESHOLD_": str(2**33),
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+}
+# Dask's pages on the cluster are not behind TLS.
+_CONFIG = {
+    "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+
+
+def start(workers: int, security: Any) -> Any:
+    """Starts a scheduler in this process, and workers that are processes of their own.
+
+    Args:
+        workers: their number; each has one thread.
+        security: a `distributed.Security`, whose certificates all of them show.
+
+    Returns:
+        A `distributed.LocalCluster`, which the caller closes.
+    """
+    import dask
+    import distributed
+
+    _start_tracker()
+    with dask.config.set(_CONFIG), _interrupts_blocked():
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            scheduler_kwargs={"dashboard": False},
+            dashboard_address="127.0.0.1:0",
+            memory_limit=0,
+            security=security,
+            silence_logs=std_logging.CRITICAL,
+        )
+
+
+def _start_tracker() -> None:
+    """Starts what multiprocessing tracks semaphores with.
+
+    It must come before interrupts are blocked: where the first worker starts it, they
+    are unblocked again. Workers are killed in the end, and it would then warn of what
+    they left, which it clears away.
+    """
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        del os.environ["PYTHONWARNINGS"]
+        if before is not None:
+            os.environ["PYTHONWARNINGS"] = before
+
+
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Blocks Ctrl-C in the threads that begin meanwhile, and in what they start.
+
+    The terminal sends it to the workers, too: they end when this process says so.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
