@@ -26,7 +26,7 @@ from tff_pmc.experiments.flags import (
     cluster_flags,
     command_line,
     flag_definitions,
-    flag_files,
+    flag_file_paths,
 )
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.reports.escape import printable
@@ -40,7 +40,7 @@ SCRIPT = "tff-pmc"
 def main(argv, flag_values=flags.FLAGS):
     """Parses the command line and runs; returns the exit code."""
     try:
-        argv = flag_files.with_paths(argv)
+        argv = flag_file_paths.with_paths(argv)
         flag_definitions.import_plugins(argv[1:])
         flag_definitions.define(flag_values)
         if any(

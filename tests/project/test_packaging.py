@@ -136,7 +136,7 @@ def test_the_command_of_the_wheel_is_run_experiments(run):
 def test_a_flag_file_that_is_not_there_is_told_beside_those_that_are(run):
     refused = run("--flagfile=quikstart.flags")
     assert refused.returncode == 2 and refused.stderr.count("\n") == 1
-    assert refused.stderr.startswith("tff-pmc: --flagfile=quikstart.flags: there is no")
+    assert refused.stderr.startswith("tff-pmc: --flagfile=quikstart.flags: No such")
     assert "pmc_table4.flags, pmc_table6.flags, quickstart.flags" in refused.stderr
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 
@@ -55,6 +56,6 @@ def path_of(name: str) -> str:
             return str(path)
     names = ", ".join(sorted(path.name for path in ours.glob("*.flags")))
     raise SettingError(
-        f"--flagfile={name}: there is no such file, and the files that come with the "
-        f"project are {names or 'not installed'}"
+        f"--flagfile={name}: {os.strerror(errno.ENOENT)}; the files that come with the "
+        f"project are {names or 'not there'}"
     )
