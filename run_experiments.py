@@ -22,17 +22,25 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 from absl import flags
 
 import leaf_data
-from tff_pmc.experiments.flags import cluster_flags, command_line, flag_definitions
+from tff_pmc.experiments.flags import (
+    cluster_flags,
+    command_line,
+    flag_definitions,
+    flag_file_paths,
+)
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.reports.escape import printable
 from tff_pmc.settings import SettingError
 
 EXIT_BAD_INPUT = 2
+SCRIPT = "tff-pmc"
+"""The command that an installation makes (pyproject.toml)."""
 
 
 def main(argv, flag_values=flags.FLAGS):
     """Parses the command line and runs; returns the exit code."""
     try:
+        argv = flag_file_paths.with_paths(argv)
         flag_definitions.import_plugins(argv[1:])
         flag_definitions.define(flag_values)
         if any(
@@ -40,7 +48,8 @@ def main(argv, flag_values=flags.FLAGS):
         ):
             from tff_pmc.experiments.flags import flag_help
 
-            print(f"{__doc__}\n{flag_help.help_text()}")
+            usage = __doc__.replace("python run_experiments.py", how_to_call())
+            print(f"{usage}\n{flag_help.help_text()}")
             return 0
         rest = flag_values(argv)[1:]
         given = flag_definitions.given(flag_values)
@@ -206,15 +215,31 @@ def _how_to_go_on(output_dir):
 def fail(error, code):
     """Reports an error in one line on stderr; returns the exit code."""
     line = printable(" ".join(str(error).split()))
-    print(f"run_experiments.py: {line}", file=sys.stderr)
+    print(f"{called()}: {line}", file=sys.stderr)
     return code
 
 
-if __name__ == "__main__":
+def called():
+    """Returns the name of this program, by how it was called."""
+    name = os.path.basename(sys.argv[0])
+    return SCRIPT if name == SCRIPT else "run_experiments.py"
+
+
+def how_to_call():
+    """Returns the start of a command line that calls this program."""
+    return SCRIPT if called() == SCRIPT else f"python {called()}"
+
+
+def script():
+    """Runs with the arguments of the process, of which it is all; returns the code."""
     try:
-        sys.exit(main(sys.argv))
+        return main(sys.argv)
     except KeyboardInterrupt:  # Before the flags are read.
-        sys.exit(fail("interrupted", 130))
+        return fail("interrupted", 130)
     except BrokenPipeError:  # `| head` has read enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        return 141
+
+
+if __name__ == "__main__":
+    sys.exit(script())

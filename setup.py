@@ -4,6 +4,7 @@ Plain syntax throughout: Pythons that are too old or too new must be able to run
 this file and read one clear line, not a traceback.
 """
 
+import glob
 import io
 import os
 import platform
@@ -31,9 +32,13 @@ INSTALL_REQUIRES = [
 ]
 EXTRAS_REQUIRE = {
     "cluster": ["distributed==2024.8.0"],
-    "test": ["hypothesis", "pytest", "pytest-xdist"],
+    "test": ["hypothesis", "pytest", "pytest-xdist", "scikit-learn"],
     "lint": ["mypy", "ruff"],
 }
+# Files at the top of the checkout that go into the wheel, into this folder of the
+# package; tff_pmc/project_files.py finds them.
+PROJECT_FILES = ("experiments/*.flags", "results/paper/*")
+PROJECT_FILES_IN_WHEEL = "tff_pmc/_project"
 
 
 def describe_python():
@@ -93,6 +98,25 @@ def read_value(path, key):
     return found.group(1)
 
 
+def build_with_project_files(build_py):
+    """Returns setuptools' command, which then copies `PROJECT_FILES` as well."""
+
+    class BuildWithProjectFiles(build_py):
+        def run(self):
+            build_py.run(self)
+            if self.editable_mode:
+                return  # The checkout itself is what is installed.
+            for pattern in PROJECT_FILES:
+                folder = os.path.join(
+                    self.build_lib, PROJECT_FILES_IN_WHEEL, os.path.dirname(pattern)
+                )
+                self.mkpath(folder)
+                for path in sorted(glob.glob(os.path.join(HERE, pattern))):
+                    self.copy_file(path, folder)
+
+    return BuildWithProjectFiles
+
+
 def main():
     """Runs setuptools, unless TFF cannot be installed here."""
     reason = why_not(describe_python())
@@ -101,6 +125,7 @@ def main():
         sys.exit(2)
 
     from setuptools import find_packages, setup
+    from setuptools.command.build_py import build_py
 
     setup(
         name=read_value("pyproject.toml", "name"),
@@ -119,6 +144,7 @@ def main():
         # They tell type checkers that both packages have types.
         package_data={"leaf_data": ["py.typed"], "tff_pmc": ["py.typed"]},
         py_modules=["run_experiments"],
+        cmdclass={"build_py": build_with_project_files(build_py)},
     )
 
 

@@ -24,7 +24,7 @@ LAYERS = [
     ["tff_pmc.criteria"],
     ["tff_pmc.models"],
     ["tff_pmc.search", "tff_pmc.scores"],
-    ["tff_pmc._lazy", "tff_pmc.__init__"],
+    ["tff_pmc._lazy", "tff_pmc.project_files", "tff_pmc.__init__"],
     ["leaf_data"],
 ]
 # The folders in which TensorFlow is at home; everything else is imported without it.

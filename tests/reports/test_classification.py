@@ -1,4 +1,4 @@
-"""Accuracy, precision, F1 and MCC, by hand."""
+"""Accuracy, precision, F1 and MCC, by hand and by scikit-learn."""
 
 import numpy as np
 import pytest
@@ -34,6 +34,38 @@ def test_mcc_is_the_correlation_of_one_hot_labels_and_answers():
     )
     expected = (x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum())
     assert measures(confusion_matrix(y_true, y_pred)).mcc == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scikit_learn_says_the_same(seed):
+    """Two to eleven classes, of which some may be without labels, or answers."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    generator = np.random.default_rng(seed)
+    classes, count = generator.integers(2, 12), generator.integers(1, 60)
+    y_true = generator.integers(0, classes, count)
+    guess = generator.integers(0, generator.integers(1, classes + 1), count)
+    y_pred = np.where(generator.random(count) < 0.5, y_true, guess)
+    confusion = confusion_matrix(y_true, y_pred, classes)
+    expected = metrics.confusion_matrix(y_true, y_pred, labels=range(classes))
+    assert confusion.tolist() == expected.tolist()
+    positive = int(generator.integers(classes))
+    for found, options in (
+        (measures(confusion), {"average": "macro"}),
+        (
+            measures(confusion, positive=positive),
+            {"average": "macro", "labels": [positive]},
+        ),
+    ):
+        options["zero_division"] = 0
+        assert vars(found) == pytest.approx(
+            {
+                "accuracy": metrics.accuracy_score(y_true, y_pred),
+                "precision": metrics.precision_score(y_true, y_pred, **options),
+                "f1": metrics.f1_score(y_true, y_pred, **options),
+                "mcc": metrics.matthews_corrcoef(y_true, y_pred),
+            },
+            abs=1e-12,
+        )
 
 
 def test_perfect_wrong_and_constant_answers():

@@ -17,6 +17,7 @@ import pkgutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
+from tff_pmc import project_files
 from tff_pmc.reports import papers
 from tff_pmc.reports.escape import write_page
 from tff_pmc.reports.kept import kept_runs
@@ -26,7 +27,7 @@ from tff_pmc.reports.record_error import RecordError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = str(ROOT / "results" / "reproduced")
-FLAG_FILES = ROOT / "experiments"
+FLAG_FILES = project_files.folder("experiments")
 
 PAPERS = {
     "DA": "DA, *Towards Effective Device-Aware Federated Learning* (2019)",

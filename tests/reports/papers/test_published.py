@@ -66,7 +66,7 @@ def test_a_missing_table_is_named(monkeypatch, tmp_path):
     with pytest.raises(published.PublishedTableMissing, match="no_such"):
         published.table("no_such")
     monkeypatch.setattr(published, "FOLDER", str(tmp_path))
-    with pytest.raises(published.PublishedTableMissing, match="source checkout"):
+    with pytest.raises(published.PublishedTableMissing, match="checkout and its wheel"):
         published.table("da_table1")
 
 

@@ -1,33 +1,29 @@
 """The papers' published tables as data, and ours beside them.
 
-The tables are files of the source checkout (`results/paper`), no part of an
-installed package: a report goes on without them and says so.
+The tables are the files of `results/paper`, which a wheel has inside. Should they be
+missing, a report goes on without them and says so.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import pathlib
 from collections.abc import Sequence
 
 import pandas as pd
 
+from tff_pmc import project_files
 from tff_pmc.reports.read import BASELINE
 
-FOLDER = os.path.join(
-    str(pathlib.Path(__file__).resolve().parents[3]),
-    "results",
-    "paper",
-)
-"""`results/paper`, beside the package `tff_pmc`."""
+FOLDER = str(project_files.folder("results/paper"))
+"""The folder of the published tables."""
 
 DASH = "—"
 """Not reached, as the papers print it."""
 
 
 class PublishedTableMissing(FileNotFoundError):
-    """A published table is not where the source checkout has it."""
+    """A published table is not where it should be."""
 
 
 def table(name: str) -> pd.DataFrame:
@@ -49,7 +45,8 @@ def table(name: str) -> pd.DataFrame:
         return pd.read_csv(path, dtype={"printed": str, "value": float})
     except FileNotFoundError:
         raise PublishedTableMissing(
-            f"no published table {path}: the tables come with the source checkout"
+            f"no published table {path}: the tables come with the project's "
+            "checkout and its wheel"
         ) from None
 
 

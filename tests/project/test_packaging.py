@@ -1,0 +1,154 @@
+"""What is installed from a wheel: the command, the flag files, the published tables."""
+
+import email
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+import yaml
+
+import tff_pmc
+from tff_pmc import project_files
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = (
+    *("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"),
+    *("run_experiments.py", "tff_pmc", "leaf_data", "experiments", "results/paper"),
+)
+# As pip writes the command of an entry point.
+COMMAND = "import sys; sys.argv[0] = {name!r}; import {module}; sys.exit({call}())"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """A folder with what a wheel of this checkout unpacks to."""
+    pytest.importorskip("setuptools")
+    top = tmp_path_factory.mktemp("wheel")
+    copy = top / "checkout"
+    for name in SOURCES:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        if (ROOT / name).is_dir():
+            leave = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, copy / name, ignore=leave)
+        else:
+            shutil.copy(ROOT / name, copy / name)
+    done = subprocess.run(
+        [sys.executable, "setup.py", "-q", "bdist_wheel", "--dist-dir", str(top)],
+        capture_output=True,
+        text=True,
+        cwd=copy,
+    )
+    assert done.returncode == 0, done.stderr
+    (path,) = top.glob("tff_pmc-*-py3-none-any.whl")
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(top / "unpacked")
+    return top / "unpacked"
+
+
+@pytest.fixture
+def run(wheel, tmp_path):
+    """A function that calls the wheel's command in an empty folder."""
+    (points,) = wheel.glob("*.dist-info/entry_points.txt")
+    name, module, call = re.search(
+        r"^\[console_scripts\]\n(\S+) = (\w+):(\w+)$", points.read_text(), re.MULTILINE
+    ).groups()
+    code = COMMAND.format(name=name, module=module, call=f"{module}.{call}")
+
+    def call_it(*arguments):
+        return subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(wheel), "PYTHONSAFEPATH": "1"},
+        )
+
+    return call_it
+
+
+@pytest.mark.parametrize("folder", ["experiments", "results/paper"])
+def test_the_wheel_has_the_files_of_the_checkout(wheel, folder):
+    inside = wheel / "tff_pmc" / "_project" / folder
+    names = sorted(path.name for path in (ROOT / folder).iterdir())
+    assert len(names) > 10
+    assert sorted(path.name for path in inside.iterdir()) == names
+    for name in names:
+        assert (inside / name).read_bytes() == (ROOT / folder / name).read_bytes()
+
+
+def test_the_wheel_has_every_module_and_the_marks_of_types(wheel):
+    for folder in ("tff_pmc", "leaf_data"):
+        for path in (ROOT / folder).rglob("*.py"):
+            assert (wheel / path.relative_to(ROOT)).is_file(), path
+        assert (wheel / folder / "py.typed").is_file()
+
+
+def test_the_wheel_says_what_it_is(wheel):
+    (path,) = wheel.glob("*.dist-info/METADATA")
+    metadata = email.message_from_string(path.read_text(encoding="utf-8"))
+    assert metadata["Version"] == tff_pmc.__version__
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert metadata.get_payload().strip() == readme.strip()
+    assert metadata["Description-Content-Type"].startswith("text/markdown")
+    assert metadata["Keywords"] and "Typing :: Typed" in metadata.get_all("Classifier")
+
+
+def test_code_of_the_wheel_finds_its_own_files_and_not_those_of_a_checkout(
+    wheel, tmp_path
+):
+    code = (
+        "from tff_pmc import project_files\n"
+        "from tff_pmc.reports.papers import published\n"
+        "print(project_files.folder('experiments'))\n"
+        "print(published.FOLDER, len(published.table('pmc_table4')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(wheel)},
+    )
+    first, second = done.stdout.splitlines()
+    assert first == str(wheel / "tff_pmc" / "_project" / "experiments")
+    folder, count = second.split()
+    assert folder == str(wheel / "tff_pmc" / "_project" / "results" / "paper")
+    lines = (ROOT / "results/paper/pmc_table4.csv").read_text().splitlines()
+    assert int(count) == len(lines) - 1
+
+
+def test_the_command_of_the_wheel_is_run_experiments(run):
+    shown = run("--help")
+    assert shown.returncode == 0, shown.stderr
+    assert "  tff-pmc --experiment=quickstart\n" in shown.stdout
+    assert "run_experiments.py" not in shown.stdout.partition("Each flag")[0]
+    refused = run("--flagfile=quickstart.flags", "--rounds=0")
+    assert refused.returncode == 2
+    expected = "tff-pmc: --rounds must be at least 1, below 2^31, got 0\n"
+    assert refused.stderr == expected
+
+
+def test_a_flag_file_that_is_not_there_is_told_beside_those_that_are(run):
+    refused = run("--flagfile=quikstart.flags")
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
+    assert refused.stderr.startswith("tff-pmc: --flagfile=quikstart.flags: No such")
+    assert "pmc_table4.flags, pmc_table6.flags, quickstart.flags" in refused.stderr
+
+
+def test_in_a_checkout_the_files_are_those_at_its_top():
+    assert project_files.folder("experiments") == ROOT / "experiments"
+
+
+def test_citation_and_changelog_are_of_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == tff_pmc.__version__
+    assert len(citation["references"]) == 4
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## [{tff_pmc.__version__}]" in changes or (
+        "## [Unreleased]" in changes and f"will be {tff_pmc.__version__}" in changes
+    )
