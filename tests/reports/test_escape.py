@@ -1,7 +1,6 @@
 """Anybody's words, where people look at them."""
 
 import csv
-import re
 
 import pandas as pd
 import pytest
@@ -132,22 +131,6 @@ def test_a_legend_has_every_name(name):
     axes = figure.Figure().subplots()
     axes.plot([1, 2], label=escape.figure_text(name))
     assert len(axes.legend().get_texts()) == 1
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_latex_gets_no_command_but_those_of_characters(name):
-    """All that is left without the commands for single characters is the text."""
-    cell = escape.latex_cell(name)
-    known = "backslash|asciitilde|asciicircum|less|greater|bar|quotedbl"
-    text = re.sub(rf"\\([#$%&_{{}}])|\\text(?:{known}){{}}|{{([[*])}}", "", cell)
-    assert not re.search(r"[\\{}$&#%_~^*\[]", text)
-    backwards = {
-        **{f"text{word}{{}}": sign for word, sign in zip(known.split("|"), r"\~^<>|")},
-        "textquotedbl{}": '"',
-    }
-    found = re.sub(r"\\(text\w+{}|.)", lambda m: backwards.get(m[1], m[1]), cell)
-    found = found.replace("{[}", "[").replace("{*}", "*")
-    assert found == name.replace("\n", " ")
 
 
 @pytest.mark.parametrize("flag", ["compare", "tables"])

@@ -2,8 +2,8 @@
 
 The names of clients, labels and the sources of data can be anybody's words. On a
 terminal a control character steers it; in a spreadsheet a cell that begins with `=` is
-a formula, which can start programs; in Markdown a bar ends a cell; in a figure and in
-LaTeX a dollar sign begins a formula, which may be none and so end in an error.
+a formula, which can start programs; in Markdown a bar ends a cell; in a figure a dollar
+sign begins a formula, which may be none and so end in an error.
 """
 
 from __future__ import annotations
@@ -22,19 +22,6 @@ _FORMULA = re.compile(r"[=+\-@\t].", re.DOTALL)
 _MARKUP = re.compile(
     r"[\\|`*\[\]$]|<(?=[a-zA-Z/!?])|&(?=[#a-zA-Z])|(?<![^\W_])_|_(?![^\W_])"
 )
-_LATEX = {
-    **{character: f"\\{character}" for character in "#$%&_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    # At the beginning of a row they would belong to the end of the row before.
-    "[": "{[}",
-    "*": "{*}",
-}
 
 
 def printable(text: str) -> str:
@@ -48,11 +35,6 @@ def printable(text: str) -> str:
 def markdown_cell(text: str) -> str:
     """Returns a text as one cell of a Markdown table, without any markup."""
     return _MARKUP.sub(lambda match: "\\" + match[0], _line(text))
-
-
-def latex_cell(text: str) -> str:
-    """Returns a text as one cell of a LaTeX table, without any command."""
-    return "".join(_LATEX.get(character, character) for character in _line(text))
 
 
 def figure_text(text: str) -> str:
