@@ -21,8 +21,8 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def place(monkeypatch):
-    """A short folder in the place of the temporary directory."""
+def place(tmp_path, monkeypatch):
+    """A short folder in the place of the temporary directory, which pytest has first."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
         yield folder
