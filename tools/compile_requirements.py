@@ -138,11 +138,7 @@ def compile_with_uv(scratch, upgrade):
         cwd=ROOT,
     )
     # With hashes uv writes those of all platforms, and no file names.
-    run(
-        *(*uv, str(resolved), "--no-deps", "--output-file", str(listed)),
-        *("--only-binary", ":all:"),
-        cwd=ROOT,
-    )
+    run(*uv, str(resolved), "--no-deps", "--output-file", str(listed), cwd=ROOT)
     return resolved.read_text().splitlines(), read_wheels(listed.read_text())
 
 
