@@ -22,7 +22,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A short folder in the place of the temporary directory, which pytest has first."""
+    """A short folder as the temporary directory; pytest has made its own before."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
         yield folder
