@@ -46,6 +46,22 @@ def test_several_processes_are_not_taken_for_retracing(tf, warnings):
     assert "retracing" in warnings[0]
 
 
+def test_the_servers_measures_of_several_runs_are_not_either(
+    tff, warnings, toy_packed_model, toy_examples
+):
+    """As in Dual's eight runs, each of which measures its model on such examples."""
+    from tff_pmc.processes.server_examples import build_confusion
+
+    x, y = toy_examples.x, toy_examples.y
+    weights = tff.learning.models.ModelWeights(*toy_packed_model.initial_weights)
+    for _ in range(8):
+        confusion = build_confusion(toy_packed_model, x, y, 3)
+        for _ in range(2):
+            counts = np.asarray(confusion(weights))
+            assert counts.sum(axis=1).tolist() == np.bincount(y).tolist()
+    assert not warnings
+
+
 def test_it_is_traced_in_the_first_call_alone(tf):
     from tff_pmc.processes.traced_once import traced_once
 

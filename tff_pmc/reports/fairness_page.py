@@ -53,20 +53,16 @@ def fairness_plot(runs: Sequence[Run], path: str, title: str) -> Figure:
     figure = Figure(figsize=(10, 6.4), dpi=110, layout="constrained")
     every: Any = figure.subplots(2, 2, sharex=True)
     names = list(dict.fromkeys(run.label.split(" (")[0] for run in runs))
-    palette = "tab10" if len(names) <= 10 else "tab20"
-    colors: Any = matplotlib.colormaps[palette].colors  # type: ignore[attr-defined]
     last = max(2, *(len(run.correct) for run in runs))
     for axes, measure in zip(every.flat, fairness.MEASURES.values()):
         for run in runs:
-            name, _, adjusted = run.label.partition(" (")
             found = fairness.client_accuracies(run.correct, run.examples)
             axes.plot(
                 range(1, len(run.correct) + 1),
                 measure.of(found),
-                color=colors[names.index(name) % len(colors)],
-                linestyle="--" if adjusted else "-",
                 linewidth=1.3,
                 label=printable(run.label),
+                **_style(run.label, names),
             )
         axes.set_title(measure.title, fontsize=10)
         axes.set_ylim(0, measure.highest)
@@ -83,3 +79,14 @@ def fairness_plot(runs: Sequence[Run], path: str, title: str) -> Figure:
     )
     figure.savefig(path)
     return figure
+
+
+def _style(label: str, names: Sequence[str]) -> dict[str, Any]:
+    """The color of the ordering that a run began with, and the line of its search."""
+    name, _, adjusted = label.partition(" (")
+    palette = "tab10" if len(names) <= 10 else "tab20"
+    colors: Any = matplotlib.colormaps[palette].colors  # type: ignore[attr-defined]
+    return {
+        "color": colors[names.index(name) % len(colors)],
+        "linestyle": "--" if adjusted else "-",
+    }

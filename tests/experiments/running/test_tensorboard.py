@@ -1,5 +1,6 @@
 """`--tensorboard`: what TensorBoard is given is what the record says."""
 
+import asyncio
 import collections
 import types
 
@@ -107,9 +108,9 @@ def test_without_the_flag_nothing_is_written(tmp_path, run):
     assert not (tmp_path / "out" / "LD-DS-MD" / "tensorboard").exists()
 
 
-def test_a_client_that_was_left_out_has_no_weight(tf):
-    from tff_pmc.experiments.running import tensorboard_events
-
+@pytest.fixture
+def of_a_round():
+    """The rows of a round of two clients, one of whom was left out, and a model."""
     tables = {
         "rounds": [{"round": 3, "accuracy": 0.5, "ordering": "DS"}],
         "clients": [{"correct": 1, "examples": 2}, {"correct": 0, "examples": 0}],
@@ -119,17 +120,37 @@ def test_a_client_that_was_left_out_has_no_weight(tf):
         ],
         "weights": [],
     }
-    model = types.SimpleNamespace(trainable=[np.zeros((2, 3))])
-    found = tensorboard_events.values(tables, model)
+    return tables, types.SimpleNamespace(trainable=[np.zeros((2, 3))])
+
+
+def test_a_client_that_was_left_out_has_no_weight(tf, of_a_round):
+    from tff_pmc.experiments.running import tensorboard_events
+
+    found = tensorboard_events.values(*of_a_round)
     assert found["cohort"]["weight"].tolist() == [1.0]
     assert found["cohort"]["DS"].tolist() == [4.0, 5.0]
     assert found["clients"]["accuracy"].tolist() == [0.5]
     assert found["rounds"] == {"accuracy": 0.5}
 
 
-def test_a_folder_that_cannot_be_written_to_is_named(tf, tmp_path):
+def test_a_rounds_events_are_on_disk_when_it_is_released(
+    tf, tmp_path, of_a_round, events
+):
+    """And from a thread that runs an event loop, as that of a notebook does."""
+    from tff_pmc.experiments.running.tensorboard_events import TensorBoardEvents
+
+    open_ones = TensorBoardEvents(str(tmp_path))
+
+    async def cell():
+        open_ones.release(3, *of_a_round)
+
+    asyncio.run(cell())
+    assert events(tmp_path)["rounds/accuracy", 3] == [0.5]
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tf, tmp_path, of_a_round):
     from tff_pmc.experiments.running.tensorboard_events import TensorBoardEvents
 
     (tmp_path / "tensorboard").write_text("no folder")
     with pytest.raises(OSError, match=f"{tmp_path}/tensorboard"):
-        TensorBoardEvents(str(tmp_path))
+        TensorBoardEvents(str(tmp_path)).release(3, *of_a_round)
