@@ -48,7 +48,8 @@ def test_of_equally_good_rounds_the_first_is_the_best(run_of):
 
 
 def test_the_table_says_both_rounds_or_that_they_are_one(runs):
-    title, head, *lines = summary.text(runs).splitlines()
+    title, head, *lines, note = summary.text(runs).splitlines()
+    assert "chosen on the same examples" in note
     assert title.endswith("(3)")  # Clients with test examples.
     assert head.split()[0] == "round" and "mean of worst tenth" in head
     words = [line.split() for line in lines]

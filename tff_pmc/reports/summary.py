@@ -22,6 +22,7 @@ ALL_DEVICES = "all"
 """What a summary has as its devices."""
 
 _TITLE = "Accuracy over all test examples, and how it is spread over the clients"
+_NOTE = "best: the round of the highest accuracy, which is chosen on the same examples"
 _TITLES = {
     "accuracy": "accuracy",
     **{name: measure.title for name, measure in fairness.MEASURES.items()},
@@ -98,4 +99,4 @@ def text(runs: Sequence[Run]) -> str:
             lines.append([run.label, which, f"{figures['round']}", *cells])
     clients = dict.fromkeys(int((run.examples > 0).sum()) for run in runs)
     numbers = " or ".join(map(str, clients))
-    return f"{_TITLE} ({numbers})\n{grids.text(lines, 2)}"
+    return f"{_TITLE} ({numbers})\n{grids.text(lines, 2)}\n{_NOTE}"

@@ -163,7 +163,7 @@ def run_seeds(
             SEED_REPORTS[name](by_seed, output_dir, baseline=experiment.baseline)
             for name in (*experiment.seed_reports, *FOR_ALL_SEEDS)
         ]
-    return "\n\n".join(filter(None, texts))
+    return "\n\n".join(text.rstrip() for text in texts if text)
 
 
 @contextlib.contextmanager
@@ -205,7 +205,7 @@ def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
     plots.write(made, output_dir, what="system" if systematic else "priority")
     names = (*experiment.reports, *FOR_ALL)
     texts = [REPORTS[name](made, output_dir) for name in names]
-    return "\n\n".join(filter(None, texts))
+    return "\n\n".join(text.rstrip() for text in texts if text)
 
 
 def _plan(

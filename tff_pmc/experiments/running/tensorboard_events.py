@@ -40,14 +40,14 @@ class TensorBoardEvents:
         """
         self._path = os.path.join(folder, FOLDER)
         try:
-            self._manager = _FlushingManager(self._path)
+            self._manager = tff.program.TensorBoardReleaseManager(self._path)
         except tf.errors.OpError as error:
             raise OSError(f"{self._path}: {error.message}") from error
 
     def release(
         self, round_num: int, tables: Mapping[str, Sequence[Row]], weights: Any
     ) -> None:
-        """Releases a round.
+        """Releases a round, whose events are on disk when this returns.
 
         Args:
             round_num: from 1; TensorBoard's step.
@@ -64,19 +64,6 @@ class TensorBoardEvents:
                 pool.submit(asyncio.run, released).result()
             except tf.errors.OpError as error:
                 raise OSError(f"{self._path}: {error.message}") from error
-
-
-class _FlushingManager(tff.program.TensorBoardReleaseManager):
-    """TFF's manager, with a round's events on disk when it is released.
-
-    By itself TensorFlow writes them every two minutes: a run that is killed would go
-    on without the rounds before.
-    """
-
-    async def release(self, value: Any, key: int) -> None:
-        """Releases a value; see the class that this is of."""
-        await super().release(value, key)
-        self._summary_writer.flush()
 
 
 def values(tables: Mapping[str, Sequence[Row]], weights: Any) -> dict[str, Any]:
