@@ -98,7 +98,12 @@ def execute(command, runs, table, cluster=None):
         signal.signal(number, lambda n, _: _leave(n, recorded))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    from tff_pmc.experiments.running import inspection, rate_search, suite
+    from tff_pmc.experiments.running import (
+        inspection,
+        rate_search,
+        suite,
+        tensorboard_events,
+    )
     from tff_pmc.experiments.running.federations import Federations
     from tff_pmc.reports.record_error import RecordError
     from tff_pmc.runtime import (
@@ -136,19 +141,22 @@ def execute(command, runs, table, cluster=None):
                 "aggregations a round, and every client's update is kept until the "
                 "second"
             )
-        resume = command.resume
+        if command.tensorboard:
+            print(printable(tensorboard_events.how_to_open(output_dir)), flush=True)
         with Runtime(
             engine, private=command.private_worker, cluster=cluster
         ) as running:
             runner = runner_of(command, cluster, running, len(runs), load, output_dir)
-            how = {"resume": resume, "runner": runner}
+            how = {"resume": command.resume, "tensorboard": command.tensorboard}
             if command.seeds:
-                texts = suite.run_seeds(runs, command.seeds, load, output_dir, **how)
+                texts = suite.run_seeds(
+                    *(runs, command.seeds, load, output_dir), runner=runner, **how
+                )
             elif command.experiment == LR_SEARCH:
-                texts = rate_search.search(runs, data, output_dir, resume=resume)
+                texts = rate_search.search(runs, data, output_dir, **how)
             else:
-                texts = suite.run_all(runs, load, output_dir, **how)
-        text = f"\n{texts}\n\nResults, records and plot: {output_dir}"
+                texts = suite.run_all(runs, load, output_dir, runner=runner, **how)
+        text = f"\n{texts}\n\nResults, records and plots: {output_dir}"
         print(printable(text), flush=True)
         return 0
     except (SettingError, RecordError, leaf_data.DataError) as error:

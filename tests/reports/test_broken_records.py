@@ -284,13 +284,23 @@ def test_a_missing_file_is_named(write, missing):
 
 
 @pytest.mark.parametrize(
-    "row", ["DS,rounds,many,10%,1", "DS,rounds,70,10%,soon", "DS,rounds,70"]
+    "row",
+    [
+        "DS,rounds,many,10%,1",
+        "DS,rounds,70,10%,soon",
+        "DS,rounds,70",
+        "DS,rounds,,10%,1",
+        "DS,rounds,-70,10%,1",
+        "DS,rounds,70.5,10%,1",
+        "DS,last_accuracy,inf,all,1",
+    ],
 )
 def test_the_results_of_a_kept_run_are_held_to_their_schema(write, tmp_path, row):
     folder = write()
     os.unlink(os.path.join(folder, "clients.csv"))
     head = "experiment,quantity,target_accuracy_pct,devices,value"
     good = ["DS,rounds,70,10%,2.0", "DS,rounds,70,all%,2.0", "DS,rounds,70,20%,inf"]
+    good.append("DS,last_accuracy,,all,0.9")
     (tmp_path / "results.csv").write_text("\n".join([head, *good, ""]))
     (run,) = kept.kept_runs(folder)
     assert run.reached == {(70, 10): 2, (70, 20): None}

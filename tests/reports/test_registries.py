@@ -21,13 +21,14 @@ PUBLISHED = [
 
 
 def test_every_published_table_and_figure_has_a_report():
-    assert set(reports.REPORTS) == {"rounds_to_target", *PUBLISHED}
+    assert set(reports.REPORTS) == {"rounds_to_target", "fairness", *PUBLISHED}
     assert set(reports.SEED_REPORTS) == {
         "ordering_effect",
         "system_effect",
         "adafed_figures",
         "dual_table4_seeds",
         "dual_table5_seeds",
+        "seed_table",
     }
 
 

@@ -49,6 +49,9 @@ class Experiment:
     Attributes:
         title: a sentence for the help.
         settings: values by flag that differ from the defaults of `RunSettings`.
+        orderings: the orderings that it compares where neither `--priority` nor
+            another choice of criteria says which; empty for the first criterion alone,
+            or all of them where the system combines or adjusts them.
         rows: the systems that it compares; empty where it compares orderings.
         on_demand: further systems, which run where `--systems` names them.
         reports: the names in `reports.REPORTS` of the reports on its runs, in order.
@@ -61,6 +64,7 @@ class Experiment:
 
     title: str
     settings: Mapping[str, Any]
+    orderings: Sequence[tuple[str, ...]] = ()
     rows: Sequence[Row] = ()
     on_demand: Sequence[Row] = ()
     reports: Sequence[str] = ("rounds_to_target",)

@@ -12,7 +12,14 @@ from typing import Any
 from leaf_data.settings import SettingError
 from tff_pmc.experiments.experiment import experiment, values_of
 from tff_pmc.experiments.flags.command import Command
-from tff_pmc.reports import REPORTS, compare, escape, read_folder, reference_export
+from tff_pmc.reports import (
+    FOR_ALL,
+    REPORTS,
+    compare,
+    escape,
+    read_folder,
+    reference_export,
+)
 from tff_pmc.reports.record_error import RecordError
 from tff_pmc.settings import RunSettings
 
@@ -64,7 +71,7 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
 
 def _tables(command: Command, given: Mapping[str, Any]) -> str:
     """The tables and figures of an experiment, made of a folder of runs."""
-    names = experiment(command.experiment).reports
+    names = (*experiment(command.experiment).reports, *FOR_ALL)
     runs = read_folder.read_runs(command.tables)
     os.makedirs(command.output_dir, exist_ok=True)
     above = _strictly_above(given)

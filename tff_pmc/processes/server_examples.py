@@ -12,6 +12,7 @@ import tensorflow_federated as tff
 from tff_pmc import models
 from tff_pmc.clients.packed_training import weighted_type
 from tff_pmc.models.prediction import over_batches, predicted_labels
+from tff_pmc.processes.traced_once import traced_once
 
 
 def build_confusion(
@@ -19,7 +20,7 @@ def build_confusion(
 ) -> Callable[[Any], tf.Tensor]:
     """Builds `weights -> int32 [classes, classes]`: examples by label and answer."""
 
-    @tf.function
+    @traced_once
     def confusion(weights):
         inputs, labels = tf.constant(x), tf.constant(y, tf.int32)
 

@@ -61,6 +61,12 @@ class SeedReport(Protocol):
         """
 
 
+FOR_ALL = ("fairness",)
+"""The names of the reports that every experiment has beside its own."""
+
+FOR_ALL_SEEDS = ("seed_table",)
+"""The names of the reports over several seeds that every experiment has."""
+
 _PAPERS = "tff_pmc.reports.papers"
 REPORTS: Registry[Report] = Registry("report", _PAPERS)
 """The reports on the runs of an experiment, by name."""
@@ -81,5 +87,7 @@ def _write_of(module: str) -> Any:
 
 # These belong to no paper, so that no module of theirs is found by the registries.
 REPORTS.register("rounds_to_target", _write_of("tables"))
+REPORTS.register("fairness", _write_of("fairness_page"))
 SEED_REPORTS.register("ordering_effect", _write_of("effect"))
 SEED_REPORTS.register("system_effect", _write_of("system_effect"))
+SEED_REPORTS.register("seed_table", _write_of("seed_table"))

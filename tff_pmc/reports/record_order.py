@@ -83,3 +83,19 @@ def check_candidates(table: pd.DataFrame) -> None:
     kept = table.groupby("round")["kept"].sum()
     if (kept != 1).any():
         raise ValueError(f"round {kept.index[kept != 1][0]} has not one that is kept")
+
+
+def check_results(table: pd.DataFrame) -> None:
+    """Refuses targets that no `results.csv` has, with a `ValueError`.
+
+    A target is a whole percentage; figures that are of no share of the devices need
+    none.
+    """
+    targets = table["target_accuracy_pct"]
+    whole = targets.isin(range(101))
+    wrong = ~whole & (targets.notna() | table["devices"].str.endswith("%"))
+    if wrong.any():
+        place = int(wrong.to_numpy().argmax())
+        raise ValueError(
+            f"row {place + 1} has {targets.iloc[place]:g} as target_accuracy_pct"
+        )

@@ -197,10 +197,10 @@ SCHEMAS: Mapping[str, Schema] = {
     "results.csv": Schema(
         {
             **dict.fromkeys(("experiment", "quantity", "devices"), _TEXT),
-            "target_accuracy_pct": _COUNT,
-            "value": _NUMBER,
+            **dict.fromkeys(("target_accuracy_pct", "value"), _NUMBER),
         },
         needed=("experiment", "quantity", "target_accuracy_pct", "devices", "value"),
+        check=record_order.check_results,
     ),
 }
 """The schemas of the files, by name."""

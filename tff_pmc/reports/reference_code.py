@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import read
+from tff_pmc.reports import fairness, read
 from tff_pmc.reports.plain_files import names_in, open_plain
 from tff_pmc.reports.predictions import Predictions
 from tff_pmc.reports.record_error import RecordError
@@ -246,6 +246,7 @@ def _rounds_table(
         "round": range(1, len(correct) + 1),
         "accuracy": correct.sum(axis=1) / examples.sum(),
     }
+    accuracies = fairness.client_accuracies(correct, examples)
     for percent in (10, 50, 90):
-        columns[f"p{percent}"] = np.percentile(correct / examples, percent, axis=1)
+        columns[f"p{percent}"] = fairness.percentile(accuracies, percent)
     return pd.DataFrame(columns)

@@ -1,4 +1,4 @@
-"""The rounds-to-target table, as text, as tidy rows and as the file `results.csv`."""
+"""The rounds-to-target table, as text and as tidy rows, and the file `results.csv`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import pandas as pd
 
-from tff_pmc.reports import escape, recorded_settings
+from tff_pmc.reports import escape, recorded_settings, summary
 from tff_pmc.reports.read import BASELINE, Run, with_caveat
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
@@ -28,7 +28,9 @@ _TITLES = {
 def write(
     runs: Sequence[Run], folder: str, *, strictly_above: Optional[bool] = None
 ) -> str:
-    """Writes `results.csv`; returns the tables for a terminal.
+    """Writes `results.csv`; returns the tables of rounds for a terminal.
+
+    The file has the rows of `tidy_rows`, and below them those of `summary.tidy_rows`.
 
     Args:
         runs: the runs, whose own targets are taken.
@@ -40,7 +42,7 @@ def write(
     """
     above = recorded_settings.strictly_above(runs, strictly_above)
     tidy = tidy_rows(runs, recorded_settings.targets(runs), strictly_above=above)
-    marked = with_caveat(tidy, runs)
+    marked = with_caveat(pd.concat([tidy, summary.tidy_rows(runs)]), runs)
     escape.write_csv(marked, os.path.join(folder, "results.csv"), index=False)
     return text_tables(tidy)
 
@@ -73,11 +75,22 @@ def tidy_rows(
         if BASELINE in reached and label != BASELINE:
             gained = gains(rounds, reached[BASELINE])
             rows += _rows(label, "gain", gained, targets, with_average=True)
-    return pd.DataFrame(rows)
+    return summary.table_of(rows)
 
 
 def text_tables(tidy: pd.DataFrame) -> str:
-    """Returns the tidy rows as a reader's tables: rounds first, then gains over DS."""
+    """Returns the tidy rows as a reader's tables: rounds first, then gains over DS.
+
+    Where no run reached any target, a sentence says so in the place of dashes.
+    """
+    if tidy[tidy["quantity"] == "rounds"]["value"].isna().all():
+        targets = ", ".join(map(str, dict.fromkeys(tidy["target_accuracy_pct"])))
+        return (
+            f"{_TITLES['rounds']}:\n{DEVICES[0]} % of the devices reached none of "
+            f"{targets} % in any run."
+            if targets
+            else ""
+        )
     parts = tidy.groupby("quantity", sort=False)
     return "\n\n".join(_table(_TITLES[str(name)], part) for name, part in parts)
 

@@ -64,6 +64,7 @@ CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4
         (["--criteria="], "--criteria="),
         (["--priority=DS,,LD"], "--priority=DS,,LD"),
         (["--normalization=range"], "needs --criteria_ranges"),
+        (["--tensorboard", "--inspect"], "--tensorboard does not go with --inspect"),
         (["--data_dir=/no/such/dir"], "--data_dir=/no/such/dir is no folder"),
         (["--plugin=no_such_module"], "--plugin=no_such_module: No module named"),
         (["--adjustment=greedy"], "--adjustment=greedy: value should be one of"),

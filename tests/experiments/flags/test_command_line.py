@@ -1,10 +1,12 @@
 """Which runs the flags ask for."""
 
+import pathlib
+
 import pytest
 
 
 def test_an_experiment_runs_its_baseline_or_the_systems_it_compares(labels):
-    assert labels() == ["DS"]
+    assert labels("--experiment=mnist_iid") == ["DS"]
     assert labels("--experiment=adafed_2") == [
         "FedAvg", "AdaFed, weights only", "AdaFed",
     ]  # fmt: skip
@@ -12,6 +14,22 @@ def test_an_experiment_runs_its_baseline_or_the_systems_it_compares(labels):
         "FedAvg", "AdaFed, weights only, times samples",
     ]  # fmt: skip
     assert labels("--experiment=adafed_3") == ["FedAvg", "AdaFed"]
+
+
+def test_the_quickstart_is_what_its_flagfile_and_make_run(labels):
+    root = pathlib.Path(__file__).resolve().parents[3]
+    flagfile = "experiments/quickstart.flags"
+    assert f"--flagfile={flagfile}" in (root / "Makefile").read_text()
+    both = ["DS", "LD,DS,MD"]
+    assert labels() == labels("--experiment=quickstart") == both
+    assert labels(f"--flagfile={root / flagfile}") == both
+
+
+def test_an_experiments_own_orderings_give_way_to_those_asked_for(labels):
+    assert labels("--priority=MD") == ["MD"]
+    assert labels("--criteria=DS,LD") == ["DS"]
+    assert labels("--systems=product,fedavg") == ["product:DS,LD,MD", "FedAvg"]
+    assert labels("--adjustment=backtracking") == ["DS,LD,MD (backtracking)"]
 
 
 def test_dual_has_eight_algorithms_with_three_and_four_clients(labels):

@@ -22,11 +22,19 @@ def test_a_run_leaves_a_record_and_shows_its_table(finished, table):
     folder, done = finished
     assert "Rounds until a share of the devices" in done.stdout
     assert "LD,MD,DS" in done.stdout
-    assert "round" in done.stderr and "accuracy" in done.stderr  # The progress bar.
-    assert (folder / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+    assert "run 1 of 2: DS" in done.stderr and "run 2 of 2: LD,MD,DS" in done.stderr
+    assert "accuracy" in done.stderr
+    for name in ("accuracy.png", "fairness.png"):
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
     rows = table(folder / "results.csv")
     assert {row["experiment"] for row in rows} == {"DS", "LD,MD,DS"}
-    assert {row["quantity"] for row in rows} == {"rounds", "gain"}
+    assert {row["quantity"] for row in rows} >= {"rounds", "gain", "last_accuracy"}
+    last = [row for row in table(folder / "DS" / "rounds.csv")][-1]
+    found = {row["quantity"]: row["value"] for row in rows if row["experiment"] == "DS"}
+    assert float(found["last_accuracy"]) == float(last["accuracy"])
+    assert round(float(found["last_p10"]), 4) == float(last["p10"])
+    shown = [line.split() for line in done.stdout.splitlines()]
+    assert any(line[:1] == ["DS"] and "last" in line[1:2] for line in shown)
 
 
 def test_the_record_is_complete(finished, table):
@@ -78,6 +86,7 @@ def test_an_adjusted_run_beside_a_fixed_one(tmp_path, run, table, small):
     )
     assert done.returncode == 0, done.stderr
     assert "MD,DS,LD (best_of_all)" in done.stdout
+    assert "tested 6 candidates and kept" in done.stderr
     adjusted, fixed = folder / "MD-DS-LD_best_of_all", folder / "DS"
     assert not (fixed / "candidates.csv").exists()
     rounds, tried = table(adjusted / "rounds.csv"), table(adjusted / "candidates.csv")
@@ -160,6 +169,14 @@ def test_several_seeds_end_in_a_page_of_effects(tmp_path, run, table, small):
     done = run(*flags, "--seeds=3,5")
     assert done.returncode == 0, done.stderr
     assert "Under 5 seeds nothing is claimed" in done.stdout
+    assert "run 4 of 4, seed 5: LD" in done.stderr
+    assert "standard deviation over 2 seeds" in done.stdout
+    means = {row["quantity"]: row for row in table(folder / "seeds.csv")}
+    accuracies = [
+        float(table(folder / f"seed_{seed}" / "LD" / "rounds.csv")[-1]["accuracy"])
+        for seed in (3, 5)
+    ]
+    assert float(means["last_accuracy"]["mean"]) == pytest.approx(sum(accuracies) / 2)
     assert "--reach=above" in (folder / "effect.md").read_text()
     for name in ("DS", "LD"):
         apart = {row["ordering"]: row for row in table(folder / "effect_distances.csv")}

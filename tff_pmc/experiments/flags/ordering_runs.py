@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leaf_data.settings import SettingError
+from tff_pmc.experiments.experiment import Experiment
 from tff_pmc.experiments.flags.command import Command
 from tff_pmc.experiments.flags.run_list import settings_of, system_named
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
@@ -13,6 +14,7 @@ from tff_pmc.systems import SYSTEMS
 
 
 def runs_of_orderings(
+    found: Experiment,
     command: Command,
     start: Mapping[str, Any],
     values: Mapping[str, Any],
@@ -20,6 +22,7 @@ def runs_of_orderings(
     """The runs of an experiment that compares orderings.
 
     Args:
+        found: the experiment.
         command: what is asked for.
         start: values by flag that the runs start from.
         values: the given values of runs, by flag; of flags that may be repeated lists.
@@ -28,7 +31,8 @@ def runs_of_orderings(
         SettingError: a value is wrong, or flags do not go together.
     """
     wanted = [system_named(word) for word in command.systems] or [start["system"]]
-    runs = [run for system in wanted for run in _of_system(system, start, values)]
+    own = [] if "criteria" in values else found.orderings
+    runs = [run for system in wanted for run in _of_system(system, start, values, own)]
     for flag in ("priority", "adjustment"):
         if flag in values and not any(SYSTEMS[s].takes_priority for s in wanted):
             raise SettingError(
@@ -42,9 +46,15 @@ def runs_of_orderings(
 
 
 def _of_system(
-    name: str, start: Mapping[str, Any], values: Mapping[str, Any]
+    name: str,
+    start: Mapping[str, Any],
+    values: Mapping[str, Any],
+    own: Sequence[tuple[str, ...]],
 ) -> list[dict[str, Any]]:
-    """The values of the runs of one system: each ordering with each adjustment."""
+    """The values of the runs of one system: each ordering with each adjustment.
+
+    Without `--priority` the orderings are the experiment's own, if it has some.
+    """
     criteria = values.get("criteria", start.get("criteria"))
     if criteria is None:
         criteria = AggregationSettings().criteria
@@ -55,7 +65,10 @@ def _of_system(
     if not system.takes_priority:
         return [{**common, "priority": criteria[:1]}]
     adjusted = any(policy != "fixed" for policy in policies)
-    orders = [criteria if adjusted or system.combines else criteria[:1]]
+    if adjusted or system.combines:
+        orders = [criteria]
+    else:
+        orders = list(own) or [criteria[:1]]
     if priorities is not None:
         orders = _orderings(priorities, criteria)
     if all(len(order) == 1 for order in orders):

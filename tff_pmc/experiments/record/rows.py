@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tff_pmc import scores
+from tff_pmc.reports import fairness
 from tff_pmc.settings import RunSettings
 from tff_pmc.settings.flag_values import all_orderings
 from tff_pmc.systems.rounds import Tested
@@ -36,16 +37,17 @@ def round_row(
         percentiles over the clients' own accuracies, and the training side.
     """
     train, finalizer = metrics["client_work"]["train"], metrics["finalizer"]
-    has_test = sizes > 0
-    local = correct[has_test] / sizes[has_test]
-    percentiles = np.percentile(local, PERCENTILES)
+    local = fairness.client_accuracies(correct, sizes)
     examples = max(int(train["examples"]), 1)
     return {
         "round": round_num,
         "accuracy": round(int(correct.sum()) / int(sizes.sum()), 6),
         "correct": int(correct.sum()),
         "examples": int(sizes.sum()),
-        **{f"p{p}": round(float(v), 4) for p, v in zip(PERCENTILES, percentiles)},
+        **{
+            f"p{percent}": round(float(fairness.percentile(local, percent)), 4)
+            for percent in PERCENTILES
+        },
         "train_loss": round(float(train["loss_sum"]) / examples, 6),
         "clients": int(train["clients"]),
         "excluded": int(train["excluded"]),

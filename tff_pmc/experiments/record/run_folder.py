@@ -12,6 +12,7 @@
     timing.csv    a row a round: seconds (the one file two equal runs differ in)
     predictions/  a file a round: each test example's predicted label, if asked for
     checkpoints/  the process's state after the last rounds
+    tensorboard/  event files of the same rounds, with --tensorboard
 
 The first column of every CSV is the round, and rounds only grow: so a run that
 was cut off goes on from its last checkpoint after the rows beyond it are cut.
@@ -155,6 +156,22 @@ class RunFolder:
         with files.naming(self._csv(name)):
             self._files[name].write(text.getvalue().encode())
             self._files[name].flush()
+
+    def release(
+        self, tables: Mapping[str, Sequence[Mapping[str, Any]]]
+    ) -> Mapping[str, Any]:
+        """Appends a round's rows, by the name of the file; returns that of `rounds`.
+
+        Raises:
+            RecordError: see `append`.
+            OSError: see `append`.
+        """
+        (row,) = tables["rounds"]
+        self.release_round(row)
+        for name, rows in tables.items():
+            if name != "rounds":
+                self.append(name, rows)
+        return row
 
     def release_round(self, row: Mapping[str, Any]) -> None:
         """Appends a round's row to `rounds.csv`, its columns in alphabetical order."""

@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 import numpy as np
 import pandas as pd
+from tqdm import tqdm
 
 import leaf_data
 from tff_pmc import criteria as criteria_lib
@@ -92,6 +93,7 @@ def _measure(
 ) -> list[np.ndarray]:
     """Measures the raw criteria [clients, m] of each cohort."""
     found = setup.criteria
+    cohorts = tqdm(cohorts, desc="measuring the criteria of cohorts", unit="cohort")
     if not any(criterion.needs_model for criterion in found):
         return [_from_data(found, setup.data, chosen) for chosen in cohorts]
     rounds = setup.settings.system.build(setup)

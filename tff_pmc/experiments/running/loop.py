@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -16,12 +16,31 @@ from tff_pmc.clients import packing
 from tff_pmc.experiments.record import rows
 from tff_pmc.experiments.record.checkpoints import Checkpoints
 from tff_pmc.experiments.record.run_folder import RunFolder
+from tff_pmc.experiments.running import round_record
 from tff_pmc.experiments.running.answers import Answers
 from tff_pmc.experiments.running.cohorts import cohort
+from tff_pmc.experiments.running.tensorboard_events import TensorBoardEvents
 from tff_pmc.reports import escape
 from tff_pmc.settings import RunSettings, SettingError
-from tff_pmc.systems.rounds import Round
 from tff_pmc.systems.setup import Setup, check_data
+
+
+class Shown(NamedTuple):
+    """What is shown of a run while it runs.
+
+    Attributes:
+        title: what its progress bar is called; by default the label of the run.
+        bar: whether there is a bar.
+        tensorboard: whether its rounds are released to TensorBoard.
+    """
+
+    title: str = ""
+    bar: bool = True
+    tensorboard: bool = False
+
+
+ALONE = Shown()
+"""Of a run that is not one of several: a bar of its label."""
 
 
 def run(
@@ -31,7 +50,7 @@ def run(
     *,
     resume: bool = False,
     until: Callable[[np.ndarray], bool] = lambda correct: False,
-    show: bool = True,
+    shown: Shown = ALONE,
 ) -> None:
     """Runs one run's training from the first round, or the next, to the last.
 
@@ -45,7 +64,7 @@ def run(
             exactly what it would have been without the interruption.
         until: ends the run before its last round when it says so of the correct test
             examples of each client, [K].
-        show: whether a bar shows how far it is.
+        shown: what is shown of it while it runs.
 
     Raises:
         SettingError: the settings do not fit the data.
@@ -56,7 +75,7 @@ def run(
     status = "interrupted"
     try:
         if folder.status != "finished":
-            _train(setup, folder, until, show)
+            _train(setup, folder, until, shown)
         status = "finished"
     finally:
         folder.finish(status)
@@ -130,7 +149,7 @@ def describe(settings: RunSettings, data: leaf_data.FederatedDataset) -> dict[st
 
 
 def _train(
-    setup: Setup, folder: RunFolder, until: Callable[[np.ndarray], bool], show: bool
+    setup: Setup, folder: RunFolder, until: Callable[[np.ndarray], bool], shown: Shown
 ) -> None:
     settings, data = setup.settings, setup.data
     process = settings.system.build(setup)
@@ -147,14 +166,15 @@ def _train(
     else:
         state = last_state
     rounds = settings.training.rounds
+    events = TensorBoardEvents(folder.path) if shown.tensorboard else None
     progress = tqdm(
         range(done + 1, rounds + 1),
-        desc=escape.printable(settings.label),
+        desc=escape.printable(shown.title or settings.label),
         unit="round",
         initial=done,
         total=rounds,
         mininterval=1,
-        disable=not show,
+        disable=not shown.bar,
     )
     for round_num in progress:
         start = time.perf_counter()
@@ -174,63 +194,21 @@ def _train(
             * process.num_judges
             * process.traffic.per_client_testing,
         }
-        row = _record(
-            *(folder, setup, round_num, chosen, outcome, correct),
+        tables = round_record.tables_of(
+            *(setup, round_num, chosen, outcome, correct),
             {**traffic, **at_server.columns},
         )
-        folder.append("class_f1", rows.f1_rows(round_num, at_server.f1))
+        tables["class_f1"] = rows.f1_rows(round_num, at_server.f1)
+        row = folder.release(tables)
         train_seconds = outcome.train_seconds or trained - start
         seconds = {"train": train_seconds, "test": tested - start - train_seconds}
         rounded = {name: round(value, 3) for name, value in seconds.items()}
         folder.append("timing", [{"round": round_num, **rounded}])
+        if events is not None:
+            events.release(round_num, tables, process.get_model_weights(state))
         # Last: a checkpoint says that the rows up to its round are on disk.
         checkpoints.save(state, round_num)
-        progress.set_postfix_str(_postfix(row, sum(seconds.values())))
+        words = round_record.words_of(row, sum(seconds.values()))
+        progress.set_postfix_str(escape.printable(words))
         if until(correct):
             break
-
-
-def _record(
-    folder: RunFolder,
-    setup: Setup,
-    round_num: int,
-    chosen: Sequence[int],
-    outcome: Round,
-    correct: np.ndarray,
-    more: Mapping[str, float],
-) -> dict[str, Any]:
-    """Writes a round's rows; returns that of `rounds.csv`."""
-    settings, data = setup.settings, setup.data
-    names, sizes = data.client_ids, np.asarray(data.test_examples.sizes, np.int64)
-    train = outcome.metrics["client_work"]["train"]
-    raw = np.asarray(train["criteria_by_client"], float)[chosen]
-    excluded = np.asarray(train["excluded_by_client"])[chosen] > 0
-    in_force = outcome.in_force
-    row = {
-        **rows.round_row(round_num, correct, sizes, outcome.metrics),
-        "ordering": in_force.label,
-        "testing_rounds": len(outcome.tested),
-        **more,
-    }
-    folder.release_round(row)
-    folder.append("clients", rows.client_rows(round_num, names, correct, sizes))
-    folder.append(
-        "cohort",
-        rows.cohort_rows(round_num, settings, in_force, names, chosen, raw, excluded),
-    )
-    counted = rows.without(raw, excluded)
-    folder.append("weights", rows.weight_rows(round_num, settings, in_force, counted))
-    folder.append("candidates", rows.candidate_rows(round_num, outcome.tested))
-    folder.append(
-        "groups",
-        rows.group_rows(round_num, data.client_table.values, correct, sizes),
-    )
-    return row
-
-
-def _postfix(row: Mapping[str, Any], seconds: float) -> str:
-    percentiles = "/".join(f"{row[f'p{p}']:.2f}" for p in rows.PERCENTILES)
-    text = f"accuracy {row['accuracy']:.3f}, p10/50/90 {percentiles}, {seconds:.1f} s"
-    if row["testing_rounds"]:
-        text += f", {row['ordering']} of {row['testing_rounds']} tested"
-    return text

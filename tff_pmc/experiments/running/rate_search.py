@@ -25,6 +25,7 @@ def search(
     output_dir: str,
     *,
     resume: bool = False,
+    tensorboard: bool = False,
 ) -> str:
     """Finds the rate with which DS first brings half of the devices to the target.
 
@@ -40,6 +41,7 @@ def search(
         data: the federation.
         output_dir: the folder for a folder of each rate and `rates.csv`.
         resume: go on with what the folder holds.
+        tensorboard: whether each round is released to TensorBoard.
 
     Returns:
         The table, as text for the terminal.
@@ -66,7 +68,8 @@ def search(
     plan["settings"]["learning_rates"] = rates
     rows = []
     with suite.folder_of_runs(output_dir, plan, resume=resume):
-        for rate, settings in zip(rates, runs):
+        for number, (rate, settings) in enumerate(zip(rates, runs), 1):
+            title = f"run {number} of {len(runs)}: rate {rate:g}"
             folder = os.path.join(output_dir, f"rate_{rate:g}")
             loop.run(
                 settings,
@@ -74,6 +77,7 @@ def search(
                 folder,
                 resume=resume,
                 until=lambda correct: first_round(correct[np.newaxis]) is not None,
+                shown=loop.Shown(title, tensorboard=tensorboard),
             )
             run = read.read_run(folder)
             rows.append(

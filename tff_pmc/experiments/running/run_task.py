@@ -25,7 +25,7 @@ class RunOrder(NamedTuple):
         plugins: the modules that `--plugin` named.
         directory: the folder in which they are looked for.
         federations: `Federations`, as Dask sends it.
-        job: `suite.Job`, as Dask sends it.
+        job: `jobs.Job`, as Dask sends it.
     """
 
     terms: cluster_tasks.Terms
@@ -60,7 +60,8 @@ def make_run(order: RunOrder) -> None:
     with Runtime("local") as running:
         running.context.recorded = cluster_record("runs", order.terms.threads)
         # A worker before this one may have begun it.
-        loop.run(job.settings, data, job.folder, resume=True, show=False)
+        shown = job.shown._replace(bar=False)
+        loop.run(job.settings, data, job.folder, resume=True, shown=shown)
 
 
 def look_at_folders(token: str, text: str, answer: str, data_dir: str) -> Optional[str]:

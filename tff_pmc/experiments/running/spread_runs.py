@@ -13,7 +13,7 @@ from tqdm import tqdm
 from tff_pmc.experiments.record import files
 from tff_pmc.experiments.running import run_task
 from tff_pmc.experiments.running.federations import Federations
-from tff_pmc.experiments.running.suite import Job
+from tff_pmc.experiments.running.jobs import Job
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import ClusterConnection
 from tff_pmc.runtime.cluster_errors import LOSSES, ClusterError
@@ -24,7 +24,7 @@ _ASK_SECONDS = 60
 
 
 class SpreadRuns:
-    """A `suite.Runner` whose runs are tasks of a cluster.
+    """A `jobs.Runner` whose runs are tasks of a cluster.
 
     As many are begun as there are workers; when one ends, the next is begun. A run
     whose worker dies is begun again by another, which goes on from its last checkpoint.

@@ -4,57 +4,27 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Optional
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Optional
 
 import leaf_data
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.record import files, same_run
 from tff_pmc.experiments.running import loop
-from tff_pmc.reports import REPORTS, SEED_REPORTS, plots, read, tables
+from tff_pmc.experiments.running.jobs import Job, Load, Runner, one_after_another
+from tff_pmc.experiments.running.loop import Shown
+from tff_pmc.reports import (
+    FOR_ALL,
+    FOR_ALL_SEEDS,
+    REPORTS,
+    SEED_REPORTS,
+    plots,
+    read,
+    tables,
+)
 from tff_pmc.settings import RunSettings
-
-Load = Callable[[RunSettings], leaf_data.FederatedDataset]
-
-
-class Job(NamedTuple):
-    """One run to be made.
-
-    Attributes:
-        settings: of the run.
-        output_dir: the folder of the runs that it is reported with.
-        resume: whether to go on with what its folder holds.
-    """
-
-    settings: RunSettings
-    output_dir: str
-    resume: bool
-
-    @property
-    def folder(self) -> str:
-        """The run's own folder."""
-        return os.path.join(self.output_dir, self.settings.folder)
-
-
-Runner = Callable[[Iterable[Job]], Iterator[Job]]
-"""Makes runs, and gives each of them once it is finished."""
-
-
-def one_after_another(load: Load) -> Runner:
-    """What makes the runs in this process, in their order.
-
-    Args:
-        load: a function that gives the federation of a run's settings.
-    """
-
-    def make(jobs: Iterable[Job]) -> Iterator[Job]:
-        for job in jobs:
-            settings = job.settings
-            loop.run(settings, load(settings), job.folder, resume=job.resume)
-            yield job
-
-    return make
 
 
 def run_all(
@@ -64,6 +34,7 @@ def run_all(
     *,
     resume: bool = False,
     runner: Optional[Runner] = None,
+    tensorboard: bool = False,
 ) -> str:
     """Makes runs and reports on all of them.
 
@@ -76,6 +47,7 @@ def run_all(
         output_dir: the folder for one folder a run, `results.csv` and `accuracy.png`.
         resume: go on with what the folder holds; finished runs are kept.
         runner: makes the runs; by default `one_after_another`.
+        tensorboard: whether each round is released to TensorBoard.
 
     Returns:
         The tables, as text for the terminal.
@@ -86,7 +58,11 @@ def run_all(
     """
     runner = runner or one_after_another(load)
     with contextlib.ExitStack() as held:
-        for _ in runner(_jobs(runs, load, output_dir, resume, held)):
+        shown = [
+            Shown(f"run {number} of {len(runs)}: {one.label}", tensorboard=tensorboard)
+            for number, one in enumerate(runs, 1)
+        ]
+        for _ in runner(_jobs(runs, load, output_dir, resume, held, shown)):
             pass
         return report(output_dir, runs)
 
@@ -97,13 +73,16 @@ def _jobs(
     output_dir: str,
     resume: bool,
     held: contextlib.ExitStack,
+    shown: Sequence[Shown],
 ) -> list[Job]:
     """The jobs of runs that are reported together, whose folder is held from now on."""
     data = load(runs[0])
     for settings in runs:
         loop.prepare(settings, data)  # Refused before a folder is made.
     held.enter_context(folder_of_runs(output_dir, _plan(runs, data), resume=resume))
-    return [Job(settings, output_dir, resume) for settings in runs]
+    return [
+        Job(settings, output_dir, resume, how) for settings, how in zip(runs, shown)
+    ]
 
 
 def run_seeds(
@@ -114,6 +93,7 @@ def run_seeds(
     *,
     resume: bool = False,
     runner: Optional[Runner] = None,
+    tensorboard: bool = False,
 ) -> str:
     """Makes all runs under each of several seeds, and reports on their differences.
 
@@ -126,6 +106,7 @@ def run_seeds(
             experiment's reports over several seeds.
         resume: go on with what the folder holds.
         runner: makes the runs; by default `one_after_another`.
+        tensorboard: whether each round is released to TensorBoard.
 
     Returns:
         The reports, as text for the terminal.
@@ -152,9 +133,18 @@ def run_seeds(
         held.enter_context(folder_of_runs(output_dir, plan, resume=resume))
 
         def jobs() -> Iterator[Job]:
-            for folder, own in by_folder.items():
+            total, numbers = len(runs) * len(seeds), itertools.count(1)
+            for seed, folder in folders.items():
                 begun = resume and files.read_json(folder) is not None
-                yield from _jobs(own, load, folder, begun, held)
+                own = by_folder[folder]
+                shown = [
+                    Shown(
+                        f"run {next(numbers)} of {total}, seed {seed}: {one.label}",
+                        tensorboard=tensorboard,
+                    )
+                    for one in own
+                ]
+                yield from _jobs(own, load, folder, begun, held, shown)
 
         finished: collections.Counter[str] = collections.Counter()
         for job in runner(jobs()):
@@ -171,9 +161,9 @@ def run_seeds(
         experiment = EXPERIMENTS[runs[0].experiment]
         texts = [
             SEED_REPORTS[name](by_seed, output_dir, baseline=experiment.baseline)
-            for name in experiment.seed_reports
+            for name in (*experiment.seed_reports, *FOR_ALL_SEEDS)
         ]
-    return "\n\n".join(filter(None, texts))
+    return "\n\n".join(text.rstrip() for text in texts if text)
 
 
 @contextlib.contextmanager
@@ -213,8 +203,9 @@ def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
     tables.write(made, output_dir)  # `results.csv`, whatever is shown of it.
     systematic = experiment.compares_systems
     plots.write(made, output_dir, what="system" if systematic else "priority")
-    texts = [REPORTS[name](made, output_dir) for name in experiment.reports]
-    return "\n\n".join(filter(None, texts))
+    names = (*experiment.reports, *FOR_ALL)
+    texts = [REPORTS[name](made, output_dir) for name in names]
+    return "\n\n".join(text.rstrip() for text in texts if text)
 
 
 def _plan(

@@ -1,0 +1,156 @@
+"""`--tensorboard`: what TensorBoard is given is what the record says."""
+
+import asyncio
+import collections
+import types
+
+import numpy as np
+import pytest
+
+FLAGS = [
+    "--experiment=quickstart",
+    "--rounds=2",
+    "--local_epochs=1",
+    "--priority=LD,DS,MD",
+    "--tensorboard",
+]
+
+
+@pytest.fixture
+def events(tf):
+    """Reads the events of a run: lists of values by tag and step, in their order."""
+
+    def read(folder):
+        found = collections.defaultdict(list)
+        for path in sorted((folder / "tensorboard").iterdir()):
+            for event in tf.compat.v1.train.summary_iterator(str(path)):
+                for value in event.summary.value:
+                    array = tf.make_ndarray(value.tensor)
+                    found[value.tag, event.step].append(array)
+        return found
+
+    return read
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, run):
+    folder = tmp_path_factory.mktemp("tensorboard") / "out"
+    done = run(*FLAGS, f"--output_dir={folder}")
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_one_line_says_how_to_open_it(made):
+    folder, done = made
+    (line,) = [one for one in done.stdout.splitlines() if "TensorBoard" in one]
+    assert line.endswith(f"-m tensorboard.main --logdir={folder}")
+
+
+def test_the_scalars_are_the_records_numbers(made, table, events):
+    folder = made[0] / "LD-DS-MD"
+    found = events(folder)
+    for row in table(folder / "rounds.csv"):
+        step = int(row["round"])
+        for name in ("accuracy", "train_loss", "p10", "clients", "excluded"):
+            (value,) = found[f"rounds/{name}", step]
+            assert value == np.float32(row[name]), name
+    for row in table(folder / "weights.csv"):
+        tag = f"weights_effective_clients/{row['ordering']}", int(row["round"])
+        (value,) = found[tag]
+        assert value == np.float32(row["effective_clients"])
+    results = {
+        row["quantity"]: float(row["value"]) for row in table(made[0] / "results.csv")
+    }
+    for name in ("p10", "worst_tenth", "standard_deviation", "jain_index"):
+        (value,) = found[f"fairness/{name}", 2]
+        assert float(value) == pytest.approx(results[f"last_{name}"], abs=2e-6)
+
+
+def test_the_histograms_are_of_clients_and_weights(made, table, events):
+    folder = made[0] / "LD-DS-MD"
+    found = events(folder)
+    cohort = [row for row in table(folder / "cohort.csv") if row["round"] == "2"]
+    for tag, count in (
+        ("clients/accuracy", 100),
+        ("cohort/weight", len(cohort)),
+        ("cohort/LD", len(cohort)),
+        ("model/00", 5 * 5 * 32),
+    ):
+        (buckets,) = found[tag, 2]
+        assert buckets[:, 2].sum() == count, tag
+    (weights,) = found["cohort/weight", 2]
+    recorded = [float(row["weight"]) for row in cohort]
+    assert weights[0, 0] == pytest.approx(min(recorded))
+    assert weights[-1, 1] == pytest.approx(max(recorded))
+
+
+def test_a_resumed_run_goes_on(made, run, restarted, events):
+    """As if killed before its last checkpoint: round 2 is made, and said, again."""
+    folder = made[0] / "LD-DS-MD"
+    before = events(folder)
+    restarted(folder)
+    (folder / "checkpoints" / "round_2.state").unlink()
+    done = run(*FLAGS, f"--output_dir={made[0]}", "--resume")
+    assert done.returncode == 0, done.stderr
+    after = events(folder)
+    assert after.keys() == before.keys()
+    for (tag, step), values in after.items():
+        assert len(values) == step, tag
+        for value in values:
+            np.testing.assert_array_equal(value, before[tag, step][0])
+
+
+def test_without_the_flag_nothing_is_written(tmp_path, run):
+    flags = [*FLAGS[:-1], "--rounds=1", f"--output_dir={tmp_path / 'out'}"]
+    done = run(*flags)
+    assert done.returncode == 0, done.stderr
+    assert "TensorBoard" not in done.stdout
+    assert not (tmp_path / "out" / "LD-DS-MD" / "tensorboard").exists()
+
+
+@pytest.fixture
+def of_a_round():
+    """The rows of a round of two clients, one of whom was left out, and a model."""
+    tables = {
+        "rounds": [{"round": 3, "accuracy": 0.5, "ordering": "DS"}],
+        "clients": [{"correct": 1, "examples": 2}, {"correct": 0, "examples": 0}],
+        "cohort": [
+            {"round": 3, "client": "a", "DS": 4.0, "excluded": 0, "weight": 1.0},
+            {"round": 3, "client": "b", "DS": 5.0, "excluded": 1, "weight": np.nan},
+        ],
+        "weights": [],
+    }
+    return tables, types.SimpleNamespace(trainable=[np.zeros((2, 3))])
+
+
+def test_a_client_that_was_left_out_has_no_weight(tf, of_a_round):
+    from tff_pmc.experiments.running import tensorboard_events
+
+    found = tensorboard_events.values(*of_a_round)
+    assert found["cohort"]["weight"].tolist() == [1.0]
+    assert found["cohort"]["DS"].tolist() == [4.0, 5.0]
+    assert found["clients"]["accuracy"].tolist() == [0.5]
+    assert found["rounds"] == {"accuracy": 0.5}
+
+
+def test_a_rounds_events_are_on_disk_when_it_is_released(
+    tf, tmp_path, of_a_round, events
+):
+    """And from a thread that runs an event loop, as that of a notebook does."""
+    from tff_pmc.experiments.running.tensorboard_events import TensorBoardEvents
+
+    open_ones = TensorBoardEvents(str(tmp_path))
+
+    async def cell():
+        open_ones.release(3, *of_a_round)
+
+    asyncio.run(cell())
+    assert events(tmp_path)["rounds/accuracy", 3] == [0.5]
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tf, tmp_path, of_a_round):
+    from tff_pmc.experiments.running.tensorboard_events import TensorBoardEvents
+
+    (tmp_path / "tensorboard").write_text("no folder")
+    with pytest.raises(OSError, match=f"{tmp_path}/tensorboard"):
+        TensorBoardEvents(str(tmp_path)).release(3, *of_a_round)

@@ -1,0 +1,69 @@
+"""The figures of how accuracy is spread over clients, against SciPy and by hand."""
+
+import heapq
+import math
+import statistics
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tff_pmc.reports import fairness
+
+
+@pytest.fixture(params=[1, 3, 10, 11, 100])
+def federation(request):
+    """Correct counts of two rounds, and the sizes, of which some are 0."""
+    random = np.random.default_rng(request.param)
+    sizes = random.integers(1, 30, request.param)
+    correct = random.integers(0, sizes + 1, (2, request.param))
+    return np.insert(correct, 1, 0, axis=1), np.insert(sizes, 1, 0)
+
+
+def test_the_figures_are_those_of_other_libraries(federation):
+    correct, sizes = federation
+    found = fairness.measured(correct, sizes)
+    assert set(found) == set(fairness.MEASURES)
+    for number, counts in enumerate(correct):
+        alone = [int(c) / int(n) for c, n in zip(counts, sizes) if n]
+        worst = heapq.nsmallest(math.ceil(len(alone) / 10), alone)
+        expected = {
+            "p10": stats.scoreatpercentile(alone, 10),
+            "worst_tenth": statistics.fmean(worst),
+            "standard_deviation": statistics.pstdev(alone),
+            # 1 / (1 + V^2), V the coefficient of variation.
+            "jain_index": 1 / (1 + stats.variation(alone) ** 2) if any(alone) else 1.0,
+        }
+        for name, value in expected.items():
+            assert found[name][number] == pytest.approx(value, abs=1e-12), name
+
+
+def test_jains_index_is_the_share_of_those_who_share():
+    """Jain, Chiu and Hawe's own example: k of n have the same, the others nothing."""
+    for share in (1, 3, 10):
+        accuracies = np.array([0.7] * share + [0.0] * (10 - share))
+        assert fairness.jain_index(accuracies) == pytest.approx(share / 10)
+
+
+def test_where_nobody_has_anything_right_all_are_alike():
+    found = fairness.measured(np.zeros((1, 4), int), np.array([5, 5, 5, 5]))
+    assert {name: float(values[0]) for name, values in found.items()} == {
+        "p10": 0,
+        "worst_tenth": 0,
+        "standard_deviation": 0,
+        "jain_index": 1,
+    }
+
+
+def test_a_tenth_is_at_least_one_client_and_rounded_up():
+    accuracies = np.linspace(0.1, 1.0, 11)
+    lowest_two = fairness.worst_tenth(accuracies[::-1])
+    assert lowest_two == pytest.approx((0.1 + 0.19) / 2)
+    assert fairness.worst_tenth(np.array([0.4, 0.2, 0.9])) == 0.2
+
+
+def test_every_figure_lies_within_its_axis():
+    most_apart = fairness.measured(np.array([[0, 10]]), np.array([10, 10]))
+    for name, measure in fairness.MEASURES.items():
+        assert most_apart[name][0] <= measure.highest
+    assert most_apart["standard_deviation"][0] == 0.5

@@ -1,0 +1,126 @@
+"""`--tensorboard`: what the record says of a round, as TensorBoard shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc.reports import fairness
+
+FOLDER = "tensorboard"
+"""The subfolder of a run's folder with its event files."""
+
+Row = Mapping[str, Any]
+_OF_WEIGHTS = ("coefficient_of_variation", "effective_clients", "total_variation")
+_NO_VALUES = ("round", "client", "excluded")
+
+
+class TensorBoardEvents:
+    """Releases each round to TensorBoard, by TFF's release manager.
+
+    Every value is one that the record has; see `values`. A resumed run adds a file of
+    events to those that are there. Rounds that it makes again, because they were after
+    the last checkpoint, are there twice, with the same values.
+    """
+
+    def __init__(self, folder: str) -> None:
+        """Makes the file of events in the subfolder `tensorboard` of a run's folder.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        self._path = os.path.join(folder, FOLDER)
+        try:
+            self._manager = tff.program.TensorBoardReleaseManager(self._path)
+        except tf.errors.OpError as error:
+            raise OSError(f"{self._path}: {error.message}") from error
+
+    def release(
+        self, round_num: int, tables: Mapping[str, Sequence[Row]], weights: Any
+    ) -> None:
+        """Releases a round, whose events are on disk when this returns.
+
+        Args:
+            round_num: from 1; TensorBoard's step.
+            tables: the rows of the round's record, by the file's name.
+            weights: the model's `ModelWeights` after the round.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        released = self._manager.release(values(tables, weights), round_num)
+        # A thread of its own, because that of a notebook runs an event loop already.
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            try:
+                pool.submit(asyncio.run, released).result()
+            except tf.errors.OpError as error:
+                raise OSError(f"{self._path}: {error.message}") from error
+
+
+def values(tables: Mapping[str, Sequence[Row]], weights: Any) -> dict[str, Any]:
+    """The values of a round, in the structure whose paths are TensorBoard's tags.
+
+    Numbers are its scalars, arrays its distributions and histograms:
+
+        rounds/COLUMN         each number of `rounds.csv`
+        fairness/NAME         the figures of `reports.fairness`
+        clients/accuracy      of every client's test set: an array
+        cohort/COLUMN         the weights and the raw criteria of the round's clients
+        weights_FIGURE/ORDERING   how unequal each ordering's weights are, and how far
+                              from those in force
+        model/NUMBER          each tensor of trainable weights: an array
+
+    Args:
+        tables: the rows of the round's record, by the file's name.
+        weights: the model's `ModelWeights` after the round.
+    """
+    correct, examples = (
+        np.array([row[name] for row in tables["clients"]], np.int64)
+        for name in ("correct", "examples")
+    )
+    spread = fairness.measured(correct, examples)
+    (of_round,) = tables["rounds"]
+    model = [np.asarray(tensor) for tensor in weights.trainable]
+    return {
+        "rounds": {
+            name: value
+            for name, value in of_round.items()
+            if name != "round" and not isinstance(value, str)
+        },
+        "fairness": {name: float(value) for name, value in spread.items()},
+        "clients": {"accuracy": fairness.client_accuracies(correct, examples)},
+        "cohort": {
+            name: _finite([row[name] for row in tables["cohort"]])
+            for name in tables["cohort"][0]
+            if name not in _NO_VALUES
+        },
+        **{
+            f"weights_{figure}": {
+                row["ordering"]: row[figure] for row in tables["weights"]
+            }
+            for figure in _OF_WEIGHTS
+        },
+        "model": {f"{number:02d}": tensor for number, tensor in enumerate(model)},
+    }
+
+
+def how_to_open(output_dir: str) -> str:
+    """The line that says how the runs in a folder are looked at."""
+    paths = sys.executable, os.path.relpath(sys.executable)
+    words = [min(paths, key=len), "-m", "tensorboard.main", f"--logdir={output_dir}"]
+    return f"TensorBoard: {shlex.join(words)}"
+
+
+def _finite(column: Sequence[float]) -> np.ndarray:
+    """The values of the clients that were not left out."""
+    found = np.array(column, float)
+    return found[np.isfinite(found)]

@@ -1,0 +1,119 @@
+"""How a model's accuracy is spread over the clients.
+
+That a model is good on average, and bad on some devices, is what the papers' tables of
+rounds look at. These figures say it of one round in one number each. They are those of
+the literature on fairness in federated learning: Li, Sanjabi, Beirami and Smith, "Fair
+Resource Allocation in Federated Learning" (ICLR 2020), compare the accuracy of the
+worst tenth of the devices and the variance over them; Jain's index is from Jain, Chiu
+and Hawe, "A Quantitative Measure of Fairness and Discrimination for Resource Allocation
+in Shared Computer Systems" (DEC TR-301, 1984).
+
+Every figure is of the clients that have test examples, each of which counts alike,
+however many it has. Each function takes their accuracies, `[..., clients]` from 0 to 1,
+and returns a figure for each of the leading places, `[...]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Callable, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+def client_accuracies(
+    correct: npt.NDArray[np.int64], examples: npt.NDArray[np.int64]
+) -> Floats:
+    """The accuracies of the clients that have test examples, [..., at most K].
+
+    Args:
+        correct: correctly classified test examples, int [..., K].
+        examples: test examples of each client, int [K]; at least one client has some.
+    """
+    tested = examples > 0
+    found: Floats = correct[..., tested] / examples[tested]
+    return found
+
+
+def percentile(accuracies: Floats, percent: float) -> Floats:
+    """The accuracy that `percent` % of the clients do not exceed.
+
+    Between two clients it is interpolated linearly, as `numpy.percentile` does.
+    """
+    found: Floats = np.percentile(accuracies, percent, axis=-1)
+    return found
+
+
+def worst_tenth(accuracies: Floats) -> Floats:
+    """The mean accuracy of the tenth of the clients with the lowest accuracies.
+
+    "Worst 10 %" in Table 1 of Li et al. (2020). Of K clients these are ceil(K / 10),
+    so that at least one is among them.
+    """
+    count = -(-accuracies.shape[-1] // 10)
+    found: Floats = np.sort(accuracies, axis=-1)[..., :count].mean(axis=-1)
+    return found
+
+
+def standard_deviation(accuracies: Floats) -> Floats:
+    """The standard deviation over the clients; 0 where all are alike.
+
+    The root of the variance in Table 1 of Li et al. (2020): the clients are all there
+    are, and no sample, so the sum of squares is divided by their number.
+    """
+    found: Floats = accuracies.std(axis=-1)
+    return found
+
+
+def jain_index(accuracies: Floats) -> Floats:
+    """Jain's fairness index, `(sum x)^2 / (n sum x^2)`, from 1/n to 1.
+
+    It is 1 where all clients are alike, and k/n where k of n share the accuracy and
+    the others have none (Jain, Chiu and Hawe 1984). Where all have 0 they are alike,
+    and the index is 1.
+    """
+    squares = accuracies.shape[-1] * np.square(accuracies).sum(axis=-1)
+    total = np.square(accuracies.sum(axis=-1))
+    found: Floats = np.divide(
+        total, squares, out=np.ones_like(squares), where=squares > 0
+    )
+    return found
+
+
+class Measure(NamedTuple):
+    """A figure of how accuracy is spread over clients.
+
+    Attributes:
+        title: its name for a reader.
+        of: gives it of the clients' accuracies.
+        highest: the largest value that it can have.
+    """
+
+    title: str
+    of: Callable[[Floats], Floats]
+    highest: float = 1.0
+
+
+MEASURES: Mapping[str, Measure] = {
+    "p10": Measure("10th percentile", lambda found: percentile(found, 10)),
+    "worst_tenth": Measure("mean of worst tenth", worst_tenth),
+    "standard_deviation": Measure("standard deviation", standard_deviation, 0.5),
+    "jain_index": Measure("Jain's index", jain_index),
+}
+"""The figures by their names in files."""
+
+
+def measured(
+    correct: npt.NDArray[np.int64], examples: npt.NDArray[np.int64]
+) -> dict[str, Floats]:
+    """The figures of `MEASURES` by name, [...].
+
+    Args:
+        correct: correctly classified test examples, int [..., K].
+        examples: test examples of each client, int [K].
+    """
+    found = client_accuracies(correct, examples)
+    return {name: measure.of(found) for name, measure in MEASURES.items()}

@@ -1,0 +1,102 @@
+"""What every run says in a few numbers: its last and its best round.
+
+They are the accuracy over all clients' test examples (PMC eq. 10), and the figures of
+`fairness` on how it is spread over the clients. The best round is the first with the
+highest accuracy: it is chosen on the test examples that it is reported on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from tff_pmc.reports import fairness, grids
+from tff_pmc.reports.read import Run
+
+COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")
+"""The columns of `results.csv`."""
+
+ALL_DEVICES = "all"
+"""What a summary has as its devices."""
+
+_TITLE = "Accuracy over all test examples, and how it is spread over the clients"
+_NOTE = "best: the round of the highest accuracy, which is chosen on the same examples"
+_TITLES = {
+    "accuracy": "accuracy",
+    **{name: measure.title for name, measure in fairness.MEASURES.items()},
+}
+_BOTH = "last and best"
+_DIGITS = 6
+
+
+def rounds(run: Run) -> dict[str, dict[str, float]]:
+    """The figures of a run's last and best round.
+
+    Returns:
+        For `last` and `best` the `round`, from 1, its `accuracy`, and the figures of
+        `fairness.MEASURES` by name.
+    """
+    accuracy = run.accuracy
+    places = {"last": len(accuracy) - 1, "best": int(accuracy.argmax())}
+    return {
+        which: {
+            "round": place + 1,
+            "accuracy": float(accuracy[place]),
+            **{
+                name: float(value)
+                for name, value in fairness.measured(
+                    run.correct[place], run.examples
+                ).items()
+            },
+        }
+        for which, place in places.items()
+    }
+
+
+def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
+    """Returns the figures of `rounds` in the form of `results.csv`.
+
+    The quantities are `last_round`, `last_accuracy`, `last_p10`, `last_worst_tenth`,
+    `last_standard_deviation` and `last_jain_index`, and the same of the `best`; they
+    have no target, and `all` as their devices. Values have six decimals.
+    """
+    found: list[dict[str, Any]] = [
+        {
+            "experiment": run.label,
+            "quantity": f"{which}_{name}",
+            "target_accuracy_pct": None,
+            "devices": ALL_DEVICES,
+            "value": round(value, _DIGITS),
+        }
+        for run in runs
+        for which, figures in rounds(run).items()
+        for name, value in figures.items()
+    ]
+    return table_of(found)
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Returns rows of `results.csv` as a table with its types, also without rows."""
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    # Nullable integers: a summary has no target.
+    return table.astype({"target_accuracy_pct": "Int64", "value": float})
+
+
+def text(runs: Sequence[Run]) -> str:
+    """Returns the figures of `rounds` as a table for a terminal.
+
+    A run whose last round is its best has one line, the others have two.
+    """
+    lines = [["", "", "round", *_TITLES.values()]]
+    for run in runs:
+        found = rounds(run)
+        if found["last"]["round"] == found["best"]["round"]:
+            found = {_BOTH: found["last"]}
+        for which, figures in found.items():
+            cells = [f"{figures[name]:.4f}" for name in _TITLES]
+            lines.append([run.label, which, f"{figures['round']}", *cells])
+    clients = dict.fromkeys(int((run.examples > 0).sum()) for run in runs)
+    numbers = " or ".join(map(str, clients))
+    return f"{_TITLE} ({numbers})\n{grids.text(lines, 2)}\n{_NOTE}"
