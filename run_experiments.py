@@ -1,11 +1,7 @@
 """Runs prioritized multi-criteria federated training and makes its tables.
 
-  python run_experiments.py --experiment=quickstart
-  python run_experiments.py --flagfile=experiments/pmc_table4.flags --data_dir=DIR
-  python run_experiments.py --experiment=mnist_noniid --priority=DS --rounds=30
-  python run_experiments.py --experiment=quickstart --inspect
-
-Each flag left out keeps the value of the named experiment.
+`python run_experiments.py --help` has examples, the papers' files of flags, and all
+flags.
 """
 
 import os
@@ -22,7 +18,12 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 from absl import flags
 
 import leaf_data
-from tff_pmc.experiments.flags import cluster_flags, command_line, flag_definitions
+from tff_pmc.experiments.flags import (
+    cluster_flags,
+    command_line,
+    flag_definitions,
+    plugins,
+)
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.reports.escape import printable
 from tff_pmc.settings import SettingError
@@ -33,16 +34,16 @@ EXIT_BAD_INPUT = 2
 def main(argv, flag_values=flags.FLAGS):
     """Parses the command line and runs; returns the exit code."""
     try:
-        flag_definitions.import_plugins(argv[1:])
+        plugins.import_plugins(argv[1:])
         flag_definitions.define(flag_values)
         if any(
             argument in ("--help", "-help", "-h", "--helpfull") for argument in argv
         ):
             from tff_pmc.experiments.flags import flag_help
 
-            print(f"{__doc__}\n{flag_help.help_text()}")
+            print(flag_help.help_text())
             return 0
-        rest = flag_values(argv)[1:]
+        rest = flag_definitions.parse(argv, flag_values)
         given = flag_definitions.given(flag_values)
         command = Command.of_flags(given)
         if command.data_dir and not os.path.isdir(command.data_dir):
@@ -171,8 +172,7 @@ def runner_of(command, cluster, running, num_runs, load, output_dir):
     from tff_pmc.experiments.running.spread_runs import SpreadRuns
 
     running.engine.record(spread)
-    plugins = [module for module in command.plugin.split(",") if module]
-    return SpreadRuns(connection, load, output_dir, plugins)
+    return SpreadRuns(connection, load, output_dir, list(command.plugin))
 
 
 class Interrupted(BaseException):

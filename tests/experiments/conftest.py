@@ -80,7 +80,7 @@ def labels():
     def of(*arguments, attributes=()):
         values = flags.FlagValues()
         flag_definitions.define(values)
-        values(["run_experiments.py", *map(str, arguments)])
+        flag_definitions.parse(["x", *map(str, arguments)], values)
         runs = command_line.parse(flag_definitions.given(values), attributes)
         return [settings.label for settings in runs]
 

@@ -64,6 +64,7 @@ EXPERIMENTS.register(
             "pmc_variance",
         ),
         protocols=_DIGITS,
+        paper="PMC",
     ),
 )
 EXPERIMENTS.register(
@@ -80,6 +81,7 @@ EXPERIMENTS.register(
             "pmc_variance",
         ),
         protocols=_DIGITS,
+        paper="PMC",
     ),
 )
 EXPERIMENTS.register(
@@ -96,6 +98,7 @@ EXPERIMENTS.register(
             "pmc_variance",
         ),
         protocols=_FACES,
+        paper="PMC",
     ),
 )
 EXPERIMENTS.register(

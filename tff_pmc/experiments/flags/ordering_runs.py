@@ -7,7 +7,7 @@ from typing import Any
 
 from leaf_data.settings import SettingError
 from tff_pmc.experiments.flags.command import Command
-from tff_pmc.experiments.flags.run_list import settings_of, system_named
+from tff_pmc.experiments.flags.run_list import settings_of
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
 from tff_pmc.systems import SYSTEMS
 
@@ -27,7 +27,7 @@ def runs_of_orderings(
     Raises:
         SettingError: a value is wrong, or flags do not go together.
     """
-    wanted = [system_named(word) for word in command.systems] or [start["system"]]
+    wanted = list(command.systems) or [start["system"]]
     runs = [run for system in wanted for run in _of_system(system, start, values)]
     for flag in ("priority", "adjustment"):
         if flag in values and not any(SYSTEMS[s].takes_priority for s in wanted):

@@ -1,0 +1,132 @@
+"""Files of flags: which of their flags count, and what each file makes.
+
+A flag has its value from one place, with all that this place says of it. The command
+line comes before every file, wherever `--flagfile` stands; a file comes before the
+files that it names; and of two files named in one place the later one comes before the
+other. So a flag that may be repeated is a list that one place gives as a whole: on the
+command line it replaces the file's list, and there repeated it adds to its own.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Iterator, Sequence
+
+from absl import flags
+
+from leaf_data.settings import SettingError
+
+FOLDER = pathlib.Path(__file__).resolve().parents[3] / "experiments"
+"""The folder of the files for the papers' tables and figures."""
+
+SUFFIX = ".flags"
+_FILE = "flagfile"
+_LOOSE = ""  # The name of what is no flag.
+
+
+def resolve(
+    arguments: Sequence[str], flag_values: flags.FlagValues
+) -> dict[str, list[str]]:
+    """Returns the arguments that count, by the flag that they are of.
+
+    Args:
+        arguments: those of the command line, without the program's name.
+        flag_values: the flags that are defined, which say whether the next argument is
+            a flag's value. Of one that is not defined it is not.
+
+    Returns:
+        Flag -> its arguments, in the order in which they were said, and under "" what
+        is no flag, from everywhere. No `--flagfile` is left.
+
+    Raises:
+        SettingError: a file cannot be read, or is named within itself.
+    """
+    return _resolve(list(arguments), flag_values, ())
+
+
+def as_arguments(resolved: dict[str, list[str]]) -> list[str]:
+    """Returns resolved arguments as one list, the flags before what is none."""
+    named = [own for name, own in resolved.items() if name != _LOOSE]
+    return [word for own in (*named, resolved.get(_LOOSE, [])) for word in own]
+
+
+def _resolve(
+    words: list[str], flag_values: flags.FlagValues, within: tuple[str, ...]
+) -> dict[str, list[str]]:
+    own: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {_LOOSE: []}
+    for name, said in _by_flag(words, flag_values):
+        if name != _FILE:
+            own.setdefault(name, []).extend(said)
+            continue
+        path = os.path.expanduser(_value(said).strip())
+        of_file = _resolve(_lines(path, within), flag_values, (*within, path))
+        found[_LOOSE] += of_file.pop(_LOOSE)
+        found.update(of_file)
+    found[_LOOSE] += own.pop(_LOOSE, [])
+    return {**found, **own}
+
+
+def _by_flag(
+    words: list[str], flag_values: flags.FlagValues
+) -> Iterator[tuple[str, list[str]]]:
+    """Yields each flag's name and arguments, one or two."""
+    rest = iter(words)
+    for word in rest:
+        name, is_whole, _ = word.lstrip("-").partition("=")
+        if word == "--":
+            yield _LOOSE, [word, *rest]
+        elif not word.startswith("-") or not name:
+            yield _LOOSE, [word]
+        elif is_whole:
+            yield name, [word]
+        elif name == _FILE or _takes_value(name, flag_values):
+            yield name, [word, *_next(rest)]
+        elif name.startswith("no") and name[2:] in flag_values:
+            yield name[2:], [word]
+        else:
+            yield name, [word]
+
+
+def _takes_value(name: str, flag_values: flags.FlagValues) -> bool:
+    return name in flag_values and not flag_values[name].boolean
+
+
+def _next(words: Iterator[str]) -> list[str]:
+    """The next word; none at the end, of which the parser says that it is missing."""
+    return [word for word in (next(words, None),) if word is not None]
+
+
+def _value(said: Sequence[str]) -> str:
+    value = said[1] if len(said) > 1 else said[0].partition("=")[2]
+    if not value:
+        raise SettingError(f"--{_FILE}= has nothing behind it: name a file of flags")
+    return value
+
+
+def _lines(path: str, within: tuple[str, ...]) -> list[str]:
+    """The lines of a file that are neither empty nor comments."""
+    if path in within:
+        raise SettingError(f"--{_FILE}={path}: the file is named within itself")
+    try:
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingError(f"--{_FILE}={path}: {error.strerror}") from error
+    except ValueError as error:
+        raise SettingError(f"--{_FILE}={path}: it is no text in UTF-8") from error
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line in lines if line and not line.startswith(("#", "//"))]
+
+
+def what_files_make(folder: pathlib.Path = FOLDER) -> dict[str, str]:
+    """Returns file name -> the first line of its first comment, sorted by name.
+
+    That line says what the file makes. Without the folder, as in an installation that
+    has no such files, there is nothing.
+    """
+    found = {}
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        first = path.read_text(encoding="utf-8").partition("\n")[0]
+        found[path.name] = first.lstrip("# ") if first.startswith("#") else ""
+    return found
