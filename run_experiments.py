@@ -43,7 +43,7 @@ def main(argv, flag_values=flags.FLAGS):
 
             print(flag_help.help_text())
             return 0
-        rest = flag_definitions.parse(argv, flag_values)
+        rest, from_files = flag_definitions.parse(argv, flag_values)
         given = flag_definitions.given(flag_values)
         command = Command.of_flags(given)
         if command.data_dir and not os.path.isdir(command.data_dir):
@@ -56,7 +56,7 @@ def main(argv, flag_values=flags.FLAGS):
             print(printable(side_by_side.text(command, given)))
             return 0
         table = read_table(command)
-        runs = command_line.parse(given, tuple(table.values))
+        runs = command_line.parse(given, tuple(table.values), from_files)
         cluster = cluster_flags.cluster_of(command, given)
         if cluster is not None:
             from tff_pmc.runtime import cluster_probe

@@ -31,7 +31,7 @@ def given():
     def of(*arguments):
         values = flags.FlagValues()
         flag_definitions.define(values)
-        assert flag_definitions.parse(["x", *arguments], values) == []
+        assert flag_definitions.parse(["x", *arguments], values).rest == []
         return flag_definitions.given(values)
 
     return of
@@ -101,17 +101,34 @@ def test_a_published_table_is_narrowed_to_one_row(name, labels):
     path = f"--flagfile={ROOT / 'experiments' / name}"
     rows = labels(path)
     if "DS" in rows:
-        own = [next(row for row in rows if "," in row and "(" not in row)] + ["DS"]
-        if name == "da_figure1.flags":
-            own = ["MD,DS,LD"]
+        own = [next(row for row in rows if "," in row).split(" ")[0], "DS"]
         flag = [f"--priority={row}" for row in own]
         assert labels(path, "--adjustment=fixed", *flag) == own
         assert labels(*flag[:1], path, "--adjustment=fixed") == own[:1]
+        if "backtracking" not in rows[0]:
+            assert labels("--priority=DS", path) == ["DS"]
     else:
         word = "fedavg" if name.startswith("adafed") else "median"
         found = labels(path, f"--systems={word}")
         assert len(found) < len(rows)
         assert {row.split(",")[0].lower() for row in found} == {word}
+
+
+def test_what_a_file_says_of_what_is_not_run_is_passed_over(files, labels):
+    files(
+        a=[
+            "--systems=momentum,median",
+            "--momentum_beta=0.3",
+            "--personalized_alpha=1",
+        ],
+        b=["--model=celeba_reference_cnn", "--experiment=drawn_faces", "--dropout=0.1"],
+    )
+    assert labels("--flagfile=a.flags", "--systems=median") == ["Median"]
+    assert labels("--flagfile=a.flags") == ["Momentum", "Median"]
+    assert labels("--flagfile=b.flags", "--model=celeba_cnn") == ["DS"]
+    own = "--laplace_epsilon=3"  # On the command line it is meant.
+    with pytest.raises(SettingError, match="laplace_epsilon is of no use with the"):
+        labels("--flagfile=a.flags", "--systems=median", own)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +155,8 @@ def test_what_is_no_flag_is_left_from_everywhere(files):
     values = flags.FlagValues()
     flag_definitions.define(values)
     words = ["x", "stray", "--flagfile=a.flags", "--batch_size=2", "--", "--rounds=5"]
-    rest = flag_definitions.parse(words, values)
-    assert rest == ["rounds=3", "stray", "--", "--rounds=5"]
+    rest = flag_definitions.parse(words, values).rest
+    assert sorted(rest) == ["--rounds=5", "rounds=3", "stray"]
     found = flag_definitions.given(values)
     assert found["rounds"] == 4 and found["batch_size"] == 2
 
@@ -154,5 +171,5 @@ def test_the_first_line_of_a_file_says_what_it_makes(tmp_path):
     (tmp_path / "b.flags").write_text("# A table.\n# More.\n--rounds=1\n")
     (tmp_path / "a.flags").write_text("--rounds=1\n")
     found = flag_files.what_files_make(tmp_path)
-    assert found == {"a.flags": "", "b.flags": "A table."}
+    assert found == {"a": "", "b": "A table."}
     assert flag_files.what_files_make(tmp_path / "none") == {}

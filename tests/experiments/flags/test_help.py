@@ -38,7 +38,7 @@ def test_every_file_of_flags_is_there_with_its_first_line(text):
     for path in files:
         first = path.read_text().splitlines()[0]
         assert re.fullmatch(r"# \S.*\.", first), path
-        assert re.search(rf"^  {path.name} +{re.escape(first[2:])}$", listed, re.M)
+        assert re.search(rf"^  {path.stem} +{re.escape(first[2:])}$", listed, re.M)
 
 
 def part_of(text, flag):

@@ -137,25 +137,32 @@ def _define(declared: Setting, flag_values: flags.FlagValues) -> None:
         flags.DEFINE_float(name, None, words, **options)
 
 
-def parse(
-    argv: Sequence[str], flag_values: flags.FlagValues = flags.FLAGS
-) -> list[str]:
+class Parsed(NamedTuple):
+    """What an argument list has beside the flags' values.
+
+    Attributes:
+        rest: the arguments that are no flags.
+        from_files: the flags that have their values from files of flags.
+    """
+
+    rest: list[str]
+    from_files: frozenset[str]
+
+
+def parse(argv: Sequence[str], flag_values: flags.FlagValues = flags.FLAGS) -> Parsed:
     """Gives flags their values, those of files of flags among them.
 
     Args:
         argv: the program's name and its arguments.
         flag_values: the flags, as `define` has defined them.
 
-    Returns:
-        The arguments that are no flags.
-
     Raises:
         SettingError: a file of flags cannot be read.
         absl.flags.Error: a flag is unknown, or has a wrong value.
     """
     resolved = flag_files.resolve(argv[1:], flag_values)
-    rest: list[str] = flag_values([argv[0], *flag_files.as_arguments(resolved)])
-    return rest[1:]
+    rest = flag_values([argv[0], *resolved.as_arguments()])
+    return Parsed(rest[1:], frozenset(resolved.of_files))
 
 
 def given(flag_values: flags.FlagValues = flags.FLAGS) -> dict[str, Any]:

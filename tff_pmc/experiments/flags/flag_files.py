@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from absl import flags
 
@@ -25,51 +26,65 @@ _FILE = "flagfile"
 _LOOSE = ""  # The name of what is no flag.
 
 
+class Resolved(NamedTuple):
+    """The arguments that count, by the flag that they are of.
+
+    Attributes:
+        own: flag -> its arguments on the command line, in their order.
+        of_files: the same of the other flags, from the files.
+        loose: what is no flag, from everywhere.
+    """
+
+    own: dict[str, list[str]]
+    of_files: dict[str, list[str]]
+    loose: list[str]
+
+    def said(self, name: str) -> list[str]:
+        """Returns the arguments of a flag, wherever they are from."""
+        return self.own.get(name) or self.of_files.get(name, [])
+
+    def as_arguments(self) -> list[str]:
+        """Returns all as one list, the flags before what is none."""
+        named = [*self.of_files.values(), *self.own.values()]
+        return [word for words in (*named, self.loose) for word in words]
+
+
 def resolve(
-    arguments: Sequence[str], flag_values: flags.FlagValues
-) -> dict[str, list[str]]:
-    """Returns the arguments that count, by the flag that they are of.
+    arguments: Sequence[str],
+    flag_values: flags.FlagValues,
+    within: tuple[str, ...] = (),
+) -> Resolved:
+    """Returns the arguments that count. No `--flagfile` is left.
 
     Args:
-        arguments: those of the command line, without the program's name.
+        arguments: those of the command line without the program's name, or the lines
+            of a file.
         flag_values: the flags that are defined, which say whether the next argument is
             a flag's value. Of one that is not defined it is not.
-
-    Returns:
-        Flag -> its arguments, in the order in which they were said, and under "" what
-        is no flag, from everywhere. No `--flagfile` is left.
+        within: the files in which the arguments stand, the outermost first.
 
     Raises:
         SettingError: a file cannot be read, or is named within itself.
     """
-    return _resolve(list(arguments), flag_values, ())
-
-
-def as_arguments(resolved: dict[str, list[str]]) -> list[str]:
-    """Returns resolved arguments as one list, the flags before what is none."""
-    named = [own for name, own in resolved.items() if name != _LOOSE]
-    return [word for own in (*named, resolved.get(_LOOSE, [])) for word in own]
-
-
-def _resolve(
-    words: list[str], flag_values: flags.FlagValues, within: tuple[str, ...]
-) -> dict[str, list[str]]:
     own: dict[str, list[str]] = {}
-    found: dict[str, list[str]] = {_LOOSE: []}
-    for name, said in _by_flag(words, flag_values):
-        if name != _FILE:
-            own.setdefault(name, []).extend(said)
-            continue
-        path = os.path.expanduser(_value(said).strip())
-        of_file = _resolve(_lines(path, within), flag_values, (*within, path))
-        found[_LOOSE] += of_file.pop(_LOOSE)
-        found.update(of_file)
-    found[_LOOSE] += own.pop(_LOOSE, [])
-    return {**found, **own}
+    found: dict[str, list[str]] = {}
+    loose: list[str] = []
+    for name, words in _by_flag(arguments, flag_values):
+        if name == _FILE:
+            path = os.path.expanduser(_value(words).strip())
+            inner = resolve(_lines(path, within), flag_values, (*within, path))
+            found.update({**inner.of_files, **inner.own})
+            loose += inner.loose
+        elif name == _LOOSE:
+            loose += words
+        else:
+            own.setdefault(name, []).extend(words)
+    of_files = {name: words for name, words in found.items() if name not in own}
+    return Resolved(own, of_files, loose)
 
 
 def _by_flag(
-    words: list[str], flag_values: flags.FlagValues
+    words: Sequence[str], flag_values: flags.FlagValues
 ) -> Iterator[tuple[str, list[str]]]:
     """Yields each flag's name and arguments, one or two."""
     rest = iter(words)
@@ -120,13 +135,13 @@ def _lines(path: str, within: tuple[str, ...]) -> list[str]:
 
 
 def what_files_make(folder: pathlib.Path = FOLDER) -> dict[str, str]:
-    """Returns file name -> the first line of its first comment, sorted by name.
+    """Returns name -> the first line of its first comment, for each file of a folder.
 
-    That line says what the file makes. Without the folder, as in an installation that
-    has no such files, there is nothing.
+    That line says what the file makes; the name is without `.flags`. Without the
+    folder, as in an installation that has no such files, there is nothing.
     """
     found = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         first = path.read_text(encoding="utf-8").partition("\n")[0]
-        found[path.name] = first.lstrip("# ") if first.startswith("#") else ""
+        found[path.stem] = first.lstrip("# ") if first.startswith("#") else ""
     return found

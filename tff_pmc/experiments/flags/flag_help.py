@@ -49,7 +49,9 @@ def help_text() -> str:
     parts = [_ABOUT, textwrap.fill(RULES, _WIDTH)]
     files = flag_files.what_files_make()
     if files:
-        parts.append(_names("Files of flags (--flagfile=experiments/NAME)", files))
+        parts.append(
+            _names("Files of flags (--flagfile=experiments/NAME.flags)", files)
+        )
     parts += [
         _names("Experiments (--experiment)", _experiments()),
         _names("Criteria (--criteria, --priority)", _criteria()),
@@ -93,7 +95,7 @@ def markdown() -> str:
         "|---|---|",
     ]
     files = flag_files.what_files_make()
-    lines += [f"| `{name}` | {words} |" for name, words in files.items()]
+    lines += [f"| `{name}.flags` | {words} |" for name, words in files.items()]
     part = ""
     for section in flag_definitions.sections():
         if section.part != part:

@@ -59,7 +59,7 @@ def _of_system(
     if priorities is not None:
         orders = _orderings(priorities, criteria)
     if all(len(order) == 1 for order in orders):
-        if adjusted:
+        if adjusted and "fixed" not in policies:
             raise SettingError(
                 f"--adjustment={','.join(policies)} has nothing to adjust: no "
                 "--priority has two criteria"

@@ -31,8 +31,7 @@ def import_plugins(arguments: Sequence[str]) -> None:
     """
     values = flags.FlagValues()
     flags.DEFINE_multi_string("plugin", [], "", flag_values=values)
-    said = flag_files.resolve(arguments, values).get("plugin", [])
-    values(["", *said])
+    values(["", *flag_files.resolve(arguments, values).said("plugin")])
     names = [name.strip() for name in ",".join(values["plugin"].value).split(",")]
     if not any(names):
         return
