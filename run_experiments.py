@@ -1,11 +1,7 @@
 """Runs prioritized multi-criteria federated training and makes its tables.
 
-  python run_experiments.py --experiment=quickstart
-  python run_experiments.py --flagfile=experiments/pmc_table4.flags --data_dir=DIR
-  python run_experiments.py --experiment=mnist_noniid --priority=DS --rounds=30
-  python run_experiments.py --experiment=quickstart --inspect
-
-Each flag left out keeps the value of the named experiment.
+`python run_experiments.py --help` has examples, the papers' files of flags, and all
+flags.
 """
 
 import os
@@ -26,7 +22,7 @@ from tff_pmc.experiments.flags import (
     cluster_flags,
     command_line,
     flag_definitions,
-    flag_file_paths,
+    plugins,
 )
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.reports.escape import printable
@@ -40,18 +36,16 @@ SCRIPT = "tff-pmc"
 def main(argv, flag_values=flags.FLAGS):
     """Parses the command line and runs; returns the exit code."""
     try:
-        argv = flag_file_paths.with_paths(argv)
-        flag_definitions.import_plugins(argv[1:])
+        plugins.import_plugins(argv[1:])
         flag_definitions.define(flag_values)
         if any(
             argument in ("--help", "-help", "-h", "--helpfull") for argument in argv
         ):
             from tff_pmc.experiments.flags import flag_help
 
-            usage = __doc__.replace("python run_experiments.py", how_to_call())
-            print(f"{usage}\n{flag_help.help_text()}")
+            print(flag_help.help_text(how_to_call()))
             return 0
-        rest = flag_values(argv)[1:]
+        rest, from_files = flag_definitions.parse(argv, flag_values)
         given = flag_definitions.given(flag_values)
         command = Command.of_flags(given)
         if command.data_dir and not os.path.isdir(command.data_dir):
@@ -64,7 +58,7 @@ def main(argv, flag_values=flags.FLAGS):
             print(printable(side_by_side.text(command, given)))
             return 0
         table = read_table(command)
-        runs = command_line.parse(given, tuple(table.values))
+        runs = command_line.parse(given, tuple(table.values), from_files)
         cluster = cluster_flags.cluster_of(command, given)
         if cluster is not None:
             from tff_pmc.runtime import cluster_probe
@@ -188,8 +182,7 @@ def runner_of(command, cluster, running, num_runs, load, output_dir):
     from tff_pmc.experiments.running.spread_runs import SpreadRuns
 
     running.engine.record(spread)
-    plugins = [module for module in command.plugin.split(",") if module]
-    return SpreadRuns(connection, load, output_dir, plugins)
+    return SpreadRuns(connection, load, output_dir, list(command.plugin))
 
 
 class Interrupted(BaseException):

@@ -1,5 +1,6 @@
 """Whole clients in packs: how many packs, and how large."""
 
+import numpy as np
 import pytest
 
 import tff_pmc
@@ -9,6 +10,38 @@ def test_an_uneven_cohort_packs_and_an_empty_one_is_refused(toy_examples):
     assert len(tff_pmc.pack(toy_examples, [0], num_packs=4)) == 1
     with pytest.raises(ValueError, match="empty cohort"):
         tff_pmc.pack(toy_examples, [])
+
+
+def numbers_of(packs):
+    return sorted(int(e["client"]) for pack in packs for e in pack)
+
+
+def test_clients_are_named_or_numbered(toy_examples):
+    named = tff_pmc.pack(toy_examples, ["toy_4", "toy_1"], num_packs=1)
+    for pack, other in zip(named, tff_pmc.pack(toy_examples, [4, 1], num_packs=1)):
+        for element, same in zip(pack, other):
+            assert int(element["client"]) == int(same["client"]) in (4, 1)
+            assert (element["x"].numpy() == same["x"].numpy()).all()
+    mixed = np.array([3], np.int64).tolist() + ["toy_0"] + list(np.arange(5, 6))
+    assert numbers_of(tff_pmc.pack(toy_examples, mixed)) == [0, 3, 5]
+    assert numbers_of(tff_pmc.pack(toy_examples, toy_examples.client_ids)) == [
+        *range(6)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cohort", "says"),
+    [
+        (["toy_1", "toy_9"], "no client 'toy_9': there are 6, 'toy_0' to 'toy_5'"),
+        ([6], "no client 6: there are 6"),
+        ([-1], "no client -1: there are 6"),
+        ("toy_1", "the cohort has to be a list, as ['toy_1']"),
+    ],
+)
+def test_a_client_that_is_not_there_is_named(
+    toy_examples, cohort, says, assert_one_line
+):
+    assert_one_line(ValueError, lambda: tff_pmc.pack(toy_examples, cohort), says)
 
 
 def test_packs_are_cut_by_bytes(toy_examples):

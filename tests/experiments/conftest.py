@@ -81,8 +81,9 @@ def labels():
     def of(*arguments, attributes=()):
         values = flags.FlagValues()
         flag_definitions.define(values)
-        values(["run_experiments.py", *map(str, arguments)])
-        runs = command_line.parse(flag_definitions.given(values), attributes)
+        _, from_files = flag_definitions.parse(["x", *map(str, arguments)], values)
+        given = flag_definitions.given(values)
+        runs = command_line.parse(given, attributes, from_files)
         return [settings.label for settings in runs]
 
     return of

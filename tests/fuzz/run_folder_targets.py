@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import pathlib
 import shutil
 import tempfile
@@ -24,6 +25,7 @@ ARRAYS = [np.arange(6, dtype=np.float32).reshape(2, 3), np.array(7, np.int32)]
 def _read_folder(name, folder, data):
     run = folder / "run"
     shutil.copytree(RUN, run)
+    (run / name.replace(".gz", "")).unlink()
     (run / name).write_bytes(data)
     found = read.read_run(str(run))
     accuracy = np.asarray(found.accuracy, float)
@@ -70,4 +72,13 @@ for _name in TABLES:
             (RecordError,),
         )
     )
+register(
+    Target(
+        "run_clients_packed",
+        lambda: [gzip.compress((RUN / "clients.csv").read_bytes(), mtime=0)],
+        flip,
+        functools.partial(_read_folder, "clients.csv.gz"),
+        (RecordError,),
+    )
+)
 register(Target("run_state", _state_seeds, flip, _read_state, (RecordError,)))

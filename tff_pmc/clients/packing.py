@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 import tensorflow as tf
@@ -95,7 +95,7 @@ def split_evenly(sizes: Sequence[int], num_packs: int) -> list[list[int]]:
 
 def pack(
     examples: leaf_data.Examples,
-    clients: Sequence[int],
+    clients: Sequence[Union[int, str]],
     *,
     num_packs: int = 2,
     max_bytes: int = MAX_PACK_BYTES,
@@ -106,7 +106,8 @@ def pack(
 
     Args:
         examples: the federation's training examples.
-        clients: the cohort, indices into the federation.
+        clients: the cohort, each client by its index in the federation or by its name,
+            one of `examples.client_ids`.
         num_packs: the number of packs; more are made where one would exceed
             `max_bytes`, and fewer where there are fewer clients.
         max_bytes: the most bytes of inputs in a pack.
@@ -119,8 +120,12 @@ def pack(
         One `tf.data.Dataset` of packed clients for each pack.
 
     Raises:
-        ValueError: the cohort is empty, one client alone exceeds `max_bytes`, an
-            attribute is not in [0, 1], or the examples lack one.
+        leaf_data.DataError: there is no client of an index or a name.
+        ValueError: the cohort is empty or one name by itself, one client alone exceeds
+            `max_bytes`, an attribute is not in [0, 1], or the examples lack one.
+
+    Example:
+        >>> pack(data.train_examples, ["client_003", "client_017"])
     """
     for name in example_attributes:
         if name not in examples.attributes:
@@ -128,11 +133,14 @@ def pack(
                 f"the examples have no attribute {name!r}, which a criterion needs; "
                 f"they have {', '.join(examples.attributes) or 'none'}"
             )
+    if isinstance(clients, str):  # Its letters are no clients.
+        raise ValueError(f"the cohort has to be a list, as [{clients!r}]")
     parts = []
-    for k in clients:
-        own = examples.client(int(k))
+    for client in clients:
+        k = examples.position(client if isinstance(client, str) else int(client))
+        own = examples.client(k)
         extras = {name: own[name] for name in sorted(example_attributes)}
-        parts.append(ClientArrays(int(k), own["x"], own["y"], extras))
+        parts.append(ClientArrays(k, own["x"], own["y"], extras))
     return pack_arrays(parts, num_packs, max_bytes, attributes or {})
 
 

@@ -9,6 +9,14 @@ from typing import Any
 from leaf_data.registration import Registry
 from tff_pmc.settings import RunSettings, SettingError
 
+PAPERS: Mapping[str, str] = {
+    "PMC": "Prioritized Multi-Criteria Federated Learning",
+    "DA": "Towards Effective Device-Aware Federated Learning",
+    "AdaFed": "Performance-based Adaptive Federated Learning",
+    "Dual": "Dual-Criterion Model Aggregation",
+}
+"""The papers' short names, and their titles, in the order of the help."""
+
 DEFAULTS: Mapping[str, Any] = {
     "model": "mnist_cnn",
     "system": "prioritized",
@@ -60,6 +68,11 @@ class Experiment:
         baseline: the name of the system, or the ordering, that effects are held
             against.
         protocols: values by flag that `--protocol=NAME` sets, by name.
+        paper: the short name of the paper that it is of, one of `PAPERS`; by which the
+            help groups flags. Empty for one of no paper.
+
+    Raises:
+        ValueError: (constructor) there is no such paper.
     """
 
     title: str
@@ -71,6 +84,11 @@ class Experiment:
     seed_reports: Sequence[str] = ("ordering_effect",)
     baseline: str = "DS"
     protocols: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
+    paper: str = ""
+
+    def __post_init__(self) -> None:
+        if self.paper and self.paper not in PAPERS:
+            raise ValueError(f"no paper {self.paper!r}: there are {', '.join(PAPERS)}")
 
     @property
     def compares_systems(self) -> bool:

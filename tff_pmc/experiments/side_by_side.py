@@ -6,11 +6,11 @@ Nothing here needs TensorFlow.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leaf_data.settings import SettingError
-from tff_pmc.experiments.experiment import experiment, values_of
+from tff_pmc.experiments.experiment import EXPERIMENTS, experiment, values_of
 from tff_pmc.experiments.flags.command import Command
 from tff_pmc.reports import (
     FOR_ALL,
@@ -20,7 +20,8 @@ from tff_pmc.reports import (
     read_folder,
     reference_export,
 )
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.record_error import NotKeptError, RecordError
 from tff_pmc.settings import RunSettings
 
 
@@ -71,14 +72,29 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
 
 def _tables(command: Command, given: Mapping[str, Any]) -> str:
     """The tables and figures of an experiment, made of a folder of runs."""
-    names = (*experiment(command.experiment).reports, *FOR_ALL)
     runs = read_folder.read_runs(command.tables)
+    name = command.experiment if "experiment" in given else _own_experiment(runs)
+    names = (*experiment(name or command.experiment).reports, *FOR_ALL)
     os.makedirs(command.output_dir, exist_ok=True)
     above = _strictly_above(given)
-    texts = [
-        REPORTS[name](runs, command.output_dir, strictly_above=above) for name in names
-    ]
-    return "\n\n".join(filter(None, texts))
+    texts, left_out = [], []
+    for name in names:
+        try:
+            text = REPORTS[name](runs, command.output_dir, strictly_above=above)
+        except NotKeptError as error:
+            left_out.append(f"{name} is left out: {error}")
+        else:
+            texts.append(text)
+    if left_out and not any(texts):
+        raise RecordError("; ".join(left_out))
+    return "\n\n".join(filter(None, [*texts, *left_out]))
+
+
+def _own_experiment(runs: Sequence[Run]) -> str:
+    """The named experiment that all runs are of; empty where there is none."""
+    names = {run.settings.get("experiment", "") for run in runs}
+    name = names.pop() if len(names) == 1 else ""
+    return name if name in EXPERIMENTS else ""
 
 
 def _strictly_above(given: Mapping[str, Any]) -> bool | None:

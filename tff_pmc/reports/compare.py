@@ -12,13 +12,13 @@ from typing import Any, Optional
 import pandas as pd
 
 from tff_pmc.reports import read, recorded_settings, reference_code
+from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.read_folder import read_runs
 from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     Rounds,
     reach_rule,
-    rounds_to_target,
 )
 
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
@@ -131,9 +131,7 @@ def _rounds(
 ) -> Rounds:
     if run is None:
         return {}
-    return rounds_to_target(
-        run.correct, run.examples, targets, strictly_above=strictly_above
-    )
+    return rounds_of(run, targets, strictly_above=strictly_above)
 
 
 def _accuracy_rows(label: str, pair: Pair) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 import numpy as np
@@ -18,8 +18,8 @@ import pandas as pd
 
 from tff_pmc.reports import read
 from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
-from tff_pmc.reports.record_tables import read_table
+from tff_pmc.reports.record_error import NotKeptError, RecordMissingError
+from tff_pmc.reports.record_tables import has_table, read_table
 from tff_pmc.reports.rounds_to_target import DEVICES, Rounds, rounds_to_target
 
 
@@ -28,11 +28,16 @@ class KeptRun(Run):
     """A run without its `clients.csv`: `correct` and `examples` are None.
 
     Attributes:
-        reached: the rounds to the targets, as the `results.csv` beside it has them;
-            empty where there is none.
+        reached: the rounds to the targets, as the `results.csv` beside it has them, by
+            the run's own rule; empty where there is none.
     """
 
     reached: Rounds = dataclasses.field(default_factory=dict)
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The target accuracies on record, percent; else those of `results.csv`."""
+        return super().targets or tuple(dict.fromkeys(t for t, _ in self.reached))
 
     @property
     def accuracy(self) -> Any:
@@ -47,17 +52,42 @@ def kept_runs(folder: str) -> list[Run]:
         RecordError: a file does not parse; the message names it.
     """
     found = []
-    for path, folders, names in os.walk(folder):
+    for path, folders, _ in os.walk(folder):
         folders.sort()
-        holder = _holder(path, folder)
-        if "rounds.csv" not in names or holder is None:
-            continue
-        info = read.read_info(holder)
-        if holder == path and {"clients.csv", "weights.csv"} <= {*names}:
-            found.append(read.read_run(path))
-        else:
-            found.append(_from_few_files(path, holder, folder, info))
+        if is_kept(path, folder):
+            found.append(kept_run(path, folder))
     return found
+
+
+def is_kept(path: str, top: str) -> bool:
+    """Returns whether a folder is a kept run: one with its rounds and a `run.json`.
+
+    Args:
+        path: the folder.
+        top: it or a folder above it, the last in which `run.json` is looked for.
+    """
+    return has_table(path, "rounds.csv") and _holder(path, top) is not None
+
+
+def kept_run(path: str, top: str) -> Run:
+    """Reads a kept run, all of it where all of it is kept.
+
+    Args:
+        path: the run's folder, as `is_kept` has it.
+        top: it or a folder above it, the last in which `run.json` and `results.csv`
+            are looked for.
+
+    Raises:
+        RecordError: a file does not parse; the message names it.
+    """
+    holder = _holder(path, top)
+    if holder is None:
+        raise RecordMissingError(f"{path} is no run of ours: it has no run.json")
+    info = read.read_info(holder)
+    whole = all(has_table(path, name) for name in ("clients.csv", "weights.csv"))
+    if holder == path and whole:
+        return read.read_run(path)
+    return _from_few_files(path, holder, top, info)
 
 
 def totals(run: Run) -> tuple[npt.NDArray[np.int64], int]:
@@ -71,29 +101,55 @@ def totals(run: Run) -> tuple[npt.NDArray[np.int64], int]:
     return run.correct.sum(axis=1), int(run.examples.sum())
 
 
+def clients_of(run: Run) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Returns each client's correct examples in each round, and its examples.
+
+    Raises:
+        NotKeptError: the run is kept without them.
+    """
+    if isinstance(run, KeptRun):
+        raise NotKeptError(
+            f"{run.path} has rounds.csv but no clients.csv, the results of each client"
+        )
+    return run.correct, run.examples
+
+
 def rounds_of(
-    run: Run, targets: tuple[int, ...], devices: tuple[int, ...] = DEVICES
+    run: Run,
+    targets: Sequence[int],
+    devices: Sequence[int] = DEVICES,
+    *,
+    strictly_above: Optional[bool] = None,
 ) -> Rounds:
     """Returns the rounds to targets of a run, kept whole or not.
 
+    Args:
+        run: the run.
+        targets: target accuracies, percent.
+        devices: shares of the devices, percent.
+        strictly_above: see `rounds_to_target`; by default the run's own rule.
+
     Raises:
-        RecordError: they are not on record.
+        NotKeptError: the run is kept without its clients, and without these rounds.
     """
+    own = bool(run.strictly_above)
+    above = own if strictly_above is None else strictly_above
     if not isinstance(run, KeptRun):
         return rounds_to_target(
-            run.correct,
-            run.examples,
-            targets,
-            devices,
-            strictly_above=bool(run.strictly_above),
+            run.correct, run.examples, targets, devices, strictly_above=above
+        )
+    if above != own:
+        raise NotKeptError(
+            f"{run.path} has no clients.csv, and its kept rounds are by its own rule "
+            f"of reaching a target, {'above' if own else 'at_least'}"
         )
     asked = [(target, share) for target in targets for share in devices]
     missing = [key for key in asked if key not in run.reached]
     if missing:
         target, share = missing[0]
-        raise RecordError(
-            f"the kept files of {run.label} do not say when {share} % of the devices "
-            f"reach {target} %"
+        raise NotKeptError(
+            f"{run.path} has no clients.csv, and what is kept of {run.label} does not "
+            f"say when {share} % of the devices reach {target} %"
         )
     return {key: run.reached[key] for key in asked}
 
@@ -114,7 +170,7 @@ def _from_few_files(
     tables = {
         name: read_table(path, f"{name}.csv")
         for name in ("weights", "candidates", "cohort")
-        if os.path.exists(os.path.join(path, f"{name}.csv"))
+        if has_table(path, f"{name}.csv")
     }
     nothing: Any = None
     label = read.label_in(path, own)
@@ -147,7 +203,7 @@ def _as_folder(label: str) -> str:
 
 def _reached(path: str, top: str, label: str) -> Rounds:
     """Returns the rounds to targets from the nearest `results.csv`."""
-    while not os.path.exists(os.path.join(path, "results.csv")):
+    while not has_table(path, "results.csv"):
         if os.path.realpath(path) == os.path.realpath(top):
             return {}
         path = os.path.dirname(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
@@ -13,7 +12,7 @@ import pandas as pd
 
 from tff_pmc.reports import old_records, run_json
 from tff_pmc.reports.record_error import RecordError, RecordMissingError
-from tff_pmc.reports.record_tables import read_table
+from tff_pmc.reports.record_tables import has_table, read_table
 
 BASELINE = "DS"
 """The label of the baseline, federated averaging, that orderings are held against."""
@@ -175,7 +174,8 @@ def read_run(path: str) -> Run:
     rounds = read_table(path, "rounds.csv")
     shape = (int(clients["round"].iloc[-1]), -1)
     adjustment = adjustment_of(info)
-    tested = adjustment != "fixed" or _has(path, "candidates.csv")
+    with_cohort = has_table(path, "cohort.csv")
+    tested = adjustment != "fixed" or has_table(path, "candidates.csv")
     run = Run(
         label=label_in(path, info),
         info=info,
@@ -186,7 +186,7 @@ def read_run(path: str) -> Run:
         adjustment=adjustment,
         candidates=read_table(path, "candidates.csv") if tested else None,
         # Not among the few files of a run that may be kept in a repository.
-        cohort=read_table(path, "cohort.csv") if _has(path, "cohort.csv") else None,
+        cohort=read_table(path, "cohort.csv") if with_cohort else None,
         path=path,
     )
     _check_totals(run)
@@ -242,7 +242,3 @@ def _check_totals(run: Run) -> None:
                 f"{run.path}: rounds.csv and clients.csv differ in the column {column} "
                 f"of round {int(differ.argmax()) + 1}"
             )
-
-
-def _has(path: str, name: str) -> bool:
-    return os.path.exists(os.path.join(path, name))

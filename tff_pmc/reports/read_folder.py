@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 
-from tff_pmc.reports import read, reference_code
+from tff_pmc.reports import kept, read, reference_code
 from tff_pmc.reports.plain_files import names_in
 from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.record_tables import has_table
 
 
 def read_runs(path: str) -> list[read.Run]:
     """Reads a run or an experiments folder; the folder shows whose it is.
+
+    Of a run of ours a few files may be all that is kept, see `kept`.
 
     Returns:
         The runs: ours in the order of the folders' names, the published code's, whose
@@ -22,20 +25,26 @@ def read_runs(path: str) -> list[read.Run]:
     """
     if not os.path.isdir(path):
         raise RecordError(f"{path} is no folder")
-    ours = os.path.exists(os.path.join(path, "clients.csv"))
+    ours = has_table(path, "clients.csv") or has_table(path, "rounds.csv")
     if ours or reference_code.is_run(path):
-        return [_read_run(path)]
-    folders = [os.path.join(path, name) for name in sorted(names_in(path))]
+        # What several runs share is in the folder above.
+        return [_read_run(path, os.path.dirname(os.path.abspath(path)))]
+    names = sorted(names_in(path))
+    folders = [os.path.join(path, name) for name in names]
     runs = [
-        _read_run(folder)
+        _read_run(folder, path)
         for folder in folders
         if reference_code.is_run(folder)
         or os.path.exists(os.path.join(folder, "run.json"))
+        or kept.is_kept(folder, path)
     ]
     if not runs:
-        if os.path.exists(os.path.join(path, "run.json")):
+        if "run.json" in names:
+            others = [name for name in names if name.endswith((".csv", ".md"))]
+            there = f"; there is only {', '.join(others)}" if others else ""
             raise RecordError(
-                f"{path} has run.json but no clients.csv, which tables are made from"
+                f"{path} has run.json but no clients.csv or rounds.csv, which tables "
+                f"are made from{there}"
             )
         raise RecordError(
             f"{path} is no run (with run.json or {reference_code.PARAMETERS}) and no "
@@ -44,9 +53,11 @@ def read_runs(path: str) -> list[read.Run]:
     return sorted(runs, key=_index)
 
 
-def _read_run(folder: str) -> read.Run:
+def _read_run(folder: str, top: str) -> read.Run:
     if reference_code.is_run(folder):
         return reference_code.read_run(folder)
+    if not has_table(folder, "clients.csv") and kept.is_kept(folder, top):
+        return kept.kept_run(folder, top)
     return read.read_run(folder)
 
 

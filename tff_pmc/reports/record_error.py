@@ -12,5 +12,9 @@ class RecordError(ValueError):
     """
 
 
+class NotKeptError(RecordError):
+    """A table that needs more of a run than the few files that are kept of it."""
+
+
 class RecordMissingError(RecordError, FileNotFoundError):
     """A run folder without a file that it should have."""

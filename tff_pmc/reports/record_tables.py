@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Callable, NamedTuple
 import pandas as pd
 
 from tff_pmc.reports import record_order
-from tff_pmc.reports.plain_files import open_plain
+from tff_pmc.reports.plain_files import open_packed, open_plain
 from tff_pmc.reports.record_error import RecordError, RecordMissingError
 
 _LONGEST_HEADER = 1 << 16
@@ -42,11 +42,22 @@ class Schema(NamedTuple):
     check: Callable[[pd.DataFrame], None] = lambda table: None
 
 
+PACKED = ".gz"
+"""What stands behind the name of a CSV that is kept packed."""
+
+
+def has_table(folder: str, name: str) -> bool:
+    """Returns whether a folder has a CSV of this name, packed or not."""
+    path = os.path.join(folder, name)
+    return os.path.exists(path) or os.path.exists(path + PACKED)
+
+
 def read_table(folder: str, name: str) -> pd.DataFrame:
     """Reads one of the CSVs of a run folder, by the schema of its name.
 
     Args:
-        folder: the folder.
+        folder: the folder. Where it has the file packed only, as `clients.csv.gz`, that
+            is read.
         name: the file's name, such as `clients.csv`.
 
     Raises:
@@ -55,7 +66,11 @@ def read_table(folder: str, name: str) -> pd.DataFrame:
     """
     path, schema = os.path.join(folder, name), SCHEMAS[name]
     try:
-        file = open_plain(path)
+        if not os.path.exists(path) and has_table(folder, name):
+            path += PACKED
+            file = open_packed(path)
+        else:
+            file = open_plain(path)
     except RecordMissingError as error:
         raise RecordMissingError(f"{folder} has run.json but no {name}") from error
     with file:

@@ -9,13 +9,13 @@ from typing import Any, Optional
 import pandas as pd
 
 from tff_pmc.reports import escape, recorded_settings, summary
+from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.read import BASELINE, Run, with_caveat
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     Rounds,
     average,
     gains,
-    rounds_to_target,
 )
 
 AVERAGE = "Avg."
@@ -63,9 +63,7 @@ def tidy_rows(
         strictly_above: see `rounds_to_target`.
     """
     reached = {
-        run.label: rounds_to_target(
-            run.correct, run.examples, targets, strictly_above=strictly_above
-        )
+        run.label: rounds_of(run, targets, strictly_above=strictly_above)
         for run in runs
     }
     rows: list[dict[str, Any]] = []

@@ -43,16 +43,24 @@ CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4
         (["--batch_size=9999999999"], "--batch_size must be 0 or more, below 2^31"),
         (["--num_packs=9999999999"], "--num_packs must be at least 1, below 2^31"),
         *(
-            ([*more, f"--{flag}="], f"--{flag}= has nothing behind it: give it a value")
+            ([*more, f"--{flag}="], f"--{flag}= has nothing behind it: ")
             for flag, more in (
                 *(("export", []), ("tables", []), ("output_dir", [])),
                 ("output_dir", ["--export=x"]),
                 ("output_dir", ["--resume"]),
                 *(("data_dir", []), ("cache_dir", []), ("client_table", [])),
-                *(("plugin", []), ("experiment", []), ("dataset", []), ("model", [])),
+                *(("flagfile", []), ("search_for", ["--experiment=lr_search"])),
+                *(("experiment", []), ("dataset", []), ("model", [])),
             )
         ),
         (["--compare="], "--compare=: it is empty"),
+        (["--plugin="], "--plugin=: it is empty"),
+        (["--dataset=minst"], "--dataset=minst: no data set 'minst' (did you mean mni"),
+        (["--model=mnist_cn"], "--model=mnist_cn: no model 'mnist_cn' (did you mean "),
+        (["--search_for=celebs"], "--search_for=celebs: no experiment 'celebs' (did"),
+        # Before anything is read or made, whatever else is asked for.
+        (["--tables=x", "--output_dir=y", "--systems=sgd"], "--systems=sgd: no system"),
+        (["--compare=x,y", "--dataset=minst"], "--dataset=minst: no data set"),
         (["--learning_rate=-1"], "--learning_rate must be above 0"),
         (["--no_such_flag"], "no_such_flag"),
         (["--local_epoch=3"], "Did you mean: local_epochs"),

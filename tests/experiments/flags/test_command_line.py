@@ -93,7 +93,7 @@ def test_the_protocol_sets_what_the_published_code_does_otherwise(labels):
     def parsed(*arguments):
         values = flags.FlagValues()
         flag_definitions.define(values)
-        values(["x", "--experiment=celeba", *arguments])
+        flag_definitions.parse(["x", "--experiment=celeba", *arguments], values)
         (settings,) = command_line.parse(flag_definitions.given(values))
         return settings.by_flag()
 

@@ -3,9 +3,10 @@
 import pathlib
 
 import pytest
+from absl import flags
 
 from leaf_data.settings import SettingError
-from tff_pmc.experiments.flags import flag_file_paths
+from tff_pmc.experiments.flags import flag_file_paths, flag_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 OURS = str(ROOT / "experiments" / "quickstart.flags")
@@ -34,14 +35,10 @@ def test_what_is_nowhere_is_refused(tmp_path, monkeypatch, assert_one_line, name
     assert_one_line(SettingError, call, f"--flagfile={name}: ", "quickstart.flags")
 
 
-def test_all_ways_to_write_the_flag(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "words", [["--flagfile=quickstart.flags"], ["-flagfile", "quickstart.flags"]]
+)
+def test_the_command_line_finds_ours(tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
-    name = "quickstart.flags"
-    given = ["p", f"--flagfile={name}", f"-flagfile={name}", "--flagfile", name, name]
-    assert flag_file_paths.with_paths(given) == [
-        *("p", f"--flagfile={OURS}", f"-flagfile={OURS}", "--flagfile", OURS, name)
-    ]
-    assert given[1] == f"--flagfile={name}"
-    after = ["p", "--", f"--flagfile={name}"]
-    assert flag_file_paths.with_paths(after) == after
-    assert flag_file_paths.with_paths(["p", "--flagfile"]) == ["p", "--flagfile"]
+    found = flag_files.resolve(words, flags.FlagValues())
+    assert found.of_files == {"experiment": ["--experiment=quickstart"]}

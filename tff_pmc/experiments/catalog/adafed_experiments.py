@@ -35,6 +35,7 @@ EXPERIMENTS.register(
         reports=("adafed_figure1", "adafed_page"),
         seed_reports=("adafed_figures", "system_effect"),
         baseline="FedAvg",
+        paper="AdaFed",
     ),
 )
 EXPERIMENTS.register(
@@ -47,6 +48,7 @@ EXPERIMENTS.register(
         reports=("adafed_figure2", "adafed_figure3", "adafed_figure4", "adafed_page"),
         seed_reports=("adafed_figures", "system_effect"),
         baseline="FedAvg",
+        paper="AdaFed",
     ),
 )
 EXPERIMENTS.register(
@@ -59,5 +61,6 @@ EXPERIMENTS.register(
         reports=("adafed_figure5", "adafed_figure6", "adafed_page"),
         seed_reports=("adafed_figures", "system_effect"),
         baseline="FedAvg",
+        paper="AdaFed",
     ),
 )

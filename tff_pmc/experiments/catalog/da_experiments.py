@@ -22,5 +22,6 @@ EXPERIMENTS.register(
             "targets": (75, 80),
         },
         reports=("rounds_to_target", "da_table1", "da_figure1"),
+        paper="DA",
     ),
 )

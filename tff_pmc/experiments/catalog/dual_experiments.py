@@ -61,6 +61,7 @@ EXPERIMENTS.register(
         reports=("dual_table4",),
         seed_reports=("system_effect", "dual_table4_seeds"),
         baseline="Weighted mean",
+        paper="Dual",
     ),
 )
 EXPERIMENTS.register(
@@ -79,5 +80,6 @@ EXPERIMENTS.register(
         reports=("dual_table5",),
         seed_reports=("system_effect", "dual_table5_seeds"),
         baseline="Weighted mean",
+        paper="Dual",
     ),
 )

@@ -65,6 +65,7 @@ EXPERIMENTS.register(
             "pmc_variance",
         ),
         protocols=_DIGITS,
+        paper="PMC",
     ),
 )
 EXPERIMENTS.register(
@@ -81,6 +82,7 @@ EXPERIMENTS.register(
             "pmc_variance",
         ),
         protocols=_DIGITS,
+        paper="PMC",
     ),
 )
 EXPERIMENTS.register(
@@ -97,6 +99,7 @@ EXPERIMENTS.register(
             "pmc_variance",
         ),
         protocols=_FACES,
+        paper="PMC",
     ),
 )
 EXPERIMENTS.register(

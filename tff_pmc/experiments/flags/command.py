@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+from leaf_data.registry import DATASETS
 from leaf_data.settings import (
     A_SEED,
     AT_LEAST_1,
@@ -12,6 +14,9 @@ from leaf_data.settings import (
     Settings,
     setting,
 )
+from tff_pmc.experiments.experiment import EXPERIMENTS
+from tff_pmc.experiments.flags.run_list import system_named
+from tff_pmc.models import MODELS
 from tff_pmc.settings import flag_values
 from tff_pmc.settings.engine_names import ENGINES, SPREADS
 
@@ -19,16 +24,35 @@ LR_SEARCH = "lr_search"
 """The name by which `--experiment` asks for the search of a learning rate."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Command(Settings):
-    """The experiment, the folders and the actions that one call names."""
+def _known(registry: Mapping[str, Any], name: str) -> str:
+    """Returns a name that is registered when the flag is parsed.
 
-    title: ClassVar[str] = "What to do"
+    Raises:
+        ValueError: it is not; the message has the names that are.
+    """
+    registry[name]
+    return name
+
+
+def _experiment(name: str) -> str:
+    return name if name == LR_SEARCH else _known(EXPERIMENTS, name)
+
+
+def _systems(text: str) -> tuple[str, ...]:
+    return tuple(map(system_named, flag_values.words(text)))
+
+
+@dataclasses.dataclass(frozen=True)
+class WhatToRun(Settings):
+    """The experiment, and what of it is run."""
+
+    title: ClassVar[str] = "What to run"
 
     experiment: str = setting(
         "quickstart",
         "The named experiment that settings start from; or lr_search, which finds the "
         "learning rate of --search_for.",
+        parse=_experiment,
     )
     protocol: str = setting(
         "paper",
@@ -41,10 +65,62 @@ class Command(Settings):
         (),
         "The systems to run, as fedavg,adafed; by default those that the experiment "
         "compares, or prioritized alone.",
+        parse=_systems,
+    )
+    dataset: str = setting(
+        "",
+        "The data set; each experiment has its own.",
+        parse=lambda name: _known(DATASETS, name),
+    )
+    model: str = setting(
+        "",
+        "The model; each experiment has its own.",
+        parse=lambda name: _known(MODELS, name),
+    )
+    seed: int = setting(
+        None,
+        "Sets the seeds of partition, model, cohorts and batches at once.",
+        within=A_SEED,
+    )
+    seeds: tuple[int, ...] = setting(
+        (),
+        "Several seeds, as 0,1,2,3,4: all runs are made under each, in folders seed_N, "
+        "and effect.md holds each of them against the baseline (DS, FedAvg, or Dual's "
+        "weighted mean) seed by seed, beside the noise floor.",
+        parse=flag_values.seeds,
+    )
+    inspect: bool = setting(
+        False,
+        "Describe the federation and each ordering's weights on the first cohorts; "
+        "train nothing beyond what the criteria need.",
+    )
+    search_for: str = setting(
+        "mnist_noniid",
+        "With --experiment=lr_search, the experiment whose rate is searched: the rate "
+        "with which DS first brings half of the devices to its highest target, on a "
+        "validation part of the training examples (PMC's rule).",
+        parse=lambda name: _known(EXPERIMENTS, name),
+    )
+    learning_rates: tuple[float, ...] = setting(
+        (0.5, 0.215, 0.1),
+        "With --experiment=lr_search, the rates.",
+        parse=flag_values.rates,
+    )
+    plugin: tuple[str, ...] = setting(
+        (),
+        "A module of your own, or several as a,b, imported first, from the folder you "
+        "are in: its data sets, models, criteria, systems, experiments and reports "
+        "register themselves (docs/own_data.md, CONTRIBUTING.md).",
         parse=flag_values.words,
     )
-    dataset: str = setting("", "The data set; each experiment has its own.")
-    model: str = setting("", "The model; each experiment has its own.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Places(Settings):
+    """The folders that are read and written."""
+
+    title: ClassVar[str] = "Data and results"
+
     data_dir: str = setting(
         "",
         "Where the data is: MNIST's idx .gz files or mnist.npz, what LEAF's "
@@ -69,38 +145,24 @@ class Command(Settings):
         "Go on with the run that --output_dir holds, given the same flags: to exactly "
         "what it would have been without the interruption.",
     )
-    inspect: bool = setting(
-        False,
-        "Describe the federation and each ordering's weights on the first cohorts; "
-        "train nothing beyond what the criteria need.",
-    )
     tensorboard: bool = setting(
         False,
         "Write what the record says of each round for TensorBoard, too: accuracies and "
         "their spread, the distributions over the clients, and the weights.",
     )
-    seed: int = setting(
-        None,
-        "Sets the seeds of partition, model, cohorts and batches at once.",
-        within=A_SEED,
-    )
-    seeds: tuple[int, ...] = setting(
-        (),
-        "Several seeds, as 0,1,2,3,4: all runs are made under each, in folders seed_N, "
-        "and effect.md holds each of them against the baseline (DS, FedAvg, or Dual's "
-        "weighted mean) seed by seed, beside the noise floor.",
-        parse=flag_values.seeds,
-    )
-    search_for: str = setting(
-        "mnist_noniid",
-        "With --experiment=lr_search, the experiment whose rate is searched: the rate "
-        "with which DS first brings half of the devices to its highest target, on a "
-        "validation part of the training examples (PMC's rule).",
-    )
-    learning_rates: tuple[float, ...] = setting(
-        (0.5, 0.215, 0.1),
-        "With --experiment=lr_search, the rates.",
-        parse=flag_values.rates,
+
+
+@dataclasses.dataclass(frozen=True)
+class OfRunsOnDisk(Settings):
+    """What is made of runs in the place of runs."""
+
+    title: ClassVar[str] = "Tables of runs that are on disk already"
+
+    tables: str = setting(
+        "",
+        "A folder of runs, ours or as the authors' published code writes them, of "
+        "which the tables and figures of their experiment, or of --experiment, are "
+        "made again, into --output_dir.",
     )
     compare: tuple[str, ...] = setting(
         (),
@@ -109,18 +171,20 @@ class Command(Settings):
         "comparison.csv, too.",
         parse=flag_values.words,
     )
-    tables: str = setting(
-        "",
-        "A folder of runs, ours or as the authors' published code writes them, of "
-        "which the tables and figures of --experiment are made again, into "
-        "--output_dir.",
-    )
     export: str = setting(
         "",
         "A run's folder, recorded with --predictions, to be written into --output_dir "
         "in the form of the authors' published code, whose evaluation script then "
         "reads it.",
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class EngineOptions(Settings):
+    """What runs TFF's computations, and where."""
+
+    title: ClassVar[str] = "Engines and clusters (docs/scaling.md)"
+
     engine: str = setting(
         "local",
         "What runs TFF's computations. local: this process, the fastest for one run on "
@@ -172,12 +236,11 @@ class Command(Settings):
         "Run TFF's worker, where one is needed, in a network namespace of its own: "
         "nothing listens.",
     )
-    plugin: str = setting(
-        "",
-        "A module of your own, or several as a,b, imported first: its data sets, "
-        "models, criteria, systems, experiments and reports register themselves "
-        "(CONTRIBUTING.md).",
-    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Command(WhatToRun, Places, OfRunsOnDisk, EngineOptions):
+    """The experiment, the folders and the actions that one call names."""
 
     def __post_init__(self) -> None:
         """Refuses values out of range, and `--tensorboard` where no run is made."""
@@ -187,3 +250,7 @@ class Command(Settings):
                 raise SettingError(
                     f"--tensorboard does not go with --{flag}, which makes no run"
                 )
+
+
+PARTS: tuple[type[Settings], ...] = (WhatToRun, Places, OfRunsOnDisk, EngineOptions)
+"""The parts of the command, in the order of the help."""

@@ -6,7 +6,7 @@ TensorFlow and data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from leaf_data.registry import DATASETS
@@ -16,23 +16,30 @@ from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.experiments.flags.ordering_runs import runs_of_orderings
 from tff_pmc.experiments.flags.run_list import check_seeds
 from tff_pmc.experiments.flags.system_runs import runs_of_systems
+from tff_pmc.models import MODELS
 from tff_pmc.settings import RunSettings
+from tff_pmc.systems import SYSTEMS
 
 
 def parse(
-    given: Mapping[str, Any], attributes: Sequence[str] = ()
+    given: Mapping[str, Any],
+    attributes: Sequence[str] = (),
+    from_files: Collection[str] = (),
 ) -> list[RunSettings]:
     """The settings of each run.
 
     Args:
         given: values by flag, as `flag_definitions.given` gives them.
         attributes: names of the attributes in the client table.
+        from_files: the flags that a file of flags gives. Those of a model or a system
+            that no run has are passed over, so that a file for a whole table serves for
+            one row of it, too; on the command line they are refused.
 
     Raises:
         SettingError: a value is wrong, or flags do not go together.
     """
     command = Command.of_flags(given)
-    runs = _runs(command, given, attributes)
+    runs = _runs(command, given, attributes, from_files)
     seed_flags = {flag for settings in runs for flag in settings.seed_flags}
     if command.seeds and (command.seed is not None or seed_flags & set(given)):
         raise SettingError(
@@ -47,16 +54,23 @@ def parse(
 
 
 def _runs(
-    command: Command, given: Mapping[str, Any], attributes: Sequence[str]
+    command: Command,
+    given: Mapping[str, Any],
+    attributes: Sequence[str],
+    from_files: Collection[str],
 ) -> list[RunSettings]:
     """The settings of each run, before `--seed`."""
-    own = Command.flags()
+    kinds = (*SYSTEMS.values(), *MODELS.values())
+    of_kinds = {flag for kind in kinds for flag in kind.flags()} & {*from_files}
+    own = {*Command.flags(), *of_kinds}
     values = {flag: value for flag, value in given.items() if flag not in own}
     if attributes:
         values["client_attributes"] = tuple(attributes)
     searching = command.experiment == LR_SEARCH
     name = command.search_for if searching else command.experiment
     start = {**values_of(name, command.protocol), **_chosen(given)}
+    # Inherited values that are of no use are passed over.
+    start.update((flag, given[flag]) for flag in of_kinds)
     if command.cache_dir and not DATASETS[start["dataset"]].cached:
         raise SettingError(
             f"--cache_dir is of no use with {start['dataset']}, which needs no cache"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,63 +10,47 @@ from absl import flags
 from leaf_data.dataset import Dataset
 from leaf_data.registry import DATASETS
 from leaf_data.settings import Setting, SettingError, Settings
-from tff_pmc.experiments.experiment import EXPERIMENTS
-from tff_pmc.experiments.flags.command import Command
+from tff_pmc.experiments.experiment import EXPERIMENTS, PAPERS, Experiment
+from tff_pmc.experiments.flags import flag_files
+from tff_pmc.experiments.flags.command import PARTS, Command
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.settings.run_settings import GROUPS
 from tff_pmc.systems import SYSTEMS, System
+
+EVERY_CALL, EVERY_RUN, NO_PAPER = "The command", "Every run", "Beside the papers"
+"""The parts of the help that are of no paper."""
 
 
 class Section(NamedTuple):
     """Flags that concern the same runs.
 
     Attributes:
+        part: the part of the help: what all calls or runs have, or the paper whose
+            experiments alone use what the flags are of.
         heading: the heading of the section in the help.
         settings: the settings of the flags; a setting is in one section only.
     """
 
+    part: str
     heading: str
     settings: tuple[Setting, ...]
 
 
-def import_plugins(arguments: Sequence[str]) -> None:
-    """Imports the modules that `--plugin` names, so that their flags exist.
-
-    Args:
-        arguments: those of the command line; the flag may stand in a `--flagfile`, too.
-
-    Raises:
-        SettingError: one cannot be imported.
-        absl.flags.Error: a flag file cannot be read.
-    """
-    arguments = flags.FlagValues().read_flags_from_files(list(arguments))
-    for place, argument in enumerate(arguments):
-        name, separator, value = argument.lstrip("-").partition("=")
-        if not argument.startswith("-") or name != "plugin":
-            continue
-        if not separator:
-            value = "".join(arguments[place + 1 : place + 2])
-        for module in filter(None, value.split(",")):
-            if os.getcwd() not in sys.path:
-                sys.path.insert(0, os.getcwd())
-            try:
-                importlib.import_module(module)
-            except ImportError as error:
-                raise SettingError(f"--plugin={module}: {error}") from error
-
-
 def sections() -> list[Section]:
     """Returns all flags, in sections by the runs that they concern."""
-    groups: list[type[Settings]] = [Command, *GROUPS.values()]
-    found = [Section(group.title, group.declared()) for group in groups]
+    found = [Section(EVERY_CALL, part.title, part.declared()) for part in PARTS]
+    groups = GROUPS.values()
+    found += [Section(EVERY_RUN, group.title, group.declared()) for group in groups]
     found += _of_registry("data set", "dataset", DATASETS, Dataset)
     found += _of_registry("model", "model", MODELS, ModelSettings)
     found += _of_registry("system", "system", SYSTEMS, System)
     _check_unique(found)
+    order = [EVERY_CALL, EVERY_RUN, *PAPERS, NO_PAPER]
+    found.sort(key=lambda section: order.index(section.part))
     return [
-        Section(heading, tuple(s for s in settings if s.has_flag))
-        for heading, settings in found
-        if settings
+        section._replace(settings=tuple(s for s in section.settings if s.has_flag))
+        for section in found
+        if section.settings
     ]
 
 
@@ -103,18 +84,22 @@ def _of_registry(
                 by_owner[owner].append(declared)
     for owner, settings in by_owner.items():
         if owner is base:
-            yield Section(f"Every {what}", tuple(settings))
+            yield Section(EVERY_RUN, f"Every {what}", tuple(settings))
             continue
         names = owners[owner]
         plural = "s" if len(names) > 1 else ""
         used = [n for n, e in EXPERIMENTS.items() if _uses(e, flag, names)]
         experiments = f" (--experiment={', '.join(used)})" if used else ""
         heading = f"{what.capitalize()}{plural} {', '.join(names)}{experiments}"
-        yield Section(heading, tuple(settings))
+        papers = {EXPERIMENTS[name].paper for name in used} - {""}
+        part = papers.pop() if len(papers) == 1 else NO_PAPER
+        yield Section(part, heading, tuple(settings))
 
 
-def _uses(found: Any, flag: str, names: Sequence[str]) -> bool:
-    values = [found.settings, *(row.values for row in (*found.rows, *found.on_demand))]
+def _uses(found: Experiment, flag: str, names: Sequence[str]) -> bool:
+    rows = (*found.rows, *found.on_demand)
+    protocols = found.protocols.values()
+    values = [found.settings, *(row.values for row in rows), *protocols]
     return any(value.get(flag) in names for value in values)
 
 
@@ -137,7 +122,8 @@ def define(flag_values: flags.FlagValues = flags.FLAGS) -> None:
 def _define(declared: Setting, flag_values: flags.FlagValues) -> None:
     name, words, options = declared.flag, declared.words, {"flag_values": flag_values}
     if declared.parse is not None or (declared.kind is str and not declared.choices):
-        define = flags.DEFINE_multi_string if declared.repeated else flags.DEFINE_string
+        several = declared.repeated or declared.kind is tuple
+        define = flags.DEFINE_multi_string if several else flags.DEFINE_string
         define(name, None, words, **options)
     elif declared.choices:
         choices = [choice for choice in declared.choices if choice]
@@ -151,10 +137,40 @@ def _define(declared: Setting, flag_values: flags.FlagValues) -> None:
         flags.DEFINE_float(name, None, words, **options)
 
 
+class Parsed(NamedTuple):
+    """What an argument list has beside the flags' values.
+
+    Attributes:
+        rest: the arguments that are no flags.
+        from_files: the flags that have their values from files of flags.
+    """
+
+    rest: list[str]
+    from_files: frozenset[str]
+
+
+def parse(argv: Sequence[str], flag_values: flags.FlagValues = flags.FLAGS) -> Parsed:
+    """Gives flags their values, those of files of flags among them.
+
+    Args:
+        argv: the program's name and its arguments.
+        flag_values: the flags, as `define` has defined them.
+
+    Raises:
+        SettingError: a file of flags cannot be read.
+        absl.flags.Error: a flag is unknown, or has a wrong value.
+    """
+    resolved = flag_files.resolve(argv[1:], flag_values)
+    rest = flag_values([argv[0], *resolved.as_arguments()])
+    return Parsed(rest[1:], frozenset(resolved.of_files))
+
+
 def given(flag_values: flags.FlagValues = flags.FLAGS) -> dict[str, Any]:
     """Returns the parsed values of the flags that were given, by flag.
 
-    The value of a flag that may be repeated is a list.
+    A flag whose value is a list, such as `--systems=fedavg,adafed`, may be given in
+    several flags as well. The value of a flag that may be repeated for several runs is
+    a list with the value of each.
 
     Raises:
         SettingError: a value does not parse, or a flag of the command is empty.
@@ -165,23 +181,30 @@ def given(flag_values: flags.FlagValues = flags.FLAGS) -> dict[str, Any]:
             value = flag_values[declared.flag].value
             if value is None:
                 continue
-            if value == "" and declared.owner is Command and not declared.parse:
+            of_command = issubclass(Command, declared.owner)
+            if value == "" and of_command and declared.kind is str:
                 # An unset variable behind it must not mean the default.
                 raise SettingError(
                     f"--{declared.flag}= has nothing behind it: give it a value, or "
                     "leave it out"
                 )
             if declared.parse is not None:
-                texts = value if declared.repeated else [value]
-                values = [_parsed(declared, text) for text in texts]
-                value = values if declared.repeated else values[0]
+                value = _parsed(declared, value)
             found[declared.flag] = value
     return found
 
 
-def _parsed(declared: Setting, text: str) -> Any:
+def _parsed(declared: Setting, value: str | list[str]) -> Any:
+    if declared.repeated:
+        return [_of_text(declared, text) for text in value]
+    return _of_text(declared, value if isinstance(value, str) else ",".join(value))
+
+
+def _of_text(declared: Setting, text: str) -> Any:
     assert declared.parse is not None
     try:
         return declared.parse(text)
+    except SettingError:
+        raise
     except ValueError as error:
         raise SettingError(f"--{declared.flag}={text}: {error}") from error

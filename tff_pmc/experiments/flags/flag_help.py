@@ -8,25 +8,65 @@ from collections.abc import Mapping
 from leaf_data.registry import DATASETS
 from leaf_data.settings import Setting
 from tff_pmc import criteria
-from tff_pmc.experiments.experiment import EXPERIMENTS
-from tff_pmc.experiments.flags import flag_definitions
+from tff_pmc.experiments.experiment import EXPERIMENTS, PAPERS
+from tff_pmc.experiments.flags import flag_definitions, flag_files
+from tff_pmc.experiments.flags.command import LR_SEARCH
 from tff_pmc.models import MODELS
 from tff_pmc.systems import SYSTEMS
 
 _WIDTH = 88
+_COMMAND = "python run_experiments.py"
+
+_ABOUT = """\
+Runs prioritized multi-criteria federated training and makes its tables.
+
+Examples:
+  python run_experiments.py --flagfile=experiments/quickstart.flags
+      trains two orderings on 5,000 real digits, in two minutes on two cores
+  python run_experiments.py --flagfile=experiments/pmc_table4.flags --data_dir=DIR \\
+      --priority=DS --priority=LD,DS,MD --rounds=30
+      makes two rows of a paper's table, for fewer rounds
+  python run_experiments.py --plugin=my_module --dataset=mine --model=mine --inspect
+      looks at your own data before it trains anything (docs/own_data.md)"""
+
+RULES = (
+    "A flag left out keeps the value of the named experiment. What the command line "
+    "says of a flag replaces all that a file of flags says of it, wherever --flagfile "
+    "stands, and what a file says replaces what the files that it names say; of two "
+    "files the later one counts. A flag that may be repeated adds up in one place: "
+    "--priority=DS --priority=LD,DS on the command line are two runs, whatever the "
+    "file has. Lists such as --systems=fedavg,median may also be given in several "
+    "flags."
+)
 
 
-def help_text() -> str:
-    """Returns the text of `--help`: all flags in sections, and the registered names."""
-    parts = [
+def help_text(command: str = _COMMAND) -> str:
+    """Returns the text of `--help`, for a command by that name.
+
+    Examples first, then the files of flags, the registered names, and all flags in
+    parts: of every call, of every run, and of each paper alone.
+    """
+    about = _ABOUT.replace(_COMMAND, command)
+    parts = [about, textwrap.fill(RULES, _WIDTH)]
+    files = flag_files.what_files_make()
+    if files:
+        parts.append(
+            _names("Files of flags (--flagfile=experiments/NAME.flags)", files)
+        )
+    parts += [
         _names("Experiments (--experiment)", _experiments()),
         _names("Criteria (--criteria, --priority)", _criteria()),
         _names("Systems (--systems)", _first_lines(SYSTEMS)),
         _names("Data sets (--dataset)", _first_lines(DATASETS)),
         _names("Models (--model)", _first_lines(MODELS)),
     ]
+    part = ""
     for section in flag_definitions.sections():
-        lines = [f"{section.heading}:"]
+        if section.part != part:
+            part = section.part
+            title = f"Flags. {_part_title(part)}"
+            parts.append(f"{title}\n{'=' * len(title)}")
+        lines = textwrap.wrap(f"{section.heading}:", _WIDTH, subsequent_indent="  ")
         for declared in section.settings:
             lines.append(f"  --{declared.flag}{_form(declared)}")
             lines += textwrap.wrap(
@@ -44,13 +84,25 @@ def markdown() -> str:
     lines = [
         "# Flags",
         "",
-        "Every flag of `run_experiments.py`, by whom it concerns. A flag left out "
-        "keeps the value of the named experiment, which is the default here unless the "
-        "experiment says otherwise. Made by "
+        "Every flag of `run_experiments.py`, by whom it concerns. The default is that "
+        "of an experiment that says nothing else. Made by "
         "`python -m tff_pmc.experiments.flags.flag_help`.",
+        "",
+        RULES,
+        "",
+        "## Files of flags",
+        "",
+        "| `--flagfile=experiments/` | what it makes |",
+        "|---|---|",
     ]
+    files = flag_files.what_files_make()
+    lines += [f"| `{name}.flags` | {words} |" for name, words in files.items()]
+    part = ""
     for section in flag_definitions.sections():
-        lines += ["", f"## {section.heading}", "", "| flag | default | what it is |"]
+        if section.part != part:
+            part = section.part
+            lines += ["", f"## {_part_title(part)}"]
+        lines += ["", f"### {section.heading}", "", "| flag | default | what it is |"]
         lines.append("|---|---|---|")
         for declared in section.settings:
             words = declared.words
@@ -60,8 +112,16 @@ def markdown() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _part_title(part: str) -> str:
+    return f"{part}: {PAPERS[part]}" if part in PAPERS else part
+
+
 def _experiments() -> dict[str, str]:
-    return {name: found.title for name, found in EXPERIMENTS.items()}
+    """The titles by name: those of no paper first, then paper by paper."""
+    order = ["", *PAPERS]
+    found = sorted(EXPERIMENTS.items(), key=lambda item: order.index(item[1].paper))
+    search = {LR_SEARCH: "Finds the learning rate of the experiment --search_for."}
+    return {**{name: experiment.title for name, experiment in found}, **search}
 
 
 def _criteria() -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 from leaf_data.settings import SettingError
 from tff_pmc.experiments.experiment import Experiment
 from tff_pmc.experiments.flags.command import Command
-from tff_pmc.experiments.flags.run_list import settings_of, system_named
+from tff_pmc.experiments.flags.run_list import settings_of
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
 from tff_pmc.systems import SYSTEMS
 
@@ -30,7 +30,7 @@ def runs_of_orderings(
     Raises:
         SettingError: a value is wrong, or flags do not go together.
     """
-    wanted = [system_named(word) for word in command.systems] or [start["system"]]
+    wanted = list(command.systems) or [start["system"]]
     own = [] if "criteria" in values else found.orderings
     runs = [run for system in wanted for run in _of_system(system, start, values, own)]
     for flag in ("priority", "adjustment"):
@@ -72,7 +72,7 @@ def _of_system(
     if priorities is not None:
         orders = _orderings(priorities, criteria)
     if all(len(order) == 1 for order in orders):
-        if adjusted:
+        if adjusted and "fixed" not in policies:
             raise SettingError(
                 f"--adjustment={','.join(policies)} has nothing to adjust: no "
                 "--priority has two criteria"

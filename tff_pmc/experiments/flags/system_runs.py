@@ -9,7 +9,7 @@ from leaf_data.registry import DATASETS
 from leaf_data.settings import SettingError
 from tff_pmc.experiments.experiment import Experiment, Row
 from tff_pmc.experiments.flags.command import Command
-from tff_pmc.experiments.flags.run_list import settings_of, system_named
+from tff_pmc.experiments.flags.run_list import settings_of
 from tff_pmc.settings import RunSettings
 
 
@@ -63,7 +63,7 @@ def _rows(found: Experiment, command: Command) -> list[Row]:
     """The rows of the systems named, in the experiment's order, or all."""
     if not command.systems:
         return list(found.rows)
-    wanted = {system_named(word) for word in command.systems}
+    wanted = set(command.systems)
     listed = [*found.rows, *found.on_demand]
     rows = [row for row in listed if row.system in wanted]
     others = wanted - {row.system for row in listed}

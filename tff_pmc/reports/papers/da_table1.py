@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tff_pmc.reports import REPORTS, escape, grids
+from tff_pmc.reports.kept import clients_of
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError
@@ -77,7 +78,8 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
         The columns `KEYS` and `value`, in rounds (NaN: not reached).
 
     Raises:
-        RecordError: two runs have one label, or runs have other clients.
+        RecordError: two runs have one label, or runs have other clients; or a run is
+            kept without each client's results (then a `NotKeptError`).
     """
     _check(runs)
     rows: list[dict[str, Any]] = []
@@ -141,7 +143,7 @@ def _check(runs: Sequence[Run]) -> None:
         if run.label in seen:
             raise RecordError(f"Table 1: two runs of {run.label}; give one of each")
         seen.add(run.label)
-        if not np.array_equal(run.examples, runs[0].examples):
+        if not np.array_equal(clients_of(run)[1], clients_of(runs[0])[1]):
             names = f"{runs[0].label} and {run.label}"
             raise RecordError(f"Table 1: the runs {names} have other clients")
 
@@ -159,7 +161,7 @@ def _rows_of(study: str, runs: Sequence[Run]) -> dict[str, npt.NDArray[np.float6
 def _cells(run: Run) -> npt.NDArray[np.float64]:
     """Returns the rounds of one run, [targets, columns]; NaN where not reached."""
     shares = sorted(set().union(*COLUMNS.values()))
-    reached = rounds_to_target(run.correct, run.examples, TARGETS, shares)
+    reached = rounds_to_target(*clients_of(run), TARGETS, shares)
     rounds = {key: float(value or np.nan) for key, value in reached.items()}
     return np.array(
         [
@@ -181,7 +183,7 @@ def _best(part: Mapping[str, npt.NDArray[np.float64]]) -> str:
 
 def _notes(runs: Sequence[Run]) -> list[str]:
     """Returns the notes on the runs and on the rules."""
-    examples, rounds = runs[0].examples, [len(run.correct) for run in runs]
+    examples, rounds = clients_of(runs[0])[1], [len(run.accuracy) for run in runs]
     span = f"{min(rounds)} to " if min(rounds) < max(rounds) else ""
     notes = [
         f"Runs: {runs[0].data['name']}, {len(examples)} clients, "

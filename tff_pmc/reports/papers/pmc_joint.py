@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tff_pmc.reports.kept import totals
 from tff_pmc.reports.predictions import Predictions, read_predictions
 from tff_pmc.reports.read import BASELINE, Run
 from tff_pmc.reports.record_error import RecordError
@@ -37,7 +38,7 @@ OUTCOMES = ((WRONG, WRONG), (WRONG, RIGHT), (RIGHT, WRONG), (RIGHT, RIGHT))
 
 def best_round(run: Run) -> int:
     """Returns the first round of the highest accuracy over all test examples."""
-    return int(run.correct.sum(axis=1).argmax()) + 1
+    return int(totals(run)[0].argmax()) + 1
 
 
 def joint_rows(

@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 from tff_pmc.reports import REPORTS, escape, grids, recorded_settings
+from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
 from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
@@ -32,7 +33,6 @@ from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     average,
     reach_rule,
-    rounds_to_target,
 )
 from tff_pmc.reports.tables import AVERAGE
 
@@ -83,7 +83,7 @@ def write(
     ours = tidy_rows(rows, paper.targets, strictly_above=above)
     theirs, missing = pmc_paper.published_rows(number, ours)
     notes = [*paper.notes(runs), reach_rule(above), *_RULES]
-    length, caveat = len(rows[BASELINE].correct), data_caveat(rows.values())
+    length, caveat = len(rows[BASELINE].accuracy), data_caveat(rows.values())
     other_length = paper.rounds is not None and length != paper.rounds
     if other_length:
         notes.append(
@@ -139,12 +139,10 @@ def tidy_rows(
         not.
     """
     reached = {
-        label: rounds_to_target(
-            run.correct, run.examples, targets, strictly_above=strictly_above
-        )
+        label: rounds_of(run, targets, strictly_above=strictly_above)
         for label, run in runs.items()
     }
-    base, last = reached[BASELINE], len(runs[BASELINE].correct)
+    base, last = reached[BASELINE], len(runs[BASELINE].accuracy)
     rows: list[tuple[Any, ...]] = []
     for target in targets:
         start = (published.pmc_experiment(BASELINE), "rounds", target)

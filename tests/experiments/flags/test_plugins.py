@@ -1,0 +1,109 @@
+"""Modules that --plugin names: imported from the folder one is in, or refused."""
+
+import sys
+
+import pytest
+from absl import flags
+
+from leaf_data.settings import SettingError
+from tff_pmc.experiments.flags import plugins
+
+TAKEN = """import dataclasses
+import leaf_data
+
+@dataclasses.dataclass(frozen=True)
+class Mine(leaf_data.Dataset):
+    def load(self, data_dir=None, cache_dir=None):
+        return None
+
+
+leaf_data.register("celeba", Mine)
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder of modules, in which we are; none of them stays imported."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if name.startswith("own_"):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--plugin=own_a,own_b"],
+        ["--plugin=own_a", "--plugin", "own_b"],
+        ["--flagfile=mine.flags"],
+        ["--experiment=quickstart", "--resume", "-plugin= own_a , own_b"],
+    ],
+)
+def test_all_that_are_named_are_imported(here, arguments):
+    (here / "mine.flags").write_text("# Mine.\n--plugin=own_a,own_b\n")
+    for name in ("own_a", "own_b"):
+        (here / f"{name}.py").write_text("")
+    plugins.import_plugins(arguments)
+    assert {"own_a", "own_b"} <= set(sys.modules)
+
+
+def test_the_command_line_replaces_those_of_a_file(here):
+    (here / "mine.flags").write_text("--plugin=own_none\n")
+    (here / "own_a.py").write_text("")
+    plugins.import_plugins(["--flagfile=mine.flags", "--plugin=own_a"])
+    assert "own_a" in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("import no_such_package", "--plugin=own_a: No module named 'no_such_package'"),
+        ("x = 1\nx.y\n", "AttributeError: 'int' object has no attribute 'y' (own_a.py, "
+         "line 2)"),
+        ("def f(:\n", "SyntaxError: invalid syntax (own_a.py, line 1)"),
+        (TAKEN, "ValueError: there is a data set 'celeba' already (own_a.py, line 10)"),
+    ],
+)  # fmt: skip
+def test_one_that_fails_is_one_line_with_the_place(here, text, says, assert_one_line):
+    (here / "own_a.py").write_text(text)
+    assert_one_line(
+        SettingError, lambda: plugins.import_plugins(["--plugin=own_a"]), says
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("own_a.py", "name the module and not the file: --plugin=own_a, in"),
+        ("folder/own_a.py", "name the module and not the file: --plugin=own_a, in"),
+        ("./own_a", "name the module and not the file: --plugin=own_a, in"),
+        ("own_none", "No module named 'own_none'"),
+        ("json", "there is another module of this name ("),
+    ],
+)
+def test_a_name_that_is_no_module_of_ones_own_is_refused(
+    here, name, says, assert_one_line
+):
+    for own in ("own_a", "json"):
+        (here / f"{own}.py").write_text("")
+    assert_one_line(
+        SettingError,
+        lambda: plugins.import_plugins([f"--plugin={name}"]),
+        f"--plugin={name}: ",
+        says,
+    )
+
+
+def test_a_plugin_without_a_name_is_an_error_of_the_flags():
+    with pytest.raises(flags.Error, match="plugin"):
+        plugins.import_plugins(["--plugin"])
+
+
+def test_without_plugins_nothing_is_done(monkeypatch):
+    before = list(sys.path)
+    plugins.import_plugins(["--rounds=3", "plugin=mine"])
+    assert sys.path == before

@@ -1,0 +1,122 @@
+"""Tables and comparisons of what `results/reproduced` keeps: made, or said why not."""
+
+import csv
+import pathlib
+
+import pytest
+
+KEPT = pathlib.Path(__file__).resolve().parents[2] / "results" / "reproduced"
+FOLDERS = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
+# Those of which the tables of several seeds are kept, and no run.
+NO_RUNS = {
+    "celeba_crops_rates": "rates.csv",
+    "digits5k_effect": "effect.csv, effect.md",
+    "mnist_effect": "effect.csv, effect.md, effect_distances.csv",
+}
+# The tables that the few files do not make, and what is missing.
+LEFT_OUT = {
+    "celeba_crops": "PMC Table 7 is left out",
+    "digits5k_variance": "PMC Table 5 is left out",
+    "dual_table4": "was the run made with --predictions?",
+    "femnist_online": "da_table1 is left out: ",
+}
+EXPERIMENTS = {"digits5k_variance": "mnist_noniid"}  # Of others: their own.
+
+
+def tables(run, name, out):
+    flags = [f"--tables={KEPT / name}", f"--output_dir={out}"]
+    if name in EXPERIMENTS:
+        flags.append(f"--experiment={EXPERIMENTS[name]}")
+    return run(*flags)
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_tables_are_made_or_it_says_why_not(name, run, tmp_path):
+    done = tables(run, name, tmp_path / "out")
+    if name in NO_RUNS or name == "dual_table4":
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        why = f"; there is only {NO_RUNS[name]}" if name in NO_RUNS else LEFT_OUT[name]
+        assert why in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    assert ("left out" in done.stdout) == (name in LEFT_OUT), done.stdout
+    assert LEFT_OUT.get(name, "") in done.stdout
+    made = {path.name for path in (tmp_path / "out").iterdir()}
+    assert made and "" not in made
+    assert done.stdout.strip()
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize(
+    ("folder", "names"),
+    [
+        ("quickstart", ["results.csv"]),
+        ("mnist_noniid_ds_seed1", ["results.csv"]),
+        ("celeba_crops", ["results.csv", "figure3.csv", "figure3_script.csv"]),
+        ("digits5k_variance", ["results.csv", "variance.csv"]),
+        ("adafed_2", ["adafed.csv"]),
+    ],
+)
+def test_the_tables_are_those_that_are_kept(folder, names, run, tmp_path):
+    assert tables(run, folder, tmp_path).returncode == 0
+    for name in names:
+        ours, before = rows(tmp_path / name), rows(KEPT / folder / name)
+        assert len(ours) == len(before) > 0
+        for one, other in zip(ours, before):
+            for column, value in other.items():
+                try:
+                    value, found = float(value), float(one[column])
+                except ValueError:
+                    found = one[column]
+                assert found == pytest.approx(value, rel=1e-9, nan_ok=True), name
+
+
+def test_the_page_of_table_6_is_the_one_that_is_kept(run, tmp_path):
+    assert tables(run, "celeba_crops", tmp_path).returncode == 0
+    before = (KEPT / "celeba_crops" / "table6.md").read_text()
+    assert (tmp_path / "table6.md").read_text() == before
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_is_compared_with_itself_or_it_says_why_not(name, run):
+    done = run(f"--compare={KEPT / name},{KEPT / name}")
+    if name in NO_RUNS:
+        assert done.returncode == 2 and done.stderr.count("\n") == 1
+        assert f"; there is only {NO_RUNS[name]}" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    assert "Accuracy on all clients' test examples" in done.stdout
+    last = done.stdout.split("largest |B-A|\n")[1].splitlines()
+    assert last and all("+0.000     +0.000   0.000" in line for line in last)
+
+
+def test_kept_runs_are_compared_with_each_other(run, tmp_path):
+    seeds = [KEPT / f"mnist_noniid_ds_seed{seed}" for seed in (0, 1)]
+    done = run(f"--compare={seeds[0]},{seeds[1]}", f"--output_dir={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    found = [r for r in rows(tmp_path / "comparison.csv") if r["quantity"] == "rounds"]
+    assert len(found) == 36
+    for side, seed in zip("ab", seeds):
+        for row, kept in zip(found, rows(seed / "results.csv")):
+            assert row["devices"] == kept["devices"]
+            assert row[side] == kept["value"]
+
+
+def test_another_rule_than_the_kept_one_needs_the_clients(run, tmp_path):
+    done = run(f"--tables={KEPT / 'quickstart'}", "--reach=above",
+               f"--output_dir={tmp_path}")  # fmt: skip
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "has no clients.csv, and its kept rounds are by its own rule" in done.stderr
+
+
+def test_one_run_of_a_folder_knows_what_it_shares(run, tmp_path):
+    done = run(f"--tables={KEPT / 'celeba_crops' / 'DS'}", f"--output_dir={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    kept = [r for r in rows(KEPT / "celeba_crops" / "results.csv")
+            if r["experiment"] == "DS"]  # fmt: skip
+    made = rows(tmp_path / "results.csv")
+    assert [r["value"] for r in made] == [r["value"] for r in kept]

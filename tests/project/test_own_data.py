@@ -1,0 +1,134 @@
+"""docs/own_data.md takes one's own CSVs to a plot: what it says is done, as it says."""
+
+import csv
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "own_data.md").read_text()
+# A block of Python belongs to the file that the text before it named last.
+MODULES = {
+    re.findall(r"`(\w+\.py)`", PAGE[: block.start()])[-1]: block[1]
+    for block in re.finditer(r"```python\n(.*?)```", PAGE, re.S)
+}
+COMMANDS = [
+    shlex.split(text.replace("\\\n", " "))
+    for text in re.findall(r"```\n((?:PYTHONPATH=\S+ )?python .*?)```", PAGE, re.S)
+]
+# All commands in one process, which imports TensorFlow once.
+RUNNER = f"""
+import json, runpy, sys
+sys.path.insert(0, {str(ROOT)!r})
+import run_experiments
+from absl import flags
+for script, *arguments in json.loads(sys.argv[1]):
+    print("$", script, flush=True)
+    if script.endswith("run_experiments.py"):
+        code = run_experiments.main([script, *arguments], flags.FlagValues())
+        assert code == 0, (script, arguments, code)
+    else:
+        runpy.run_path(script, run_name="__main__")
+"""
+
+
+def run(folder, *commands):
+    return subprocess.run(
+        [sys.executable, "-c", RUNNER, json.dumps(commands)],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The page's modules and commands, in a folder of their own."""
+    folder = tmp_path_factory.mktemp("mine")
+    for name, code in MODULES.items():
+        (folder / name).write_text(code)
+    commands = []
+    for words in COMMANDS:
+        words = [word for word in words if word != "PYTHONPATH=CHECKOUT"]
+        assert words[0] == "python"
+        commands.append([word.replace("CHECKOUT", str(ROOT)) for word in words[1:]])
+    done = run(folder, *commands)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+def test_the_page_has_all_from_the_file_to_the_plot():
+    assert list(MODULES) == ["draw.py", "readings.py", "activity.py", "draw_plot.py"]
+    scripts = [next(w for w in words if w.endswith(".py")) for words in COMMANDS]
+    experiments = ["CHECKOUT/run_experiments.py"] * 2
+    assert scripts == ["draw.py", *experiments, "draw_plot.py"]
+
+
+def test_the_files_become_clients_with_their_names_and_sums(made):
+    folder, printed = made
+    rows = {}
+    for path in sorted((folder / "devices").glob("*.csv")):
+        with open(path, newline="") as file:
+            rows[path.stem] = list(csv.DictReader(file))
+    assert len(rows) == 12 and f"{len(rows)} clients" in printed
+    with open(folder / "out" / "DS" / "clients.csv", newline="") as file:
+        tested = list(csv.DictReader(file))[:12]
+    assert [row["client"] for row in tested] == list(rows)
+    for row in tested:
+        assert int(row["examples"]) == max(1, round(0.3 * len(rows[row["client"]])))
+    with open(folder / "out" / "DS" / "cohort.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            own = rows[row["client"]]
+            assert float(row["DS"]) == len(own) - max(1, round(0.3 * len(own)))
+            assert 0 <= float(row["MO"]) <= 1
+            activities = {reading["activity"] for reading in own}
+            if activities == {"resting"}:
+                assert float(row["MO"]) == 0
+    info = json.loads((folder / "out" / "DS" / "run.json").read_text())
+    assert info["settings"]["data"]["readings_test_share"] == 0.3
+
+
+def test_it_learns_and_is_plotted(made):
+    folder, printed = made
+    for name in ("DS", "MO-LD-DS"):
+        with open(folder / "out" / name / "rounds.csv", newline="") as file:
+            accuracy = [float(row["accuracy"]) for row in csv.DictReader(file)]
+        assert len(accuracy) == 15 and accuracy[-1] > max(0.8, accuracy[0])
+    for name in ("out/accuracy.png", "worst_tenth.png"):
+        assert (folder / name).read_bytes()[:4] == b"\x89PNG"
+    inspected = printed.split("$ ")[2]
+    assert "MO,LD,DS" in inspected
+    assert (folder / "out" / "results.csv").exists()
+
+
+def test_the_names_are_in_the_help_and_a_wrong_one_is_refused(made):
+    folder, _ = made
+    script = str(ROOT / "run_experiments.py")
+    plugins = "--plugin=readings,activity"
+    shown = run(folder, [script, plugins, "--help"]).stdout
+    for words in (
+        r"^  readings +Readings of wearables: which activity is it\?$",
+        r"^  readings +Readings of wearables, a CSV for each device\.$",
+        r"^  perceptron +A hidden layer of 16 units\.$",
+        r"^  MO +share of movement \(ours\)$",
+        r"^Data set readings \(--experiment=readings\):$",
+        r"^  --readings_test_share=NUMBER$",
+    ):
+        assert re.search(words, shown, re.M), words
+    assert max(map(len, shown.splitlines())) <= 88
+    done = run(folder, [script, plugins, "--experiment=readings", "--model=perceptrn"])
+    assert "no model 'perceptrn' (did you mean perceptron?)" in done.stderr
+    path = folder / "devices" / "device_03.csv"
+    path.write_text(path.read_text() + "flying,1,2,3,4\n")
+    lines = len(path.read_text().splitlines())
+    done = run(folder, [script, plugins, "--experiment=readings", "--inspect"])
+    assert f"device_03.csv: line {lines}: 'flying' is not in" in done.stderr.replace(
+        "tuple.index(x): x not in tuple", "'flying' is not in"
+    )

@@ -1,0 +1,127 @@
+"""What is kept of runs, packed where it is large, and read back the same."""
+
+import gzip
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tff_pmc.reports import compare, keeping, kept, plain_files, read, record_tables
+from tff_pmc.reports.read_folder import read_runs
+from tff_pmc.reports.record_error import RecordError
+
+CLIENTS = [tuple(range(10))] * 100
+COUNTS = np.random.default_rng(0).integers(0, 11, (60, 100)).tolist()
+
+
+@pytest.fixture
+def runs(tmp_path, write_ours):
+    """A folder of a long run, whose `clients.csv` is large, and a short one."""
+    long = write_ours(tmp_path / "runs" / "DS", CLIENTS, COUNTS, priority=["DS"])
+    write_ours(tmp_path / "runs" / "LD", CLIENTS, COUNTS[:2], priority=["LD"])
+    (tmp_path / "runs" / "run.json").write_text("{}")
+    (tmp_path / "runs" / "table.md").write_text("A table.\n")
+    (tmp_path / "runs" / ".lock").write_text("")
+    (long / "checkpoints").mkdir()
+    (long / "checkpoints" / "round_1.csv").write_text("no record\n")
+    assert (long / "clients.csv").stat().st_size > keeping.LARGEST_PLAIN
+    return tmp_path / "runs"
+
+
+def test_a_large_record_is_kept_packed_and_read_the_same(runs, tmp_path):
+    size = keeping.keep(str(runs), str(tmp_path / "kept"))
+    found = {
+        os.path.relpath(os.path.join(path, name), tmp_path / "kept")
+        for path, _, names in os.walk(tmp_path / "kept")
+        for name in names
+    }
+    small = {"run.json", "rounds.csv", "weights.csv"}
+    assert found == {
+        *("run.json", "table.md", "DS/clients.csv.gz", "LD/clients.csv"),
+        *(f"{run}/{name}" for run in ("DS", "LD") for name in small),
+    }
+    paths = [tmp_path / "kept" / name for name in found]
+    assert size == sum(path.stat().st_size for path in paths)
+    packed = (tmp_path / "kept" / "DS" / "clients.csv.gz").read_bytes()
+    plain = (runs / "DS" / "clients.csv").read_bytes()
+    assert gzip.decompress(packed) == plain and len(packed) < len(plain) / 3
+    for reader in (read_runs, kept.kept_runs):
+        for one, other in zip(reader(str(tmp_path / "kept")), read_runs(str(runs))):
+            assert one.label == other.label
+            assert one.correct.tolist() == other.correct.tolist()
+            assert one.examples.tolist() == other.examples.tolist()
+    both = compare.compare(str(runs), str(tmp_path / "kept"), [70])
+    assert (both["difference"].dropna() == 0).all() and len(both)
+
+
+def test_equal_records_are_equal_files(runs, tmp_path):
+    for name in ("a", "b"):
+        keeping.keep(str(runs), str(tmp_path / name))
+    of = [tmp_path / name / "DS" / "clients.csv.gz" for name in ("a", "b")]
+    assert of[0].read_bytes() == of[1].read_bytes()
+
+
+def test_what_is_kept_can_be_kept_again(runs, tmp_path):
+    first = keeping.keep(str(runs), str(tmp_path / "a"))
+    assert keeping.keep(str(tmp_path / "a"), str(tmp_path / "b")) == first
+
+
+def test_the_command_says_where_and_how_much_or_why_not(runs, tmp_path):
+    def command(*words):
+        words = [sys.executable, "-m", "tff_pmc.reports.keeping", *map(str, words)]
+        return subprocess.run(words, capture_output=True, text=True)
+
+    done = command(runs, tmp_path / "kept")
+    assert done.returncode == 0 and "kept: " in done.stdout
+    again = command(runs, tmp_path / "kept")
+    assert again.returncode == 2 and "is there already" in again.stderr
+    assert again.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("what", ["none", "broken"])
+def test_nothing_is_written_of_what_is_no_run(runs, tmp_path, what, assert_one_line):
+    folder = runs if what == "broken" else tmp_path / "none"
+    (runs / "DS" / "rounds.csv").write_text("")
+    says = "rounds.csv" if what == "broken" else "none holds no run"
+    target = str(tmp_path / "kept")
+    assert_one_line(RecordError, lambda: keeping.keep(str(folder), target), says)
+    assert not os.path.exists(target)
+
+
+def packed_only(folder, data):
+    (folder / "clients.csv").unlink()
+    (folder / "clients.csv.gz").write_bytes(data)
+    return str(folder)
+
+
+@pytest.mark.parametrize("how", ["cut", "no gzip", "other bytes", "behind it"])
+def test_a_damaged_packed_record_is_refused_by_name(runs, how, assert_one_line):
+    good = gzip.compress((runs / "DS" / "clients.csv").read_bytes())
+    damaged = {
+        "cut": good[: len(good) // 2],
+        "no gzip": gzip.decompress(good),
+        "other bytes": good[:999] + bytes(9) + good[1008:],
+        "behind it": good + b"more",
+    }
+    folder = packed_only(runs / "DS", damaged[how])
+    assert_one_line(
+        RecordError, lambda: read.read_run(folder), "clients.csv.gz cannot be unpacked"
+    )
+
+
+def test_a_few_bytes_that_unpack_to_very_many_are_refused(runs, monkeypatch):
+    folder = packed_only(runs / "DS", gzip.compress(b"\n" * 3_000_000))
+    path = os.path.join(folder, "clients.csv.gz")
+    with pytest.raises(RecordError, match="unpacks to more than 2,000,000 bytes"):
+        plain_files.open_packed(path, at_most=2_000_000)
+    with plain_files.open_packed(path, at_most=3_000_000) as file:
+        assert len(file.read()) == 3_000_000
+
+
+def test_a_plain_record_counts_before_a_packed_one(runs):
+    folder = runs / "LD"
+    (folder / "clients.csv.gz").write_bytes(b"no gzip")
+    assert record_tables.has_table(str(folder), "clients.csv")
+    assert len(record_tables.read_table(str(folder), "clients.csv")) == 200

@@ -1,0 +1,79 @@
+"""Modules from outside the package that register data sets, models and the rest."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from absl import flags
+
+from leaf_data.registry import DATASETS
+from leaf_data.settings import SettingError
+from tff_pmc import criteria
+from tff_pmc.experiments.experiment import EXPERIMENTS
+from tff_pmc.experiments.flags import flag_files
+from tff_pmc.models import MODELS
+from tff_pmc.systems import SYSTEMS
+
+
+def import_plugins(arguments: Sequence[str]) -> None:
+    """Imports the modules that `--plugin` names, so that their flags exist.
+
+    Args:
+        arguments: those of the command line; the flag may stand in a `--flagfile`, too.
+
+    Raises:
+        SettingError: one cannot be imported, or a file of flags cannot be read.
+        absl.flags.Error: the flag has no value.
+    """
+    values = flags.FlagValues()
+    flags.DEFINE_multi_string("plugin", [], "", flag_values=values)
+    values(["", *flag_files.resolve(arguments, values).said("plugin")])
+    names = [name.strip() for name in ",".join(values["plugin"].value).split(",")]
+    if not any(names):
+        return
+    # First those of the package: a plugin that takes a name of theirs is then told so.
+    for registry in (DATASETS, MODELS, SYSTEMS, EXPERIMENTS, criteria.REGISTRY):
+        len(registry)
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    for name in filter(None, names):
+        _import(name)
+
+
+def _import(name: str) -> None:
+    if name.endswith(".py") or os.path.sep in name:
+        own = os.path.basename(name)
+        own = own[:-3] if own.endswith(".py") else own
+        raise SettingError(
+            f"--plugin={name}: name the module and not the file: --plugin={own}, in "
+            "the folder that it is in"
+        )
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        raise SettingError(f"--plugin={name}: {error}") from error
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise SettingError(f"--plugin={name}: {said}{_place(error)}") from error
+    own = os.path.join(os.getcwd(), f"{name}.py")
+    found = getattr(module, "__file__", None) or "a part of Python"
+    if os.path.exists(own) and os.path.realpath(found) != os.path.realpath(own):
+        raise SettingError(
+            f"--plugin={name}: there is another module of this name ({found}): give "
+            "yours another"
+        )
+
+
+def _place(error: Exception) -> str:
+    """The line of a file in this folder that an error came from, if it is known."""
+    if isinstance(error, SyntaxError):  # It says so itself.
+        return ""
+    here = os.path.join(os.path.realpath(os.getcwd()), "")
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if os.path.realpath(frame.filename).startswith(here):
+            return f" ({os.path.basename(frame.filename)}, line {frame.lineno})"
+    return ""

@@ -1,0 +1,98 @@
+"""Keeps the tables, records and plots of runs in a folder of a repository.
+
+    python -m tff_pmc.reports.keeping runs/pmc_table4 results/reproduced/pmc_table4
+
+What is kept are `run.json`, CSVs, pages and plots, and no checkpoints, states and
+predictions. A record of more than 64 KiB, which the `clients.csv` of a long run is, is
+kept packed, as `clients.csv.gz`; all readers take it so. `kept` reads what is kept.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+
+from tff_pmc.reports.kept import kept_runs
+from tff_pmc.reports.plain_files import open_plain
+from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.record_tables import PACKED, SCHEMAS
+
+LARGEST_PLAIN = 1 << 16
+"""The size of the largest record that is kept as it is, bytes."""
+
+_KEPT = (".csv", ".md", ".png", PACKED)
+_NOT_KEPT = ("checkpoints", "predictions")
+
+
+def keep(folder: str, destination: str) -> int:
+    """Copies what is worth keeping of a folder of runs.
+
+    Args:
+        folder: a run, or the folder of an experiment.
+        destination: the folder to be made; its own folder has to be there.
+
+    Returns:
+        The bytes that were written.
+
+    Raises:
+        RecordError: there is no run, a record of one is broken, or the destination is
+            there already; nothing is written then.
+    """
+    if not kept_runs(folder):
+        raise RecordError(f"{folder} holds no run")
+    if os.path.lexists(destination):
+        raise RecordError(f"{destination} is there already: name a new folder")
+    parts = list(_files(folder))
+    size = 0
+    for part, names in parts:
+        own = os.path.normpath(os.path.join(destination, part))
+        os.makedirs(own)
+        for name in names:
+            size += _copy(os.path.join(folder, part, name), os.path.join(own, name))
+    return size
+
+
+def _files(folder: str) -> Iterator[tuple[str, list[str]]]:
+    """Yields each folder that has files to keep, from above, and their names."""
+    for path, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - set(_NOT_KEPT))
+        kept = [n for n in names if n == "run.json" or n.endswith(_KEPT)]
+        if kept:
+            yield os.path.relpath(path, folder), sorted(kept)
+
+
+def _copy(source: str, target: str) -> int:
+    """Copies a file, packed where it is a large record; returns the bytes written."""
+    is_record = os.path.basename(source) in SCHEMAS
+    with open_plain(source) as file:
+        if is_record and os.fstat(file.fileno()).st_size > LARGEST_PLAIN:
+            target += PACKED
+            # Without name and time, so that equal records are equal files.
+            with (
+                open(target, "xb") as whole,
+                gzip.GzipFile(filename="", mode="wb", fileobj=whole, mtime=0) as packed,
+            ):
+                shutil.copyfileobj(file, packed)
+        else:
+            with open(target, "xb") as whole:
+                shutil.copyfileobj(file, whole)
+    return os.path.getsize(target)
+
+
+def main() -> None:
+    """Keeps the folder that is named first in the one that is named second."""
+    if len(sys.argv) != 3:
+        sys.exit("python -m tff_pmc.reports.keeping FOLDER NEW_FOLDER")
+    try:
+        size = keep(*sys.argv[1:])
+    except (RecordError, OSError) as error:
+        print(f"keeping: {error}", file=sys.stderr)
+        sys.exit(2)
+    print(f"{sys.argv[2]}: {size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
