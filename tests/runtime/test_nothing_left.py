@@ -1,7 +1,9 @@
 """What a runtime leaves behind, however it ends: nothing."""
 
+import os
 import re
 import signal
+import tempfile
 import time
 
 import pytest
@@ -97,3 +99,34 @@ def test_a_dead_worker_is_named_in_later_calls_too(start):
     """)
     out, err = process.communicate(timeout=60)
     assert out.count("refused") == 2, err
+
+
+def test_the_folder_that_a_kill_of_everything_leaves_goes_with_the_next_start(
+    start, read_report, assert_nothing_left, monkeypatch
+):
+    from tff_pmc.runtime import WorkerEngine
+
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        process = start(
+            """
+            with Runtime() as running:
+                report(running)
+                slow(10**9)
+        """,
+            env={**os.environ, "TMPDIR": place},
+        )
+        host, worker, folder = read_report(process)
+        os.kill(host, signal.SIGSTOP)  # Or it would remove the folder.
+        process.kill()
+        process.wait()
+        os.kill(host, signal.SIGKILL)
+        process.communicate()
+        assert os.listdir(place) == [os.path.basename(folder)]
+        monkeypatch.setattr(tempfile, "tempdir", place)
+        engine = WorkerEngine()
+        try:
+            assert_nothing_left(host, worker, folder)
+            assert len(os.listdir(place)) == 1
+        finally:
+            engine.close()
+        assert os.listdir(place) == []

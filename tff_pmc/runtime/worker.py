@@ -7,24 +7,24 @@ that waits for it hang. `WorkerEngine` owns the worker instead:
 - the worker is private: it lives in a network namespace of its own, behind a
   unix socket in a folder only the user can open (`worker_host.py`); where the
   machine forbids namespaces the log says in one line that a port is open;
-- worker, socket and folder are gone when the parent is, however it ended;
+- worker, socket and folder are gone when the parent is, however it ended; should the
+  host be killed with it, the next worker removes the folder (`worker_folder.py`);
 - a worker that dies ends the running call with `WorkerDiedError`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from typing import Any
 
 import tensorflow_federated as tff
 from absl import logging
 
+from tff_pmc.runtime import worker_folder
 from tff_pmc.runtime.worker_context import WorkerContext
 
 _START_SECONDS = 60
@@ -66,7 +66,7 @@ class WorkerEngine:
         Raises:
             WorkerStartError: the worker did not come up; its log is quoted.
         """
-        self._folder = tempfile.mkdtemp(prefix="tff_pmc-", dir=_short_tempdir())
+        self._folder, self._lock = worker_folder.make()
         self._died = threading.Event()
         self._ready = threading.Event()
         self._exit_code: int | None = None
@@ -80,6 +80,7 @@ class WorkerEngine:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            pass_fds=(self._lock,),
             # A Ctrl-C at the terminal is for the parent alone.
             start_new_session=True,
             env={**os.environ, **_WORKER_ENVIRONMENT},
@@ -160,16 +161,11 @@ class WorkerEngine:
             self._host.kill()
             self._host.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
+        os.close(self._lock)
 
 
 def _worker_binary() -> str:
     return os.path.join(os.path.dirname(tff.__file__), "data", "worker_binary")
-
-
-def _short_tempdir() -> str | None:
-    """A unix socket's path has at most 107 characters, and gRPC reads it as a URI."""
-    folder = tempfile.gettempdir()
-    return None if re.fullmatch(r"[\w./-]{1,70}", folder, re.ASCII) else "/tmp"
 
 
 def _children(pid: int) -> list[int]:
