@@ -218,6 +218,7 @@ def _put_cached(folder):
     os.utime(folder / "all_data" / "all_data_0.json", ns=(5, 5))
 
 
+@functools.lru_cache
 def _cache_seeds():
     with tempfile.TemporaryDirectory(prefix="fuzz_") as name:
         folder = pathlib.Path(name)
@@ -249,8 +250,13 @@ def _read_cached(folder, data):
     (folder / _CACHE).parent.mkdir()
     (folder / _CACHE).write_bytes(data)
     loaded = _check_clients(leaf_data.load("femnist", folder))
-    assert loaded.client_ids == ("a", "b", "c")
-    same(loaded.train_examples.sizes, np.array([2, 2, 2]))
+    # A checksum that is made anew may be that of other data, if it is possible data.
+    with np.load(io.BytesIO(_cache_seeds()[0])) as file:
+        right = file["sha256"].tobytes()
+    if right in data:
+        assert loaded.client_ids == ("a", "b", "c")
+        same(loaded.train_examples.sizes, np.array([2, 2, 2]))
+        same(loaded.test_examples.sizes, np.array([1, 1, 1]))
 
 
 register(Target("forged_cache", _cache_seeds, _edit_cache, _read_cached, ERRORS))

@@ -14,13 +14,14 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import multiprocessing
 import os
 import pathlib
 import resource
-import subprocess
 import sys
 import tempfile
 import time
+import traceback
 
 # The packages are those of this checkout, from whatever folder it is run.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
@@ -29,6 +30,7 @@ import fuzzing
 from targets import TARGETS
 
 _GIGABYTES = 8  # Whatever a reader asks for, the machine is left alone.
+_FAULTS = 3  # The exit code of a target's process that found some and ended well.
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -38,7 +40,6 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=None, help="default: the time")
     parser.add_argument("--found", type=pathlib.Path, default=None)
     parser.add_argument("--input", type=pathlib.Path, default=None)
-    parser.add_argument("--here", action="store_true", help="no process of its own")
     options = parser.parse_args(arguments)
     options.targets = options.targets.split(",") if options.targets else [*TARGETS]
     for name in options.targets:
@@ -69,40 +70,52 @@ def _run(options: argparse.Namespace) -> int:
             with tempfile.TemporaryDirectory(prefix="fuzz_") as folder:
                 TARGETS[name].read(pathlib.Path(folder), data)
         return 0
-    if options.here:
-        return _run_here(options)
+    for name in options.targets:  # What readers import late is imported once.
+        fuzzing.judge(TARGETS[name], TARGETS[name].seeds()[0])
     share = options.seconds / len(options.targets)
     return max([_run_apart(name, share, options) for name in options.targets])
-
-
-def _run_here(options: argparse.Namespace) -> int:
-    resource.setrlimit(resource.RLIMIT_AS, (_GIGABYTES << 30,) * 2)
-    (name,) = options.targets
-    count = fuzzing.run(TARGETS[name], options.seed, options.seconds, options.found)
-    print(json.dumps({"target": name, "seed": options.seed, **vars(count)}), flush=True)
-    return 1 if count.faults else 0
 
 
 def _run_apart(name: str, seconds: float, options: argparse.Namespace) -> int:
     """Runs one target; where an input ends its process, goes on with another seed."""
     end, seed, code = time.monotonic() + seconds, options.seed, 0
+    fork = multiprocessing.get_context("fork")  # A new Python imports for seconds.
     while True:
         left = max(end - time.monotonic(), 0.1)
-        command = [sys.executable, os.path.abspath(__file__), "--here"]
-        command += [f"--targets={name}", f"--seconds={left}", f"--seed={seed}"]
-        command += [f"--found={options.found}"]
-        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
-        if done.returncode in (0, 1):
-            return max(code, done.returncode)
+        with tempfile.TemporaryFile("w+", errors="replace") as words:
+            process = fork.Process(
+                target=_run_here, args=(name, seed, left, options.found, words)
+            )
+            process.start()
+            process.join()
+            words.seek(0)
+            last_words = words.read().splitlines()[-12:]
+        if process.exitcode in (0, _FAULTS):
+            return max(code, 1 if process.exitcode else 0)
         kept = options.found / f"{name}_{seed}_ended"
         current = options.found / "current"
         if current.exists():
             current.rename(kept)
-        print(f"{name}: the process ended with {done.returncode}; the input is {kept}")
-        print("\n".join(done.stderr.splitlines()[-12:]), flush=True)
+        print(f"{name}: the process ended with {process.exitcode}; the input is {kept}")
+        print("\n".join(last_words), flush=True)
         code, seed = 1, seed + 1
         if time.monotonic() > end:
             return code
+
+
+def _run_here(name: str, seed: int, seconds: float, found: pathlib.Path, words) -> None:
+    """Runs one target in this process, which ends; its errors go to a file."""
+    os.dup2(words.fileno(), 2)
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (_GIGABYTES << 30,) * 2)
+        count = fuzzing.run(TARGETS[name], seed, seconds, found)
+        print(json.dumps({"target": name, "seed": seed, **vars(count)}), flush=True)
+        code = _FAULTS if count.faults else 0
+    except BaseException:
+        traceback.print_exc(file=words)
+        words.flush()
+        code = 1
+    sys.exit(code)
 
 
 if __name__ == "__main__":

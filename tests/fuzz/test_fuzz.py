@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -16,13 +18,22 @@ FOUND = sorted((HERE / "found").glob("*/*.gz"))
 ALL_SECONDS = 30
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_a_reader_ends_in_an_error_of_one_line_or_a_right_result(name, tmp_path):
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory):
+    """What one run over all targets says."""
     command = [sys.executable, str(HERE / "run_fuzz.py"), "--seed=0"]
-    command += [f"--targets={name}", f"--found={tmp_path}"]
-    command += [f"--seconds={ALL_SECONDS / len(TARGETS)}"]
+    command += [f"--found={tmp_path_factory.mktemp('found')}"]
+    command += [f"--seconds={ALL_SECONDS}"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    assert done.returncode == 0, done.stdout
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_reader_ends_in_an_error_of_one_line_or_a_right_result(name, lines):
+    counts = [json.loads(line) for line in lines if line.startswith("{")]
+    (count,) = [count for count in counts if count["target"] == name]
+    assert [line for line in lines if line.startswith(f"{name}: ")] == []
+    assert count["faults"] == 0 < count["accepted"] + count["refused"]
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda p: f"{p.parent.name}-{p.name}")
@@ -86,18 +97,24 @@ def test_the_oracle_sees_faults(read, says):
 def test_a_process_that_ends_is_seen_and_its_input_kept(tmp_path, monkeypatch, capfd):
     import run_fuzz
 
-    crash = (
-        "import os, pathlib, sys; f = sys.argv[-1].split('=')[1];"
-        "pathlib.Path(f, 'current').write_bytes(b'bad'); os.abort()"
-    )
-    real = subprocess.run
-    monkeypatch.setattr(
-        run_fuzz.subprocess,
-        "run",
-        lambda command, **more: real([command[0], "-c", crash, *command[-4:]], **more),
-    )
+    def crash(target, seed, seconds, found):
+        (found / "current").write_bytes(b"bad")
+        os.abort()
+
+    monkeypatch.setattr(fuzzing, "run", crash)
     code = run_fuzz.main([f"--found={tmp_path}", "--targets=npz", "--seconds=0.1"])
     assert code == 1
     kept = [path.read_bytes() for path in tmp_path.glob("npz_*_ended")]
     assert kept and set(kept) == {b"bad"}
     assert "npz: the process ended with -6" in capfd.readouterr().out
+
+
+def test_an_error_of_the_fuzzer_itself_is_shown_and_no_success(
+    tmp_path, monkeypatch, capfd
+):
+    import run_fuzz
+
+    monkeypatch.setattr(fuzzing, "run", lambda *_: _raise(RuntimeError("of its own")))
+    code = run_fuzz.main([f"--found={tmp_path}", "--targets=npz", "--seconds=0.1"])
+    assert code == 1
+    assert "RuntimeError: of its own" in capfd.readouterr().out
