@@ -4,6 +4,8 @@ import csv
 
 import pandas as pd
 import pytest
+from matplotlib import figure
+from matplotlib.backends import backend_agg
 
 from tff_pmc.reports import escape, grids, tables
 
@@ -78,10 +80,57 @@ def test_a_markdown_table_keeps_its_cells(tmp_path):
     page = grids.markdown(grid).splitlines()
     assert page[2:] == [
         r"| =1\|cmd \<img src=x> p < 1 | 2 |",
-        r"| \x1b[31mred x | 3 |",
+        r"| \\x1b\[31mred x | 3 |",
     ]
     grids.write(str(tmp_path / "page.md"), RED, [RED], {"part": grid})
     assert "\x1b" not in (tmp_path / "page.md").read_text()
+
+
+NAMES = [
+    *(
+        "plain",
+        "LD,DS (was LD)",
+        "first_half",
+        r"$\frac{1}$",
+        "$",
+        "5 % of $2",
+        r"a\$b$",
+    ),
+    *("_hidden", "$x$\n_y_ \\ {z}", r"\undefined #1 & ~^", '"<b>" | [1] * `c`'),
+]
+
+
+def test_the_markup_of_markdown_is_shown_and_not_obeyed():
+    shown = {
+        "first_half 1_000 p < 1 R & D": "first_half 1_000 p < 1 R & D",
+        "_x_ __init__ _": r"\_x\_ \_\_init\_\_ \_",
+        "**b** `c` $x$": r"\*\*b\*\* \`c\` \$x\$",
+        "![a](b) <img> &lt; a\\b": r"!\[a\](b) \<img> \&lt; a\\b",
+        "a\tb\nc": "a b c",
+    }
+    assert {text: escape.markdown_cell(text) for text in shown} == shown
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_figure_shows_a_name_as_it_is(name):
+    """Against matplotlib with its reading of formulas switched off."""
+    figures = [figure.Figure(figsize=(4, 1)) for _ in range(2)]
+    text = escape.figure_text(name)
+    figures[0].text(0.1, 0.5, f"{text} and {text}")
+    plain = " ".join(name.split("\n"))
+    plain = f" {plain}" if plain.startswith("_") else plain
+    figures[1].text(0.1, 0.5, f"{plain} and {plain}", parse_math=False)
+    drawn = [backend_agg.FigureCanvasAgg(each) for each in figures]
+    for canvas in drawn:
+        canvas.draw()
+    assert bytes(drawn[0].buffer_rgba()) == bytes(drawn[1].buffer_rgba())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_legend_has_every_name(name):
+    axes = figure.Figure().subplots()
+    axes.plot([1, 2], label=escape.figure_text(name))
+    assert len(axes.legend().get_texts()) == 1
 
 
 @pytest.mark.parametrize("flag", ["compare", "tables"])

@@ -2,7 +2,8 @@
 
 The names of clients, labels and the sources of data can be anybody's words. On a
 terminal a control character steers it; in a spreadsheet a cell that begins with `=` is
-a formula, which can start programs; in Markdown a bar ends a cell.
+a formula, which can start programs; in Markdown a bar ends a cell; in a figure a dollar
+sign begins a formula, which may be none and so end in an error.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
 _FORMULA = re.compile(r"[=+\-@\t].", re.DOTALL)
-_MARKUP = re.compile(r"\||<(?=[a-zA-Z/!?])")
+# An underscore within a word, and "<" before no tag, are themselves.
+_MARKUP = re.compile(
+    r"[\\|`*\[\]$]|<(?=[a-zA-Z/!?])|&(?=[#a-zA-Z])|(?<![^\W_])_|_(?![^\W_])"
+)
 
 
 def printable(text: str) -> str:
@@ -29,9 +33,18 @@ def printable(text: str) -> str:
 
 
 def markdown_cell(text: str) -> str:
-    """Returns a text as one cell of a Markdown table, without markup of HTML."""
-    line = printable(text).replace("\n", " ")
-    return _MARKUP.sub(lambda match: "\\" + match[0], line)
+    """Returns a text as one cell of a Markdown table, without any markup."""
+    return _MARKUP.sub(lambda match: "\\" + match[0], _line(text))
+
+
+def figure_text(text: str) -> str:
+    """Returns a name as a text of matplotlib's, such as a label or part of a title.
+
+    A name between dollar signs is not read as a formula, and one that begins with an
+    underscore is not left out of the legend. Two such texts may be put together.
+    """
+    line = _line(text).replace("$", r"\$")
+    return f" {line}" if line.startswith("_") else line
 
 
 def spreadsheet_cell(value: Any) -> Any:
@@ -78,6 +91,10 @@ def write_page(path: str, page: str) -> None:
     """
     with open(path, "w", encoding="utf-8") as file:
         file.write(printable(page))
+
+
+def _line(text: str) -> str:
+    return printable(text).replace("\n", " ").replace("\t", " ")
 
 
 def _code(character: str) -> str:
