@@ -4,7 +4,7 @@ PYTHON ?=
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-all fuzz kill-test lint peers requirements clean
+.PHONY: help venv quickstart test test-all fuzz kill-test lint peers requirements audit clean
 
 help:
 	@echo "make quickstart    install into .venv, then run a small federated experiment"
@@ -16,6 +16,7 @@ help:
 	@echo "make venv          only install"
 	@echo "make peers         install what benchmarks/round.py compares with: PyTorch"
 	@echo "make requirements  write requirements.txt anew (UPGRADE=1: with new releases)"
+	@echo "make audit         list known vulnerabilities of what requirements.txt pins"
 	@echo "make clean         remove .venv, caches and build leftovers; runs are kept"
 	@echo
 	@echo "PYTHON=python3.10  the Python to install with: 3.9, 3.10 or 3.11"
@@ -61,6 +62,10 @@ peers: venv
 
 requirements: venv
 	$(RUN) tools/compile_requirements.py $(if $(UPGRADE),--upgrade)
+
+# Without a network: DATABASE=a checkout of the Python Packaging Advisory Database.
+audit: venv
+	$(RUN) tools/audit.py $(if $(DATABASE),--database '$(DATABASE)')
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -248,7 +248,9 @@ def install(python, anew, descriptor):
         run([python["executable"], "-m", "venv", VENV], descriptor)
     pip = [VENV_PYTHON, "-m", "pip", "install", "--no-deps", "--progress-bar", "off"]
     # --no-deps: TFF asks for releases that are gone. --only-binary: never a compiler.
-    run(pip + ["--only-binary", ":all:", "-r", "requirements.txt"], descriptor)
+    # --require-hashes: whatever the index serves, these are the files that were pinned.
+    pinned = ["--require-hashes", "--only-binary", ":all:", "-r", "requirements.txt"]
+    run(pip + pinned, descriptor)
     run(pip + ["--no-build-isolation", "--editable", "."], descriptor)
     write_stamp(
         state="complete",

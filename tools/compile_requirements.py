@@ -1,8 +1,9 @@
-"""Writes requirements.txt: the pinned closure of setup.py's dependencies.
+"""Writes requirements.txt: the pinned closure of setup.py's dependencies, with hashes.
 
 uv resolves the dependencies, the extras and pyproject.toml's overrides for every
 supported Python at once. What is pinned in requirements.txt stays as it is, unless
---upgrade is given.
+--upgrade is given. Each line has the SHA-256 of every wheel that may be installed by
+it, as the package index states them.
 """
 
 import argparse
@@ -31,13 +32,25 @@ HEADER = """\
 # CPython 3.9, 3.10 and 3.11 on Linux x86_64 with glibc. Made by `make requirements`
 # from setup.py and the overrides in pyproject.toml; do not edit.
 #
-# Install it with --no-deps: TFF pins two versions of jax that are gone, and pip has
-# no overrides (docs/dependencies.md).
+# Install it with --no-deps --require-hashes --only-binary :all:
+# TFF pins two versions of jax that are gone, and pip has no overrides, so the first is
+# needed (docs/dependencies.md). The hashes are those of wheels, hence the last.
 """
+# Every glibc there may be, so that a newer machine's wheels are there, too.
+PLATFORMS = [
+    *(f"manylinux_2_{minor}_x86_64" for minor in range(100, 4, -1)),
+    *("manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64"),
+    "linux_x86_64",
+]
 
 
-def simplify(line):
-    """Shortens a line's marker to what differs between the supported Pythons."""
+def simplify(line, wheels):
+    """Shortens a line's marker to what differs between the Pythons; adds the hashes.
+
+    Args:
+        line: a line as uv writes it: NAME==VERSION ; MARKER  # via NAMES.
+        wheels: (name, version) -> {file name: SHA-256}.
+    """
     from packaging.markers import Marker
 
     requirement, _, via = line.partition("  # via ")
@@ -68,7 +81,38 @@ def simplify(line):
     if not holds:
         sys.exit(f"{name}: {marker} holds for no supported Python")
     via = via.replace(" (pyproject.toml)", "").replace(", --override (workspace)", "")
-    return f"{name}{MARKERS[tuple(holds)]}  # via {via}"
+    hashes = choose_hashes(name, wheels[tuple(name.split("=="))], holds)
+    return (
+        " \\\n    ".join(
+            [
+                f"{name}{MARKERS[tuple(holds)]}",
+                *(f"--hash=sha256:{hash}" for hash in hashes),
+            ]
+        )
+        + f"\n    # via {via}"
+    )
+
+
+def choose_hashes(name, wheels, pythons):
+    """Returns the hashes of the wheels that any of the Pythons can install."""
+    from packaging.tags import compatible_tags, cpython_tags
+    from packaging.utils import parse_wheel_filename
+
+    hashes = set()
+    for python in pythons:
+        version = tuple(int(part) for part in python.split("."))
+        abi = f"cp{version[0]}{version[1]}"
+        tags = {
+            *cpython_tags(version, [abi], PLATFORMS),
+            *compatible_tags(version, abi, PLATFORMS),
+        }
+        fit = {
+            sha for file, sha in wheels.items() if parse_wheel_filename(file)[3] & tags
+        }
+        if not fit:
+            sys.exit(f"{name} has no wheel for Python {python}")
+        hashes |= fit
+    return sorted(hashes)
 
 
 def run(*command, **options):
@@ -81,19 +125,36 @@ def run(*command, **options):
 
 
 def compile_with_uv(scratch, upgrade):
-    """Resolves with uv and returns the lines, with uv's full markers."""
-    resolved = scratch / "requirements.txt"
+    """Resolves with uv; returns the lines, with uv's full markers, and the wheels."""
+    resolved, listed = scratch / "requirements.txt", scratch / "pylock.toml"
     if OUTPUT.exists() and not upgrade:
         shutil.copy(OUTPUT, resolved)  # uv keeps the pins that it finds there.
+    uv = (str(scratch / "venv" / "bin" / "uv"), "pip", "compile", "--universal")
+    uv += ("--python", sys.executable, "--no-python-downloads", "--no-header")
+    uv += ("--python-version", PYTHONS[0])
     run(
-        str(scratch / "venv" / "bin" / "uv"),
-        *("pip", "compile", "pyproject.toml", "--output-file", str(resolved)),
-        *("--all-extras", "--universal", "--python-version", PYTHONS[0]),
-        *("--python", sys.executable, "--no-python-downloads"),
-        *("--no-header", "--annotation-style", "line"),
+        *(*uv, "pyproject.toml", "--all-extras", "--output-file", str(resolved)),
+        *("--annotation-style", "line"),
         cwd=ROOT,
     )
-    return resolved.read_text().splitlines()
+    # With hashes uv writes those of all platforms, and no file names.
+    run(*uv, str(resolved), "--no-deps", "--output-file", str(listed), cwd=ROOT)
+    return resolved.read_text().splitlines(), read_wheels(listed.read_text())
+
+
+def read_wheels(lock):
+    """Reads a pylock.toml: (name, version) -> {file name: SHA-256}."""
+    import tomli
+
+    return {
+        (package["name"], package["version"]): {
+            wheel.get("name") or wheel["url"].rpartition("/")[2]: (
+                wheel["hashes"]["sha256"]
+            )
+            for wheel in package["wheels"]
+        }
+        for package in tomli.loads(lock)["packages"]
+    }
 
 
 def main():
@@ -104,8 +165,8 @@ def main():
     args = parser.parse_args()
 
     if args.scratch:  # The second call, by the scratch environment's Python.
-        lines = compile_with_uv(pathlib.Path(args.scratch), args.upgrade)
-        text = HEADER + "".join(simplify(line) + "\n" for line in lines)
+        lines, wheels = compile_with_uv(pathlib.Path(args.scratch), args.upgrade)
+        text = HEADER + "".join(simplify(line, wheels) + "\n" for line in lines)
         if "://" in text:
             sys.exit("requirements.txt would name a host")
         OUTPUT.write_text(text)
@@ -114,7 +175,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         python = os.path.join(scratch, "venv", "bin", "python")
         run(sys.executable, "-m", "venv", os.path.join(scratch, "venv"))
-        run(python, "-m", "pip", "install", "--quiet", "uv", "packaging")
+        run(python, "-m", "pip", "install", "--quiet", "uv", "packaging", "tomli")
         again = [python, __file__, "--scratch", scratch]
         code = subprocess.call(again + ["--upgrade"] * args.upgrade)
     sys.exit(code)

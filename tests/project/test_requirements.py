@@ -1,0 +1,152 @@
+"""requirements.txt, and the two tools that write it and judge it."""
+
+import hashlib
+import pathlib
+import re
+import runpy
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "requirements.txt").read_text()
+FILES = {
+    "p-1.0-py3-none-any.whl": "a",
+    "p-1.0-cp39-cp39-manylinux_2_17_x86_64.manylinux2014_x86_64.whl": "b",
+    "p-1.0-cp311-cp311-manylinux_2_39_x86_64.whl": "c",
+    "p-1.0-cp39-abi3-manylinux_2_28_x86_64.whl": "d",
+    "p-1.0-cp311-cp311-musllinux_1_2_x86_64.whl": "no",
+    "p-1.0-cp311-cp311-win_amd64.whl": "no",
+    "p-1.0-cp311-cp311-manylinux_2_17_aarch64.whl": "no",
+    "p-1.0-cp312-cp312-manylinux_2_17_x86_64.whl": "no",
+    "p-1.0-cp313-cp313t-manylinux_2_17_x86_64.whl": "no",
+}
+
+
+@pytest.fixture(scope="module")
+def compiling():
+    return runpy.run_path(str(ROOT / "tools" / "compile_requirements.py"))
+
+
+@pytest.fixture(scope="module")
+def auditing():
+    return runpy.run_path(str(ROOT / "tools" / "audit.py"))
+
+
+def test_every_line_has_a_pin_and_hashes_and_nothing_names_a_host():
+    entries = re.split(r"\n(?=[a-z])", TEXT)[1:]
+    assert len(entries) > 100
+    for entry in entries:
+        assert re.match(
+            r"[a-z0-9-]+==[\w.]+( ; python_version [<>=!]+ '3\.\d+')? \\\n"
+            r"(    --hash=sha256:[0-9a-f]{64} \\\n)*"
+            r"    --hash=sha256:[0-9a-f]{64}\n    # via [a-z0-9, -]+\n?\Z",
+            entry,
+        ), entry
+    assert "://" not in TEXT
+
+
+@pytest.mark.parametrize(
+    ("pythons", "hashes"),
+    [(["3.9"], "abd"), (["3.11"], "acd"), (["3.9", "3.10", "3.11"], "abcd")],
+)
+def test_hashes_are_those_of_the_wheels_that_may_be_installed(
+    compiling, pythons, hashes
+):
+    assert compiling["choose_hashes"]("p==1.0", FILES, pythons) == list(hashes)
+
+
+def test_a_python_without_a_wheel_is_named(compiling):
+    only = {name: sha for name, sha in FILES.items() if sha == "b"}
+    with pytest.raises(SystemExit, match="p==1.0 has no wheel for Python 3.10"):
+        compiling["choose_hashes"]("p==1.0", only, ["3.9", "3.10"])
+
+
+def test_a_line_has_the_marker_and_the_hashes_of_its_pythons(compiling):
+    line = "p==1.0 ; python_full_version < '3.10'  # via q, tff-pmc (pyproject.toml)"
+    assert compiling["simplify"](line, {("p", "1.0"): FILES}) == (
+        "p==1.0 ; python_version < '3.10' \\\n    --hash=sha256:a \\\n"
+        "    --hash=sha256:b \\\n    --hash=sha256:d\n    # via q, tff-pmc"
+    )
+
+
+PINS = """\
+a==1 ; python_version < '3.10' \\
+    --hash=sha256:0
+    # via tff-pmc
+a==2 ; python_version >= '3.10' \\
+    --hash=sha256:0
+b==3 \\
+    --hash=sha256:0
+"""
+EACH = {
+    "3.9": {"a": "1", "b": "3"},
+    **dict.fromkeys(("3.10", "3.11"), {"a": "2", "b": "3"}),
+}
+
+
+def test_pins_are_read_for_each_python(auditing):
+    assert auditing["read_pins"](PINS) == EACH
+
+
+def test_an_audit_tells_of_held_pins_and_fails_for_others(auditing, tmp_path, capsys):
+    (tmp_path / "vulns" / "a").mkdir(parents=True)
+    entry = (
+        "id: X-{0}\naliases: [CVE-{0}]\n{1}affected:\n- package: {{name: a}}\n"
+        "  ranges:\n  - type: ECOSYSTEM\n"
+        "    events: [{{introduced: '0'}}, {{fixed: '9'}}]\n"
+        "  - type: GIT\n    events: [{{fixed: abcdef}}]\n  versions: ['{2}']\n"
+    )
+    for name, more in (("1", ""), ("2", ""), ("5", ""), ("7", "withdrawn: 2024\n")):
+        version = {"7": "1"}.get(name, name)
+        path = tmp_path / "vulns" / "a" / f"{name}.yaml"
+        path.write_text(entry.format(name, more, version))
+    found = list(auditing["read_database"](EACH, tmp_path))
+    assert found == [
+        ("a", "1", ["X-1", "CVE-1"], ["9"]),
+        ("a", "2", ["X-2", "CVE-2"], ["9"]),
+    ]
+    assert auditing["report"](EACH, found, {"a==1", "a==2"}) == 0
+    assert auditing["report"](EACH, found, {"a==1"}) == 1
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "a==1 (Python 3.9): X-1 CVE-1; mended in 9; held",
+        "a==2 (Python 3.10, 3.11): X-2 CVE-2; mended in 9",
+        "2 known vulnerabilities, 1 of them in pins not held",
+    ]
+
+
+def test_the_page_holds_pins_that_there_are(auditing):
+    held = auditing["read_held"]((ROOT / "docs" / "dependencies.md").read_text())
+    pins = auditing["read_pins"](TEXT).values()
+    assert len(held) > 5
+    assert held <= {f"{name}=={v}" for each in pins for name, v in each.items()}
+
+
+def test_pip_refuses_a_file_of_another_hash(tmp_path):
+    """The rule that the bootstrap leans on, with this file's form of a line."""
+    import subprocess
+    import zipfile
+
+    pytest.importorskip("pip")
+
+    name = "some_p-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(tmp_path / name, "w") as file:
+        meta = "Metadata-Version: 2.1\nName: some-p\nVersion: 1.0\n"
+        file.writestr("some_p-1.0.dist-info/METADATA", meta)
+        wheel = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        file.writestr("some_p-1.0.dist-info/WHEEL", wheel)
+        file.writestr("some_p-1.0.dist-info/RECORD", "")
+    good = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+    asked = tmp_path / "requirements.txt"
+    for sha, code in ((good, 0), ("0" * 64, 1)):
+        asked.write_text(
+            f"some-p==1.0 \\\n    --hash=sha256:{sha}\n    # via tff-pmc\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "install", "--no-deps", "--require-hashes"]
+            + ["--only-binary", ":all:", "--no-index", f"--find-links={tmp_path}"]
+            + [f"--target={tmp_path / 'into'}", "-r", str(asked)],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code, done.stderr
