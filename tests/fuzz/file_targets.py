@@ -7,6 +7,7 @@ import gzip
 import io
 import pickle
 import struct
+import zipfile
 
 import numpy as np
 from fuzzing import Target, register, same
@@ -77,9 +78,10 @@ def _read_npz(folder, data):
     path = folder / "mnist.npz"
     path.write_bytes(data)
     found = idx.read_npz(str(path), SHAPES)
-    with np.load(path, allow_pickle=False) as expected:
+    # Not numpy's own reader of archives, which wants nothing before the first array.
+    with zipfile.ZipFile(path) as file:
         for name in SHAPES:
-            same(found[name], expected[name])
+            same(found[name], np.load(io.BytesIO(file.read(f"{name}.npy"))))
 
 
 register(Target("npz", _npz_seeds, edit_zip, _read_npz, ERRORS))
