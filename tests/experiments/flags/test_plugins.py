@@ -67,6 +67,7 @@ def test_the_command_line_replaces_those_of_a_file(here):
         ("def f(:\n", "SyntaxError: invalid syntax (own_a.py, line 1)"),
         (TAKEN, "ValueError: there is a data set 'celeba' already (own_a.py, line 10)"),
     ],
+    ids=["no package", "an error", "no Python", "a name that is taken"],
 )  # fmt: skip
 def test_one_that_fails_is_one_line_with_the_place(here, text, says, assert_one_line):
     (here / "own_a.py").write_text(text)
