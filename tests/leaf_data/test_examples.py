@@ -50,12 +50,21 @@ def test_subset_and_take(three_clients):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"x": np.zeros((6, 2))}, "x has to be a uint8 array, not float64"),
-        ({"x": [[1]]}, "x has to be a uint8 array, not list"),
-        ({"y": np.zeros(6, np.int64)}, "y has to be a int32 array, not int64"),
+        (
+            {"x": np.zeros((6, 2))},
+            "x has to be an array of uint8 or float32 or int32 or int64, not float64",
+        ),
+        (
+            {"x": [[1]]},
+            "x has to be an array of uint8 or float32 or int32 or int64, not list",
+        ),
+        (
+            {"y": np.zeros(6, np.int64)},
+            "y has to be an array of int32 or float32, not int64",
+        ),
         (
             {"row_splits": np.zeros(4, np.int32)},
-            "row_splits has to be a int64 array, not int32",
+            "row_splits has to be an array of int64, not int32",
         ),
         (
             {"x": np.zeros((5, 2), np.uint8)},

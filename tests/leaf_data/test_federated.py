@@ -28,7 +28,7 @@ def test_describe(toy_dataset):
         ),
         (
             {"test_examples": {"x": np.zeros((6, 3), np.uint8)}},
-            "toy: train images are (2,), test images (3,)",
+            "toy: one x of train is uint8 (2,), of test uint8 (3,)",
         ),
         ({"num_classes": 2}, "toy: train has label 2, but there are 2 classes"),
     ],
@@ -70,7 +70,7 @@ def test_the_servers_examples_are_described_and_kept():
     ("x", "label", "client", "message"),
     [
         (np.zeros((1, 2), np.uint8), 0, "a", "the server's one client is 'server'"),
-        (np.zeros((1, 3), np.uint8), 0, "server", "server images (3,)"),
+        (np.zeros((1, 3), np.uint8), 0, "server", "of server uint8 (3,)"),
         (np.zeros((1, 2), np.uint8), 3, "server", "toy: server has label 3"),
     ],
 )

@@ -13,7 +13,7 @@ from tqdm import tqdm
 import leaf_data
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.clients import packing
-from tff_pmc.experiments.record import rows
+from tff_pmc.experiments.record import measures, rows
 from tff_pmc.experiments.record.checkpoints import Checkpoints
 from tff_pmc.experiments.record.run_folder import RunFolder
 from tff_pmc.experiments.running.answers import Answers
@@ -30,7 +30,7 @@ def run(
     folder_path: str,
     *,
     resume: bool = False,
-    until: Callable[[np.ndarray], bool] = lambda correct: False,
+    until: Callable[[np.ndarray], bool] = lambda measured: False,
     show: bool = True,
 ) -> None:
     """Runs one run's training from the first round, or the next, to the last.
@@ -44,7 +44,7 @@ def run(
         resume: go on with the run that the folder holds, if it holds one, to
             exactly what it would have been without the interruption.
         until: ends the run before its last round when it says so of the correct test
-            examples of each client, [K].
+            examples of each client, [K], or the sums of their losses.
         show: whether a bar shows how far it is.
 
     Raises:
@@ -67,7 +67,7 @@ def prepare(settings: RunSettings, data: leaf_data.FederatedDataset) -> Setup:
 
     Raises:
         SettingError: the cohort is larger than the federation, a criterion needs
-            what the examples do not have, the model takes other images, or no client
+            what the examples do not have, the model takes other inputs, or no client
             has an example to be tested or judged on.
     """
     choose_cohort(settings, data, 1)
@@ -162,7 +162,7 @@ def _train(
         outcome = process.next(state, pack_cohort(setup, chosen))
         state = outcome.state
         trained = time.perf_counter()
-        correct, predicted = answers.of(
+        measured, predicted = answers.of(
             process.get_model_weights(state), outcome.counts
         )
         tested = time.perf_counter()
@@ -175,7 +175,7 @@ def _train(
             * process.traffic.per_client_testing,
         }
         row = _record(
-            *(folder, setup, round_num, chosen, outcome, correct),
+            *(folder, setup, round_num, chosen, outcome, measured),
             {**traffic, **at_server.columns},
         )
         folder.append("class_f1", rows.f1_rows(round_num, at_server.f1))
@@ -185,8 +185,8 @@ def _train(
         folder.append("timing", [{"round": round_num, **rounded}])
         # Last: a checkpoint says that the rows up to its round are on disk.
         checkpoints.save(state, round_num)
-        progress.set_postfix_str(_postfix(row, sum(seconds.values())))
-        if until(correct):
+        progress.set_postfix_str(_postfix(row, sum(seconds.values()), answers.measure))
+        if until(measured):
             break
 
 
@@ -196,24 +196,27 @@ def _record(
     round_num: int,
     chosen: Sequence[int],
     outcome: Round,
-    correct: np.ndarray,
+    measured: np.ndarray,
     more: Mapping[str, float],
 ) -> dict[str, Any]:
     """Writes a round's rows; returns that of `rounds.csv`."""
     settings, data = setup.settings, setup.data
+    measure = measures.measure_of(data)
     names, sizes = data.client_ids, np.asarray(data.test_examples.sizes, np.int64)
     train = outcome.metrics["client_work"]["train"]
     raw = np.asarray(train["criteria_by_client"], float)[chosen]
     excluded = np.asarray(train["excluded_by_client"])[chosen] > 0
     in_force = outcome.in_force
     row = {
-        **rows.round_row(round_num, correct, sizes, outcome.metrics),
+        **rows.round_row(round_num, measured, sizes, outcome.metrics, measure),
         "ordering": in_force.label,
         "testing_rounds": len(outcome.tested),
         **more,
     }
     folder.release_round(row)
-    folder.append("clients", rows.client_rows(round_num, names, correct, sizes))
+    folder.append(
+        "clients", rows.client_rows(round_num, names, measured, sizes, measure)
+    )
     folder.append(
         "cohort",
         rows.cohort_rows(round_num, settings, in_force, names, chosen, raw, excluded),
@@ -221,16 +224,19 @@ def _record(
     counted = rows.without(raw, excluded)
     folder.append("weights", rows.weight_rows(round_num, settings, in_force, counted))
     folder.append("candidates", rows.candidate_rows(round_num, outcome.tested))
+    groups = data.client_table.values
     folder.append(
-        "groups",
-        rows.group_rows(round_num, data.client_table.values, correct, sizes),
+        "groups", rows.group_rows(round_num, groups, measured, sizes, measure)
     )
     return row
 
 
-def _postfix(row: Mapping[str, Any], seconds: float) -> str:
-    percentiles = "/".join(f"{row[f'p{p}']:.2f}" for p in rows.PERCENTILES)
-    text = f"accuracy {row['accuracy']:.3f}, p10/50/90 {percentiles}, {seconds:.1f} s"
+def _postfix(row: Mapping[str, Any], seconds: float, measure: measures.Measure) -> str:
+    percentiles = "/".join(
+        f"{row[f'{measure.prefix}p{p}']:.2f}" for p in measures.PERCENTILES
+    )
+    name = measure.mean.replace("_", " ")
+    text = f"{name} {row[measure.mean]:.3f}, p10/50/90 {percentiles}, {seconds:.1f} s"
     if row["testing_rounds"]:
         text += f", {row['ordering']} of {row['testing_rounds']} tested"
     return text

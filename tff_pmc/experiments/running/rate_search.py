@@ -14,7 +14,7 @@ import leaf_data
 from tff_pmc.experiments.running import loop, suite
 from tff_pmc.reports import escape, read
 from tff_pmc.reports.rounds_to_target import rounds_to_target
-from tff_pmc.settings import RunSettings
+from tff_pmc.settings import RunSettings, SettingError
 
 _SHARE = 50  # Of the devices, percent.
 
@@ -49,6 +49,11 @@ def search(
         RecordError: the folder is in use or holds something else.
     """
     first = runs[0]
+    if not data.has_classes:
+        raise SettingError(
+            f"--experiment=lr_search looks for a target accuracy, and {data.name} has "
+            "none: its labels are numbers"
+        )
     adjustment = first.adjustment
     remaining, aside = data.hold_out(adjustment.validation_fraction, first.data.seed)
     data = remaining.with_test_examples(aside)
