@@ -131,8 +131,6 @@ def test_a_functional_models_metrics_are_tffs_for_datasets(
 def test_a_client_left_out_counts_in_no_metric(
     runtime, toy_examples, keras_model_fn, build_prioritized, datasets, tffs_metrics
 ):
-    import tensorflow as tf
-
     clients = [as_floats(d) for d in datasets(toy_examples, [0, 2], 3)]
     bad = clients[0].map(lambda x, y: (x * np.float32("nan"), y))
     ours = build_prioritized(keras_model_fn(), priority=("DS",))
@@ -141,7 +139,6 @@ def test_a_client_left_out_counts_in_no_metric(
     expected = tffs_metrics(keras_model_fn(), both)
     assert found["excluded"] == 1 and expected["num_examples"] == 5
     check(found, expected)
-    del tf
 
 
 def test_a_packed_client_left_out_counts_in_no_metric(
@@ -154,3 +151,136 @@ def test_a_packed_client_left_out_counts_in_no_metric(
     found = ours.next(ours.initialize(), packs).metrics["client_work"]["train"]
     assert found["excluded"] == 2
     assert found["top_2"] == found["sparse_categorical_accuracy"] == 0
+
+
+def test_they_are_those_of_local_on_a_cluster_to_the_bit(
+    tf, tff, cluster, toy_examples, metric_model, build_prioritized
+):
+    from tff_pmc.runtime import Runtime
+
+    process = build_prioritized(metric_model, priority=("DS",))
+    packs = tff_pmc.pack(toy_examples, range(6), num_packs=3)
+
+    def one_round():
+        return process.next(process.initialize(), packs).metrics
+
+    with Runtime("local"):
+        here = one_round()
+    before = tff.framework.get_context_stack().current
+    cluster.install()
+    try:
+        there = one_round()
+    finally:
+        tff.framework.set_default_context(before)
+    assert "top_2" in here["client_work"]["train"]
+    for a, b in zip(tf.nest.flatten(here), tf.nest.flatten(there)):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def in_the_clear(process):
+    """The shapes of what a client sends in the clear, and the number of the others."""
+    import tensorflow as tf
+    import tensorflow_federated as tff
+
+    form = tff.backends.mapreduce.get_map_reduce_form_for_computation(process.next)
+    clear, *secret = form.work.type_signature.result
+    flat = tff.types.type_to_tf_tensor_specs
+    shapes = [tuple(spec.shape) for spec in tf.nest.flatten(flat(clear))]
+    return shapes, len(tf.nest.flatten([flat(part) for part in secret]))
+
+
+def test_the_form_has_their_sums(metric_model, build_prioritized):
+    """One sum, one total, one monomial, four counts, and two numbers of two metrics."""
+    process = build_prioritized(metric_model, criteria=("DS",))
+    shapes, secret = in_the_clear(process)
+    assert sorted(shapes) == sorted([(16, 3), (3,), (1,), (1,)] + 8 * [()])
+    assert not secret
+
+
+class TestSecureSums:
+    @pytest.fixture(scope="class")
+    def build(self, tff, metric_model, build_prioritized):
+        secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
+
+        def build(**options):
+            sums = tff_pmc.SumOptions(
+                model_sum_factory=secure, scalar_sum_factory=secure
+            )
+            return build_prioritized(
+                metric_model, criteria=("DS",), sums=sums, **options
+            )
+
+        return build
+
+    def test_by_default_they_are_left_out(self, build):
+        process = build()
+        metrics = process.next.type_signature.result.metrics.member
+        (name,) = [n for n, _ in tff_elements(metrics.client_work.train)]
+        assert name == "clients"
+        assert in_the_clear(process)[0] == [()]
+
+    def test_what_sums_in_the_clear_is_refused(self, tff, build):
+        with pytest.raises(ValueError, match="metrics_aggregator sums in the clear"):
+            build(metrics_aggregator=tff.learning.metrics.sum_then_finalize)
+
+    def test_securely_summed_they_are_reported(
+        self, runtime, tff, build, toy_examples, datasets, metric_model, tffs_metrics
+    ):
+        aggregator = tff.learning.metrics.secure_sum_then_finalize
+        process = build(metrics_aggregator=aggregator)
+        assert in_the_clear(process)[0] == [()]
+        packs = tff_pmc.pack(toy_examples, [0, 2], num_packs=2)
+        output = process.next(process.initialize(), packs)
+        found = output.metrics["client_work"]["train"]
+        expected = tffs_metrics(metric_model, datasets(toy_examples, [0, 2], 100))
+        for name in ("top_2", "sparse_categorical_accuracy"):
+            # A range of a million in 32 bits.
+            assert found[name] == pytest.approx(expected[name], abs=1e-3)
+
+
+def tff_elements(type_):
+    import tensorflow_federated as tff
+
+    return tff.structure.to_elements(type_)
+
+
+def test_privacy_excludes_an_aggregator_without_noise(tff, metric_model, sgd):
+    sums = tff_pmc.SumOptions(
+        "range", {"DS": (0, 9)}, clip_norm=1.0, privacy=tff_pmc.GaussianSums(1.0)
+    )
+    options = dict(criteria=("DS",), client_optimizer_fn=sgd(), sums=sums)
+    process = tff_pmc.build_prioritized_fed_avg(metric_model, **options)
+    metrics = process.next.type_signature.result.metrics.member
+    assert [n for n, _ in tff_elements(metrics.client_work.train)] == ["clients"]
+    with pytest.raises(ValueError, match="privacy excludes it"):
+        tff_pmc.build_prioritized_fed_avg(
+            metric_model,
+            metrics_aggregator=tff.learning.metrics.secure_sum_then_finalize,
+            **options,
+        )
+
+
+def test_a_metric_with_a_name_of_ours_is_refused(tf, keras_model_fn, build_prioritized):
+    def metrics():
+        return [tf.keras.metrics.SparseCategoricalAccuracy(name="examples")]
+
+    with pytest.raises(ValueError, match="metric 'examples' has the name of a meas"):
+        build_prioritized(keras_model_fn(metrics))
+
+
+def test_traffic_counts_what_clients_send_of_them(metric_model, build_prioritized):
+    """Two float32 of each of the two metrics, whose finalized values are one each."""
+    from tff_pmc.clients.model_metrics import OwnMetrics
+    from tff_pmc.processes.communication import traffic
+
+    process = build_prioritized(metric_model, criteria=("DS",))
+    signature = process.next.type_signature
+    state = signature.parameter[0].member
+    found = traffic(
+        state.global_model_weights,
+        state.client_work,
+        signature.result.metrics.member,
+        own_metrics=OwnMetrics.of(metric_model).specs,
+    )
+    model, ours, theirs = 51 * 4, 4 * 4 + 2 * 4 + 2 * 4, 4 * 4
+    assert found.per_client_training == 2 * model + ours + theirs

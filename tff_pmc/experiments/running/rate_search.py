@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 import leaf_data
-from tff_pmc.experiments.running import loop, suite
+from tff_pmc.experiments.record.folder_of_runs import folder_of_runs
+from tff_pmc.experiments.running import loop
 from tff_pmc.reports import escape, read
 from tff_pmc.reports.rounds_to_target import rounds_to_target
 from tff_pmc.settings import RunSettings, SettingError
@@ -70,7 +71,7 @@ def search(
     rates = [settings.training.learning_rate for settings in runs]
     plan["settings"]["learning_rates"] = rates
     rows = []
-    with suite.folder_of_runs(output_dir, plan, resume=resume):
+    with folder_of_runs(output_dir, plan, resume=resume):
         for rate, settings in zip(rates, runs):
             folder = os.path.join(output_dir, f"rate_{rate:g}")
             loop.run(
