@@ -9,6 +9,8 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.as_written import as_written
+
 
 def build_client_work(
     received_type: tff.Type,
@@ -101,6 +103,7 @@ def build_client_work(
     return tff.learning.templates.ClientWorkProcess(initialize, next_fn)
 
 
+@as_written
 def pack_output(
     result: tff.learning.templates.ClientResult,
     measurements: Any,
