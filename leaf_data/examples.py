@@ -13,6 +13,12 @@ import numpy.typing as npt
 from leaf_data import client_names
 from leaf_data.errors import DataError
 
+INPUT_TYPES = ("uint8", "float32", "int32", "int64")
+"""What inputs may be: pixels, numbers, or ids of tokens."""
+
+LABEL_TYPES = ("int32", "float32")
+"""What labels may be: those of classes, or the values of a regression."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Examples:
@@ -22,8 +28,10 @@ class Examples:
     given: a client's examples are handed out without a copy, so nobody may change them.
 
     Attributes:
-        x: uint8 [N, ...], the pixels as stored; computations scale them.
-        y: int32 [N], the labels, from 0.
+        x: [N, ...], one of `INPUT_TYPES`: pixels as stored, uint8 (computations scale
+            them), numbers, float32, or ids of words or other tokens, int32 or int64.
+        y: int32 [N], the labels, from 0; or, of a regression, float32 [N, ...], the
+            values to be predicted, finite.
         row_splits: int64 [K + 1], from 0 to N. A client may have no examples.
         client_ids: the K clients' names, each once; see `client_names.check`.
         attributes: by name, arrays [N, ...] of what else is known of each example (a
@@ -33,18 +41,20 @@ class Examples:
         DataError: (constructor) the arrays do not fit together.
     """
 
-    x: npt.NDArray[np.uint8]
-    y: npt.NDArray[np.int32]
+    x: npt.NDArray[Any]
+    y: npt.NDArray[Any]
     row_splits: npt.NDArray[np.int64]
     client_ids: tuple[str, ...]
     attributes: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, dtype in (("x", "uint8"), ("y", "int32"), ("row_splits", "int64")):
+        types = {"x": INPUT_TYPES, "y": LABEL_TYPES, "row_splits": ("int64",)}
+        for name, allowed in types.items():
             array = getattr(self, name)
-            if not isinstance(array, np.ndarray) or array.dtype != dtype:
+            if not isinstance(array, np.ndarray) or array.dtype not in allowed:
                 found = getattr(array, "dtype", type(array).__name__)
-                raise DataError(f"{name} has to be a {dtype} array, not {found}")
+                words = " or ".join(allowed)
+                raise DataError(f"{name} has to be an array of {words}, not {found}")
             object.__setattr__(self, name, _read_only(array))
         object.__setattr__(self, "client_ids", tuple(self.client_ids))
         attributes = {k: _read_only(np.asarray(v)) for k, v in self.attributes.items()}
@@ -52,13 +62,16 @@ class Examples:
         self._check()
 
     def _check(self) -> None:
-        if self.x.ndim < 1 or self.y.ndim != 1 or len(self.x) != len(self.y):
+        one_each = self.y.ndim == 1 or (self.y.ndim > 1 and not self.has_classes)
+        if self.x.ndim < 1 or not one_each or len(self.x) != len(self.y):
             raise DataError(
                 "x and y have to hold one row an example: x is "
                 f"{self.x.shape}, y is {self.y.shape}"
             )
-        if len(self.y) and self.y.min() < 0:
+        if self.has_classes and len(self.y) and self.y.min() < 0:
             raise DataError(f"y has a negative label, {self.y.min()}")
+        if not self.has_classes and not np.isfinite(self.y).all():
+            raise DataError("y has a value that is not finite")
         ids, splits = self.client_ids, self.row_splits
         if not ids:
             raise DataError("there has to be at least one client")
@@ -92,7 +105,7 @@ class Examples:
     @classmethod
     def from_parts(
         cls,
-        x: npt.NDArray[np.uint8],
+        x: npt.NDArray[Any],
         y: npt.NDArray[Any],
         parts: Sequence[npt.NDArray[Any]],
         client_ids: Iterable[str],
@@ -101,8 +114,8 @@ class Examples:
         """Gathers each client's examples out of a pool of M examples.
 
         Args:
-            x: the pool's pixels, uint8 [M, ...]; they are copied.
-            y: the pool's labels, integers [M].
+            x: the pool's inputs, [M, ...], of a type as above; they are copied.
+            y: the pool's labels, integers [M], or values, floats [M, ...].
             parts: for each client an array of its indices into the pool.
             client_ids: the clients' names, as many as parts.
             attributes: by name, what else is known of the pool, [M, ...].
@@ -113,7 +126,7 @@ class Examples:
         rows = np.concatenate([np.asarray(part, np.int64) for part in parts])
         return cls(
             x=x[rows],
-            y=y[rows].astype(np.int32),
+            y=y[rows].astype(np.float32 if y.dtype.kind == "f" else np.int32),
             row_splits=_splits([len(part) for part in parts]),
             client_ids=tuple(client_ids),
             attributes={k: np.asarray(v)[rows] for k, v in (attributes or {}).items()},
@@ -133,6 +146,11 @@ class Examples:
     def sizes(self) -> npt.NDArray[np.int64]:
         """The number of examples of each client, int64 [K]."""
         return np.diff(self.row_splits)
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether y are labels of classes, and not the values of a regression."""
+        return bool(self.y.dtype.kind == "i")
 
     @property
     def element_shape(self) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from leaf_data.client_table import ClientTable
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
-from leaf_data.pixels import PixelConvention
+from leaf_data.pixels import NO_PIXELS, PixelConvention
 from leaf_data.splits import partition
 
 if TYPE_CHECKING:
@@ -65,8 +65,10 @@ class FederatedDataset:
         train_examples: the examples that the clients train on.
         test_examples: each client's own test set; the same clients, in the same
             order.
-        num_classes: the number of classes; labels are 0 to num_classes - 1.
-        pixel_convention: the meaning of the pixels' values.
+        num_classes: the number of classes; labels are 0 to num_classes - 1. 0 for a
+            regression, whose labels are float32.
+        pixel_convention: the meaning of the pixels' values; `pixels.NO_PIXELS` where
+            the inputs are no images.
         origin: the files it was read from.
         options: the options it was loaded with, the defaults filled in.
         client_table: attributes of the clients; by default none.
@@ -101,12 +103,23 @@ class FederatedDataset:
                     f"{self.name}: the server's one client is {SERVER!r}, not {ids}"
                 )
         for part, examples in parts.items():
-            if examples.element_shape != train.element_shape:
+            for what in ("x", "y"):
+                own, other = (getattr(e, what) for e in (train, examples))
+                if (own.dtype, own.shape[1:]) != (other.dtype, other.shape[1:]):
+                    raise DataError(
+                        f"{self.name}: one {what} of train is {own.dtype} "
+                        f"{own.shape[1:]}, of {part} {other.dtype} {other.shape[1:]}"
+                    )
+            if not examples.has_classes and self.num_classes:
                 raise DataError(
-                    f"{self.name}: train images are {train.element_shape}, {part} "
-                    f"images {examples.element_shape}"
+                    f"{self.name}: float32 labels are of no class: num_classes has to "
+                    f"be 0, not {self.num_classes}"
                 )
-            if examples.num_examples and examples.y.max() >= self.num_classes:
+            if (
+                examples.has_classes
+                and examples.num_examples
+                and examples.y.max() >= self.num_classes
+            ):
                 raise DataError(
                     f"{self.name}: {part} has label {examples.y.max()}, but there "
                     f"are {self.num_classes} classes"
@@ -116,6 +129,11 @@ class FederatedDataset:
     def client_ids(self) -> tuple[str, ...]:
         """The clients, in the order of both sets of examples."""
         return self.train_examples.client_ids
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether examples have classes, so that accuracy is defined."""
+        return self.train_examples.has_classes
 
     @property
     def element_shape(self) -> tuple[int, ...]:
@@ -192,20 +210,24 @@ class FederatedDataset:
     def describe(self) -> str:
         """Returns a few lines for people: sizes, labels, pixels, options, origin."""
         train, test = self.train_examples, self.test_examples
-        labels = [
-            len(np.unique(train.client(k)["y"])) for k in range(train.num_clients)
-        ]
         options = ", ".join(f"{key}={value}" for key, value in self.options.items())
-        shape = " x ".join(map(str, self.element_shape))
-        server = self.server_examples
+        shape = " x ".join(map(str, self.element_shape)) or "one"
+        classes, labels = "float32 labels", ""
+        if self.has_classes:
+            classes = f"{self.num_classes} classes"
+            found = [
+                len(np.unique(train.client(k)["y"])) for k in range(train.num_clients)
+            ]
+            labels = f", {_range(found)} labels a client"
+        server, convention = self.server_examples, self.pixel_convention
         return "\n".join(
             [
                 f"{self.name} ({options}): {train.num_clients} clients, "
-                f"{self.num_classes} classes, {shape} uint8",
-                f"train: {_sizes(train)}, {_range(labels)} labels a client",
+                f"{classes}, {shape} {train.x.dtype}",
+                f"train: {_sizes(train)}{labels}",
                 f"test: {_sizes(test)}",
                 *([f"server: {server.num_examples} examples"] if server else []),
-                f"pixels: {self.pixel_convention}",
+                *([f"pixels: {convention}"] if convention != NO_PIXELS else []),
                 f"from {self.origin}",
             ]
         )

@@ -17,7 +17,7 @@ _GRAPH_BYTES = 2**31 - 2**24
 
 
 class ExamplesClientData(tff.simulation.datasets.ClientData):
-    """Clients whose elements are `OrderedDict(x=uint8 [...], y=int32 [])`.
+    """Clients whose elements are `OrderedDict(x=[...], y=[...])` of `Examples`.
 
     Everything TFF's class offers works, `preprocess` and `dataset_computation`
     included. Looking up one client eagerly costs one client. A *traced* lookup
@@ -46,8 +46,8 @@ class ExamplesClientData(tff.simulation.datasets.ClientData):
     def element_type_structure(self) -> collections.OrderedDict:
         """The `tf.TensorSpec` of x and y of one example."""
         return collections.OrderedDict(
-            x=tf.TensorSpec(self._examples.element_shape, tf.uint8),
-            y=tf.TensorSpec([], tf.int32),
+            x=tf.TensorSpec(self._examples.element_shape, self._examples.x.dtype),
+            y=tf.TensorSpec(self._examples.y.shape[1:], self._examples.y.dtype),
         )
 
     @property

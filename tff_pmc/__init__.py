@@ -47,6 +47,7 @@ _PLACES = {
     "pack_client_data": "clients",
     "pair_packs": "processes",
     "with_attributes": "clients",
+    "with_client_number": "processes",
     "with_score": "processes",
 }
 

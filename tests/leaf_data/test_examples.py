@@ -50,18 +50,29 @@ def test_subset_and_take(three_clients):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"x": np.zeros((6, 2))}, "x has to be a uint8 array, not float64"),
-        ({"x": [[1]]}, "x has to be a uint8 array, not list"),
-        ({"y": np.zeros(6, np.int64)}, "y has to be a int32 array, not int64"),
+        (
+            {"x": np.zeros((6, 2))},
+            "x has to be an array of uint8 or float32 or int32 or int64, not float64",
+        ),
+        (
+            {"x": [[1]]},
+            "x has to be an array of uint8 or float32 or int32 or int64, not list",
+        ),
+        (
+            {"y": np.zeros(6, np.int64)},
+            "y has to be an array of int32 or float32, not int64",
+        ),
         (
             {"row_splits": np.zeros(4, np.int32)},
-            "row_splits has to be a int64 array, not int32",
+            "row_splits has to be an array of int64, not int32",
         ),
         (
             {"x": np.zeros((5, 2), np.uint8)},
             "one row an example: x is (5, 2), y is (6,)",
         ),
         ({"y": np.full(6, -1, np.int32)}, "y has a negative label, -1"),
+        ({"y": np.zeros((6, 1), np.int32)}, "one row an example: x is (6, 2), y is"),
+        ({"y": np.full(6, np.nan, np.float32)}, "y has a value that is not finite"),
         ({"client_ids": ()}, "at least one client"),
         ({"client_ids": ("a", "", "c")}, "non-empty text, not ''"),
         ({"client_ids": ("a", 1, "c")}, "non-empty text, not 1"),
@@ -78,6 +89,17 @@ def test_examples_that_do_not_fit_together(
     changes, message, assert_refused, three_clients
 ):
     assert_refused(lambda: three_clients(**changes), message)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+def test_inputs_of_other_types_and_labels_that_are_numbers(dtype, three_clients):
+    x = np.arange(12).reshape(6, 2).astype(dtype)
+    y = np.linspace(-1, 1, 18, dtype=np.float32).reshape(6, 3)
+    examples = three_clients(x=x, y=y)
+    assert not examples.has_classes and three_clients().has_classes
+    subset = examples.subset(["c"]).take(2)
+    assert subset.x.dtype == dtype and subset.y.dtype == np.float32
+    np.testing.assert_array_equal(subset.y, y[3:5])
 
 
 @pytest.mark.parametrize("client", ["d", 3, -1, True, 1.0, None])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leaf_data import Examples, FederatedDataset, Origin
-from leaf_data.pixels import WHITE_ON_BLACK
+from leaf_data.pixels import NO_PIXELS, WHITE_ON_BLACK
 
 
 def test_describe(toy_dataset):
@@ -28,7 +28,11 @@ def test_describe(toy_dataset):
         ),
         (
             {"test_examples": {"x": np.zeros((6, 3), np.uint8)}},
-            "toy: train images are (2,), test images (3,)",
+            "toy: one x of train is uint8 (2,), of test uint8 (3,)",
+        ),
+        (
+            {"test_examples": {"x": np.zeros((6, 2), np.float32)}},
+            "toy: one x of train is uint8 (2,), of test float32 (2,)",
         ),
         ({"num_classes": 2}, "toy: train has label 2, but there are 2 classes"),
     ],
@@ -39,6 +43,17 @@ def test_data_sets_that_do_not_fit_together(
     if "test_examples" in changes:
         changes = {"test_examples": three_clients(**changes["test_examples"])}
     assert_refused(lambda: toy_dataset(**changes), message)
+
+
+def test_a_regression_has_no_classes(three_clients, toy_dataset, assert_refused):
+    numbers = three_clients(y=np.linspace(-1, 5, 6, dtype=np.float32))
+    both = {"train_examples": numbers, "test_examples": numbers}
+    data = toy_dataset(**both, num_classes=0, pixel_convention=NO_PIXELS)
+    assert not data.has_classes
+    text = data.describe()
+    assert "float32 labels" in text and "pixels" not in text
+    assert "labels a client" not in text
+    assert_refused(lambda: toy_dataset(**both), "num_classes has to be 0, not 3")
 
 
 def _toy(**changes):
@@ -70,7 +85,7 @@ def test_the_servers_examples_are_described_and_kept():
     ("x", "label", "client", "message"),
     [
         (np.zeros((1, 2), np.uint8), 0, "a", "the server's one client is 'server'"),
-        (np.zeros((1, 3), np.uint8), 0, "server", "server images (3,)"),
+        (np.zeros((1, 3), np.uint8), 0, "server", "of server uint8 (3,)"),
         (np.zeros((1, 2), np.uint8), 3, "server", "toy: server has label 3"),
     ],
 )

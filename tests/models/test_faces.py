@@ -176,13 +176,13 @@ def test_dropout_is_a_function_of_the_seed(faces):
     import tensorflow as tf
     import tensorflow_federated as tff
 
-    from tff_pmc.clients.packed_training import train_locally
+    from tff_pmc.clients.local_training import train_locally
 
     part = faces.client("a")
 
     def trained(seed, dropout=0.3):
         model = models.celeba_reference_cnn(seed=1, dropout=dropout)
-        weights, _ = train_locally(
+        weights, *_ = train_locally(
             model,
             tff.learning.optimizers.build_sgdm(RATE),
             tff.learning.models.ModelWeights(

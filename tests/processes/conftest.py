@@ -114,3 +114,19 @@ def trained_alone():
         return kernel - RATE * x.T @ error, bias - RATE * error.sum(axis=0)
 
     return train
+
+
+@pytest.fixture(scope="session")
+def flat_tensors():
+    """The tensor types within a TFF type, in order."""
+
+    def flat(type_):
+        import tensorflow_federated as tff
+
+        if isinstance(type_, tff.FederatedType):
+            return flat(type_.member)
+        if isinstance(type_, tff.TensorType):
+            return [type_]
+        return [tensor for element in type_ for tensor in flat(element)]
+
+    return flat

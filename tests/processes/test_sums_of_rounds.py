@@ -82,7 +82,7 @@ class TestDeployment:
     """One aggregation: TFF's two deployment forms compile, with sums only."""
 
     @pytest.mark.parametrize("packed", [True, False])
-    def test_it_compiles_to_map_reduce_form(self, toy_model, packed, sgd):
+    def test_it_compiles_to_map_reduce_form(self, toy_model, packed, sgd, flat_tensors):
         import tensorflow_federated as tff
 
         process = tff_pmc.processes.build_prioritized_fed_avg(
@@ -99,7 +99,9 @@ class TestDeployment:
         shapes = [tuple(t.shape) for t in flat_tensors(update)]
         assert sorted(shapes) == sorted(3 * [(16, 3), (3,)] + [(3,), (3,)] + 4 * [()])
 
-    def test_with_secure_sums_the_count_alone_is_in_the_clear(self, toy_model, sgd):
+    def test_with_secure_sums_the_count_alone_is_in_the_clear(
+        self, toy_model, sgd, flat_tensors
+    ):
         import tensorflow_federated as tff
 
         secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
@@ -123,7 +125,9 @@ class TestDeployment:
                 report_num_clients=6,
             )
 
-    def test_it_compiles_to_distribute_aggregate_form(self, toy_model, sgd):
+    def test_it_compiles_to_distribute_aggregate_form(
+        self, toy_model, sgd, flat_tensors
+    ):
         import tensorflow_federated as tff
 
         process = tff_pmc.processes.build_prioritized_fed_avg(
@@ -136,16 +140,3 @@ class TestDeployment:
             tuple(t.shape) for t in flat_tensors(form.client_work.type_signature.result)
         ]
         assert sorted(shapes) == sorted(7 * [(16, 3), (3,)] + [(3,), (7,)] + 4 * [()])
-
-
-def flat_tensors(type_):
-    import tensorflow_federated as tff
-
-    if isinstance(type_, tff.FederatedType):
-        return flat_tensors(type_.member)
-    if isinstance(type_, tff.TensorType):
-        return [type_]
-    found = []
-    for element in type_:
-        found += flat_tensors(element)
-    return found

@@ -12,6 +12,9 @@ from tff_pmc.aggregation.as_written import as_written
 from tff_pmc.aggregation.contributions import Contribution
 from tff_pmc.scores import Basis, Normalization
 
+MEASUREMENTS = ("clients", "excluded", "examples", "loss_sum")
+"""The names of what a pack measures beside its sums."""
+
 
 class RunningSums(NamedTuple):
     """The sums of scalars over the clients of a pack so far.

@@ -9,14 +9,17 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.as_written import as_written
+
 
 def build_client_work(
     received_type: tff.Type,
     data_type: tff.Type,
-    train_pack: Callable[[Any, Any, Any], tuple[Any, ...]],
+    train_pack: Callable[[Any, Any, Any], collections.OrderedDict],
     *,
     seed: int,
     memory: Optional[Any] = None,
+    metrics: Optional[tff.Computation] = None,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work around a function that trains one pack.
 
@@ -28,21 +31,27 @@ def build_client_work(
              result=<update=W*B, update_weight=<criteria=float32[m],
                      monomials=float32[B]>>@CLIENTS,
              measurements=<train=<clients=int32, excluded=int32, examples=int32,
-                                  loss_sum=float32>>@SERVER>)
+                                  loss_sum=float32, M>>@SERVER>)
 
-    The state is the seed of the batches and the number of rounds done.
+    with M the model's own metrics by name, where `metrics` aggregates them. The state
+    is the seed of the batches and the number of rounds done.
 
     Args:
         received_type: the type of what clients receive, R.
         data_type: the type of the sequence that a pack is.
-        train_pack: `(state, received, sequence) -> (ClientResult, measurements)` in
-            TensorFlow; the measurements are summed.
+        train_pack: `(state, received, sequence) -> pack_output(...)` in TensorFlow; the
+            measurements are summed.
         seed: the seed of the batches.
         memory: for simulation: the arrays `[A, ...]`, one row for each client, that A
             clients would remember from round to round if TFF's clients were not
-            stateless. The state then has them as `memory`, and `train_pack` gives a
-            third result, `<rows=like memory, present=float32[A]>`: the rows, zeros
+            stateless. The state then has them as `memory`, and `train_pack` gives its
+            own `memory`, `<rows=like memory, present=float32[A]>`: the rows, zeros
             elsewhere, of the clients that are `present` in the pack.
+        metrics: aggregates the `metrics` that `train_pack` gives, and whose result
+            stands beside the measurements; see `model_metrics.build_aggregation`.
+
+    Raises:
+        ValueError: a metric has the name of a measurement; the message names it.
     """
     state = collections.OrderedDict(seed=np.int32(seed), round=np.int32(0))
     if memory is not None:
@@ -76,18 +85,68 @@ def build_client_work(
         outputs = tff.federated_map(
             work, (tff.federated_broadcast(state), received, packs)
         )
+        measured = tff.federated_sum(outputs["measurements"])
+        if metrics is not None:
+            measured = _joined(measured, metrics(outputs["metrics"]))
         # Under `train`, as TFF's own algorithms have it and its programs expect.
-        measurements = collections.OrderedDict(train=tff.federated_sum(outputs[1]))
+        measurements = collections.OrderedDict(train=measured)
         if memory is not None:
-            recalled = _build_recall(state_type, work.type_signature.result[2])
-            state = tff.federated_map(recalled, (state, tff.federated_sum(outputs[2])))
+            found = outputs["memory"]
+            recalled = _build_recall(state_type, found.type_signature.member)
+            state = tff.federated_map(recalled, (state, tff.federated_sum(found)))
         return tff.templates.MeasuredProcessOutput(
             tff.federated_map(advance, state),
-            outputs[0],
+            outputs["result"],
             tff.federated_zip(measurements),
         )
 
     return tff.learning.templates.ClientWorkProcess(initialize, next_fn)
+
+
+@as_written
+def pack_output(
+    result: tff.learning.templates.ClientResult,
+    measurements: Any,
+    *,
+    memory: Optional[Any] = None,
+    metrics: Optional[Any] = None,
+) -> collections.OrderedDict:
+    """What a pack's training gives, as `build_client_work` takes it.
+
+    Args:
+        result: what is aggregated.
+        measurements: what is measured beside it, by name, to be summed.
+        memory: what is remembered of its clients, where anything is.
+        metrics: the model's unfinalized metrics, where they are reported.
+    """
+    output = collections.OrderedDict(result=result, measurements=measurements)
+    if memory is not None:
+        output["memory"] = memory
+    if metrics is not None:
+        output["metrics"] = metrics
+    return output
+
+
+def _joined(measured: Any, metrics: Any) -> Any:
+    """Measurements and metrics at the server as one structure, none under one name."""
+    names = [tff.structure.name_list(_member(value)) for value in (measured, metrics)]
+    for name in set(names[0]) & set(names[1]):
+        raise ValueError(
+            f"the model's metric {name!r} has the name of a measurement of the round: "
+            "give it another name"
+        )
+    return tff.federated_zip(
+        collections.OrderedDict(
+            (name, value[name])
+            for value, own in zip((measured, metrics), names)
+            for name in own
+        )
+    )
+
+
+def _member(value: Any) -> tff.Type:
+    type_ = value.type_signature
+    return type_.member if isinstance(type_, tff.FederatedType) else type_
 
 
 def _build_recall(state_type: tff.Type, found_type: tff.Type) -> tff.Computation:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import collections
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.as_written import as_written
 from tff_pmc.aggregation.model_sums import weighted_updates
 from tff_pmc.aggregation.running_sums import (
     add_contribution,
@@ -22,7 +23,7 @@ from tff_pmc.aggregation.running_sums import (
     sums_of_no_clients,
 )
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.clients.client_work import build_client_work
+from tff_pmc.clients.client_work import build_client_work, pack_output
 from tff_pmc.clients.measuring import measure_contribution
 from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
 from tff_pmc.criteria import Criterion
@@ -88,6 +89,7 @@ def build_dataset_client_work(
     local_epochs: int,
     client_attributes: Sequence[str] = (),
     only_counts: bool = False,
+    metrics: Optional[tff.Computation] = None,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work for clients that are datasets of batches.
 
@@ -102,6 +104,8 @@ def build_dataset_client_work(
         local_epochs: the number of passes over the dataset (which may itself repeat).
         client_attributes: the names of the attributes beside each batch.
         only_counts: see `running_sums.measurements`.
+        metrics: aggregates the model's metrics, of `model_metrics.build_aggregation`;
+            None leaves them out.
     """
     with tf.Graph().as_default():
         spec_model = model_fn()
@@ -133,7 +137,7 @@ def build_dataset_client_work(
                 tf.nest.map_structure(
                     lambda v, w: v.assign(w), variables.trainable, updated
                 )
-                count = tf.cast(output.num_examples, tf.int32)
+                count = num_examples_of(output)
                 examples += count
                 loss_sum += output.loss * tf.cast(count, tf.float32)
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
@@ -142,7 +146,13 @@ def build_dataset_client_work(
         sums = sums_of_no_clients(plan.basis)
         sums = add_contribution(sums, own, examples, loss_sum)
         result = client_result(weighted_updates(own), sums, plan.normalization)
-        return result, measurements(sums, only_counts=only_counts)
+        measured = measurements(sums, only_counts=only_counts)
+        if metrics is None:
+            return pack_output(result, measured)
+        if not own.included:
+            model.reset_metrics()
+        found = model.report_local_unfinalized_metrics()
+        return pack_output(result, measured, metrics=found)
 
     def train_pack(unused_state, received, dataset):
         return train(model_fn(), received, dataset)
@@ -152,7 +162,16 @@ def build_dataset_client_work(
         tff.SequenceType(tff.types.tensorflow_to_type(data_spec)),
         train_pack,
         seed=0,  # No choice is made here: the dataset has its own order.
+        metrics=metrics,
     )
+
+
+@as_written
+def num_examples_of(output: tff.learning.models.BatchOutput) -> tf.Tensor:
+    """The number of examples of a batch, int32, from the model's output on it."""
+    if output.num_examples is None:  # As in TFF's algorithms.
+        return tf.shape(output.predictions)[0]
+    return tf.cast(output.num_examples, tf.int32)
 
 
 def _join(pairs: tf.data.Dataset) -> tuple[Any, Any]:

@@ -14,7 +14,6 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.as_written import method_as_written
 from tff_pmc.aggregation.model_sums import ModelSums
 from tff_pmc.aggregation.running_sums import (
     add_contribution,
@@ -28,84 +27,15 @@ from tff_pmc.aggregation.waiting_updates import (
     no_updates,
     stack_updates,
 )
-from tff_pmc.clients.client_work import build_client_work
+from tff_pmc.clients.client_work import build_client_work, pack_output
+from tff_pmc.clients.local_training import train_locally
 from tff_pmc.clients.measuring import measure_contribution
+from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.own_models import OwnModels
 from tff_pmc.clients.packing import element_spec
 from tff_pmc.clients.unpacking import PackedClients
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
-
-
-def train_locally(
-    model: PackedModel,
-    optimizer: tff.learning.optimizers.Optimizer,
-    received: tff.learning.models.ModelWeights,
-    x: tf.Tensor,
-    y: tf.Tensor,
-    *,
-    local_epochs: int,
-    batch_size: int,
-    seed: tf.Tensor,
-    class_weights: tf.Tensor | None = None,
-) -> tuple[tff.learning.models.ModelWeights, tf.Tensor]:
-    """Trains on one client's examples (PMC's client update).
-
-    Args:
-        model: gives the forward pass, the loss and the weights that begin anew here.
-        optimizer: the client's optimizer; its state starts anew.
-        received: the weights to start from.
-        x: the inputs `[n, ...]`.
-        y: the labels `[n]`.
-        local_epochs: the number of passes over the examples, E.
-        batch_size: B; 0 is one batch of all examples.
-        seed: the seed, int32 [2], of this client's batches and of its dropout in this
-            round.
-        class_weights: the factors, float32 [classes], of the examples' losses before
-            the mean over the batch, as Keras's `class_weight`; None for 1. They need a
-            model with `example_losses`.
-
-    Returns:
-        The trained weights, and the sum of the examples' losses over the last
-        epoch (each batch's loss taken before its step).
-    """
-    local = tuple(tf.constant(w) for w in model.local_weights)
-    weights = (*received.trainable, *local)
-    non_trainable = received.non_trainable
-    specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), weights)
-    state = method_as_written(optimizer, "initialize")(specs)
-    next_step = method_as_written(optimizer, "next")
-    fold_in = tf.random.experimental.stateless_fold_in
-    size = tf.shape(y)[0]
-    step = tf.maximum(size, 1) if batch_size == 0 else tf.constant(batch_size)
-    loss_sum = tf.constant(0.0)
-    for epoch in tf.range(local_epochs):
-        epoch_seed = fold_in(seed, epoch)
-        if batch_size == 0:
-            order = tf.range(size)
-        else:
-            order = tf.random.experimental.stateless_shuffle(tf.range(size), epoch_seed)
-        loss_sum = tf.constant(0.0)
-        for start in tf.range(0, size, step):
-            if batch_size == 0:
-                batch_x, batch_y = x, y
-            else:
-                batch = order[start : start + step]
-                batch_x, batch_y = tf.gather(x, batch), tf.gather(y, batch)
-            with tf.GradientTape() as tape:
-                tape.watch(weights)
-                output, non_trainable = model.forward_in_training(
-                    weights, non_trainable, batch_x, fold_in(epoch_seed, start)
-                )
-                if class_weights is None:
-                    loss = model.loss(output, batch_y)
-                else:
-                    loss = model.weighted_loss(output, batch_y, class_weights)
-            gradients = tape.gradient(loss, weights)
-            state, weights = next_step(state, weights, gradients)
-            loss_sum += loss * tf.cast(tf.shape(batch_y)[0], tf.float32)
-    trained = weights[: len(received.trainable)]
-    return tff.learning.models.ModelWeights(trained, non_trainable), loss_sum
 
 
 def build_packed_client_work(
@@ -120,6 +50,7 @@ def build_packed_client_work(
     client_attributes: Sequence[str] = (),
     report_num_clients: int | None = None,
     only_counts: bool = False,
+    metrics: tff.Computation | None = None,
     num_weighted_classes: int = 0,
     keep_own_model: Sequence[int] = (),
     updates_wait: bool = False,
@@ -146,6 +77,8 @@ def build_packed_client_work(
             client left out: they show the server what it must not see in a
             deployment.
         only_counts: see `running_sums.measurements`.
+        metrics: aggregates the model's metrics, of `model_metrics.build_aggregation`;
+            None leaves them out. A pack sends the sum over its clients.
         num_weighted_classes: above 0, clients receive not the weights W but
             `<weights=W, class_weights=float32[classes]>`; see `train_locally`.
         keep_own_model: for simulation: the numbers of the clients that do not start
@@ -177,6 +110,10 @@ def build_packed_client_work(
         sums = sums_of_no_clients(plan.basis)
         models = ModelSums(0 if updates_wait else len(plan.basis), received)
         waiting = no_updates(received, num_criteria) if updates_wait else ()
+        own_metrics = no_metrics = ()
+        if metrics is not None:
+            no_metrics = model.initialize_metrics_state()
+            own_metrics = tf.nest.map_structure(tf.zeros_like, no_metrics)
         by_client = tf.zeros([report_num_clients or 0, num_criteria + 1])
         round_seed = tf.stack([state["seed"], state["round"]])
         fold_in = tf.random.experimental.stateless_fold_in
@@ -185,7 +122,7 @@ def build_packed_client_work(
             element = clients[place]
             x, y = element["x"], element["y"]
             start = own.start(own_models, element["client"], received)
-            trained, loss = train_locally(
+            trained, loss, found = train_locally(
                 model,
                 optimizer,
                 start,
@@ -195,6 +132,7 @@ def build_packed_client_work(
                 batch_size=batch_size,
                 seed=fold_in(round_seed, element["client"]),
                 class_weights=class_weights,
+                with_metrics=metrics is not None,
             )
             memory = own.remember(memory, element["client"], trained)
             client = LocalClient(
@@ -208,6 +146,9 @@ def build_packed_client_work(
             contribution = measure_contribution(criteria, plan, client)
             sums = add_contribution(sums, contribution, tf.shape(y)[0], loss)
             models.add(contribution)
+            if metrics is not None:
+                found = metrics_of_included(contribution, found, no_metrics)
+                own_metrics = tf.nest.map_structure(tf.add, own_metrics, found)
             if updates_wait:
                 waiting = append_update(waiting, contribution)
             if report_num_clients is not None:
@@ -225,7 +166,12 @@ def build_packed_client_work(
             result = stack_updates(waiting, received)
         else:
             result = client_result(models.read(), sums, plan.normalization)
-        return (result, measured, memory) if own.clients else (result, measured)
+        return pack_output(
+            result,
+            measured,
+            memory=memory if own.clients else None,
+            metrics=own_metrics if metrics is not None else None,
+        )
 
     first = tff.learning.models.ModelWeights(*model.initial_weights)
     return build_client_work(
@@ -234,6 +180,7 @@ def build_packed_client_work(
         train_pack,
         seed=seed,
         memory=own.initial(first) if own.clients else None,
+        metrics=metrics,
     )
 
 

@@ -49,6 +49,8 @@ class Criterion:
         at_server: for a criterion that measures a client's model on examples of the
             server's own: `(model, x, y)` of the model trained and these examples to
             the criterion that does; see `bind_to_server`.
+        needs_classes: whether it looks at labels as classes, so that it says nothing
+            of a regression.
     """
 
     code: str
@@ -58,6 +60,7 @@ class Criterion:
     needs_model: bool = False
     example_attributes: tuple[str, ...] = ()
     at_server: Optional[Callable[[Any, Any, Any], Criterion]] = None
+    needs_classes: bool = False
 
     def __post_init__(self) -> None:
         if not self.code or not self.code.replace("_", "").isalnum():

@@ -47,9 +47,23 @@ register(
     )
 )
 register(
-    Criterion("LD", "label diversity", "DA section 3, PMC section 5.1", label_diversity)
+    Criterion(
+        "LD",
+        "label diversity",
+        "DA section 3, PMC section 5.1",
+        label_diversity,
+        needs_classes=True,
+    )
 )
-register(Criterion("CB", "class balance", "PMC section 5.2, eq. 9", class_balance))
+register(
+    Criterion(
+        "CB",
+        "class balance",
+        "PMC section 5.2, eq. 9",
+        class_balance,
+        needs_classes=True,
+    )
+)
 register(
     Criterion(
         "IS",

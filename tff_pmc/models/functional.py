@@ -32,16 +32,18 @@ def classifier(
     predict_on_batch: Callable[..., Any],
     element_shape: Sequence[int],
     *,
+    element_dtype: str = "uint8",
     non_trainable: Sequence[np.ndarray] = (),
     forward_in_training: Optional[Callable[..., Any]] = None,
     local_weights: Sequence[np.ndarray] = (),
 ) -> Any:
-    """A model of images and labels with the mean cross-entropy as its loss.
+    """A model of inputs and labels with the mean cross-entropy as its loss.
 
     Args:
         weights: the initial trainable weights, arrays.
         predict_on_batch: `((trainable, non_trainable), x, training) -> scores`.
-        element_shape: the shape of one image, uint8.
+        element_shape: the shape of one input.
+        element_dtype: the type of the inputs, for images uint8.
         non_trainable: the initial non-trainable weights.
         forward_in_training: see `PackedModel`.
         local_weights: see `PackedModel`.
@@ -68,7 +70,7 @@ def classifier(
         predict_on_batch_fn=predict_on_batch,
         loss_fn=loss,
         input_spec=(
-            tf.TensorSpec([None, *element_shape], tf.uint8),
+            tf.TensorSpec([None, *element_shape], element_dtype),
             tf.TensorSpec([None], tf.int32),
         ),
         example_losses=example_losses,

@@ -16,10 +16,13 @@ class ModelSettings(Settings, abc.ABC):
     """The settings that every model has; each model is a subclass.
 
     Attributes:
-        element_shape: the shape of one image that the model takes, uint8.
+        element_shape: the shape of one image, or other input, that the model takes.
+        element_dtype: its type: uint8 for images, and any of
+            `leaf_data.examples.INPUT_TYPES`.
     """
 
     element_shape: ClassVar[tuple[int, ...]] = ()
+    element_dtype: ClassVar[str] = "uint8"
 
     conv_activation: str = setting(
         "relu", "The activation of the convolutions.", choices=CONV_ACTIVATIONS

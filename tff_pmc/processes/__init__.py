@@ -9,13 +9,18 @@ they share. Online adjustment is `build_online_adjusted_fed_avg`, or as one pure
 """
 
 from tff_pmc.processes.adaptive_fed_avg import build_adafed
+from tff_pmc.processes.dataset_evaluation import with_client_number
 from tff_pmc.processes.evaluation import (
+    build_correct_counts,
     build_federated_evaluation,
-    build_federated_prediction,
     evaluation_packs,
-    prediction_packs,
 )
 from tff_pmc.processes.factory_fed_avg import build_factory_fed_avg
+from tff_pmc.processes.federated_loss import build_loss_sums
+from tff_pmc.processes.federated_prediction import (
+    build_federated_prediction,
+    prediction_packs,
+)
 from tff_pmc.processes.local_tuning import build_local_tuning_prediction
 from tff_pmc.processes.online_adjusted import (
     OnlineAdjustedFedAvg,
@@ -41,10 +46,12 @@ __all__ = [
     "OnlineState",
     "TrainingOptions",
     "build_adafed",
+    "build_correct_counts",
     "build_factory_fed_avg",
     "build_federated_evaluation",
     "build_federated_prediction",
     "build_local_tuning_prediction",
+    "build_loss_sums",
     "build_online_adjusted_fed_avg",
     "build_online_adjusted_iterative_process",
     "build_prioritized_fed_avg",
@@ -53,5 +60,6 @@ __all__ = [
     "evaluation_packs",
     "pair_packs",
     "prediction_packs",
+    "with_client_number",
     "with_score",
 ]

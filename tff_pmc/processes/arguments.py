@@ -12,6 +12,7 @@ import tensorflow_federated as tff
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.clients.measuring import raw_value
+from tff_pmc.clients.model_metrics import FunctionalWithMetrics
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.scores import Score, prioritized
 
@@ -57,7 +58,7 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
 def as_model_fn(model_fn: Any) -> Any:
     """Returns a function that makes a `VariableModel` out of either kind of model."""
     if isinstance(model_fn, tff.learning.models.FunctionalModel):
-        return lambda: tff.learning.models.model_from_functional(model_fn)
+        return lambda: FunctionalWithMetrics(model_fn)
     return model_fn
 
 

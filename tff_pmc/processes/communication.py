@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.running_sums import MEASUREMENTS
+
 _COUNT_BYTES = 4  # A judge's answer is one int32.
 
 
@@ -35,6 +37,7 @@ def traffic(
     *,
     normalization: str = "sum",
     two_stage: bool = False,
+    own_metrics: Any = (),
 ) -> Traffic:
     """The traffic of a process, from the types in its `next`.
 
@@ -46,6 +49,8 @@ def traffic(
             broadcast have that of `distributor`. A baseline has no `totals`: then a
             client sends its update and one weight. What a simulation reports of each
             client (`*_by_client`) is left out, and so is what it remembers for them.
+        own_metrics: the structure of `tf.TensorSpec`s of what a client reports of the
+            model's own metrics, whose finalized values are other numbers.
         normalization: the normalization of the criteria; `max` sends the maxima too.
         two_stage: whether the totals (or maxima) come back to the clients, which send
             the sums of the normalized criteria in addition.
@@ -64,10 +69,11 @@ def traffic(
     measured = [
         spec
         for name, spec in metrics["client_work"]["train"].items()
-        if not name.endswith("_by_client")
+        if name in MEASUREMENTS
     ]
     sent = model + size(state) + size(f1)
-    training = sent + num_sums * model + size(scalars) + size(measured)
+    training = sent + num_sums * model + size(scalars)
+    training += size(measured) + size(own_metrics)
     return Traffic(training, model + _COUNT_BYTES)
 
 

@@ -12,34 +12,95 @@ import tensorflow_federated as tff
 
 import leaf_data
 from tff_pmc import models
-from tff_pmc.clients import packing
+from tff_pmc.clients import model_metrics, packing
+from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.prediction import BATCH_SIZE, over_batches, predicted_labels
+from tff_pmc.processes import arguments
+from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation
+from tff_pmc.processes.round_parts import ModelFn
 
 
 def build_federated_evaluation(
+    model: ModelFn,
+    num_clients: Optional[int] = None,
+    *,
+    packed: Optional[bool] = None,
+    batch_size: int = BATCH_SIZE,
+    metrics_aggregator: Optional[MetricsAggregator] = None,
+) -> tff.Computation:
+    """Builds the evaluation of one model on all clients' local examples.
+
+    *Packed*, the examples of many clients are evaluated in common batches
+    (`evaluation_packs`); the type is
+
+        (<W@SERVER, <x=X[?, ...], y=int32[?], client=int32[?]>@CLIENTS>
+         -> int32[K]@SERVER)
+
+    the number of examples that the model classifies correctly (PMC eq. 10 divides their
+    sum by the number of examples). Counts, so that comparisons are exact. A model with
+    metrics of its own gives `<correct=int32[K], metrics=M>`.
+
+    With *datasets of batches*, as of TFF's own `build_fed_eval`, B being a batch,
+
+        (<W@SERVER, {B*}@CLIENTS>
+         -> <examples=int32, loss_sum=float32, correct=int32, metrics=M>@SERVER)
+
+    where M are the model's metrics (those of its Keras model, say) by name, and
+    `loss_sum` is the sum of the losses of all examples. `correct` is there where the
+    model gives each example a score per class, and each has one label. With
+    `num_clients` the data are `{<B, int32>*}@CLIENTS`, made by `with_client_number`,
+    and the first three are of each client, `[K]`. They show the server each client's
+    figures: that is for simulation only.
+
+    Args:
+        model: a functional model, or a function that makes a
+            `tff.learning.models.VariableModel`. Packed, it must be a classifier whose
+            output is a score per class.
+        num_clients: the number of clients in the federation, K, to count for each
+            client; None counts in all, without an axis.
+        packed: the form of the data; by default packed for a functional model and
+            datasets of batches for a `model_fn`.
+        batch_size: packed only: the number of examples in a forward pass.
+        metrics_aggregator: as of `TrainingOptions`; by default
+            `tff.learning.metrics.sum_then_finalize`.
+
+    Raises:
+        ValueError: packed data without a functional model.
+
+    Example:
+        >>> evaluate = build_federated_evaluation(model_fn)
+        >>> found = evaluate(process.get_model_weights(state), datasets)
+        >>> found["metrics"]["sparse_categorical_accuracy"]
+    """
+    is_functional = isinstance(model, tff.learning.models.FunctionalModel)
+    if packed and not is_functional:
+        raise ValueError(
+            "packed examples need a tff.learning.models.FunctionalModel; with a "
+            "model_fn, pass each client's dataset of batches"
+        )
+    metrics = model_metrics.build_aggregation(model, metrics_aggregator)
+    if not is_functional or packed is False:
+        model_fn = arguments.as_model_fn(model)
+        return build_dataset_evaluation(model_fn, num_clients, metrics=metrics)
+    return _build_packed_evaluation(model, num_clients, batch_size, metrics)
+
+
+def build_correct_counts(
     model: tff.learning.models.FunctionalModel,
     num_clients: Optional[int] = None,
     *,
     batch_size: int = BATCH_SIZE,
 ) -> tff.Computation:
-    """Builds the evaluation of one model on all clients' local examples.
+    """The packed form of `build_federated_evaluation`: counts, without metrics."""
+    return _build_packed_evaluation(model, num_clients, batch_size, None)
 
-    The examples of many clients are evaluated in common batches; the type is
 
-        (<W@SERVER, <x=uint8[?, ...], y=int32[?], client=int32[?]>@CLIENTS>
-         -> int32[num_clients]@SERVER)
-
-    Args:
-        model: a classifier whose output is a score per class.
-        num_clients: the number of clients in the federation, K, to count for each
-            client; None counts in all, and the result is one int32.
-        batch_size: the number of examples in a forward pass.
-
-    Returns:
-        A computation that gives how many examples the model classifies correctly
-        (PMC eq. 10 divides their sum by the number of examples). Counts, so that
-        comparisons are exact.
-    """
+def _build_packed_evaluation(
+    model: tff.learning.models.FunctionalModel,
+    num_clients: Optional[int],
+    batch_size: int,
+    metrics: Optional[tff.Computation],
+) -> tff.Computation:
     weights_type = models.weights_type(model)
     x_spec, y_spec = model.input_spec
     examples_type = tff.types.tensorflow_to_type(
@@ -54,17 +115,30 @@ def build_federated_evaluation(
         if num_clients is None:
             client = tf.zeros_like(client)
 
-        def add(correct, rows, output):
-            hits = tf.cast(tf.equal(predicted_labels(output), y[rows]), tf.int32)
-            return correct + tf.math.unsorted_segment_sum(
+        def add(found, rows, output):
+            correct, state = found
+            labels = y[rows]
+            hits = tf.cast(tf.equal(predicted_labels(output), labels), tf.int32)
+            correct += tf.math.unsorted_segment_sum(
                 hits, client[rows], num_clients or 1
             )
+            if metrics is not None:
+                batch = tff.learning.models.BatchOutput(
+                    loss=model.loss(output, labels),
+                    predictions=output,
+                    num_examples=tf.shape(labels)[0],
+                )
+                state = model.update_metrics_state(
+                    state, labels=labels, batch_output=batch
+                )
+            return correct, state
 
         none = tf.zeros([num_clients or 1], tf.int32)
-        correct = over_batches(
-            model, weights, x, tf.shape(y)[0], none, add, batch_size=batch_size
+        first = none, model.initialize_metrics_state() if metrics is not None else ()
+        correct, state = over_batches(
+            model, weights, x, tf.shape(y)[0], first, add, batch_size=batch_size
         )
-        return correct[0] if num_clients is None else correct
+        return correct[0] if num_clients is None else correct, state
 
     @tff.tensorflow.computation(weights_type, examples_type)
     def count_locally(weights, examples):
@@ -75,84 +149,17 @@ def build_federated_evaluation(
         tff.FederatedType(examples_type, tff.CLIENTS),
     )
     def evaluate(weights, examples):
-        correct = tff.federated_map(
+        found = tff.federated_map(
             count_locally, (tff.federated_broadcast(weights), examples)
         )
-        return tff.federated_sum(correct)
+        correct = tff.federated_sum(found[0])
+        if metrics is None:
+            return correct
+        return tff.federated_zip(
+            collections.OrderedDict(correct=correct, metrics=metrics(found[1]))
+        )
 
     return evaluate
-
-
-def build_federated_prediction(
-    model: tff.learning.models.FunctionalModel,
-    num_examples: int,
-    *,
-    batch_size: int = BATCH_SIZE,
-) -> tff.Computation:
-    """Builds the computation of a model's every prediction, for simulation only.
-
-    The type is
-
-        (<W@SERVER, <x=uint8[?, ...], row=int32[?]>@CLIENTS>
-         -> int32[num_examples]@SERVER)
-
-    Args:
-        model: a classifier whose output is a score per class.
-        num_examples: the number of examples of all clients together, N.
-        batch_size: the number of examples in a forward pass.
-
-    Returns:
-        A computation that gives the predicted label of each example, at its row.
-    """
-    weights_type = models.weights_type(model)
-    x_spec, _ = model.input_spec
-    examples_type = tff.types.tensorflow_to_type(
-        collections.OrderedDict(x=x_spec, row=tf.TensorSpec([None], tf.int32))
-    )
-
-    @tf.function
-    def predict(weights, x, row):
-        def add(predicted, rows, output):
-            return tf.tensor_scatter_nd_update(
-                predicted, row[rows][:, tf.newaxis], predicted_labels(output)
-            )
-
-        none = tf.zeros([num_examples], tf.int32)
-        return over_batches(
-            model, weights, x, tf.shape(row)[0], none, add, batch_size=batch_size
-        )
-
-    @tff.tensorflow.computation(weights_type, examples_type)
-    def predict_locally(weights, examples):
-        return predict(weights, examples["x"], examples["row"])
-
-    @tff.federated_computation(
-        tff.FederatedType(weights_type, tff.SERVER),
-        tff.FederatedType(examples_type, tff.CLIENTS),
-    )
-    def predict_all(weights, examples):
-        predicted = tff.federated_map(
-            predict_locally, (tff.federated_broadcast(weights), examples)
-        )
-        return tff.federated_sum(predicted)  # Each row is in one pack.
-
-    return predict_all
-
-
-def prediction_packs(examples: leaf_data.Examples, **options) -> list:
-    """Cuts all clients' examples into packs for `build_federated_prediction`.
-
-    Args:
-        examples: the examples of all clients; row r of the result is their row r.
-        **options: the options of `evaluation_packs`.
-    """
-    start, packs = 0, []
-    for pack in evaluation_packs(examples, **options):
-        stop = start + len(pack["y"])
-        rows = np.arange(start, stop, dtype=np.int32)
-        packs.append(collections.OrderedDict(x=pack["x"], row=rows))
-        start = stop
-    return packs
 
 
 def evaluation_packs(

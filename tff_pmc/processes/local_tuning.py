@@ -9,7 +9,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.clients import packing
-from tff_pmc.clients.packed_training import train_locally
+from tff_pmc.clients.local_training import train_locally
 from tff_pmc.clients.unpacking import PackedClients
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.prediction import BATCH_SIZE, over_batches, predicted_labels
@@ -82,7 +82,7 @@ def build_local_tuning_prediction(
         clients = PackedClients.read(pack)
         for place in tf.range(clients.count):
             element = clients[place]
-            tuned, _ = train_locally(
+            tuned, *_ = train_locally(
                 model,
                 client_optimizer_fn,
                 received,

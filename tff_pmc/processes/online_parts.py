@@ -13,7 +13,7 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 from tff_pmc.aggregation import SumOptions, combine
 from tff_pmc.processes import arguments
-from tff_pmc.processes.evaluation import build_federated_evaluation
+from tff_pmc.processes.evaluation import build_correct_counts
 from tff_pmc.processes.finalizer import apply_update, build_optimizer_initializer
 from tff_pmc.processes.round_parts import ModelFn, RoundParts, build_round_parts
 from tff_pmc.processes.traced_once import traced_once
@@ -168,7 +168,7 @@ def default_judge(model_fn: Any, num_clients: Optional[int]) -> tff.Computation:
             "a model_fn needs a judge of its own: a computation (<W@SERVER, "
             "data@CLIENTS> -> int32@SERVER) of how many examples a model gets right"
         )
-    return build_federated_evaluation(model_fn, num_clients)
+    return build_correct_counts(model_fn, num_clients)
 
 
 def check_nothing_hidden(sums: SumOptions) -> None:

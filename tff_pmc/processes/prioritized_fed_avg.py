@@ -50,14 +50,16 @@ def build_prioritized_fed_avg(
              finalizer=the server optimizer's state>
         M = <distributor=<>,
              client_work=<train=<clients=int32, excluded=int32, examples=int32,
-                                 loss_sum=float32>>,
+                                 loss_sum=float32, ...>>,
              aggregator=<totals=float32[m], monomials=float32[B],
                          score=float32, model_sums=..., scalar_sums=...>,
              finalizer=<update_rejected=int32>>
 
-    `totals` are the sums of the criteria (normalized ones with declared ranges),
-    `score` is the sum of the scores. Monomials are float32: a client whose criteria
-    multiply to more than 3e38 is left out like one that is not finite.
+    After `loss_sum` come the model's own metrics by name (those of its Keras model,
+    say), with the values that TFF's `build_weighted_fed_avg` reports. `totals` are the
+    sums of the criteria (normalized ones with declared ranges), `score` is the sum of
+    the scores. Monomials are float32: a client whose criteria multiply to more than
+    3e38 is left out like one that is not finite.
 
     Clients' data has one of two forms. *Packed*, D is one whole client,
     `<x=..., y=..., client=int32>`, and a pack is a sequence of them:
@@ -81,8 +83,8 @@ def build_prioritized_fed_avg(
         **training_options: the attributes of `TrainingOptions`: `client_optimizer_fn`,
             which is needed, `server_optimizer_fn`, `packed`, `local_epochs`,
             `batch_size`, `seed`, `client_attributes`, `report_num_clients`,
-            `keep_own_model` and `sums`, a `SumOptions` (normalization, clipping,
-            secure sums, privacy).
+            `keep_own_model`, `metrics_aggregator` and `sums`, a `SumOptions`
+            (normalization, clipping, secure sums, privacy).
 
     Returns:
         A `tff.learning.templates.LearningProcess`.

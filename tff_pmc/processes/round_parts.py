@@ -11,6 +11,7 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumPlan, build_basis_sums, build_two_stage_sums
+from tff_pmc.clients import model_metrics
 from tff_pmc.clients.dataset_training import build_dataset_client_work
 from tff_pmc.clients.packed_training import build_packed_client_work
 from tff_pmc.models import PackedModel
@@ -87,6 +88,9 @@ def build_round_parts(
         basis.check_computable(plan.normalization)
     weights, input_spec = arguments.initial_weights(model_fn)
     arguments.probe_criteria(criteria, weights, input_spec, options.client_attributes)
+    metrics = model_metrics.build_aggregation(
+        model_fn, options.metrics_aggregator, hidden=options.only_counts
+    )
     if packed:
         client_work = build_packed_client_work(
             PackedModel.of(model_fn),
@@ -99,6 +103,7 @@ def build_round_parts(
             client_attributes=options.client_attributes,
             report_num_clients=options.report_num_clients,
             only_counts=options.only_counts,
+            metrics=metrics,
             num_weighted_classes=num_weighted_classes,
             keep_own_model=options.keep_own_model,
             updates_wait=two_stage,
@@ -112,6 +117,7 @@ def build_round_parts(
             local_epochs=options.local_epochs,
             client_attributes=options.client_attributes,
             only_counts=options.only_counts,
+            metrics=metrics,
         )
 
     @tff.tensorflow.computation

@@ -9,6 +9,7 @@ from typing import Any, Optional
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
+from tff_pmc.clients.model_metrics import MetricsAggregator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,13 @@ class TrainingOptions:
             the model received and go on with their own, as AdaFed's adversaries do.
             Their models travel in the client work's state, because TFF's clients
             keep nothing.
+        metrics_aggregator: how the model's own metrics (those of its Keras model, say)
+            are aggregated over the clients, as TFF's algorithms take it; by default
+            `tff.learning.metrics.sum_then_finalize`. They stand beside the
+            measurements, under their names. With a `scalar_sum_factory` it must sum
+            securely (`tff.learning.metrics.secure_sum_then_finalize`), and by default
+            the metrics are left out; with `privacy` they always are. Packed clients'
+            metrics are summed within a pack first, so that there it must sum.
         sums: the options of the sums over the clients.
 
     Raises:
@@ -53,6 +61,7 @@ class TrainingOptions:
     client_attributes: Sequence[str] = ()
     report_num_clients: Optional[int] = None
     keep_own_model: Sequence[int] = ()
+    metrics_aggregator: Optional[MetricsAggregator] = None
     sums: SumOptions = PLAIN_SUMS
 
     def __post_init__(self) -> None:
@@ -66,6 +75,10 @@ class TrainingOptions:
             )
         _check_optimizer("client_optimizer_fn", self.client_optimizer_fn)
         _check_optimizer("server_optimizer_fn", self.server_optimizer)
+        if self.sums.privacy is not None and self.metrics_aggregator is not None:
+            raise ValueError(
+                "metrics_aggregator would aggregate without noise: privacy excludes it"
+            )
         if self.sums.hiding and self.report_num_clients is not None:
             raise ValueError(
                 "report_num_clients shows each client's criteria: it excludes privacy "

@@ -16,7 +16,7 @@ and returns a figure for each of the leading places, `[...]`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +24,16 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 
-def client_accuracies(
-    correct: npt.NDArray[np.int64], examples: npt.NDArray[np.int64]
-) -> Floats:
-    """The accuracies of the clients that have test examples, [..., at most K].
+def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Floats:
+    """The means of the clients that have test examples, [..., at most K].
 
     Args:
-        correct: correctly classified test examples, int [..., K].
+        sums: of a figure over the test examples of each client, [..., K]: correctly
+            classified examples give the clients' accuracies, losses their mean losses.
         examples: test examples of each client, int [K]; at least one client has some.
     """
     tested = examples > 0
-    found: Floats = correct[..., tested] / examples[tested]
+    found: Floats = sums[..., tested] / examples[tested]
     return found
 
 
@@ -115,5 +114,5 @@ def measured(
         correct: correctly classified test examples, int [..., K].
         examples: test examples of each client, int [K].
     """
-    found = client_accuracies(correct, examples)
+    found = client_means(correct, examples)
     return {name: measure.of(found) for name, measure in MEASURES.items()}

@@ -56,7 +56,7 @@ def fairness_plot(runs: Sequence[Run], path: str, title: str) -> Figure:
     last = max(2, *(len(run.correct) for run in runs))
     for axes, measure in zip(every.flat, fairness.MEASURES.values()):
         for run in runs:
-            found = fairness.client_accuracies(run.correct, run.examples)
+            found = fairness.client_means(run.correct, run.examples)
             axes.plot(
                 range(1, len(run.correct) + 1),
                 measure.of(found),

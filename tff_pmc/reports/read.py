@@ -12,7 +12,7 @@ import pandas as pd
 
 from tff_pmc.reports import old_records, run_json
 from tff_pmc.reports.record_error import RecordError, RecordMissingError
-from tff_pmc.reports.record_tables import has_table, read_table
+from tff_pmc.reports.record_tables import has_table, read_counts, read_table
 
 BASELINE = "DS"
 """The label of the baseline, federated averaging, that orderings are held against."""
@@ -167,10 +167,11 @@ def read_run(path: str) -> Run:
 
     Raises:
         RecordError: a file of the folder is missing (then a `RecordMissingError`), does
-            not parse, or says what no run can have written; the message names it.
+            not parse, says what no run can have written, or has losses in the place
+            of accuracy; the message names it.
     """
     info = read_info(path)
-    clients = read_table(path, "clients.csv")
+    clients = read_counts(path)
     rounds = read_table(path, "rounds.csv")
     shape = (int(clients["round"].iloc[-1]), -1)
     adjustment = adjustment_of(info)

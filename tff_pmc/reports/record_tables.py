@@ -25,6 +25,9 @@ _DTYPES = {_TEXT: str, _COUNT: "int64", _FLAG: "int64"}
 # What a float that is none is written as. All other words are text, or refused.
 _NOT_A_NUMBER = ["", "nan"]
 
+LOSS_COLUMN = "loss_sum"
+"""The column of `clients.csv` that a record of losses has for `correct`."""
+
 
 class Schema(NamedTuple):
     """What a CSV must be.
@@ -83,6 +86,21 @@ def read_table(folder: str, name: str) -> pd.DataFrame:
             reason = " ".join(str(error).split())
             raise RecordError(f"{path} cannot be read: {reason}") from error
     return table
+
+
+def read_counts(folder: str) -> pd.DataFrame:
+    """Reads `clients.csv`, which must have how many examples of each client are right.
+
+    Raises:
+        RecordError: as `read_table`; or the record has losses, as of a regression.
+    """
+    clients = read_table(folder, "clients.csv")
+    if LOSS_COLUMN in clients:
+        raise RecordError(
+            f"{folder} has no accuracy, which this needs: its labels are numbers and "
+            "no classes, and its record has losses"
+        )
+    return clients
 
 
 def _kind(schema: Schema, column: str) -> str:
@@ -159,6 +177,9 @@ SCHEMAS: Mapping[str, Schema] = {
             "ordering": _TEXT,
             "train_loss": _NUMBER,
             "validation_correct": _NUMBER,
+            **dict.fromkeys(
+                ("test_loss", "loss_sum", "loss_p10", "loss_p50", "loss_p90"), _NUMBER
+            ),
             **dict.fromkeys(("accuracy", "p10", "p50", "p90", "macro_f1"), _SHARE),
             **dict.fromkeys(
                 (
@@ -172,8 +193,12 @@ SCHEMAS: Mapping[str, Schema] = {
         check=record_order.check_rounds,
     ),
     "clients.csv": Schema(
-        {"client": _TEXT, **dict.fromkeys(("round", "correct", "examples"), _COUNT)},
-        needed=("round", "client", "correct", "examples"),
+        {
+            "client": _TEXT,
+            LOSS_COLUMN: _NUMBER,
+            **dict.fromkeys(("round", "correct", "examples"), _COUNT),
+        },
+        needed=("round", "client", "examples"),
         check=record_order.check_clients,
     ),
     "weights.csv": Schema(

@@ -246,7 +246,7 @@ def _rounds_table(
         "round": range(1, len(correct) + 1),
         "accuracy": correct.sum(axis=1) / examples.sum(),
     }
-    accuracies = fairness.client_accuracies(correct, examples)
+    accuracies = fairness.client_means(correct, examples)
     for percent in (10, 50, 90):
         columns[f"p{percent}"] = fairness.percentile(accuracies, percent)
     return pd.DataFrame(columns)

@@ -71,6 +71,11 @@ class System(Settings, abc.ABC):
     one_client_per_pack: ClassVar[bool] = False
     needs_server_examples: ClassVar[bool] = False
 
+    @property
+    def needs_classes(self) -> bool:
+        """Whether it compares predicted labels, which a regression does not have."""
+        return False
+
     def check(self, settings: RunSettings) -> None:
         """Refuses settings of a run that do not go with the system.
 

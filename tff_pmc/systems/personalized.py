@@ -35,6 +35,11 @@ class Personalized(FactorySystem):
         choices=("formula", "text"),
     )
 
+    @property
+    def needs_classes(self) -> bool:
+        """By the text, labels that clients' own models predict are compared."""
+        return self.form == "text"
+
     def factory(self, settings: RunSettings) -> Any:
         """The simple mean, mixed with the old model by the formula."""
         from tff_pmc.aggregation import baselines

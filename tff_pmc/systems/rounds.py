@@ -144,6 +144,7 @@ class SearchRounds:
 
 
 def _traffic(setup: Setup, state_type: Any, metrics_type: Any) -> Any:
+    from tff_pmc.clients.model_metrics import OwnMetrics
     from tff_pmc.processes.communication import traffic
 
     return traffic(
@@ -152,4 +153,5 @@ def _traffic(setup: Setup, state_type: Any, metrics_type: Any) -> Any:
         metrics_type,
         normalization=setup.settings.aggregation.normalization,
         two_stage=setup.settings.two_stage,
+        own_metrics=OwnMetrics.of(setup.model).specs,
     )

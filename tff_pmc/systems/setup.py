@@ -14,6 +14,9 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tff
 from tff_pmc.settings.run_settings import RunSettings
 
+MOST_RECORDED_CLASSES = 256
+"""The most classes whose labels `--predictions` records, as bytes."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
@@ -133,7 +136,8 @@ def check_data(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
 
     Raises:
         SettingError: a criterion needs what the examples do not have, the server
-            has no examples to measure on, or the model takes other images.
+            has no examples to measure on, accuracy is needed where it is not
+            defined, or the model takes other inputs.
     """
     known = data.train_examples.attributes
     for criterion in settings.aggregation.resolve_criteria():
@@ -148,9 +152,40 @@ def check_data(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
             f"--experiment={settings.experiment} measures models on examples of the "
             f"server's own, which {data.name} does not have"
         )
-    shape = settings.model.element_shape
-    if data.element_shape != shape:
+    model = settings.model
+    wanted = f"{model.element_shape} {model.element_dtype}"
+    given = f"{data.element_shape} {data.train_examples.x.dtype}"
+    if wanted != given:
         raise SettingError(
-            f"--model={settings.names['model']} takes images of {shape}, and those of "
-            f"{data.name} are {data.element_shape}"
+            f"--model={settings.names['model']} takes inputs of {wanted}, and those of "
+            f"{data.name} are {given}"
+        )
+    if settings.record.predictions and data.num_classes > MOST_RECORDED_CLASSES:
+        raise SettingError(
+            f"--predictions records labels of at most {MOST_RECORDED_CLASSES} classes, "
+            f"and {data.name} has {data.num_classes}"
+        )
+    if not data.has_classes:
+        _check_without_classes(settings, data.name)
+
+
+def _check_without_classes(settings: RunSettings, name: str) -> None:
+    """Refuses what needs accuracy, or classes, of a regression.
+
+    Raises:
+        SettingError: the message names the flag.
+    """
+    why = f"which {name} does not have: its labels are numbers"
+    criteria = settings.aggregation.resolve_criteria()
+    for criterion in criteria:
+        if criterion.needs_classes or criterion.needs_server_examples:
+            raise SettingError(f"--criteria: {criterion.code} needs classes, {why}")
+    if settings.adjustment.searches:
+        policy = settings.adjustment.adjustment
+        raise SettingError(f"--adjustment={policy} compares accuracies, {why}")
+    if settings.record.predictions:
+        raise SettingError(f"--predictions records labels of classes, {why}")
+    if settings.measures_at_server or settings.system.needs_classes:
+        raise SettingError(
+            f"--systems={settings.names['system']} compares labels of classes, {why}"
         )

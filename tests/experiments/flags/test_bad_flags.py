@@ -179,7 +179,7 @@ def test_a_bad_flag_ends_the_process_with_exit_code_2(run_alone):
         (["--experiment=mnist_iid", "--data_dir=/no/such/dir"], "/no/such/dir"),
         (["--clients_per_round=101"], "--clients_per_round=101"),
         (["--criteria=DS,IS"], "IS needs to know of each example whether it is sharp"),
-        (["--model=celeba_cnn"], "--model=celeba_cnn takes images of (64, 64, 3)"),
+        (["--model=celeba_cnn"], "--model=celeba_cnn takes inputs of (64, 64, 3)"),
         (["--output_dir=/dev/null/below"], "--output_dir=/dev/null/below"),
     ],
 )

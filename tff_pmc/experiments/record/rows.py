@@ -9,45 +9,39 @@ import numpy as np
 import numpy.typing as npt
 
 from tff_pmc import scores
-from tff_pmc.reports import fairness
+from tff_pmc.experiments.record.measures import ACCURACY, Measure
 from tff_pmc.settings import RunSettings
 from tff_pmc.settings.flag_values import all_orderings
 from tff_pmc.systems.rounds import Tested
 
-PERCENTILES = (10, 50, 90)
-
 
 def round_row(
     round_num: int,
-    correct: npt.NDArray[np.int64],
+    measured: npt.NDArray[Any],
     sizes: npt.NDArray[np.int64],
     metrics: Mapping[str, Any],
+    measure: Measure = ACCURACY,
 ) -> dict[str, Any]:
     """The row of `rounds.csv`.
 
     Args:
         round_num: from 1.
-        correct: correctly classified test examples of each client, [K].
+        measured: correctly classified test examples of each client, [K], or the sums
+            of their losses.
         sizes: test examples of each client, [K]; clients without any do not
             count in the percentiles.
         metrics: the process's metrics of this round.
+        measure: which of both is measured.
 
     Returns:
         Accuracy weighted by local test size (PMC eq. 10), with its integers,
         percentiles over the clients' own accuracies, and the training side.
     """
     train, finalizer = metrics["client_work"]["train"], metrics["finalizer"]
-    local = fairness.client_accuracies(correct, sizes)
     examples = max(int(train["examples"]), 1)
     return {
         "round": round_num,
-        "accuracy": round(int(correct.sum()) / int(sizes.sum()), 6),
-        "correct": int(correct.sum()),
-        "examples": int(sizes.sum()),
-        **{
-            f"p{percent}": round(float(fairness.percentile(local, percent)), 4)
-            for percent in PERCENTILES
-        },
+        **measure.columns(measured, sizes),
         "train_loss": round(float(train["loss_sum"]) / examples, 6),
         "clients": int(train["clients"]),
         "excluded": int(train["excluded"]),
@@ -58,13 +52,19 @@ def round_row(
 def client_rows(
     round_num: int,
     client_ids: Sequence[str],
-    correct: npt.NDArray[np.int64],
+    measured: npt.NDArray[Any],
     sizes: npt.NDArray[np.int64],
+    measure: Measure = ACCURACY,
 ) -> list[dict[str, Any]]:
     """The rows of `clients.csv`: each client's local test result, [K]."""
     return [
-        {"round": round_num, "client": name, "correct": int(hits), "examples": int(n)}
-        for name, hits, n in zip(client_ids, correct, sizes)
+        {
+            "round": round_num,
+            "client": name,
+            measure.total: measure.value(total),
+            "examples": int(n),
+        }
+        for name, total, n in zip(client_ids, measured, sizes)
     ]
 
 
@@ -176,10 +176,11 @@ def f1_rows(round_num: int, f1: Sequence[float]) -> list[dict[str, Any]]:
 def group_rows(
     round_num: int,
     attributes: Mapping[str, npt.NDArray[np.float32]],
-    correct: npt.NDArray[np.int64],
+    measured: npt.NDArray[Any],
     sizes: npt.NDArray[np.int64],
+    measure: Measure = ACCURACY,
 ) -> list[dict[str, Any]]:
-    """The rows of `groups.csv`: accuracy by group of clients.
+    """The rows of `groups.csv`: accuracy, or the loss, by group of clients.
 
     Weights made of attributes can favor one group and harm another (PMC's
     conclusion); this shows it. A boolean attribute makes the groups 0 and 1, any
@@ -188,8 +189,10 @@ def group_rows(
     Args:
         round_num: from 1.
         attributes: values by name, [K].
-        correct: correctly classified test examples of each client, [K].
+        measured: correctly classified test examples of each client, [K], or the sums
+            of their losses.
         sizes: test examples of each client, [K].
+        measure: which of both is measured.
     """
     rows = []
     for name, values in attributes.items():
@@ -199,17 +202,15 @@ def group_rows(
             low = values < np.median(values)
             groups = {"below median": low, "median or above": ~low}
         for group, members in groups.items():
-            total = int(sizes[members].sum())
-            hits = int(correct[members].sum())
+            found = measure.of_clients(measured[members], sizes[members])
             rows.append(
                 {
                     "round": round_num,
                     "attribute": name,
                     "group": group,
                     "clients": int(members.sum()),
-                    "correct": hits,
-                    "examples": total,
-                    "accuracy": round(hits / total, 6) if total else "",
+                    **{key: found[key] for key in (measure.total, "examples")},
+                    measure.mean: found[measure.mean],
                 }
             )
     return rows

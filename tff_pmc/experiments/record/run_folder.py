@@ -1,8 +1,10 @@
 """A run's folder: settings in `run.json`, tidy CSVs a round at a time.
 
     run.json      settings, seeds, versions, engine, the data's origin, how it ended
-    rounds.csv    a row a round: accuracy, percentiles, loss
-    clients.csv   a row a client and round: correct, examples (the test set)
+    rounds.csv    a row a round: accuracy (of a regression, the test loss), percentiles,
+                  training loss
+    clients.csv   a row a client and round: correct (of a regression, the sum of the
+                  losses), examples (the test set)
     cohort.csv    a row a cohort client and round: raw criteria, weight
     weights.csv   a row an ordering and round: how unequal its weights were
     candidates.csv  a row a candidate tested and round, where the ordering is adjusted

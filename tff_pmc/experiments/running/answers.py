@@ -10,7 +10,7 @@ import numpy as np
 
 import leaf_data
 from tff_pmc import processes
-from tff_pmc.experiments.record import files
+from tff_pmc.experiments.record import files, measures
 from tff_pmc.processes.server_examples import build_confusion, f1_of_classes
 from tff_pmc.reports.predictions import FOLDER
 from tff_pmc.systems.setup import Setup
@@ -31,12 +31,17 @@ class AtServer(NamedTuple):
 
 
 class Answers:
-    """The clients' test examples, and the computation that answers them."""
+    """The clients' test examples, and the computation that answers them.
+
+    Attributes:
+        measure: what they are measured by.
+    """
 
     def __init__(self, setup: Setup) -> None:
         """Builds it; with `--predictions` each single answer is recorded."""
         settings, data = setup.settings, setup.data
         self._examples = data.test_examples
+        self.measure = measures.measure_of(data)
         self._single = settings.record.predictions
         self._own = settings.system.own_answers(setup)
         if self._single or self._own:
@@ -45,9 +50,10 @@ class Answers:
             )
             packs = processes.prediction_packs
         else:
-            self._compute = processes.build_federated_evaluation(
-                setup.model, self._examples.num_clients
-            )
+            build = processes.build_correct_counts
+            if self.measure is measures.LOSS:
+                build = processes.build_loss_sums
+            self._compute = build(setup.model, self._examples.num_clients)
             packs = processes.evaluation_packs
         num_packs = settings.training.num_packs
         self._packs = packs(self._examples, num_packs=num_packs)
@@ -80,15 +86,17 @@ class Answers:
             known: correct examples of each client where they are known already.
 
         Returns:
-            Correct examples of each client, int64 [K], and the predicted label of each
-            example, [N], if single answers are recorded.
+            Correct examples of each client, int64 [K], or the sums of their losses,
+            float64; and the predicted label of each example, [N], if single answers
+            are recorded.
         """
         if known is not None and not self._single:
             return np.asarray(known, np.int64), None
         if self._own is not None:
             result = self._own.answer(weights)
         else:
-            result = np.asarray(self._compute(weights, self._packs), np.int64)
+            kind = np.int64 if self.measure.counted else np.float64
+            result = np.asarray(self._compute(weights, self._packs), kind)
         if not self._single and self._own is None:
             return result, None
         right = np.concatenate([[0], np.cumsum(result == self._examples.y)])
@@ -113,7 +121,7 @@ class Answers:
             )
         _write(
             os.path.join(path, f"round_{round_num:04d}.npz"),
-            predicted=predicted.astype(np.uint8),  # No data set has 256 classes.
+            predicted=predicted.astype(np.uint8),  # `check_data` refuses more.
         )
 
 

@@ -49,7 +49,7 @@ def run(
     folder_path: str,
     *,
     resume: bool = False,
-    until: Callable[[np.ndarray], bool] = lambda correct: False,
+    until: Callable[[np.ndarray], bool] = lambda measured: False,
     shown: Shown = ALONE,
 ) -> None:
     """Runs one run's training from the first round, or the next, to the last.
@@ -63,7 +63,7 @@ def run(
         resume: go on with the run that the folder holds, if it holds one, to
             exactly what it would have been without the interruption.
         until: ends the run before its last round when it says so of the correct test
-            examples of each client, [K].
+            examples of each client, [K], or the sums of their losses.
         shown: what is shown of it while it runs.
 
     Raises:
@@ -86,7 +86,7 @@ def prepare(settings: RunSettings, data: leaf_data.FederatedDataset) -> Setup:
 
     Raises:
         SettingError: the cohort is larger than the federation, a criterion needs
-            what the examples do not have, the model takes other images, or no client
+            what the examples do not have, the model takes other inputs, or no client
             has an example to be tested or judged on.
     """
     choose_cohort(settings, data, 1)
@@ -182,7 +182,7 @@ def _train(
         outcome = process.next(state, pack_cohort(setup, chosen))
         state = outcome.state
         trained = time.perf_counter()
-        correct, predicted = answers.of(
+        measured, predicted = answers.of(
             process.get_model_weights(state), outcome.counts
         )
         tested = time.perf_counter()
@@ -195,7 +195,7 @@ def _train(
             * process.traffic.per_client_testing,
         }
         tables = round_record.tables_of(
-            *(setup, round_num, chosen, outcome, correct),
+            *(setup, round_num, chosen, outcome, measured),
             {**traffic, **at_server.columns},
         )
         tables["class_f1"] = rows.f1_rows(round_num, at_server.f1)
@@ -208,7 +208,7 @@ def _train(
             events.release(round_num, tables, process.get_model_weights(state))
         # Last: a checkpoint says that the rows up to its round are on disk.
         checkpoints.save(state, round_num)
-        words = round_record.words_of(row, sum(seconds.values()))
+        words = round_record.words_of(row, sum(seconds.values()), answers.measure)
         progress.set_postfix_str(escape.printable(words))
-        if until(correct):
+        if until(measured):
             break

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 import leaf_data
-from tff_pmc.experiments.running import loop, suite
+from tff_pmc.experiments.record.folder_of_runs import folder_of_runs
+from tff_pmc.experiments.running import loop
 from tff_pmc.reports import escape, read
 from tff_pmc.reports.rounds_to_target import rounds_to_target
-from tff_pmc.settings import RunSettings
+from tff_pmc.settings import RunSettings, SettingError
 
 _SHARE = 50  # Of the devices, percent.
 
@@ -51,6 +52,11 @@ def search(
         RecordError: the folder is in use or holds something else.
     """
     first = runs[0]
+    if not data.has_classes:
+        raise SettingError(
+            f"--experiment=lr_search looks for a target accuracy, and {data.name} has "
+            "none: its labels are numbers"
+        )
     adjustment = first.adjustment
     remaining, aside = data.hold_out(adjustment.validation_fraction, first.data.seed)
     data = remaining.with_test_examples(aside)
@@ -67,7 +73,7 @@ def search(
     rates = [settings.training.learning_rate for settings in runs]
     plan["settings"]["learning_rates"] = rates
     rows = []
-    with suite.folder_of_runs(output_dir, plan, resume=resume):
+    with folder_of_runs(output_dir, plan, resume=resume):
         for number, (rate, settings) in enumerate(zip(rates, runs), 1):
             title = f"run {number} of {len(runs)}: rate {rate:g}"
             folder = os.path.join(output_dir, f"rate_{rate:g}")

@@ -11,7 +11,8 @@ from typing import Any, Optional
 
 import leaf_data
 from tff_pmc.experiments.experiment import EXPERIMENTS
-from tff_pmc.experiments.record import files, same_run
+from tff_pmc.experiments.record import files
+from tff_pmc.experiments.record.folder_of_runs import folder_of_runs
 from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.jobs import Job, Load, Runner, one_after_another
 from tff_pmc.experiments.running.loop import Shown
@@ -20,6 +21,7 @@ from tff_pmc.reports import (
     FOR_ALL_SEEDS,
     REPORTS,
     SEED_REPORTS,
+    losses,
     plots,
     read,
     tables,
@@ -151,6 +153,9 @@ def run_seeds(
             finished[job.output_dir] += 1
             if finished[job.output_dir] == len(runs):
                 report(job.output_dir, by_folder[job.output_dir])
+        first = os.path.join(next(iter(by_folder)), runs[0].folder)
+        if losses.measures_loss(first):
+            return losses.NO_EFFECT
         by_seed = {
             seed: [
                 read.read_run(os.path.join(folder, settings.folder))
@@ -166,43 +171,16 @@ def run_seeds(
     return "\n\n".join(text.rstrip() for text in texts if text)
 
 
-@contextlib.contextmanager
-def folder_of_runs(
-    output_dir: str, plan: Mapping[str, Any], *, resume: bool
-) -> Iterator[None]:
-    """A folder for several runs, held by this process alone.
-
-    Args:
-        output_dir: a folder that is empty or not there yet, or, to resume, one of
-            the same plan.
-        plan: the shared settings and the labels of the runs, for `run.json`.
-        resume: whether the folder holds runs to go on with.
-
-    Raises:
-        RecordError: the folder holds something else, or is in use.
-    """
-    if resume:
-        same_run.check_same(output_dir, files.read_json(output_dir), plan)
-        files.check_plain(output_dir)
-    else:
-        files.make_empty_folder(output_dir)
-    lock = files.take_lock(output_dir)
-    try:
-        files.sweep(output_dir)
-        if not resume:
-            files.write_json(output_dir, plan)
-        yield
-    finally:
-        os.close(lock)
-
-
 def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
     """Writes the tables and plots of a folder of runs; returns the tables as text."""
-    made = [read.read_run(os.path.join(output_dir, s.folder)) for s in runs]
     experiment = EXPERIMENTS[runs[0].experiment]
+    folders = [os.path.join(output_dir, settings.folder) for settings in runs]
+    what = "system" if experiment.compares_systems else "priority"
+    if losses.measures_loss(folders[0]):
+        return losses.report(folders, output_dir, what, experiment.reports)
+    made = [read.read_run(folder) for folder in folders]
     tables.write(made, output_dir)  # `results.csv`, whatever is shown of it.
-    systematic = experiment.compares_systems
-    plots.write(made, output_dir, what="system" if systematic else "priority")
+    plots.write(made, output_dir, what=what)
     names = (*experiment.reports, *FOR_ALL)
     texts = [REPORTS[name](made, output_dir) for name in names]
     return "\n\n".join(text.rstrip() for text in texts if text)

@@ -72,8 +72,9 @@ def values(tables: Mapping[str, Sequence[Row]], weights: Any) -> dict[str, Any]:
     Numbers are its scalars, arrays its distributions and histograms:
 
         rounds/COLUMN         each number of `rounds.csv`
-        fairness/NAME         the figures of `reports.fairness`
-        clients/accuracy      of every client's test set: an array
+        fairness/NAME         the figures of `reports.fairness`, of accuracies
+        clients/accuracy      of every client's test set: an array; clients/loss where
+                              the record has losses
         cohort/COLUMN         the weights and the raw criteria of the round's clients
         weights_FIGURE/ORDERING   how unequal each ordering's weights are, and how far
                               from those in force
@@ -83,11 +84,6 @@ def values(tables: Mapping[str, Sequence[Row]], weights: Any) -> dict[str, Any]:
         tables: the rows of the round's record, by the file's name.
         weights: the model's `ModelWeights` after the round.
     """
-    correct, examples = (
-        np.array([row[name] for row in tables["clients"]], np.int64)
-        for name in ("correct", "examples")
-    )
-    spread = fairness.measured(correct, examples)
     (of_round,) = tables["rounds"]
     model = [np.asarray(tensor) for tensor in weights.trainable]
     return {
@@ -96,8 +92,7 @@ def values(tables: Mapping[str, Sequence[Row]], weights: Any) -> dict[str, Any]:
             for name, value in of_round.items()
             if name != "round" and not isinstance(value, str)
         },
-        "fairness": {name: float(value) for name, value in spread.items()},
-        "clients": {"accuracy": fairness.client_accuracies(correct, examples)},
+        **_of_clients(tables["clients"]),
         "cohort": {
             name: _finite([row[name] for row in tables["cohort"]])
             for name in tables["cohort"][0]
@@ -110,6 +105,19 @@ def values(tables: Mapping[str, Sequence[Row]], weights: Any) -> dict[str, Any]:
             for figure in _OF_WEIGHTS
         },
         "model": {f"{number:02d}": tensor for number, tensor in enumerate(model)},
+    }
+
+
+def _of_clients(rows: Sequence[Row]) -> dict[str, Any]:
+    examples = np.array([row["examples"] for row in rows], np.int64)
+    if "correct" not in rows[0]:
+        losses = np.array([row["loss_sum"] for row in rows], float)
+        return {"clients": {"loss": fairness.client_means(losses, examples)}}
+    correct = np.array([row["correct"] for row in rows], np.int64)
+    spread = fairness.measured(correct, examples)
+    return {
+        "fairness": {name: float(value) for name, value in spread.items()},
+        "clients": {"accuracy": fairness.client_means(correct, examples)},
     }
 
 

@@ -27,6 +27,7 @@ class PackedModel(tff.learning.models.FunctionalModel):
         example_losses: Optional[Callable[[Any, Any], Any]] = None,
         forward_in_training: Optional[Callable[..., Any]] = None,
         local_weights: Sequence[Any] = (),
+        metrics_fns: Optional[tuple[Any, Any, Any]] = None,
     ) -> None:
         """Makes the model.
 
@@ -44,12 +45,16 @@ class PackedModel(tff.learning.models.FunctionalModel):
             local_weights: the initial values of trainable weights that begin anew in
                 every client's training and are never sent. They follow the trainable
                 weights in what `forward_in_training` is given.
+            metrics_fns: as of TFF's class, for example
+                `tff.learning.metrics.create_functional_metric_fns(...)`; by default
+                the model has no metrics of its own.
         """
         super().__init__(
             initial_weights=initial_weights,
             predict_on_batch_fn=predict_on_batch_fn,
             loss_fn=loss_fn,
             input_spec=input_spec,
+            **({} if metrics_fns is None else {"metrics_fns": metrics_fns}),
         )
         self._example_losses = example_losses
         self._forward_in_training = forward_in_training
@@ -65,6 +70,11 @@ class PackedModel(tff.learning.models.FunctionalModel):
             predict_on_batch_fn=model.predict_on_batch,
             loss_fn=model.loss,
             input_spec=model.input_spec,
+            metrics_fns=(
+                model.initialize_metrics_state,
+                model.update_metrics_state,
+                model.finalize_metrics,
+            ),
         )
 
     @property

@@ -1,0 +1,154 @@
+"""The evaluation of any TFF model, against TFF's own `build_fed_eval`."""
+
+import collections
+
+import numpy as np
+import pytest
+
+import tff_pmc
+
+
+@pytest.fixture(scope="module")
+def model_fn(tf, tff):
+    """A Keras classifier of float32 inputs, with metrics."""
+
+    def make():
+        dense = tf.keras.layers.Dense(
+            3, kernel_initializer=tf.keras.initializers.GlorotUniform(seed=4)
+        )
+        layers = [tf.keras.layers.Flatten(input_shape=(4, 4)), dense]
+        return tff.learning.models.from_keras_model(
+            tf.keras.Sequential(layers),
+            tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            input_spec=(
+                tf.TensorSpec([None, 4, 4], tf.float32),
+                tf.TensorSpec([None], tf.int32),
+            ),
+            metrics=[tf.keras.metrics.SparseCategoricalAccuracy()],
+        )
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def clients(toy_examples, tf, datasets):
+    """All six clients, in batches of three."""
+
+    def as_floats(x, y):
+        return tf.cast(x, tf.float32) / 255, y
+
+    return [d.map(as_floats) for d in datasets(toy_examples, range(6), 3)]
+
+
+@pytest.fixture(scope="module")
+def tffs_evaluation(tff):
+    """The metrics of TFF's own evaluation, and the weights that it begins with."""
+
+    def run(model, clients):
+        process = tff.learning.algorithms.build_fed_eval(model)
+        state = process.initialize()
+        found = process.next(state, clients).metrics["client_work"]["eval"]
+        return state.global_model_weights, found["current_round_metrics"]
+
+    return run
+
+
+def losses_of(weights, examples):
+    """Losses and hits of each example of a linear softmax model, in NumPy."""
+    kernel, bias = (np.asarray(w, float) for w in weights.trainable)
+    scores = examples.x.reshape(len(examples.y), -1) / 255.0 @ kernel + bias
+    top = scores.max(axis=1)
+    logsum = np.log(np.exp(scores - top[:, None]).sum(axis=1)) + top
+    rows = np.arange(len(examples.y))
+    return logsum - scores[rows, examples.y], scores.argmax(axis=1) == examples.y
+
+
+def test_a_model_fn_is_evaluated_as_tff_does(
+    runtime, model_fn, clients, toy_examples, tffs_evaluation
+):
+    weights, expected = tffs_evaluation(model_fn, clients)
+    found = tff_pmc.build_federated_evaluation(model_fn)(weights, clients)
+    assert set(found["metrics"]) == set(expected)
+    assert {"loss", "sparse_categorical_accuracy", "num_examples"} <= set(expected)
+    for name in expected:
+        np.testing.assert_allclose(found["metrics"][name], expected[name], rtol=1e-5)
+    losses, hits = losses_of(weights, toy_examples)
+    assert (found["examples"], found["correct"]) == (len(hits), hits.sum())
+    assert found["loss_sum"] == pytest.approx(losses.sum(), rel=1e-5)
+
+
+def test_each_clients_figures_are_told_apart_by_its_number(
+    runtime, model_fn, clients, toy_examples, tffs_evaluation
+):
+    """In any order, and zeros for clients that are not there."""
+    weights, expected = tffs_evaluation(model_fn, [clients[k] for k in (4, 1)])
+    numbered = [tff_pmc.with_client_number(clients[k], k) for k in (4, 1)]
+    evaluate = tff_pmc.build_federated_evaluation(model_fn, 6)
+    found = evaluate(weights, numbered)
+    losses, hits = losses_of(weights, toy_examples)
+    splits = toy_examples.row_splits
+    for k in range(6):
+        own = slice(splits[k], splits[k + 1]) if k in (1, 4) else slice(0)
+        assert found["examples"][k] == len(hits[own])
+        assert found["correct"][k] == hits[own].sum()
+        assert found["loss_sum"][k] == pytest.approx(losses[own].sum(), rel=1e-5)
+    assert found["metrics"]["loss"] == pytest.approx(expected["loss"], rel=1e-5)
+    with pytest.raises(ValueError, match="0 or more, got -1"):
+        tff_pmc.with_client_number(clients[0], -1)
+
+
+def test_of_a_regression_nothing_is_correct(runtime, tf, tff):
+    def model_fn():
+        dense = tf.keras.layers.Dense(1, kernel_initializer="ones", input_shape=(2,))
+        return tff.learning.models.from_keras_model(
+            tf.keras.Sequential([dense]),
+            tf.keras.losses.MeanSquaredError(),
+            input_spec=(
+                tf.TensorSpec([None, 2], tf.float32),
+                tf.TensorSpec([None, 1], tf.float32),
+            ),
+            metrics=[tf.keras.metrics.MeanAbsoluteError()],
+        )
+
+    x = np.array([[1, 2], [0, 1], [3, 1]], np.float32)
+    y = np.array([[1], [1], [5]], np.float32)  # The model says 3, 1, 4.
+    data = [tf.data.Dataset.from_tensor_slices((x, y)).batch(2)]
+    weights = tff.learning.models.ModelWeights(
+        [np.ones((2, 1), np.float32), np.zeros(1, np.float32)], []
+    )
+    found = tff_pmc.build_federated_evaluation(model_fn)(weights, data)
+    assert list(found) == ["examples", "loss_sum", "metrics"]
+    assert found["loss_sum"] == pytest.approx(4 + 0 + 1)
+    assert found["metrics"]["mean_absolute_error"] == pytest.approx(1)
+
+
+def test_packed_examples_give_the_models_metrics_too(
+    runtime, tf, tff, toy_model, toy_examples, datasets, tffs_evaluation
+):
+    fns = tff.learning.metrics.create_functional_metric_fns(
+        lambda: collections.OrderedDict(
+            right=tf.keras.metrics.SparseCategoricalAccuracy()
+        )
+    )
+    model = tff.learning.models.FunctionalModel(
+        initial_weights=toy_model.initial_weights,
+        predict_on_batch_fn=toy_model.predict_on_batch,
+        loss_fn=toy_model.loss,
+        input_spec=toy_model.input_spec,
+        metrics_fns=fns,
+    )
+    batches = datasets(toy_examples, range(6), 3)
+    weights, expected = tffs_evaluation(model, batches)
+    packs = tff_pmc.evaluation_packs(toy_examples)
+    found = tff_pmc.build_federated_evaluation(model, 6, batch_size=4)(weights, packs)
+    _, hits = losses_of(weights, toy_examples)
+    assert found["correct"].sum() == hits.sum()
+    assert found["metrics"]["right"] == pytest.approx(hits.mean())
+    assert found["metrics"]["right"] == pytest.approx(expected["right"])
+    as_batches = tff_pmc.build_federated_evaluation(model, packed=False)
+    assert as_batches(weights, batches)["metrics"]["right"] == expected["right"]
+
+
+def test_packed_examples_need_a_functional_model(model_fn):
+    with pytest.raises(ValueError, match="need a tff.learning.models.FunctionalModel"):
+        tff_pmc.build_federated_evaluation(model_fn, packed=True)

@@ -1,0 +1,297 @@
+"""The metrics of a user's model, against TFF's own federated averaging."""
+
+import collections
+
+import numpy as np
+import pytest
+
+import tff_pmc
+
+OURS = ["clients", "excluded", "examples", "loss_sum"]
+
+
+@pytest.fixture(scope="module")
+def keras_model_fn(tf, tff):
+    """Makes a `model_fn` of a Keras model of three features with metrics."""
+
+    def make(metrics=None):
+        def model_fn():
+            layer = tf.keras.layers.Dense(
+                3, kernel_initializer="ones", input_shape=(4, 4), name="dense"
+            )
+            return tff.learning.models.from_keras_model(
+                tf.keras.Sequential(
+                    [tf.keras.layers.Flatten(input_shape=(4, 4)), layer]
+                ),
+                tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                input_spec=(
+                    tf.TensorSpec([None, 4, 4], tf.float32),
+                    tf.TensorSpec([None], tf.int32),
+                ),
+                metrics=metrics() if metrics else keras_metrics(tf),
+            )
+
+        return model_fn
+
+    return make
+
+
+def keras_metrics(tf):
+    return [
+        tf.keras.metrics.SparseCategoricalAccuracy(),
+        tf.keras.metrics.SparseTopKCategoricalAccuracy(2, name="top_2"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def metric_model(tf, tff, toy_model):
+    """The toy model with Keras metrics as functions."""
+    fns = tff.learning.metrics.create_functional_metric_fns(
+        lambda: collections.OrderedDict((m.name, m) for m in keras_metrics(tf))
+    )
+    return tff.learning.models.FunctionalModel(
+        initial_weights=toy_model.initial_weights,
+        predict_on_batch_fn=toy_model.predict_on_batch,
+        loss_fn=toy_model.loss,
+        input_spec=toy_model.input_spec,
+        metrics_fns=fns,
+    )
+
+
+@pytest.fixture(scope="module")
+def tffs_metrics(sgd):
+    """The training metrics of one round of TFF's own federated averaging."""
+
+    def run(model, clients):
+        import tensorflow_federated as tff
+
+        process = tff.learning.algorithms.build_weighted_fed_avg(
+            model, client_optimizer_fn=sgd()
+        )
+        output = process.next(process.initialize(), clients)
+        return output.metrics["client_work"]["train"]
+
+    return run
+
+
+def as_floats(dataset):
+    """Inputs of a Keras model: pixels between 0 and 1."""
+    import tensorflow as tf
+
+    return dataset.map(lambda x, y: (tf.cast(x, tf.float32) / 255, y))
+
+
+def check(found, expected):
+    """Ours are there, and all of TFF's with the same values under the same names."""
+    assert list(found) == [*OURS, *expected] and expected
+    for name in expected:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5)
+
+
+def test_a_model_fns_metrics_are_tffs(
+    runtime, toy_examples, keras_model_fn, build_prioritized, datasets, tffs_metrics
+):
+    """Two epochs of several batches, which TFF is given as a repeated dataset."""
+    clients = [as_floats(d) for d in datasets(toy_examples, [0, 2, 3, 5], 3)]
+    ours = build_prioritized(keras_model_fn(), priority=("DS",), local_epochs=2)
+    found = ours.next(ours.initialize(), clients).metrics["client_work"]["train"]
+    expected = tffs_metrics(keras_model_fn(), [d.repeat(2) for d in clients])
+    assert {"loss", "top_2", "sparse_categorical_accuracy"} <= set(expected)
+    assert expected["num_examples"] == 2 * found["examples"] == 52
+    check(found, expected)
+
+
+@pytest.mark.parametrize("num_packs", [1, 3])
+def test_packed_clients_metrics_are_tffs(
+    runtime,
+    toy_examples,
+    metric_model,
+    build_prioritized,
+    datasets,
+    tffs_metrics,
+    num_packs,
+):
+    cohort = [0, 2, 3, 5]
+    ours = build_prioritized(metric_model, priority=("DS",), local_epochs=2)
+    packs = tff_pmc.pack(toy_examples, cohort, num_packs=num_packs)
+    found = ours.next(ours.initialize(), packs).metrics["client_work"]["train"]
+    clients = [d.repeat(2) for d in datasets(toy_examples, cohort, 100)]
+    check(found, tffs_metrics(metric_model, clients))
+
+
+def test_a_functional_models_metrics_are_tffs_for_datasets(
+    runtime, toy_examples, metric_model, build_prioritized, datasets, tffs_metrics
+):
+    clients = datasets(toy_examples, [0, 2, 3, 5], 3)
+    ours = build_prioritized(metric_model, priority=("DS",), packed=False)
+    found = ours.next(ours.initialize(), clients).metrics["client_work"]["train"]
+    check(found, tffs_metrics(metric_model, clients))
+
+
+def test_a_client_left_out_counts_in_no_metric(
+    runtime, toy_examples, keras_model_fn, build_prioritized, datasets, tffs_metrics
+):
+    clients = [as_floats(d) for d in datasets(toy_examples, [0, 2], 3)]
+    bad = clients[0].map(lambda x, y: (x * np.float32("nan"), y))
+    ours = build_prioritized(keras_model_fn(), priority=("DS",))
+    both = [bad, clients[1]]
+    found = ours.next(ours.initialize(), both).metrics["client_work"]["train"]
+    expected = tffs_metrics(keras_model_fn(), both)
+    assert found["excluded"] == 1 and expected["num_examples"] == 5
+    check(found, expected)
+
+
+def test_a_packed_client_left_out_counts_in_no_metric(
+    runtime, toy_examples, metric_model, build_prioritized
+):
+    """A bound that no update keeps: nobody is counted."""
+    sums = tff_pmc.SumOptions(max_update_norm=1e-9)
+    ours = build_prioritized(metric_model, priority=("DS",), sums=sums)
+    packs = tff_pmc.pack(toy_examples, [0, 2])
+    found = ours.next(ours.initialize(), packs).metrics["client_work"]["train"]
+    assert found["excluded"] == 2
+    assert found["top_2"] == found["sparse_categorical_accuracy"] == 0
+
+
+def test_they_are_those_of_local_on_a_cluster_to_the_bit(
+    tf, tff, cluster, toy_examples, metric_model, build_prioritized
+):
+    from tff_pmc.runtime import Runtime
+
+    process = build_prioritized(metric_model, priority=("DS",))
+    packs = tff_pmc.pack(toy_examples, range(6), num_packs=3)
+
+    def one_round():
+        return process.next(process.initialize(), packs).metrics
+
+    with Runtime("local"):
+        here = one_round()
+    before = tff.framework.get_context_stack().current
+    cluster.install()
+    try:
+        there = one_round()
+    finally:
+        tff.framework.set_default_context(before)
+    assert "top_2" in here["client_work"]["train"]
+    for a, b in zip(tf.nest.flatten(here), tf.nest.flatten(there)):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+@pytest.fixture(scope="module")
+def in_the_clear(flat_tensors):
+    """The shapes of what a client sends in the clear, and the number of the others."""
+
+    def sent(process):
+        import tensorflow_federated as tff
+
+        form = tff.backends.mapreduce.get_map_reduce_form_for_computation(process.next)
+        clear, *secret = form.work.type_signature.result
+        shapes = [tuple(tensor.shape) for tensor in flat_tensors(clear)]
+        return shapes, sum(len(flat_tensors(part)) for part in secret)
+
+    return sent
+
+
+def test_the_form_has_their_sums(metric_model, build_prioritized, in_the_clear):
+    """One sum, one total, one monomial, four counts, and two numbers of two metrics."""
+    process = build_prioritized(metric_model, criteria=("DS",))
+    shapes, secret = in_the_clear(process)
+    assert sorted(shapes) == sorted([(16, 3), (3,), (1,), (1,)] + 8 * [()])
+    assert secret == 0
+
+
+class TestSecureSums:
+    @pytest.fixture(scope="class")
+    def build(self, tff, metric_model, build_prioritized):
+        secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
+
+        def build(**options):
+            sums = tff_pmc.SumOptions(
+                model_sum_factory=secure, scalar_sum_factory=secure
+            )
+            return build_prioritized(
+                metric_model, criteria=("DS",), sums=sums, **options
+            )
+
+        return build
+
+    def test_by_default_they_are_left_out(self, build, in_the_clear):
+        process = build()
+        metrics = process.next.type_signature.result.metrics.member
+        (name,) = [n for n, _ in tff_elements(metrics.client_work.train)]
+        assert name == "clients"
+        assert in_the_clear(process)[0] == [()]
+
+    def test_what_sums_in_the_clear_is_refused(self, tff, build):
+        with pytest.raises(ValueError, match="metrics_aggregator sums in the clear"):
+            build(metrics_aggregator=tff.learning.metrics.sum_then_finalize)
+
+    def test_securely_summed_they_are_reported(
+        self,
+        runtime,
+        tff,
+        build,
+        in_the_clear,
+        toy_examples,
+        datasets,
+        metric_model,
+        tffs_metrics,
+    ):
+        aggregator = tff.learning.metrics.secure_sum_then_finalize
+        process = build(metrics_aggregator=aggregator)
+        assert in_the_clear(process)[0] == [()]
+        packs = tff_pmc.pack(toy_examples, [0, 2], num_packs=2)
+        output = process.next(process.initialize(), packs)
+        found = output.metrics["client_work"]["train"]
+        expected = tffs_metrics(metric_model, datasets(toy_examples, [0, 2], 100))
+        for name in ("top_2", "sparse_categorical_accuracy"):
+            # A range of a million in 32 bits.
+            assert found[name] == pytest.approx(expected[name], abs=1e-3)
+
+
+def tff_elements(type_):
+    import tensorflow_federated as tff
+
+    return tff.structure.to_elements(type_)
+
+
+def test_privacy_excludes_an_aggregator_without_noise(tff, metric_model, sgd):
+    sums = tff_pmc.SumOptions(
+        "range", {"DS": (0, 9)}, clip_norm=1.0, privacy=tff_pmc.GaussianSums(1.0)
+    )
+    options = dict(criteria=("DS",), client_optimizer_fn=sgd(), sums=sums)
+    process = tff_pmc.build_prioritized_fed_avg(metric_model, **options)
+    metrics = process.next.type_signature.result.metrics.member
+    assert [n for n, _ in tff_elements(metrics.client_work.train)] == ["clients"]
+    with pytest.raises(ValueError, match="privacy excludes it"):
+        tff_pmc.build_prioritized_fed_avg(
+            metric_model,
+            metrics_aggregator=tff.learning.metrics.secure_sum_then_finalize,
+            **options,
+        )
+
+
+def test_a_metric_with_a_name_of_ours_is_refused(tf, keras_model_fn, build_prioritized):
+    def metrics():
+        return [tf.keras.metrics.SparseCategoricalAccuracy(name="examples")]
+
+    with pytest.raises(ValueError, match="metric 'examples' has the name of a meas"):
+        build_prioritized(keras_model_fn(metrics))
+
+
+def test_traffic_counts_what_clients_send_of_them(metric_model, build_prioritized):
+    """Two float32 of each of the two metrics, whose finalized values are one each."""
+    from tff_pmc.clients.model_metrics import OwnMetrics
+    from tff_pmc.processes.communication import traffic
+
+    process = build_prioritized(metric_model, criteria=("DS",))
+    signature = process.next.type_signature
+    state = signature.parameter[0].member
+    found = traffic(
+        state.global_model_weights,
+        state.client_work,
+        signature.result.metrics.member,
+        own_metrics=OwnMetrics.of(metric_model).specs,
+    )
+    model, ours, theirs = 51 * 4, 4 * 4 + 2 * 4 + 2 * 4, 4 * 4
+    assert found.per_client_training == 2 * model + ours + theirs

@@ -1,0 +1,147 @@
+"""Rounds on numbers and on ids of words, in both forms of client data."""
+
+import numpy as np
+import pytest
+
+import leaf_data
+import tff_pmc
+
+SIZES = (4, 7, 5)
+SPLITS = np.cumsum((0, *SIZES))
+NAMES = ("a", "b", "c")
+WORDS, DEPTH = 6, 2
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    """Three clients with pairs of numbers, and two values to be predicted of each."""
+    generator = np.random.default_rng(5)
+    x = generator.normal(size=(SPLITS[-1], 2)).astype(np.float32)
+    y = generator.normal(size=(SPLITS[-1], 2)).astype(np.float32)
+    return leaf_data.Examples(x, y, SPLITS, NAMES)
+
+
+@pytest.fixture(scope="module", params=["int32", "int64"])
+def words(request):
+    """Three clients with three words each time, and the word that follows."""
+    generator = np.random.default_rng(6)
+    x = generator.integers(0, WORDS, (SPLITS[-1], 3)).astype(request.param)
+    y = generator.integers(0, WORDS, SPLITS[-1]).astype(np.int32)
+    return leaf_data.Examples(x, y, SPLITS, NAMES)
+
+
+@pytest.fixture(scope="module")
+def linear(tf, tff):
+    """A linear function to two values, and the mean squared error."""
+
+    @tf.function
+    def predict(weights, x, training=True):
+        (kernel,), _ = weights
+        return x @ kernel
+
+    return tff.learning.models.FunctionalModel(
+        initial_weights=((np.ones((2, 2), np.float32),), ()),
+        predict_on_batch_fn=predict,
+        loss_fn=tf.function(lambda a, b, w=None: tf.reduce_mean(tf.square(a - b))),
+        input_spec=(
+            tf.TensorSpec([None, 2], tf.float32),
+            tf.TensorSpec([None, 2], tf.float32),
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def next_word(tf):
+    """An embedding and a linear layer, for words of either type."""
+    from tff_pmc.models.functional import classifier
+
+    generator = np.random.default_rng(8)
+    shapes = [(WORDS, DEPTH), (3 * DEPTH, WORDS)]
+    weights = [generator.normal(size=shape).astype(np.float32) for shape in shapes]
+
+    @tf.function
+    def predict(model_weights, x, training=True):
+        (embedding, kernel), _ = model_weights
+        return tf.reshape(tf.gather(embedding, x), [-1, 3 * DEPTH]) @ kernel
+
+    return lambda dtype: classifier(weights, predict, (3,), element_dtype=dtype)
+
+
+@pytest.fixture(scope="module")
+def both_forms(build_prioritized, datasets):
+    """The weights after two rounds, of packed clients and of datasets."""
+
+    def run(model, examples, **options):
+        found = []
+        for packed in (True, False):
+            process = build_prioritized(model, packed=packed, **options)
+            clients = datasets(examples, range(3), 100)
+            if packed:
+                clients = tff_pmc.pack(examples, range(3))
+            state = process.initialize()
+            for _ in range(2):
+                state, _ = process.next(state, clients)
+            found.append(process.get_model_weights(state))
+        return found
+
+    return run
+
+
+def test_a_regression_is_that_of_numpy(runtime, numbers, linear, both_forms):
+    packed, batches = both_forms(linear, numbers, priority=("DS",), local_epochs=3)
+    kernel = np.ones((2, 2))
+    for _ in range(2):
+        total = np.zeros((2, 2))
+        for k, size in enumerate(SIZES):
+            client, own = numbers.client(k), kernel.copy()
+            for _ in range(3):
+                error = client["x"] @ own - client["y"]
+                own -= 0.1 * 2 * client["x"].T @ error / error.size
+            total += size * own
+        kernel = total / sum(SIZES)
+    np.testing.assert_allclose(packed.trainable[0], kernel, rtol=1e-5)
+    np.testing.assert_allclose(batches.trainable[0], kernel, rtol=1e-5)
+
+
+def test_every_clients_loss_is_that_of_numpy(runtime, numbers, linear, tff):
+    """A client lies in two packs, and its examples in several batches."""
+    losses = tff_pmc.processes.build_loss_sums(linear, 3, batch_size=2)
+    weights = tff.learning.models.ModelWeights(*linear.initial_weights)
+    packs = tff_pmc.evaluation_packs(numbers, num_packs=2)
+    squares = ((numbers.x @ np.ones((2, 2)) - numbers.y) ** 2).mean(axis=1)
+    expected = np.add.reduceat(squares, SPLITS[:-1])
+    np.testing.assert_allclose(losses(weights, packs), expected, rtol=1e-5)
+
+
+def test_both_forms_of_next_words_give_one_model(
+    runtime, words, next_word, both_forms, tff, datasets
+):
+    model = next_word(words.x.dtype)
+    packed, batches = both_forms(model, words, priority=("LD", "DS"), local_epochs=2)
+    moved = np.abs(packed.trainable[0] - model.initial_weights[0][0]).max()
+    assert moved > 1e-3  # The embedding is trained, too.
+    for a, b in zip(packed.trainable, batches.trainable):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    evaluate = tff_pmc.build_federated_evaluation(model, 3)
+    counts = evaluate(packed, tff_pmc.evaluation_packs(words))
+    embedding, kernel = packed.trainable
+    scores = embedding[words.x].reshape(-1, 3 * DEPTH) @ kernel
+    hits = (scores.argmax(axis=1) == words.y).astype(int)
+    np.testing.assert_array_equal(counts, np.add.reduceat(hits, SPLITS[:-1]))
+    whole = tff_pmc.build_federated_evaluation(model, packed=False)
+    found = whole(packed, datasets(words, range(3), 4))
+    assert (found["correct"], found["examples"]) == (hits.sum(), 16)
+
+
+def test_tffs_view_has_the_types_and_can_be_packed(words, numbers, tf):
+    from leaf_data.tff_client_data import ExamplesClientData
+
+    for examples in (words, numbers):
+        view = ExamplesClientData(examples)
+        spec = view.element_type_structure
+        assert spec["x"] == tf.TensorSpec(examples.x.shape[1:], examples.x.dtype)
+        assert spec["y"] == tf.TensorSpec(examples.y.shape[1:], examples.y.dtype)
+        (pack,) = tff_pmc.pack_client_data(view, num_packs=1)
+        for k, element in enumerate(pack.as_numpy_iterator()):
+            np.testing.assert_array_equal(element["x"], examples.client(k)["x"])
+            np.testing.assert_array_equal(element["y"], examples.client(k)["y"])

@@ -1,0 +1,169 @@
+"""docs/numbers_and_words.md runs as it stands: a regression, and a next-word model."""
+
+import csv
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "numbers_and_words.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+(COMMANDS,) = re.findall(r"```\n(python run_experiments\.py .*?)```", PAGE, re.S)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The page's modules and commands in one process, and more commands; their ends."""
+    folder = tmp_path_factory.mktemp("page")
+    for name, code in zip(("wells", "next_word"), BLOCKS):
+        (folder / f"{name}.py").write_text(code)
+    commands = [shlex.split(line)[2:] for line in COMMANDS.strip().splitlines()]
+    wells = ["--plugin=wells", "--experiment=wells", "--rounds=1"]
+    commands += [
+        ["--plugin=wells,next_word", "--tables=out_wells"],
+        [*wells, "--criteria=DS,LD", "--output_dir=no"],
+        [*wells, "--priority=DS,MD", "--adjustment=backtracking", "--output_dir=no"],
+        [*wells, "--predictions", "--output_dir=no"],
+        [*wells, "--model=mnist_cnn", "--output_dir=no"],
+        [*wells, "--seeds=0,1", "--output_dir=seeds"],
+    ]
+    script = textwrap.dedent(
+        f"""
+        import sys
+        sys.path[:0] = [{str(ROOT)!r}, "."]
+        from absl import flags
+        import run_experiments
+        for words in {commands!r}:
+            print("--- command", flush=True)
+            argv = ["run_experiments.py", *words]
+            code = run_experiments.main(argv, flags.FlagValues())
+            print("--- code", code, flush=True)
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=folder,
+    )
+    ends = re.findall(r"--- command\n(.*?)--- code (\S+)\n", done.stdout, re.S)
+    assert len(ends) == len(commands), done.stdout
+    return folder, ends
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_regression_is_recorded_by_its_loss(made):
+    """Against federated averaging of a linear regression in NumPy."""
+    folder, ends = made
+    text, code = ends[0]
+    assert code == "0", text
+    assert "Loss on the clients' test examples" in text
+    assert "no report rounds_to_target" in text
+    out = folder / "out_wells"
+    assert (out / "loss.png").read_bytes().startswith(b"\x89PNG")
+    assert not (out / "results.csv").exists()
+    x = np.random.default_rng(0)
+    inputs = x.normal(size=(60, 2)).astype(np.float32)
+    noise = x.normal(scale=0.1, size=60)
+    y = (2 * inputs[:, 0] - inputs[:, 1] + 0.5 + noise).astype(np.float32)
+    design = np.c_[inputs, np.ones(60)].astype(float)
+    weights = np.zeros(3)
+    recorded = rows(out / "DS" / "rounds.csv")
+    by_client = rows(out / "DS" / "clients.csv")
+    for number in range(5):
+        trained = []
+        for k in range(6):
+            own, part = weights.copy(), slice(10 * k, 10 * k + 10)
+            for _ in range(5):
+                error = design[part] @ own - y[part]
+                own -= 0.1 * 2 * design[part].T @ error / 10
+            trained.append(own)
+        weights = np.mean(trained, axis=0)
+        squares = (design @ weights - y) ** 2
+        sums = [squares[10 * k : 10 * k + 4].sum() for k in range(6)]
+        found = [float(row["loss_sum"]) for row in by_client[6 * number :][:6]]
+        np.testing.assert_allclose(found, sums, rtol=1e-3)
+        row = recorded[number]
+        assert float(row["test_loss"]) == pytest.approx(sum(sums) / 24, rel=1e-3)
+        middle = float(row["loss_p50"])
+        assert middle == pytest.approx(np.median(sums) / 4, rel=1e-2, abs=1e-4)
+        assert "accuracy" not in row and "correct" not in by_client[0]
+    (last,) = (row for row in rows(out / "losses.csv") if row["run"] == "DS")
+    assert float(last["last"]) == pytest.approx(sum(sums) / 24, rel=1e-3)
+    assert float(last["p90"]) == pytest.approx(
+        np.percentile(np.array(sums) / 4, 90), rel=1e-3
+    )
+
+
+def test_the_next_words_are_learned_and_reported(made):
+    folder, ends = made
+    text, code = ends[1]
+    assert code == "0", text
+    assert "Rounds until a share of the devices" in text
+    out = folder / "out_words"
+    assert (out / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+    (path,) = out.glob("*/rounds.csv")
+    recorded = rows(path)
+    accuracies = [float(row["accuracy"]) for row in recorded]
+    assert accuracies[-1] > 0.9 > 0.5 > accuracies[0]
+    assert {row["examples"] for row in recorded} == {"48"}
+    reached = {row["target_accuracy_pct"] for row in rows(out / "results.csv")}
+    assert reached == {"50", "90"}
+
+
+def test_what_needs_accuracy_is_refused_by_name(made):
+    _, ends = made
+    for (text, code), words in zip(
+        ends[2:7],
+        [
+            "out_wells/DS has no accuracy, which this needs: its labels are numbers",
+            "--criteria: LD needs classes, which wells does not have",
+            "--adjustment=backtracking compares accuracies, which wells",
+            "--predictions records labels of classes, which wells",
+            "--model=mnist_cnn takes inputs of (28, 28) uint8, and those of wells "
+            "are (2,) float32",
+        ],
+    ):
+        assert code == "2" and words in text.strip().splitlines()[-1], text
+    assert not (made[0] / "no").exists()
+
+
+def test_several_seeds_have_their_losses_and_no_effects(made):
+    folder, ends = made
+    text, code = ends[7]
+    assert code == "0" and "no accuracy to compare over seeds" in text, text
+    assert (folder / "seeds" / "seed_1" / "losses.csv").exists()
+
+
+def test_the_model_fn_of_the_page_learns(tmp_path):
+    prelude = """
+    import numpy as np, tensorflow as tf, tensorflow_federated as tff, tff_pmc
+
+    x = np.random.default_rng(1).normal(size=(40, 2)).astype(np.float32)
+    y = (x[:, :1] - x[:, 1:]).astype(np.float32)
+    clients = [
+        tf.data.Dataset.from_tensor_slices((x[k : k + 10], y[k : k + 10])).batch(5)
+        for k in range(0, 40, 10)
+    ]
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(prelude) + BLOCKS[2]],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    *before, last = done.stdout.strip().splitlines()
+    error, examples = last.split()
+    assert examples == "40" and len(before) == 5, done.stderr
+    assert float(error) < 0.7 * float(before[0])

@@ -1,0 +1,188 @@
+"""The metrics that a model brings along, aggregated as TFF's own algorithms do it.
+
+A `tff.learning.models.VariableModel` reports them (Keras metrics, say) unfinalized, as
+sums over a client's examples; a `FunctionalModel` may have functions for them. A
+`metrics_aggregator` of TFF's sums them over the clients and finalizes the sums.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Callable, NamedTuple, Optional
+
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc.aggregation.as_written import as_written
+from tff_pmc.aggregation.contributions import Contribution
+from tff_pmc.clients.packing import split_batch
+
+MetricsAggregator = Callable[[Any], tff.Computation]
+"""From a model's metric finalizers to the computation that aggregates its metrics, as
+`tff.learning.metrics.sum_then_finalize` is."""
+
+
+class OwnMetrics(NamedTuple):
+    """The metrics of a model.
+
+    Attributes:
+        finalizers: what makes the metrics of the sums, as a `metrics_aggregator` of
+            TFF's takes it.
+        specs: the structure of `tf.TensorSpec`s of what a client reports, by name;
+            without tensors if the model has no metrics.
+    """
+
+    finalizers: Any
+    specs: Any
+
+    @classmethod
+    def of(cls, model: Any) -> OwnMetrics:
+        """The metrics of a functional model, or of what a `model_fn` makes."""
+        with tf.Graph().as_default():
+            if isinstance(model, tff.learning.models.FunctionalModel):
+                finalizers = model.finalize_metrics
+                found = model.initialize_metrics_state()
+            else:
+                made = model()
+                finalizers = made.metric_finalizers()
+                found = made.report_local_unfinalized_metrics()
+            specs = tf.nest.map_structure(
+                lambda t: tf.TensorSpec(t.shape, t.dtype), found
+            )
+        return cls(finalizers, specs)
+
+
+def build_aggregation(
+    model: Any,
+    aggregator: Optional[MetricsAggregator] = None,
+    *,
+    hidden: bool = False,
+) -> Optional[tff.Computation]:
+    """Builds what aggregates a model's metrics over the clients.
+
+    Args:
+        model: a functional model, or a `model_fn`.
+        aggregator: TFF's `metrics_aggregator`; by default
+            `tff.learning.metrics.sum_then_finalize`, which sums in the clear.
+        hidden: whether nothing may be summed in the clear. Without an aggregator the
+            metrics are then left out.
+
+    Returns:
+        A computation `(specs@CLIENTS -> <name=..., ...>@SERVER)`; None where the model
+        has no metrics, or they are left out.
+
+    Raises:
+        ValueError: the metrics must not be in the clear, and the aggregator sums them
+            so; or its result has not a name for each metric.
+    """
+    finalizers, specs = OwnMetrics.of(model)
+    if not tf.nest.flatten(specs) or (hidden and aggregator is None):
+        return None
+    aggregate = (aggregator or tff.learning.metrics.sum_then_finalize)(finalizers)
+    specs_type = tff.types.tensorflow_to_type(specs)
+
+    @tff.federated_computation(tff.FederatedType(specs_type, tff.CLIENTS))
+    def aggregate_metrics(unfinalized):
+        return aggregate(unfinalized)
+
+    if hidden:
+        try:
+            tff.test.assert_not_contains_unsecure_aggregation(aggregate_metrics)
+        except AssertionError as error:
+            raise ValueError(
+                "metrics_aggregator sums in the clear, which scalar_sum_factory "
+                "excludes: give tff.learning.metrics.secure_sum_then_finalize, or none"
+            ) from error
+    result = aggregate_metrics.type_signature.result
+    result = result.member if isinstance(result, tff.FederatedType) else result
+    named = isinstance(result, tff.StructType)
+    if not named or None in [name for name, _ in tff.structure.iter_elements(result)]:
+        raise ValueError(
+            f"metrics_aggregator must give each metric a name; its result is {result}"
+        )
+    return aggregate_metrics
+
+
+@as_written
+def metrics_of_included(own: Contribution, found: Any, none: Any) -> Any:
+    """A client's metrics; none where the client is left out, as in TFF's algorithms.
+
+    Args:
+        own: the client's contribution.
+        found: the state of the metrics after its training.
+        none: the state before any example.
+    """
+    return tf.nest.map_structure(
+        lambda some, no: tf.where(own.included, some, no), found, none
+    )
+
+
+class FunctionalWithMetrics(tff.learning.models.VariableModel):
+    """A functional model as a `VariableModel` with its own metrics.
+
+    `tff.learning.models.model_from_functional` replaces them by the loss.
+    """
+
+    def __init__(self, model: tff.learning.models.FunctionalModel) -> None:
+        """Makes its variables."""
+        self._functional = model
+        self._inner = tff.learning.models.model_from_functional(model)
+        self._metrics = tf.nest.map_structure(
+            lambda t: tf.Variable(t, trainable=False), model.initialize_metrics_state()
+        )
+
+    @property
+    def trainable_variables(self) -> Any:
+        """The trainable weights."""
+        return self._inner.trainable_variables
+
+    @property
+    def non_trainable_variables(self) -> Any:
+        """The other weights."""
+        return self._inner.non_trainable_variables
+
+    @property
+    def local_variables(self) -> Any:
+        """The variables of the metrics."""
+        return [*self._inner.local_variables, *tf.nest.flatten(self._metrics)]
+
+    @property
+    def input_spec(self) -> Any:
+        """The functional model's."""
+        return self._inner.input_spec
+
+    @tf.function
+    def predict_on_batch(self, x: Any, training: bool = True) -> Any:
+        """The functional model's output."""
+        return self._inner.predict_on_batch(x, training)
+
+    @tf.function
+    def forward_pass(self, batch_input: Any, training: bool = True) -> Any:
+        """The forward pass, which updates the metrics, too."""
+        output = self._inner.forward_pass(batch_input, training)
+        _, labels = split_batch(batch_input)
+        self._assign(
+            self._functional.update_metrics_state(
+                self.report_local_unfinalized_metrics(),
+                labels=labels,
+                batch_output=output,
+            )
+        )
+        return output
+
+    @tf.function
+    def report_local_unfinalized_metrics(self) -> collections.OrderedDict:
+        """The state of the metrics."""
+        return tf.nest.map_structure(lambda v: v.read_value(), self._metrics)
+
+    def metric_finalizers(self) -> Any:
+        """The one function that finalizes all of them."""
+        return self._functional.finalize_metrics
+
+    @tf.function
+    def reset_metrics(self) -> None:
+        """Takes the metrics back to their state before any example."""
+        self._assign(self._functional.initialize_metrics_state())
+
+    def _assign(self, state: Any) -> None:
+        tf.nest.map_structure(lambda v, t: v.assign(t), self._metrics, state)

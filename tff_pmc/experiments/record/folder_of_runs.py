@@ -1,0 +1,40 @@
+"""A folder for several runs, held by one process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tff_pmc.experiments.record import files, same_run
+
+
+@contextlib.contextmanager
+def folder_of_runs(
+    output_dir: str, plan: Mapping[str, Any], *, resume: bool
+) -> Iterator[None]:
+    """A folder for several runs, held by this process alone.
+
+    Args:
+        output_dir: a folder that is empty or not there yet, or, to resume, one of
+            the same plan.
+        plan: the shared settings and the labels of the runs, for `run.json`.
+        resume: whether the folder holds runs to go on with.
+
+    Raises:
+        RecordError: the folder holds something else, or is in use.
+    """
+    if resume:
+        same_run.check_same(output_dir, files.read_json(output_dir), plan)
+        files.check_plain(output_dir)
+    else:
+        files.make_empty_folder(output_dir)
+    lock = files.take_lock(output_dir)
+    try:
+        files.sweep(output_dir)
+        if not resume:
+            files.write_json(output_dir, plan)
+        yield
+    finally:
+        os.close(lock)

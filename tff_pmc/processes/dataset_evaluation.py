@@ -1,0 +1,137 @@
+"""The evaluation of any TFF model on clients that are datasets of batches."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Callable, Optional
+
+import tensorflow as tf
+import tensorflow_federated as tff
+
+from tff_pmc.aggregation.as_written import as_written
+from tff_pmc.clients.dataset_training import num_examples_of
+from tff_pmc.clients.packing import split_batch
+from tff_pmc.models.prediction import predicted_labels
+
+
+def with_client_number(dataset: tf.data.Dataset, number: int) -> tf.data.Dataset:
+    """A client's dataset with its number in the federation beside every batch.
+
+    Args:
+        dataset: the client's batches.
+        number: its number, 0 to K - 1.
+
+    Returns:
+        The dataset in the form that an evaluation built with `num_clients` takes.
+
+    Raises:
+        ValueError: the number is negative.
+    """
+    if number < 0:
+        raise ValueError(f"a client's number must be 0 or more, got {number}")
+    constant = tf.constant(number, tf.int32)
+    return dataset.map(lambda *b: (b if len(b) > 1 else b[0], constant))
+
+
+def build_dataset_evaluation(
+    model_fn: Callable[[], tff.learning.models.VariableModel],
+    num_clients: Optional[int] = None,
+    *,
+    metrics: Optional[tff.Computation] = None,
+) -> tff.Computation:
+    """Builds the evaluation of a model on datasets of batches.
+
+    Its types are those of `build_federated_evaluation`.
+
+    Args:
+        model_fn: makes the model.
+        num_clients: the number of clients in the federation, K, to tell each client's
+            figures apart; None gives those of all together.
+        metrics: aggregates the model's metrics, of `model_metrics.build_aggregation`;
+            None leaves them out.
+    """
+    with tf.Graph().as_default():
+        spec_model = model_fn()
+        has_classes = _has_classes(spec_model)
+    weights_type = tff.learning.models.weights_type_from_model(spec_model)
+    data_spec = spec_model.input_spec
+    if num_clients is not None:
+        data_spec = (data_spec, tf.TensorSpec([], tf.int32))
+    data_type = tff.SequenceType(tff.types.tensorflow_to_type(data_spec))
+
+    @tf.function
+    def judge(model, received, dataset):
+        variables = tff.learning.models.ModelWeights.from_model(model)
+        tf.nest.map_structure(lambda v, w: v.assign(w), variables, received)
+        batches, client = dataset, tf.constant(0)
+        if num_clients is not None:
+            client = dataset.take(1).reduce(0, lambda _, element: element[1])
+            batches = dataset.map(lambda batch, _: batch)
+        examples, correct, loss_sum = 0, 0, 0.0
+        for batch in iter(batches):
+            output = model.forward_pass(batch, training=False)
+            count = num_examples_of(output)
+            examples += count
+            loss_sum += output.loss * tf.cast(count, tf.float32)
+            if has_classes:
+                correct += _count_correct(output.predictions, split_batch(batch)[1])
+        figures = collections.OrderedDict(examples=examples, loss_sum=loss_sum)
+        if has_classes:
+            figures["correct"] = correct
+        if num_clients is not None:
+            # Placed and not multiplied: a loss that is not finite stays its client's.
+            figures = tf.nest.map_structure(
+                lambda value: tf.scatter_nd([[client]], [value], [num_clients]), figures
+            )
+        output = collections.OrderedDict(figures=figures)
+        if metrics is not None:
+            output["metrics"] = model.report_local_unfinalized_metrics()
+        return output
+
+    @tff.tensorflow.computation(weights_type, data_type)
+    def judge_locally(weights, dataset):
+        return judge(model_fn(), weights, dataset)
+
+    @tff.federated_computation(
+        tff.FederatedType(weights_type, tff.SERVER),
+        tff.FederatedType(data_type, tff.CLIENTS),
+    )
+    def evaluate(weights, clients):
+        outputs = tff.federated_map(
+            judge_locally, (tff.federated_broadcast(weights), clients)
+        )
+        figures = tff.federated_sum(outputs["figures"])
+        names = tff.structure.name_list(figures.type_signature.member)
+        found = collections.OrderedDict((name, figures[name]) for name in names)
+        if metrics is not None:
+            found["metrics"] = metrics(outputs["metrics"])
+        return tff.federated_zip(found)
+
+    return evaluate
+
+
+def _has_classes(model: tff.learning.models.VariableModel) -> bool:
+    """Whether the model gives a score per class for each example, which has one label.
+
+    Only then it is defined how many examples it gets right.
+    """
+
+    @tf.function
+    def trace(batch):
+        return model.forward_pass(batch, training=False).predictions
+
+    predictions = trace.get_concrete_function(model.input_spec).structured_outputs
+    _, labels = split_batch(model.input_spec)
+    if not all(
+        isinstance(t, (tf.Tensor, tf.TensorSpec)) for t in (predictions, labels)
+    ):
+        return False
+    one_each = predictions.shape.rank == 2 and labels.shape.rank == 1
+    scores = predictions.dtype.is_floating and labels.dtype.is_integer
+    return one_each and scores and predictions.shape[1] != 1
+
+
+@as_written
+def _count_correct(scores: Any, labels: Any) -> tf.Tensor:
+    hits = tf.equal(predicted_labels(scores), tf.cast(labels, tf.int32))
+    return tf.reduce_sum(tf.cast(hits, tf.int32))

@@ -1,0 +1,159 @@
+"""Runs without classes, whose record has the test loss in the place of accuracy.
+
+A table and a plot show it. All else that is made of records needs accuracy and refuses
+such a run by name (`read.read_run`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tff_pmc.reports import escape, read
+from tff_pmc.reports.plots import title_of
+from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.record_tables import LOSS_COLUMN, read_table
+
+QUANTITIES = ("last", "best", "best_round", "p10", "p50", "p90")
+"""The columns of `losses.csv`: the mean loss over all test examples after the last
+round and after the best one, that round, and percentiles of the clients' own mean
+losses after the last."""
+
+NO_EFFECT = (
+    "Without classes there is no accuracy to compare over seeds: losses.csv stands in "
+    "the folder of each seed."
+)
+"""What several seeds' runs say in the place of a table of effects."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LossRun(read.Run):
+    """A run whose `correct` is empty.
+
+    Attributes:
+        losses: the sum of the losses of each client's test examples, float
+            [rounds, clients].
+    """
+
+    losses: npt.NDArray[np.float64] = dataclasses.field(
+        default_factory=lambda: np.zeros((0, 0))
+    )
+
+    @property
+    def means(self) -> npt.NDArray[np.float64]:
+        """The mean loss over all clients' test examples, [rounds]."""
+        means: npt.NDArray[np.float64] = self.losses.sum(axis=1) / self.examples.sum()
+        return means
+
+    @property
+    def last_of_clients(self) -> npt.NDArray[np.float64]:
+        """The mean loss of each client that has test examples, after the last round."""
+        able = self.examples > 0
+        own: npt.NDArray[np.float64] = self.losses[-1, able] / self.examples[able]
+        return own
+
+
+def measures_loss(path: str) -> bool:
+    """Returns whether the record in a folder has losses in the place of accuracy.
+
+    Raises:
+        RecordError: its `clients.csv` is missing or broken.
+    """
+    return LOSS_COLUMN in read_table(path, "clients.csv")
+
+
+def read_loss_run(path: str) -> LossRun:
+    """Reads a run folder whose record has losses.
+
+    Raises:
+        RecordError: a file is missing or broken, or the record has none.
+    """
+    info = read.read_info(path)
+    clients = read_table(path, "clients.csv")
+    if LOSS_COLUMN not in clients:
+        raise RecordError(f"{path} has accuracies and no losses")
+    shape = (int(clients["round"].iloc[-1]), -1)
+    examples = clients["examples"].to_numpy().reshape(shape)[0]
+    return LossRun(
+        label=read.label_in(path, info),
+        info=info,
+        rounds=read_table(path, "rounds.csv"),
+        weights=read_table(path, "weights.csv"),
+        correct=np.zeros((shape[0], 0), np.int64),
+        examples=examples,
+        path=path,
+        losses=clients[LOSS_COLUMN].to_numpy().reshape(shape),
+    )
+
+
+def report(
+    folders: Sequence[str], folder: str, what: str, others: Iterable[str]
+) -> str:
+    """Reports on run folders whose records have losses; see `write`.
+
+    Args:
+        folders: the runs' folders.
+        folder: the folder for the files.
+        what: see `write`.
+        others: the names of the reports that need accuracy, which are left out.
+    """
+    text = write([read_loss_run(path) for path in folders], folder, what)
+    names = ", ".join(others)
+    return f"{text}\n\nWithout classes there is no accuracy, and no report {names}."
+
+
+def write(runs: Sequence[LossRun], folder: str, what: str = "priority") -> str:
+    """Writes `losses.csv` and `loss.png`; returns the table for a terminal.
+
+    Args:
+        runs: the runs of an experiment.
+        folder: the folder for the files, which are replaced.
+        what: the word for what the labels of the runs name.
+    """
+    table = pd.DataFrame([_row(run) for run in runs])
+    path = os.path.join(folder, "losses.csv")
+    escape.write_csv(read.with_caveat(table, runs), path, index=False)
+    loss_plot(runs, title_of(runs), what).savefig(os.path.join(folder, "loss.png"))
+    title = "Loss on the clients' test examples; p10 to p90: of clients, last round"
+    shown = table.rename(columns={"best_round": "in round", "run": what})
+    shown[what] = [escape.printable(label) for label in shown[what]]
+    return f"{title}\n{shown.to_string(index=False, float_format='{:.4g}'.format)}"
+
+
+def loss_plot(runs: Sequence[LossRun], title: str, what: str = "priority") -> Figure:
+    """Draws the mean test loss of each run against rounds.
+
+    Args:
+        runs: the runs to draw.
+        title: the title of the plot.
+        what: the word for what the labels of the runs name.
+    """
+    figure = Figure(figsize=(8.4, 4.4), dpi=110, layout="constrained")
+    axes: Any = figure.subplots()
+    for run in runs:
+        rounds = np.arange(1, len(run.means) + 1)
+        axes.plot(rounds, run.means, linewidth=1.3, label=run.label)
+    axes.set_xlabel("communication round")
+    axes.set_ylabel("local test loss, all clients")
+    axes.set_ylim(bottom=0)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.grid(alpha=0.3)
+    axes.set_title(title, fontsize=10)
+    figure.legend(fontsize=8, loc="outside right center", title=what, frameon=False)
+    return figure
+
+
+def _row(run: LossRun) -> dict[str, Any]:
+    means = run.means
+    # Losses that are not finite are no best ones.
+    best = int(np.argmin(np.where(np.isfinite(means), means, np.inf)))
+    percentiles = np.percentile(run.last_of_clients, (10, 50, 90))
+    values = (means[-1], means[best], best + 1, *percentiles)
+    return {"run": run.label, **dict(zip(QUANTITIES, values))}
