@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional, Union
+from typing import Any, ClassVar, Optional, Union
 
 import tensorflow_federated as tff
 
@@ -27,8 +27,13 @@ class Runtime:
         >>> with tff_pmc.Runtime():
         ...     state = process.initialize()  # any TFF computation
 
-    In a notebook, `tff_pmc.Runtime().install()` does the same until the kernel ends.
+    In a notebook, `tff_pmc.Runtime().install()` does the same until the kernel ends; a
+    cell that is run again ends the engine that it installed before.
     """
+
+    # The one that a call of `install` left in force: a cell that is run again has lost
+    # its name, and could not close it.
+    _installed: ClassVar[Optional[Runtime]] = None
 
     def __init__(
         self,
@@ -73,21 +78,35 @@ class Runtime:
         return self.engine.async_context
 
     def install(self) -> Runtime:
-        """Makes this the context of every TFF computation called from now on."""
-        current = tff.framework.get_context_stack().current
-        if current is not self.context:
-            self._previous_context = current
-            tff.framework.set_default_context(self.context)
-        return self
+        """Makes this the context of every TFF computation called from now on.
+
+        One that was installed before, and is in force, is closed.
+        """
+        before = Runtime._installed
+        if before is not None and before is not self and before._is_in_force():
+            before.close()
+        Runtime._installed = self
+        return self._enter()
 
     def close(self) -> None:
         """Ends the engine; safe to call twice. The previous context returns."""
-        if tff.framework.get_context_stack().current is self.context:
+        if self._is_in_force():
             tff.framework.set_default_context(self._previous_context)
+        if Runtime._installed is self:
+            Runtime._installed = None
         self.engine.close()
 
+    def _enter(self) -> Runtime:
+        if not self._is_in_force():
+            self._previous_context = tff.framework.get_context_stack().current
+            tff.framework.set_default_context(self.context)
+        return self
+
+    def _is_in_force(self) -> bool:
+        return tff.framework.get_context_stack().current is self.context
+
     def __enter__(self) -> Runtime:
-        return self.install()
+        return self._enter()
 
     def __exit__(self, *unused: object) -> None:
         self.close()
