@@ -79,9 +79,7 @@ def _check(value: Any, type_: tff.Type, place: str) -> None:
 def _other_member(value: Any, names: list[Optional[str]]) -> str:
     """Words on what a round gives, where it is given to the next in one."""
     if "state" not in names and hasattr(value, "state"):
-        return (
-            "; is its member state meant, as in `state, metrics = process.next(...)`?"
-        )
+        return "; a round gives two values: state, metrics = process.next(...)"
     return ""
 
 

@@ -6,9 +6,11 @@ import os
 from typing import Any, ClassVar, Optional, Union
 
 import tensorflow_federated as tff
+from absl import logging
 
 from tff_pmc.runtime.cluster import ClusterEngine
 from tff_pmc.runtime.local import LocalContext, LocalEngine
+from tff_pmc.runtime.saving_fault import saving_fault
 from tff_pmc.runtime.worker import WorkerEngine
 from tff_pmc.runtime.worker_context import WorkerContext
 from tff_pmc.settings.cluster_options import LOCAL, ClusterOptions
@@ -44,6 +46,9 @@ class Runtime:
     ) -> None:
         """Starts the engine.
 
+        Where packages do not go together, so that TensorFlow cannot save models, a
+        warning of one line says so, and what to do (see `saving_fault`).
+
         Args:
             engine: `local` runs computations in this process; `worker` in TFF's own
                 worker, a process of its own, which takes a second to start.
@@ -59,6 +64,9 @@ class Runtime:
         """
         if engine not in ENGINES:
             raise ValueError(f"engine must be one of {', '.join(ENGINES)}: {engine}")
+        fault = saving_fault()
+        if fault is not None:
+            logging.log_first_n(logging.WARNING, "%s", 1, fault)
         self.engine: Union[LocalEngine, WorkerEngine]
         if engine == "cluster":
             self.engine = ClusterEngine(cluster or LOCAL, private=private)
