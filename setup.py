@@ -34,6 +34,8 @@ EXTRAS_REQUIRE = {
     "cluster": ["distributed==2024.8.0"],
     "test": ["hypothesis", "pytest", "pytest-xdist", "scikit-learn"],
     "lint": ["mypy", "ruff"],
+    # From ipython 8.19 and ipykernel 7 on they ask for newer packages than TFF's pins.
+    "notebook": ["ipykernel<7", "ipython<8.19", "jupyterlab", "nbclient"],
 }
 # Files at the top of the checkout that go into the wheel, into this folder of the
 # package; tff_pmc/project_files.py finds them.
