@@ -73,7 +73,7 @@ class Runtime:
         else:
             kind = LocalEngine if engine == "local" else WorkerEngine
             self.engine = kind(private=private)
-        self._previous_context: Any = None
+        self._previous_context: Any = tff.framework.get_context_stack().current
 
     @property
     def context(self) -> tff.framework.SyncContext:
