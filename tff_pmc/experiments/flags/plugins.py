@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 
 from absl import flags
 
@@ -36,7 +36,9 @@ def import_plugins(arguments: Sequence[str]) -> None:
     if not any(names):
         return
     # First those of the package: a plugin that takes a name of theirs is then told so.
-    for registry in (DATASETS, MODELS, SYSTEMS, EXPERIMENTS, criteria.REGISTRY):
+    registries: tuple[Sized, ...]
+    registries = DATASETS, MODELS, SYSTEMS, EXPERIMENTS, criteria.REGISTRY
+    for registry in registries:
         len(registry)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
