@@ -16,7 +16,6 @@ from tff_pmc.processes import arguments
 from tff_pmc.processes.evaluation import build_correct_counts
 from tff_pmc.processes.finalizer import apply_update, build_optimizer_initializer
 from tff_pmc.processes.round_parts import ModelFn, RoundParts, build_round_parts
-from tff_pmc.processes.traced_once import traced_once
 from tff_pmc.processes.training_options import TrainingOptions
 from tff_pmc.scores import Basis, Score, prioritized
 
@@ -131,7 +130,7 @@ def build_train(parts: RoundParts) -> tff.Computation:
 
 
 def build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
-    """Builds the server's step to one candidate's model, which is `traced_once`.
+    """Builds the server's step to one candidate's model, a `tf.function`.
 
     Its arguments are the candidate's coefficients `a_S`, float32 [B], the sums, the
     optimizer's state and the weights; its result the same weights and state after the
@@ -139,7 +138,7 @@ def build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
     """
     basis = parts.plan.basis
 
-    @traced_once
+    @tf.function
     def step(coefficients, sums, optimizer_state, weights):
         update, score = combine(
             basis, coefficients, sums["scales"], sums["monomials"], sums["models"]

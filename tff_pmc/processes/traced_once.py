@@ -31,9 +31,11 @@ def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
         tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
         specs = tuple(tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in tensors)
         if specs not in traced:
+            # Without the values, which would be kept as long as the function is.
+            structure = tf.nest.map_structure(lambda _: 0, arguments)
 
             def flat(*leaves: tf.Tensor) -> Any:
-                return function(*tf.nest.pack_sequence_as(arguments, leaves))
+                return function(*tf.nest.pack_sequence_as(structure, leaves))
 
             traced[specs] = tf.function(flat).get_concrete_function(*specs)
         return traced[specs](*tensors)

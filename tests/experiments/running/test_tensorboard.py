@@ -58,12 +58,11 @@ def test_the_scalars_are_the_records_numbers(made, table, events):
         tag = f"weights_effective_clients/{row['ordering']}", int(row["round"])
         (value,) = found[tag]
         assert value == np.float32(row["effective_clients"])
-    results = {
-        row["quantity"]: float(row["value"]) for row in table(made[0] / "results.csv")
-    }
+    rows = table(made[0] / "results.csv")
+    results = {row["quantity"]: row["value"] for row in rows}
     for name in ("p10", "worst_tenth", "standard_deviation", "jain_index"):
         (value,) = found[f"fairness/{name}", 2]
-        assert float(value) == pytest.approx(results[f"last_{name}"], abs=2e-6)
+        assert float(value) == pytest.approx(float(results[f"last_{name}"]), abs=2e-6)
 
 
 def test_the_histograms_are_of_clients_and_weights(made, table, events):
