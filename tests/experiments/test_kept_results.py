@@ -76,10 +76,14 @@ def test_the_tables_are_those_that_are_kept(folder, names, run, tmp_path):
                 assert found == pytest.approx(value, rel=1e-9, nan_ok=True), name
 
 
-def test_the_page_of_table_6_is_the_one_that_is_kept(run, tmp_path):
+def test_the_cells_of_table_6_are_those_that_are_kept(run, tmp_path):
+    """Its notes were worded anew since."""
     assert tables(run, "celeba_crops", tmp_path).returncode == 0
-    before = (KEPT / "celeba_crops" / "table6.md").read_text()
-    assert (tmp_path / "table6.md").read_text() == before
+    ours, before = (
+        [line for line in path.read_text().splitlines() if line.startswith("|")]
+        for path in (tmp_path / "table6.md", KEPT / "celeba_crops" / "table6.md")
+    )
+    assert ours == before and len(ours) == 92
 
 
 @pytest.mark.parametrize("name", FOLDERS)

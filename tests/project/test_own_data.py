@@ -86,11 +86,12 @@ def test_the_files_become_clients_with_their_names_and_sums(made):
     with open(folder / "out" / "DS" / "cohort.csv", newline="") as file:
         for row in csv.DictReader(file):
             own = rows[row["client"]]
-            assert float(row["DS"]) == len(own) - max(1, round(0.3 * len(own)))
-            assert 0 <= float(row["MO"]) <= 1
-            activities = {reading["activity"] for reading in own}
-            if activities == {"resting"}:
-                assert float(row["MO"]) == 0
+            tested = max(1, round(0.3 * len(own)))
+            assert float(row["DS"]) == len(own) - tested
+            moving = sum(reading["activity"] != "resting" for reading in own)
+            trained = float(row["MO"]) * float(row["DS"])
+            assert trained == pytest.approx(round(trained), abs=1e-4)
+            assert moving - tested <= round(trained) <= moving
     info = json.loads((folder / "out" / "DS" / "run.json").read_text())
     assert info["settings"]["data"]["readings_test_share"] == 0.3
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Sequence
+from typing import Callable
 
 from tff_pmc.reports import kept, read, reference_code
 from tff_pmc.reports.plain_files import names_in
@@ -16,8 +19,9 @@ def read_runs(path: str) -> list[read.Run]:
     Of a run of ours a few files may be all that is kept, see `kept`.
 
     Returns:
-        The runs: ours in the order of the folders' names, the published code's, whose
-        folders are named by a time, in that of the indices.
+        The runs: ours in the order in which they were made, where a `run.json` of all
+        of them has it, else of the folders' names; the published code's, whose folders
+        are named by a time, in that of the indices.
 
     Raises:
         RecordError: there is no run, or a run's file is broken.
@@ -50,7 +54,7 @@ def read_runs(path: str) -> list[read.Run]:
             f"{path} is no run (with run.json or {reference_code.PARAMETERS}) and no "
             "folder of runs"
         )
-    return sorted(runs, key=_index)
+    return sorted(runs, key=_place_in(path))
 
 
 def _read_run(folder: str, top: str) -> read.Run:
@@ -61,5 +65,17 @@ def _read_run(folder: str, top: str) -> read.Run:
     return read.read_run(folder)
 
 
-def _index(run: read.Run) -> int:
-    return run.index if isinstance(run, reference_code.ReferenceRun) else 0
+def _place_in(path: str) -> Callable[[read.Run], int]:
+    """Returns what gives a run of a folder its place among the others."""
+    labels: Sequence[str] = ()
+    if os.path.exists(os.path.join(path, "run.json")):
+        with contextlib.suppress(RecordError):  # Each run's own file is what counts.
+            labels = read.read_info(path).get("settings", {}).get("orderings", ())
+    places = {label: place for place, label in enumerate(labels)}
+
+    def place(run: read.Run) -> int:
+        if isinstance(run, reference_code.ReferenceRun):
+            return run.index
+        return places.get(run.label, len(places))
+
+    return place
