@@ -221,6 +221,10 @@ SETTINGS = INFO["settings"]
             {**INFO, "settings": {"training": {"learning_rate": 1e999}}},
             "settings.training.learning_rate must be a number",
         ),
+        (
+            {**INFO, "settings": {"\x1b[2J" + "x" * 99: {"rounds": "3"}}},
+            f"settings.\\x1b[2J{'x' * 36}.rounds must be",
+        ),
         ({"settings": {}}, "lacks 'system'"),
         (
             {"settings": {"system": "owa", "priority": ["A", "B"]}},

@@ -171,7 +171,9 @@ def read(folder: str) -> dict[str, Any]:
     for group, values in settings.items():
         if isinstance(values, dict):
             in_group = {**_SETTINGS, "system": _TEXT}
-            _check(name, f"settings.{group}.", values, in_group)
+            # Its name is the file's own: anything, of any length.
+            shown = ascii(group[:40])[1:-1]
+            _check(name, f"settings.{shown}.", values, in_group)
     data = info.get("data", {})
     _check(name, "data.", data, _DATA)
     _check(name, "data.origin.", data.get("origin", {}), _ORIGIN)
