@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 
 from absl import flags
 
@@ -17,6 +17,14 @@ from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_files
 from tff_pmc.models import MODELS
 from tff_pmc.systems import SYSTEMS
+
+_REGISTRIES: tuple[Sized, ...] = (
+    DATASETS,
+    MODELS,
+    SYSTEMS,
+    EXPERIMENTS,
+    criteria.REGISTRY,
+)
 
 
 def import_plugins(arguments: Sequence[str]) -> None:
@@ -36,7 +44,7 @@ def import_plugins(arguments: Sequence[str]) -> None:
     if not any(names):
         return
     # First those of the package: a plugin that takes a name of theirs is then told so.
-    for registry in (DATASETS, MODELS, SYSTEMS, EXPERIMENTS, criteria.REGISTRY):
+    for registry in _REGISTRIES:
         len(registry)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
