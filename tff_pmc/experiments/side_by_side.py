@@ -92,8 +92,8 @@ def _tables(command: Command, given: Mapping[str, Any]) -> str:
 
 def _own_experiment(runs: Sequence[Run]) -> str:
     """The named experiment that all runs are of; empty where there is none."""
-    names = {run.settings.get("experiment", "") for run in runs}
-    name = str(names.pop()) if len(names) == 1 else ""
+    names = {str(run.settings.get("experiment", "")) for run in runs}
+    name = names.pop() if len(names) == 1 else ""
     return name if name in EXPERIMENTS else ""
 
 

@@ -148,8 +148,8 @@ def rounds_of(
     if missing:
         target, share = missing[0]
         raise NotKeptError(
-            f"{run.path} has no clients.csv, and what is kept of {run.label} does not "
-            f"say when {share} % of the devices reach {target} %"
+            f"the kept files of {run.label} do not say when {share} % of the devices "
+            f"reach {target} %"
         )
     return {key: run.reached[key] for key in asked}
 

@@ -18,6 +18,14 @@ from tff_pmc.experiments.flags import flag_files
 from tff_pmc.models import MODELS
 from tff_pmc.systems import SYSTEMS
 
+_REGISTRIES: tuple[Sized, ...] = (
+    DATASETS,
+    MODELS,
+    SYSTEMS,
+    EXPERIMENTS,
+    criteria.REGISTRY,
+)
+
 
 def import_plugins(arguments: Sequence[str]) -> None:
     """Imports the modules that `--plugin` names, so that their flags exist.
@@ -36,9 +44,7 @@ def import_plugins(arguments: Sequence[str]) -> None:
     if not any(names):
         return
     # First those of the package: a plugin that takes a name of theirs is then told so.
-    registries: tuple[Sized, ...]
-    registries = DATASETS, MODELS, SYSTEMS, EXPERIMENTS, criteria.REGISTRY
-    for registry in registries:
+    for registry in _REGISTRIES:
         len(registry)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
