@@ -64,6 +64,38 @@ def test_installing_twice_and_closing_restores_the_context_before(start):
     assert process.returncode == 0, err
 
 
+def test_a_cell_that_installs_again_leaves_one_worker(start):
+    """The first has lost its name, and nobody could close it."""
+    process = start(
+        """
+        before = tff.framework.get_context_stack().current
+        first = Runtime().install()
+        host = first.engine._host
+        running = Runtime().install()
+        assert host.poll() is not None and running.engine._host.poll() is None
+        assert add([1, 2]) == 3
+        running.close()
+        assert tff.framework.get_context_stack().current is before
+        """
+    )
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+
+
+def test_one_that_is_entered_gives_way_to_the_one_installed_before(start):
+    process = start(
+        """
+        installed = Runtime().install()
+        with Runtime() as running:
+            assert installed.engine._host.poll() is None
+        assert tff.framework.get_context_stack().current is installed.context
+        assert add([1, 2]) == 3
+        """
+    )
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+
+
 def test_closing_ends_what_is_still_called():
     """Else the loop complains of it when the process ends, after an interrupt."""
     import asyncio

@@ -15,6 +15,7 @@ _PLACES = {
     "WorkerDiedError": "worker",
     "WorkerEngine": "worker",
     "WorkerStartError": "worker",
+    "WrongDataError": "given_data",
     "engine_versions": "runtime",
     "installed_engine": "runtime",
 }

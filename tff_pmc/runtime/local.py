@@ -22,7 +22,7 @@ import tensorflow_federated as tff
 from absl import logging
 from tensorflow.python.eager import cancellation
 
-from tff_pmc.runtime import values
+from tff_pmc.runtime import given_data, values
 from tff_pmc.runtime.graph_parts import graph_parts
 from tff_pmc.runtime.imported_graph import ImportedGraph
 from tff_pmc.runtime.pack_sums import PackGraphs, PackSums, merged_in_tree
@@ -121,7 +121,12 @@ class LocalContext(tff.framework.SyncContext):
         self._run = run
 
     def invoke(self, comp: tff.Computation, arg: Any) -> Any:
-        """Invokes `comp`; what it had begun is cancelled if it is interrupted."""
+        """Invokes `comp`; what it had begun is cancelled if it is interrupted.
+
+        Raises:
+            WrongDataError: the argument is of another kind than the parameter.
+        """
+        given_data.check(comp, arg)
         manager = cancellation.CancellationManager()
         outcome: dict[str, Any] = {}
         # Not the thread's own join: a signal in it makes a running thread look ended.

@@ -116,11 +116,7 @@ class RoundForm:
         """The tensors of each value at CLIENTS, of all arguments there, in turn."""
         given = [(*self._arguments[i], arguments[i]) for i in self._at_clients]
         for name, _, value in given:
-            if not isinstance(value, (list, tuple)):
-                raise TypeError(
-                    f"{name} must be a list with the value of each client, and is a "
-                    f"{type(value).__name__}"
-                )
+            values.check_clients(value, name)
         sizes = {len(value) for _, _, value in given}
         if len(sizes) > 1:
             raise TypeError(f"lists of {sorted(sizes)} clients in one call")

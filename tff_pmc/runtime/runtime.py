@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional, Union
+from typing import Any, ClassVar, Optional, Union
 
 import tensorflow_federated as tff
+from absl import logging
 
 from tff_pmc.runtime.cluster import ClusterEngine
 from tff_pmc.runtime.local import LocalContext, LocalEngine
+from tff_pmc.runtime.saving_fault import saving_fault
 from tff_pmc.runtime.worker import WorkerEngine
 from tff_pmc.runtime.worker_context import WorkerContext
 from tff_pmc.settings.cluster_options import LOCAL, ClusterOptions
@@ -27,8 +29,13 @@ class Runtime:
         >>> with tff_pmc.Runtime():
         ...     state = process.initialize()  # any TFF computation
 
-    In a notebook, `tff_pmc.Runtime().install()` does the same until the kernel ends.
+    In a notebook, `tff_pmc.Runtime().install()` does the same until the kernel ends; a
+    cell that is run again ends the engine that it installed before.
     """
+
+    # The one that a call of `install` left in force: a cell that is run again has lost
+    # its name, and could not close it.
+    _installed: ClassVar[Optional[Runtime]] = None
 
     def __init__(
         self,
@@ -38,6 +45,9 @@ class Runtime:
         cluster: Union[str, ClusterOptions, None] = None,
     ) -> None:
         """Starts the engine.
+
+        Where packages do not go together, so that TFF cannot save models, a warning
+        of one line says so, and what to do (see `saving_fault`).
 
         Args:
             engine: `local` runs computations in this process; `worker` in TFF's own
@@ -54,6 +64,9 @@ class Runtime:
         """
         if engine not in ENGINES:
             raise ValueError(f"engine must be one of {', '.join(ENGINES)}: {engine}")
+        fault = saving_fault()
+        if fault is not None:
+            logging.log_first_n(logging.WARNING, "%s", 1, fault)
         self.engine: Union[LocalEngine, WorkerEngine]
         if engine == "cluster":
             self.engine = ClusterEngine(cluster or LOCAL, private=private)
@@ -73,21 +86,35 @@ class Runtime:
         return self.engine.async_context
 
     def install(self) -> Runtime:
-        """Makes this the context of every TFF computation called from now on."""
-        current = tff.framework.get_context_stack().current
-        if current is not self.context:
-            self._previous_context = current
-            tff.framework.set_default_context(self.context)
-        return self
+        """Makes this the context of every TFF computation called from now on.
+
+        One that was installed before, and is in force, is closed.
+        """
+        before = Runtime._installed
+        if before is not None and before is not self and before._is_in_force():
+            before.close()
+        Runtime._installed = self
+        return self._enter()
 
     def close(self) -> None:
         """Ends the engine; safe to call twice. The previous context returns."""
-        if tff.framework.get_context_stack().current is self.context:
+        if self._is_in_force():
             tff.framework.set_default_context(self._previous_context)
+        if Runtime._installed is self:
+            Runtime._installed = None
         self.engine.close()
 
+    def _enter(self) -> Runtime:
+        if not self._is_in_force():
+            self._previous_context = tff.framework.get_context_stack().current
+            tff.framework.set_default_context(self.context)
+        return self
+
+    def _is_in_force(self) -> bool:
+        return tff.framework.get_context_stack().current is self.context
+
     def __enter__(self) -> Runtime:
-        return self.install()
+        return self._enter()
 
     def __exit__(self, *unused: object) -> None:
         self.close()

@@ -137,26 +137,61 @@ def members_of(value: Any, names: Sequence[Optional[str]], place: str) -> Sequen
     raise TypeError(f"{place} must have the members {wanted}; it has {found}")
 
 
-def _dataset(value: Any, type_: tff.SequenceType, place: str) -> tf.data.Dataset:
-    specs = tff.types.type_to_tf_tensor_specs(type_.element)
+def check_clients(value: Any, place: str) -> None:
+    """Raises a `TypeError` for what is no list with a value for each client."""
+    if isinstance(value, (list, tuple)):
+        return
+    listed = ": put it into a list" if isinstance(value, tf.data.Dataset) else ""
+    raise TypeError(
+        f"{place} must be a list with the value of each client, and is a "
+        f"{type(value).__name__}{listed}"
+    )
+
+
+def check_dataset(value: Any, type_: tff.SequenceType, place: str) -> None:
+    """Refuses what is no dataset of elements of the type.
+
+    Args:
+        value: anything but a list of elements.
+        type_: the type of the sequence.
+        place: what the value is called in an error.
+
+    Raises:
+        TypeError: it is none; the message names the place.
+    """
     if not isinstance(value, tf.data.Dataset):
-        if not isinstance(value, (list, tuple)):
-            raise TypeError(
-                f"{place} must be a tf.data.Dataset or a list of its elements, and is "
-                f"a {type(value).__name__}"
-            )
-        return _from_elements(value, type_.element, specs, place)
-    try:
-        tf.nest.assert_same_structure(specs, value.element_spec, check_types=False)
-    except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{place} is a dataset of {value.element_spec}, and must be one of {specs}"
-        ) from error
-    pairs = zip(tf.nest.flatten(specs), tf.nest.flatten(value.element_spec))
-    if not all(wanted.is_compatible_with(found) for wanted, found in pairs):
-        raise TypeError(
-            f"{place} is a dataset of {value.element_spec}, and must be one of {specs}"
+            f"{place} must be a tf.data.Dataset or a list of its elements, and is "
+            f"a {type(value).__name__}"
         )
+    specs = tff.types.type_to_tf_tensor_specs(type_.element)
+    found = value.element_spec
+    try:
+        tf.nest.assert_same_structure(specs, found, check_types=False)
+        pairs = zip(tf.nest.flatten(specs), tf.nest.flatten(found))
+        fits = all(wanted.is_compatible_with(spec) for wanted, spec in pairs)
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise TypeError(
+            f"{place} is a dataset of {_short(found)}, and must be one of "
+            f"{_short(specs)}"
+        )
+
+
+def _short(specs: Any) -> str:
+    """An element in TFF's words: <x=uint8[?,28,28],y=int32[?]>."""
+    try:
+        return str(tff.types.tensorflow_to_type(specs))
+    except (TypeError, ValueError, NotImplementedError):
+        return _one_line(specs)  # Ragged tensors, say, which TFF's types have not.
+
+
+def _dataset(value: Any, type_: tff.SequenceType, place: str) -> tf.data.Dataset:
+    if isinstance(value, (list, tuple)):
+        specs = tff.types.type_to_tf_tensor_specs(type_.element)
+        return _from_elements(value, type_.element, specs, place)
+    check_dataset(value, type_, place)
     return value
 
 
@@ -173,5 +208,5 @@ def _from_elements(
     return tf.data.Dataset.from_generator(lambda: iter(rows), output_signature=specs)
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300]
+def _one_line(thing: Any) -> str:
+    return " ".join(str(thing).split())[:300]

@@ -10,6 +10,8 @@ from typing import Callable
 import grpc
 import tensorflow_federated as tff
 
+from tff_pmc.runtime import given_data
+
 _MESSAGE_LIMIT = 2 * 1000 * 1000 * 1000  # TFF's own; gRPC cannot send 2 GiB.
 _CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", _MESSAGE_LIMIT),
@@ -49,7 +51,13 @@ class WorkerContext(tff.framework.SyncContext):
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def invoke(self, comp, arg):
-        """Invokes `comp`; TFF alone would retry for ever on a dead worker."""
+        """Invokes `comp`; TFF alone would retry for ever on a dead worker.
+
+        Raises:
+            WrongDataError: the argument is of another kind than the parameter.
+            WorkerDiedError: the worker has ended.
+        """
+        given_data.check(comp, arg)
         call = asyncio.run_coroutine_threadsafe(
             self.inner.invoke(comp, arg), self._loop
         )
