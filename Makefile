@@ -4,10 +4,11 @@ PYTHON ?=
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-all fuzz kill-test lint peers requirements clean
+.PHONY: help venv quickstart notebooks test test-all fuzz kill-test lint peers requirements clean
 
 help:
 	@echo "make quickstart    install into .venv, then run a small federated experiment"
+	@echo "make notebooks     install, then open notebooks/ in JupyterLab (LAB=--no-browser)"
 	@echo "make test          run the tests"
 	@echo "make test-all      those too that take a minute each"
 	@echo "make fuzz          try changed files on all readers, an hour or SECONDS=60"
@@ -32,6 +33,10 @@ venv:
 
 quickstart: venv
 	$(RUN) run_experiments.py --flagfile=experiments/quickstart.flags
+
+# Another Jupyter, an editor's say, opens them too: .venv/bin/python is their kernel.
+notebooks: venv
+	$(RUN) -m jupyterlab $(LAB) notebooks
 
 # A file's tests stay together: they share runs and data. More than four processes
 # would want more memory than they save time.

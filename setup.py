@@ -33,6 +33,8 @@ EXTRAS_REQUIRE = {
     "cluster": ["distributed==2024.8.0"],
     "test": ["hypothesis", "pytest", "pytest-xdist"],
     "lint": ["mypy", "ruff"],
+    # From ipython 8.19 and ipykernel 7 on they ask for newer packages than TFF's pins.
+    "notebook": ["ipykernel<7", "ipython<8.19", "jupyterlab", "nbclient"],
 }
 
 

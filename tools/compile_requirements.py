@@ -67,7 +67,8 @@ def simplify(line):
             holds.append(python)
     if not holds:
         sys.exit(f"{name}: {marker} holds for no supported Python")
-    via = via.replace(" (pyproject.toml)", "").replace(", --override (workspace)", "")
+    for how in (" (pyproject.toml)", ", --override (workspace)", ", -c (workspace)"):
+        via = via.replace(how, "")
     return f"{name}{MARKERS[tuple(holds)]}  # via {via}"
 
 
