@@ -286,7 +286,7 @@ def main():
             "Making" if anew else "Updating",
             ".".join(str(part) for part in python["version"]),
             reason,
-            " (1 to 5 minutes, 2.3 GB)" if anew else "",
+            " (1 to 5 minutes, 2.5 GB)" if anew else "",
         )
     )
     began = time.time()

@@ -80,7 +80,8 @@ def simplify(line, wheels):
             holds.append(python)
     if not holds:
         sys.exit(f"{name}: {marker} holds for no supported Python")
-    via = via.replace(" (pyproject.toml)", "").replace(", --override (workspace)", "")
+    for how in (" (pyproject.toml)", ", --override (workspace)", ", -c (workspace)"):
+        via = via.replace(how, "")
     hashes = choose_hashes(name, wheels[tuple(name.split("=="))], holds)
     return (
         " \\\n    ".join(

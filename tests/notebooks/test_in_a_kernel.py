@@ -24,6 +24,7 @@ state = tff.simulation.run_training_process(
     training_process=process,
     training_selection_fn=lambda n: tff_pmc.pack(data.train_examples, [n, n + 1]),
     total_rounds=2,
+    metrics_managers=[tff.program.MemoryReleaseManager()],
 )
 print("rounds", int(state.client_work["round"]))
 """

@@ -101,6 +101,46 @@ def test_what_has_no_such_form_is_run_by_the_worker(local, tff, caplog):
     assert local.engine.worker is not None
 
 
+def test_a_users_own_model_is_trained_here(tff, toy_examples, assert_equal):
+    """It has variables, and its data need neither the round nor the seed."""
+    import tensorflow as tf
+
+    from tff_pmc.runtime import Runtime
+
+    clients = [
+        tf.data.Dataset.from_tensor_slices(
+            (part["x"] / np.float32(255), part["y"])
+        ).batch(2)
+        for part in map(toy_examples.client, (0, 1, 2))
+    ]
+
+    def model_fn():
+        layers = [
+            tf.keras.layers.Flatten(input_shape=(4, 4)),
+            tf.keras.layers.Dense(3, kernel_initializer="zeros"),
+        ]
+        return tff.learning.models.from_keras_model(
+            tf.keras.Sequential(layers),
+            tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            input_spec=clients[0].element_spec,
+        )
+
+    process = tff_pmc.build_prioritized_fed_avg(
+        model_fn, client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1)
+    )
+    found = []
+    for engine in ("local", "worker"):
+        with Runtime(engine) as running:
+            state = process.initialize()
+            for _ in range(2):
+                state, _ = process.next(state, clients)
+            found.append(process.get_model_weights(state).trainable)
+            if engine == "local":
+                assert running.engine.worker is None
+    assert np.abs(found[0][0]).max() > 0.01
+    assert_equal(*found, atol=1e-5)
+
+
 def test_a_sequence_may_be_a_list(local, tff):
     import tensorflow as tf
 

@@ -61,7 +61,8 @@ class ImportedGraph:
             self._begin = whole.prune(
                 [], whole.graph.as_graph_element(parts.initialize_op)
             )
-            graph = _only_what_is_needed(graph, fetches)
+            # What is fed stays, used or not: a model's data may be all that is.
+            graph = _only_what_is_needed(graph, [*fetches, *feeds])
 
         def imported(*arguments):
             found = tf.import_graph_def(
@@ -95,11 +96,12 @@ def _types(
 
 
 def _only_what_is_needed(
-    graph: tf.compat.v1.GraphDef, fetches: Sequence[str]
+    graph: tf.compat.v1.GraphDef, tensors: Sequence[str]
 ) -> tf.compat.v1.GraphDef:
     """The graph without what sets its variables, which would be done in each call."""
-    names = sorted({name.split(":")[0] for name in fetches})
-    return tf.compat.v1.graph_util.extract_sub_graph(graph, names)
+    names = sorted({name.split(":")[0] for name in tensors})
+    # Without its decorator, which warns in each process that it is of TensorFlow 1.
+    return tf.compat.v1.graph_util.extract_sub_graph.__wrapped__(graph, names)
 
 
 def _name_apart(graph: tf.compat.v1.GraphDef, number: int) -> None:

@@ -46,8 +46,8 @@ class Runtime:
     ) -> None:
         """Starts the engine.
 
-        Where packages do not go together, so that TensorFlow cannot save models, a
-        warning of one line says so, and what to do (see `saving_fault`).
+        Where packages do not go together, so that TFF cannot save models, a warning
+        of one line says so, and what to do (see `saving_fault`).
 
         Args:
             engine: `local` runs computations in this process; `worker` in TFF's own

@@ -2,9 +2,10 @@
 
 TensorFlow 2.14 wraps tuples in proxies of wrapt, and asks of them whether they follow
 a protocol. From 4.6 on typing_extensions looks for that in a way that wrapt's C code
-refuses. What ends in `TypeError: this __dict__ descriptor does not support
-'_TupleWrapper' objects` is whatever TensorFlow saves as a SavedModel, TFF's states of
-programs among it; training, and the records of experiments, do not need it.
+refuses. `tff.program.FileProgramStateManager` and
+`tff.learning.models.save_functional_model` then end in `TypeError: this __dict__
+descriptor does not support '_TupleWrapper' objects`. Training does not come across it,
+and neither do the records of experiments.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class _Asked(typing_extensions.Protocol):
 
 
 def saving_fault() -> Optional[str]:
-    """Says in one line that TensorFlow cannot save, and the cure; None if it can.
+    """Says in one line that TFF cannot save, and the cure; None if it can.
 
     It is tried: no release numbers are compared.
     """
@@ -42,8 +43,8 @@ def saving_fault() -> Optional[str]:
             for name in ("typing_extensions", "wrapt")
         )
         return (
-            f"{found} do not go together: TensorFlow cannot save models, nor TFF its "
-            "programs' states (runs and their records are not affected). `make venv` "
+            f"{found} do not go together: TFF cannot save functional models, nor the "
+            "states of programs (runs and their records are not affected). `make venv` "
             "puts the versions right; or set WRAPT_DISABLE_EXTENSIONS=true before "
             "Python starts."
         )
