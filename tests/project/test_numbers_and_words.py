@@ -26,7 +26,7 @@ def made(tmp_path_factory):
     commands = [shlex.split(line)[2:] for line in COMMANDS.strip().splitlines()]
     wells = ["--plugin=wells", "--experiment=wells", "--rounds=1"]
     commands += [
-        ["--plugin=wells,next_word", "--tables=out_wells"],
+        ["--plugin=wells", "--tables=out_wells", "--output_dir=no"],
         [*wells, "--criteria=DS,LD", "--output_dir=no"],
         [*wells, "--priority=DS,MD", "--adjustment=backtracking", "--output_dir=no"],
         [*wells, "--predictions", "--output_dir=no"],
