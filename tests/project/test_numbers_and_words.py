@@ -26,12 +26,12 @@ def made(tmp_path_factory):
     commands = [shlex.split(line)[2:] for line in COMMANDS.strip().splitlines()]
     wells = ["--plugin=wells", "--experiment=wells", "--rounds=1"]
     commands += [
-        ["--plugin=wells,next_word", "--tables=out_wells"],
+        ["--plugin=wells", "--tables=out_wells", "--output_dir=no"],
         [*wells, "--criteria=DS,LD", "--output_dir=no"],
         [*wells, "--priority=DS,MD", "--adjustment=backtracking", "--output_dir=no"],
         [*wells, "--predictions", "--output_dir=no"],
         [*wells, "--model=mnist_cnn", "--output_dir=no"],
-        [*wells, "--seeds=0,1", "--output_dir=seeds"],
+        [*wells, "--seeds=0,1", "--priority=DS", "--priority=MD", "--output_dir=seeds"],
     ]
     script = textwrap.dedent(
         f"""
@@ -116,7 +116,7 @@ def test_the_next_words_are_learned_and_reported(made):
     (path,) = out.glob("*/rounds.csv")
     recorded = rows(path)
     accuracies = [float(row["accuracy"]) for row in recorded]
-    assert accuracies[-1] > 0.9 > 0.5 > accuracies[0]
+    assert accuracies[-1] > 0.9 > accuracies[0]
     assert {row["examples"] for row in recorded} == {"48"}
     reached = {row["target_accuracy_pct"] for row in rows(out / "results.csv")}
     assert reached == {"50", "90"}

@@ -6,6 +6,7 @@ import pytest
 from tff_pmc import scores
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.experiments.record import rows
+from tff_pmc.experiments.record.measures import LOSS
 
 MNIST = settings("mnist_noniid")
 DS = MNIST.system.score(MNIST)
@@ -84,3 +85,22 @@ class TestRows:
             np.array([0, 1, 0], bool),
         )
         assert [row["weight"] for row in found] == [0.5, 0, 0.5]
+
+
+def test_where_nothing_is_right_or_wrong_the_loss_is_recorded():
+    """A client without test examples counts in no percentile; 12 over 4 is 3."""
+    losses, sizes = np.array([10.0, 2.0, 0.0]), np.array([2, 2, 0])
+    train = {"examples": 8, "loss_sum": 4.0, "clients": 2, "excluded": 1}
+    metrics = {
+        "client_work": {"train": train},
+        "finalizer": {"update_rejected": 0},
+    }
+    row = rows.round_row(1, losses, sizes, metrics, LOSS)
+    assert (row["test_loss"], row["loss_sum"], row["examples"]) == (3, 12, 4)
+    assert (row["loss_p10"], row["loss_p50"], row["loss_p90"]) == (1.4, 3, 4.6)
+    assert not {"accuracy", "correct", "p10"} & set(row)
+    last = rows.client_rows(1, "abc", losses, sizes, LOSS)[0]
+    assert last == {"round": 1, "client": "a", "loss_sum": 10.0, "examples": 2}
+    groups = {"new": np.array([1.0, 0.0, 0.0], np.float32)}
+    old, new = rows.group_rows(1, groups, losses, sizes, LOSS)
+    assert (old["test_loss"], new["test_loss"]) == (1, 5)

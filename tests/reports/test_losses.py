@@ -1,0 +1,83 @@
+"""Records of losses: read, shown, and refused where accuracy is needed."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tff_pmc.reports import losses, read
+from tff_pmc.reports.record_error import RecordError
+
+SUMS = [[8.0, 3.0, 0.0], [2.0, 1.0, 0.0], [4.0, 2.0, 0.0]]  # Three rounds.
+SIZES = [4, 1, 0]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A run folder whose record has losses; the last client has no examples."""
+    settings = {
+        "experiment": "wells",
+        "priority": ["DS"],
+        "local_epochs": 5,
+        "batch_size": 0,
+        "learning_rate": 0.1,
+    }
+    data = {"name": "wells", "clients": 3, "origin": {"source": "a test"}}
+    info = {"label": "DS", "settings": settings, "data": data}
+    (tmp_path / "run.json").write_text(json.dumps(info))
+    (tmp_path / "weights.csv").write_text("round,ordering\n")
+    lines = [f"{r},{sum(sums) / 5}\n" for r, sums in enumerate(SUMS, 1)]
+    (tmp_path / "rounds.csv").write_text("".join(["round,test_loss\n", *lines]))
+    rows = [
+        f"{r},{name},{total},{size}\n"
+        for r, sums in enumerate(SUMS, 1)
+        for name, total, size in zip("abc", sums, SIZES)
+    ]
+    head = "round,client,loss_sum,examples\n"
+    (tmp_path / "clients.csv").write_text("".join([head, *rows]))
+    return tmp_path
+
+
+def test_the_table_and_the_plot(folder):
+    (folder / "out").mkdir()
+    assert losses.measures_loss(str(folder))
+    text = losses.report([str(folder)], str(folder / "out"), "priority", ["one"])
+    assert text.endswith("Without classes there is no accuracy, and no report one.")
+    assert (folder / "out" / "loss.png").read_bytes().startswith(b"\x89PNG")
+    (row,) = pd.read_csv(folder / "out" / "losses.csv").to_dict("records")
+    assert (row["run"], row["last"], row["best"], row["best_round"]) == (
+        *("DS", 6 / 5, 3 / 5, 2),
+    )
+    # The clients' own means are 1 and 2 in the end.
+    assert [row["p10"], row["p50"], row["p90"]] == pytest.approx([1.1, 1.5, 1.9])
+
+
+def test_the_plot_has_each_rounds_mean(folder):
+    run = losses.read_loss_run(str(folder))
+    (line,) = losses.loss_plot([run], "a title").axes[0].get_lines()
+    np.testing.assert_allclose(line.get_ydata(), [11 / 5, 3 / 5, 6 / 5])
+
+
+def test_what_needs_accuracy_refuses_it(folder):
+    with pytest.raises(RecordError, match="has no accuracy, which this needs") as error:
+        read.read_run(str(folder))
+    assert str(folder) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_record_of_neither_is_refused(folder):
+    path = folder / "clients.csv"
+    path.write_text(path.read_text().replace("loss_sum", "something"))
+    with pytest.raises(RecordError, match="lacks the column 'correct'"):
+        losses.read_loss_run(str(folder))
+
+
+def test_a_record_of_accuracies_has_no_losses(folder):
+    path = folder / "clients.csv"
+    lines = path.read_text().splitlines()
+    rows = [line.split(",") for line in lines[1:]]
+    whole = [",".join([r, name, "0", size]) for r, name, _, size in rows]
+    path.write_text("\n".join(["round,client,correct,examples", *whole]) + "\n")
+    assert not losses.measures_loss(str(folder))
+    with pytest.raises(RecordError, match="has accuracies and no losses"):
+        losses.read_loss_run(str(folder))
