@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 import leaf_data
-from tff_pmc.experiments.experiment import EXPERIMENTS
+from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.record import files, same_run
 from tff_pmc.experiments.running import loop
 from tff_pmc.reports import REPORTS, SEED_REPORTS, plots, read, tables
@@ -169,6 +169,7 @@ def run_seeds(
             for seed, folder in folders.items()
         }
         experiment = EXPERIMENTS[runs[0].experiment]
+        plots.write_seeds(by_seed, output_dir, what=_what(experiment))
         texts = [
             SEED_REPORTS[name](by_seed, output_dir, baseline=experiment.baseline)
             for name in experiment.seed_reports
@@ -211,10 +212,14 @@ def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
     made = [read.read_run(os.path.join(output_dir, s.folder)) for s in runs]
     experiment = EXPERIMENTS[runs[0].experiment]
     tables.write(made, output_dir)  # `results.csv`, whatever is shown of it.
-    systematic = experiment.compares_systems
-    plots.write(made, output_dir, what="system" if systematic else "priority")
+    plots.write(made, output_dir, what=_what(experiment))
     texts = [REPORTS[name](made, output_dir) for name in experiment.reports]
     return "\n\n".join(filter(None, texts))
+
+
+def _what(experiment: Experiment) -> str:
+    """The word for what the labels of an experiment's runs name."""
+    return "system" if experiment.compares_systems else "priority"
 
 
 def _plan(
