@@ -24,6 +24,7 @@ from absl import flags
 import leaf_data
 from tff_pmc.experiments.flags import cluster_flags, command_line, flag_definitions
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
+from tff_pmc.reports import output
 from tff_pmc.reports.escape import printable
 from tff_pmc.settings import SettingError
 
@@ -49,10 +50,14 @@ def main(argv, flag_values=flags.FLAGS):
             raise SettingError(f"--data_dir={command.data_dir} is no folder")
         if rest:
             raise SettingError(f"unexpected argument: {rest[0]}")
+        if "format" in given and not command.tables:
+            raise SettingError("--format goes with --tables")
+        forms = output.Output(command.format, command.figures)
         if command.compare or command.export or command.tables:
             from tff_pmc.experiments import side_by_side
 
-            print(printable(side_by_side.text(command, given)))
+            with output.using(forms):
+                print(printable(side_by_side.text(command, given)))
             return 0
         table = read_table(command)
         runs = command_line.parse(given, tuple(table.values))
@@ -66,7 +71,8 @@ def main(argv, flag_values=flags.FLAGS):
         raise
     except (flags.Error, OSError, ValueError) as error:
         return fail(error, EXIT_BAD_INPUT)
-    return execute(command, runs, table, cluster)
+    with output.using(forms):
+        return execute(command, runs, table, cluster)
 
 
 def read_table(command):

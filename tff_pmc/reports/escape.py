@@ -17,6 +17,23 @@ _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
 _FORMULA = re.compile(r"[=+\-@\t].", re.DOTALL)
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "[": "{[}",  # Or it could be an option of the line break before it.
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "≻": r"$\succ$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "±": r"$\pm$",
+    "✓": r"$\checkmark$",
+    "†": r"$\dagger$",
+    "—": "---",
+}
+_CODE = re.compile(r"`([^`]*)`")
 _MARKUP = re.compile(r"\||<(?=[a-zA-Z/!?])")
 
 
@@ -32,6 +49,19 @@ def markdown_cell(text: str) -> str:
     """Returns a text as one cell of a Markdown table, without markup of HTML."""
     line = printable(text).replace("\n", " ")
     return _MARKUP.sub(lambda match: "\\" + match[0], line)
+
+
+def latex_text(text: str) -> str:
+    r"""Returns a text as LaTeX: no character of it is a command.
+
+    What is between backticks is set as code. The signs that our pages have need the
+    package amssymb.
+    """
+    escaped = "".join(
+        _LATEX.get(character, character)
+        for character in printable(text).replace("\n", " ")
+    )
+    return _CODE.sub(r"\\texttt{\1}", escaped)
 
 
 def spreadsheet_cell(value: Any) -> Any:

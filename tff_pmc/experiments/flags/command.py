@@ -6,6 +6,7 @@ import dataclasses
 from typing import ClassVar
 
 from leaf_data.settings import A_SEED, AT_LEAST_1, Settings, setting
+from tff_pmc.reports import output
 from tff_pmc.settings import flag_values
 from tff_pmc.settings.engine_names import ENGINES, SPREADS
 
@@ -103,6 +104,18 @@ class Command(Settings):
         "A folder of runs, ours or as the authors' published code writes them, of "
         "which the tables and figures of --experiment are made again, into "
         "--output_dir.",
+    )
+    format: str = setting(
+        "markdown",
+        "With --tables, how the tables are written beside their numbers, which are "
+        "always CSV: markdown, latex (booktabs, for a paper), or csv for the numbers "
+        "alone.",
+        choices=output.TABLES,
+    )
+    figures: str = setting(
+        "png",
+        "How figures are written: png, or pdf for a vector PDF beside each PNG.",
+        choices=output.FIGURES,
     )
     export: str = setting(
         "",
