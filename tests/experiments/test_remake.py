@@ -95,3 +95,24 @@ def test_a_broken_catalog_is_named(tmp_path):
         (tmp_path / CATALOG).write_text(text)
         with pytest.raises(RecordError, match=f"kept.json.*{reason}"):
             kept_folders(str(tmp_path))
+
+
+def test_runs_under_several_seeds_are_reported_together(tmp_path):
+    for seed in (0, 1):
+        goal = tmp_path / "mine" / f"seed_{seed}"
+        shutil.copytree(RESULTS / "adafed_1", goal)
+        for product in [*goal.glob("*.csv"), *goal.glob("*.md"), *goal.glob("*.png")]:
+            product.unlink()
+        for path in goal.rglob("run.json"):
+            text = path.read_text()
+            path.write_text(text.replace('"batch_seed": 0', f'"batch_seed": {seed}'))
+    assert remake.main([str(tmp_path / "mine"), f"--output_dir={tmp_path}/made"]) == 0
+    made = tmp_path / "made" / "mine"
+    names = {path.relative_to(made).as_posix() for path in made.rglob("*.*")}
+    of_seed = ("results.csv", "results.md", "adafed.csv", "adafed.md")
+    pictures = ("accuracy.png", "figure1.png")
+    assert names == {
+        *("effect.csv", "effect.md", *pictures),
+        *(f"seed_{n}/{name}" for n in (0, 1) for name in (*of_seed, *pictures)),
+    }
+    assert "Seeds: 0, 1;" in (made / "effect.md").read_text(encoding="utf-8")

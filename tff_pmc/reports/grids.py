@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tff_pmc.reports import pages
-from tff_pmc.reports.pages import Grid
+
+Grid = pages.Grid
 
 
 def text(grid: Grid, left: int = 1) -> str:

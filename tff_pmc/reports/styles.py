@@ -10,7 +10,7 @@ test computes this); most are of Paul Tol's muted scheme.
 from __future__ import annotations
 
 import zlib
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
@@ -31,6 +31,10 @@ SOLID, DASHED, DOTTED, DASH_DOT = (
 )
 
 
+Line = Union[str, tuple[int, tuple[float, ...]]]
+"""A line style, as matplotlib takes it."""
+
+
 class Style(NamedTuple):
     """How an ordering or system is drawn.
 
@@ -41,7 +45,7 @@ class Style(NamedTuple):
     """
 
     color: str
-    line: str | tuple[int, tuple[float, ...]]
+    line: Line
     label: str
 
 
@@ -59,7 +63,7 @@ _ORDERINGS = {
     (2, 1): "#aa4499",
 }
 _PLACES = {"DS": 0, "LD": 1, "CB": 1, "MD": 2, "IS": 2, "MD_layers": 2}
-_SYSTEMS = {
+_SYSTEMS: dict[str, tuple[str, Line]] = {
     "FedAvg": (_GRAY, DASHED),
     "Weighted mean": (_GRAY, DASHED),
     "AdaFed": ("#882255", SOLID),
@@ -80,7 +84,7 @@ _SYSTEMS = {
     "Product": ("#999933", DASH_DOT),
 }
 _OTHERS = sorted({*_ORDERINGS.values()} - {_GRAY})
-_OTHER_LINES = (DASH_DOT, DOTTED)
+_OTHER_LINES: tuple[Line, ...] = (DASH_DOT, DOTTED)
 
 
 def style_of(name: str) -> Style:
