@@ -32,7 +32,7 @@ _LOOK: dict[str, Any] = {
     "legend.fontsize": 7,
     "legend.title_fontsize": 7,
     "legend.frameon": False,
-    "figure.titlesize": 9,
+    "figure.titlesize": 8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.7,
@@ -47,7 +47,7 @@ _LOOK: dict[str, Any] = {
 DPI = 120
 """Pixels to an inch of the PNGs."""
 
-_LETTERS_AN_INCH = 15  # Of a title.
+_LETTERS_AN_INCH = 17  # Of a title.
 _COLORS = 128  # Of a PNG's palette: a plot has few, and the file is a third as large.
 
 _Drawing = TypeVar("_Drawing", bound=Callable[..., Any])

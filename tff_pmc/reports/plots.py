@@ -54,8 +54,10 @@ def title_of(runs: Sequence[Run]) -> str:
     experiment = settings["experiment"]
     name = "" if data["name"] == experiment else f"{data['name']}, "
     caveat = data_caveat(runs)
+    fraction = float(data.get("options", {}).get("image_fraction", 1))
+    part = f"{fraction:g} of the images, " if fraction < 1 else ""
     return (
-        f"{experiment}: {name}{' or '.join(clients)} clients, "
+        f"{experiment}: {name}{part}{' or '.join(clients)} clients, "
         f"{partition}E = {settings['local_epochs']}, "
         f"B = {settings['batch_size'] or 'all'}, rate {settings['learning_rate']:g}"
         + (f"\n({caveat})" if caveat else "")
