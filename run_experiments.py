@@ -25,6 +25,7 @@ from tff_pmc.experiments.flags import (
     plugins,
 )
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
+from tff_pmc.reports import output
 from tff_pmc.reports.escape import printable
 from tff_pmc.settings import SettingError
 
@@ -52,10 +53,14 @@ def main(argv, flag_values=flags.FLAGS):
             raise SettingError(f"--data_dir={command.data_dir} is no folder")
         if rest:
             raise SettingError(f"unexpected argument: {rest[0]}")
+        if "format" in given and not command.tables:
+            raise SettingError("--format goes with --tables")
+        forms = output.Output(command.format, command.figures)
         if command.compare or command.export or command.tables:
             from tff_pmc.experiments import side_by_side
 
-            print(printable(side_by_side.text(command, given)))
+            with output.using(forms):
+                print(printable(side_by_side.text(command, given)))
             return 0
         table = read_table(command)
         runs = command_line.parse(given, tuple(table.values), from_files)
@@ -69,7 +74,8 @@ def main(argv, flag_values=flags.FLAGS):
         raise
     except (flags.Error, OSError, ValueError) as error:
         return fail(error, EXIT_BAD_INPUT)
-    return execute(command, runs, table, cluster)
+    with output.using(forms):
+        return execute(command, runs, table, cluster)
 
 
 def read_table(command):

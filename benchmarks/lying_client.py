@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import numpy as np
 
 from tff_pmc import scores
-from tff_pmc.reports import grids, record_tables
+from tff_pmc.reports import pages, record_tables
 from tff_pmc.reports.record_error import RecordError
 from tff_pmc.settings import flag_values
 
@@ -74,7 +74,7 @@ def main():
     lies = [f"{code} x {f:g}" for code in codes for f in options.factors]
     found = rows(codes, rounds, options.factors, normalization)
     print(f"{len(rounds)} rounds, cohorts of {len(rounds[0])}; mean weight of one\n")
-    print(grids.markdown([["ordering", "honest", *lies], *found]))
+    print(pages.markdown_table([["ordering", "honest", *lies], *found]))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import numpy as np
 import leaf_data
 from leaf_data.datasets.celeba import celeba_clients, celeba_files
 from tff_pmc.experiments.running.cohorts import cohort
-from tff_pmc.reports import grids
+from tff_pmc.reports import pages
 from tff_pmc.reports.weight_distances import (
     COLUMNS,
     ordering_distances,
@@ -133,7 +133,7 @@ def main():
 def markdown(head, table):
     """Returns a table of distances in Markdown."""
     rows = [[name, *map("{:.5f}".format, row)] for name, *row in table.itertuples()]
-    return grids.markdown([head, *rows])
+    return pages.markdown_table([head, *rows])
 
 
 if __name__ == "__main__":

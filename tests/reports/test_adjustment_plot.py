@@ -21,7 +21,7 @@ ROUNDS = """round,accuracy,ordering,testing_rounds,train_bytes,test_bytes
 2,0.3,"DS,LD,MD",2,10,40
 3,0.2,"DS,LD,MD",3,10,60
 """
-ORDERINGS = ["DS,LD,MD", "LD,DS,MD", "MD,DS,LD"]
+ORDERINGS = ["DS≻LD≻MD", "LD≻DS≻MD", "MD≻DS≻LD"]
 
 
 def make_run(folder, adjustment=None, candidates=CANDIDATES, **settings):
@@ -72,9 +72,7 @@ def test_an_adjusted_run_without_its_candidates_is_refused_by_name(tmp_path):
 
 def test_the_plot_shows_what_was_kept_and_what_was_rejected(tmp_path):
     run = make_run(tmp_path / "run", "backtracking", judge_on="local_validation")
-    path = tmp_path / "plot.png"
-    figure = adjustment_plot(run, str(path), "a title")
-    assert path.read_bytes().startswith(b"\x89PNG")
+    figure = adjustment_plot(run, title="a title")
     curve, lanes = figure.axes
     assert curve.get_title(loc="left") == "a title"
     assert curve.get_ylabel() == "accuracy of all clients"
@@ -107,7 +105,7 @@ def test_the_plot_shows_what_was_kept_and_what_was_rejected(tmp_path):
 def test_a_reference_is_a_line_of_its_own(tmp_path):
     reference = make_run(tmp_path / "reference", candidates=None)
     run = make_run(tmp_path / "run", "best_of_all")
-    figure = adjustment_plot(run, str(tmp_path / "plot.png"), "title", reference)
+    figure = adjustment_plot(run, reference=reference)
     line = figure.axes[0].get_lines()[0]
     assert line.get_xydata().tolist() == [[1, 0.2], [2, 0.3], [3, 0.2]]
     assert line.get_label() == "MD,DS,LD, on the test examples"
@@ -116,7 +114,7 @@ def test_a_reference_is_a_line_of_its_own(tmp_path):
 def test_a_run_of_one_round_that_rejected_nothing(tmp_path):
     first = "".join(CANDIDATES.splitlines(keepends=True)[:2])
     run = make_run(tmp_path / "run", "backtracking", candidates=first)
-    figure = adjustment_plot(run, str(tmp_path / "plot.png"), "title")
+    figure = adjustment_plot(run)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["kept"]
     ticks = figure.axes[1].get_xticks()
     assert all(tick == round(tick) for tick in ticks)  # No half rounds.
@@ -125,5 +123,4 @@ def test_a_run_of_one_round_that_rejected_nothing(tmp_path):
 def test_a_fixed_run_has_no_such_plot(tmp_path):
     run = make_run(tmp_path / "run", candidates=None)
     with pytest.raises(ValueError, match="MD,DS,LD was fixed"):
-        adjustment_plot(run, str(tmp_path / "plot.png"), "title")
-    assert not (tmp_path / "plot.png").exists()
+        adjustment_plot(run)

@@ -7,7 +7,7 @@ import pytest
 from matplotlib import figure
 from matplotlib.backends import backend_agg
 
-from tff_pmc.reports import escape, grids, tables
+from tff_pmc.reports import escape, grids, pages, tables
 
 RED = "\x1b[31mred"
 
@@ -77,7 +77,7 @@ def test_the_results_of_a_run_named_by_somebody_else(tmp_path, run_of):
 
 def test_a_markdown_table_keeps_its_cells(tmp_path):
     grid = [["name", "n"], ["=1|cmd <img src=x> p < 1", "2"], [RED + "\nx", "3"]]
-    page = grids.markdown(grid).splitlines()
+    page = pages.markdown_table(grid).splitlines()
     assert page[2:] == [
         r"| =1\|cmd \<img src=x> p < 1 | 2 |",
         r"| \\x1b\[31mred x | 3 |",

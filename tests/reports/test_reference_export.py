@@ -119,7 +119,7 @@ def test_ours_theirs_and_back(tmp_path, write_ours, three_clients):
     table = compare.compare(str(tmp_path / "a"), str(tmp_path / "b"))
     pd.testing.assert_series_equal(table["a"], table["b"], check_names=False)
     assert (table["difference"].dropna() == 0).all()
-    plots.accuracy_plot([run], str(tmp_path / "plot.png"), "title")
+    plots.accuracy_plot([run])
 
 
 @pytest.mark.parametrize(

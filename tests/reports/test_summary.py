@@ -95,7 +95,7 @@ def test_the_report_draws_each_figure_over_the_rounds(runs, tmp_path):
     text = REPORTS["fairness"](runs, str(tmp_path))
     assert text == summary.text(runs)
     assert (tmp_path / "fairness.png").read_bytes().startswith(b"\x89PNG")
-    figure = fairness_page.fairness_plot(runs, str(tmp_path / "one.png"), "title")
+    figure = fairness_page.fairness_plot(runs, title="title")
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [
         "10th percentile",

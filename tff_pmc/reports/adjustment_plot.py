@@ -11,18 +11,19 @@ from typing import Any, Optional
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tff_pmc.reports import figures, styles
+from tff_pmc.reports.escape import figure_text
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError
 
-# Six that color-blind readers can tell apart (Okabe and Ito), without the yellow.
-_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 _DARK = "#333333"
 
 
+@figures.styled
 def adjustment_plot(
-    run: Run, path: str, title: str, reference: Optional[Run] = None
+    run: Run, *, title: str = "", reference: Optional[Run] = None
 ) -> Figure:
-    """Plots what an adjusted run kept, and what it tested and rejected.
+    """Returns a plot of what an adjusted run kept, and what it tested and rejected.
 
     Above, the accuracy of the model kept in each round, and hollow, in the color of
     its ordering, each candidate that was tested and rejected. Below, a lane an
@@ -30,12 +31,8 @@ def adjustment_plot(
 
     Args:
         run: an adjusted run (`candidates` is there).
-        path: the PNG to write.
         title: the title of the plot.
         reference: a run to compare with, drawn as a thin line of its test accuracy.
-
-    Returns:
-        The figure that was written.
 
     Raises:
         RecordError: the run's ordering was fixed, so there is nothing to show.
@@ -46,27 +43,22 @@ def adjustment_plot(
             f"the ordering of the run {run.label} was fixed: no candidates"
         )
     orderings = sorted(tested["ordering"].unique())
-    colors = {
-        name: _COLORS[index % len(_COLORS)] for index, name in enumerate(orderings)
-    }
+    colors = {name: styles.style_of(name).color for name in orderings}
     last = int(tested["round"].max())
-    height = 4.6 + 0.22 * len(orderings)
-    figure = Figure(figsize=(9, height), dpi=120, layout="constrained")
+    lane = 0.16 * len(orderings) + 0.1
+    figure = Figure(
+        figsize=(figures.WIDTH, 3.1 + lane), dpi=figures.DPI, layout="constrained"
+    )
     curve, lanes = figure.subplots(
-        2,
-        sharex=True,
-        gridspec_kw={"height_ratios": [4, 0.3 + 0.28 * len(orderings)]},
+        2, sharex=True, gridspec_kw={"height_ratios": [2.3, lane]}
     )
     _curve(curve, run, tested, colors, reference)
     _lanes(lanes, tested, colors)
     lanes.set_xlim(0.5, last + 0.5)
     lanes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-    curve.set_title(title, fontsize=11, loc="left")
+    figures.head(curve, title)
     handles, labels = curve.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=len(labels), frameon=False
-    )
-    figure.savefig(path)
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure
 
 
@@ -92,9 +84,9 @@ def _curve(
         axes.plot(
             reference.rounds["round"],
             reference.rounds["accuracy"],
-            color="#999999",
-            linewidth=1,
-            label=f"{reference.label}, on the test examples",
+            color=styles.style_of(reference.label).color,
+            linewidth=0.9,
+            label=f"{figure_text(reference.label)}, on the test examples",
         )
     axes.scatter(
         rejected["round"],
@@ -119,7 +111,6 @@ def _curve(
         label = "tested and rejected"
         axes.plot([], [], "o", color=_DARK, fillstyle="none", label=label)
     axes.set_ylabel("accuracy of all clients")
-    axes.grid(alpha=0.25)
 
 
 def _lanes(axes: Any, tested: pd.DataFrame, colors: dict[str, str]) -> None:
@@ -136,11 +127,13 @@ def _lanes(axes: Any, tested: pd.DataFrame, colors: dict[str, str]) -> None:
             edgecolors=color,
             linewidths=0.9,
         )
-    axes.set_yticks(range(len(colors)), labels=list(colors))
+    axes.set_yticks(
+        range(len(colors)), labels=[styles.style_of(name).label for name in colors]
+    )
     axes.set_ylim(len(colors) - 0.4, -0.6)  # The first ordering on top.
     axes.set_xlabel("communication round")
-    axes.set_ylabel("ordering")
-    axes.grid(alpha=0.25, axis="x")
+    axes.set_ylabel("candidate" if styles.LAMBDA in "".join(colors) else "ordering")
+    axes.grid(visible=False, axis="y")
 
 
 def _marker_size(tested: pd.DataFrame) -> float:

@@ -85,16 +85,14 @@ def page(found: Iterable[Claim], runs: Iterable[Run]) -> str:
         found: the claims.
         runs: the kept runs.
     """
-    by_experiment: dict[str, list[Run]] = {}
-    for run in runs:
-        by_experiment.setdefault(run.settings.get("experiment", ""), []).append(run)
+    own = by_experiment(runs)
     found = list(found)
     parts, counts = [], dict.fromkeys((*VERDICTS, NOT_RUN), 0)
     for paper, title in PAPERS.items():
         lines = ["| where | what it says | ours | verdict |", "|---|---|---|---|"]
         for claim in found:
             if claim.paper == paper:
-                number, verdict, why = answer(claim, by_experiment)
+                number, verdict, why = answer(claim, own)
                 counts[verdict] += 1
                 words = f"**{verdict}**: {why}" if why else f"**{verdict}**"
                 cells = (claim.place, claim.says, number, words)
@@ -107,11 +105,17 @@ def page(found: Iterable[Claim], runs: Iterable[Run]) -> str:
     )
 
 
-def answer(
-    claim: Claim, by_experiment: Mapping[str, Sequence[Run]]
-) -> tuple[str, str, str]:
+def by_experiment(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Returns runs by the names of their experiments."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.settings.get("experiment", ""), []).append(run)
+    return found
+
+
+def answer(claim: Claim, runs: Mapping[str, Sequence[Run]]) -> tuple[str, str, str]:
     """Returns our number with its seeds, the verdict and why, or how to run it."""
-    own = {name: by_experiment.get(name, []) for name in claim.experiments}
+    own = {name: runs.get(name, []) for name in claim.experiments}
     if not any(own.values()):
         return "", NOT_RUN, _commands(claim.experiments)
     try:
@@ -123,10 +127,10 @@ def answer(
     return f"{number} (kept: {_runs(own)})", verdict, why
 
 
-def _runs(by_experiment: Mapping[str, Sequence[Run]]) -> str:
+def _runs(found: Mapping[str, Sequence[Run]]) -> str:
     """Returns which runs there are: `mnist_noniid: 3 runs, seeds 0, 1, 2`."""
     texts = []
-    for name, runs in by_experiment.items():
+    for name, runs in found.items():
         seeds = sorted({int(run.settings.get("batch_seed", 0)) for run in runs})
         if runs:
             count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"

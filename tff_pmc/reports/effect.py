@@ -15,7 +15,7 @@ from typing import Optional
 
 import pandas as pd
 
-from tff_pmc.reports import effect_page, escape, paired, recorded_settings
+from tff_pmc.reports import effect_page, escape, pages, paired, recorded_settings
 from tff_pmc.reports.read import BASELINE, Run, with_caveat
 from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.rounds_to_target import rounds_to_target
@@ -151,8 +151,8 @@ def write(
     page = effect_page.page(
         rows, apart, runs[0], list(by_seed), baseline=baseline, strictly_above=above
     )
-    escape.write_page(os.path.join(folder, "effect.md"), page)
-    return page
+    pages.write(os.path.join(folder, "effect"), page)
+    return pages.markdown(page)
 
 
 def _measures(

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from tff_pmc.reports import grids, paired
-from tff_pmc.reports.escape import markdown_cell
+from tff_pmc.reports import paired
+from tff_pmc.reports.pages import Block, Grid, Heading, Page, Table
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.rounds_to_target import reach_rule
 
@@ -20,8 +20,8 @@ def page(
     *,
     baseline: str,
     strictly_above: bool,
-) -> str:
-    """Returns the page as Markdown.
+) -> Page:
+    """Returns the page.
 
     Args:
         rows: the effects, as `effect.effect_rows` gives them.
@@ -31,9 +31,7 @@ def page(
         baseline: the label of the runs that the others are held against.
         strictly_above: see `rounds_to_target`.
     """
-    lines = [
-        f"# Is there an effect? {run.settings['experiment']}",
-        "",
+    blocks: list[Block] = [
         f"{run.data['name']} ({run.source}), {run.data['clients']} clients, "
         f"{len(run.correct)} rounds, the "
         f"seeds {', '.join(map(str, seeds))}. Each ordering minus {baseline} under the "
@@ -41,47 +39,51 @@ def page(
         f"deviation of {baseline} minus {baseline} under another seed: of one such "
         f"difference, and of the mean of {len(seeds)}, to hold the means against. "
         f"For rounds, less is better. {reach_rule(strictly_above)}",
-        "",
         f"How far apart the weights are, on the cohorts of the runs of {baseline} "
         f"(total variation: the share of weight that moves away from {baseline}, or "
         "from the ordering's own first criterion alone):",
-        "",
-        *_weights(rows, baseline),
+        Table(_weights(rows, baseline)),
     ]
     if len(apart):
         grid = [["", *apart.columns]]
         grid += [
             [str(name), *map("{:.4f}".format, row)] for name, *row in apart.itertuples()
         ]
-        lines += ["", "From each other:", "", grids.markdown(grid)]
+        blocks += ["From each other:", Table(grid)]
     for measure, part in rows.groupby("measure", sort=False):
         digits = 4 if str(measure).endswith("accuracy") else 1
-        lines += ["", f"## {measure}", ""]
-        lines += paired.markdown(part, "ordering", baseline, digits)
-    lines += paired.closing(rows, len(seeds))
+        grid = paired.grid(part, "ordering", baseline, digits)
+        blocks += [Heading(str(measure)), Table(grid)]
+    blocks += paired.closing(rows, len(seeds))
     if rows["mean"].isna().any():
-        lines += [
-            "",
+        blocks.append(
             f"Censored: under some seed the ordering or {baseline} did not reach the "
             "target before the runs ended. How much later it would have is not known, "
             "so there is no mean, only who came later, and where neither came, not "
-            f"even that; and no noise floor where a run of {baseline} did not come.",
-        ]
-    return "\n".join(lines) + "\n"
+            f"even that; and no noise floor where a run of {baseline} did not come."
+        )
+    return Page(f"Is there an effect? {run.settings['experiment']}", blocks)
 
 
-def _weights(rows: pd.DataFrame, baseline: str) -> list[str]:
+def _weights(rows: pd.DataFrame, baseline: str) -> Grid:
     lines = [
-        "| ordering | coefficient of variation | effective clients "
-        f"| total variation from {baseline} | from its own first criterion |",
-        "|---|---:|---:|---:|---:|",
+        [
+            "ordering",
+            "coefficient of variation",
+            "effective clients",
+            f"total variation from {baseline}",
+            "from its own first criterion",
+        ]
     ]
     for ordering, part in rows.groupby("ordering", sort=False):
         first = part.iloc[0]
-        name = markdown_cell(str(ordering))
         lines.append(
-            f"| {name} | {first.coefficient_of_variation:.4f} | "
-            f"{first.effective_clients:.2f} | {first.total_variation:.4f} | "
-            f"{paired.number(first.from_first, '.4f')} |"
+            [
+                str(ordering),
+                f"{first.coefficient_of_variation:.4f}",
+                f"{first.effective_clients:.2f}",
+                f"{first.total_variation:.4f}",
+                paired.number(first.from_first, ".4f"),
+            ]
         )
     return lines

@@ -22,6 +22,25 @@ _FORMULA = re.compile(r"[=+\-@\t].", re.DOTALL)
 _MARKUP = re.compile(
     r"[\\|`*\[\]$]|<(?=[a-zA-Z/!?])|&(?=[#a-zA-Z])|(?<![^\W_])_|_(?![^\W_])"
 )
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    # Or they could be an option, and the star, of the line break before them.
+    "[": "{[}",
+    "*": "{*}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "≻": r"$\succ$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "±": r"$\pm$",
+    "✓": r"$\checkmark$",
+    "†": r"$\dagger$",
+    "—": "---",
+}
+_CODE = re.compile(r"`([^`]*)`")
 
 
 def printable(text: str) -> str:
@@ -45,6 +64,16 @@ def figure_text(text: str) -> str:
     """
     line = _line(text).replace("$", r"\$")
     return f" {line}" if line.startswith("_") else line
+
+
+def latex_text(text: str) -> str:
+    r"""Returns a text as LaTeX: no character of it is a command.
+
+    What is between backticks is set as code. The signs that our pages have need the
+    package amssymb.
+    """
+    escaped = "".join(_LATEX.get(character, character) for character in _line(text))
+    return _CODE.sub(r"\\texttt{\1}", escaped)
 
 
 def spreadsheet_cell(value: Any) -> Any:

@@ -1,13 +1,12 @@
-"""A grid of cells, for a terminal and for a Markdown file."""
+"""A grid of cells, for a terminal and for a page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tff_pmc.reports.escape import markdown_cell, write_page
+from tff_pmc.reports import pages
 
-Grid = Sequence[Sequence[str]]
-"""Lines of equally many cells; the first line is the head."""
+Grid = pages.Grid
 
 
 def text(grid: Grid, left: int = 1) -> str:
@@ -28,29 +27,20 @@ def text(grid: Grid, left: int = 1) -> str:
     )
 
 
-def markdown(grid: Grid, left: int = 1) -> str:
-    """Returns the grid as a Markdown table; see `text`."""
-    head, *lines = grid
-    rule = ["---" if place < left else "---:" for place in range(len(head))]
-    return "\n".join(
-        f"| {' | '.join(map(markdown_cell, line))} |" for line in [head, rule, *lines]
-    )
-
-
 def write(
     path: str, title: str, notes: Sequence[str], parts: Mapping[str, Grid]
 ) -> str:
-    """Writes grids and notes as Markdown; returns them as text for a terminal.
+    """Writes grids and notes as a page; returns them as text for a terminal.
 
     Args:
-        path: the file, which is replaced.
+        path: the file; see `pages.write`.
         title: the title of the whole.
         notes: sentences.
         parts: heading -> grid, whose first two columns are set flush left.
     """
-    page = f"# {title}\n\n" + "".join(f"- {note}\n" for note in notes)
+    blocks: list[pages.Block] = [pages.Items(notes)]
     for head, grid in parts.items():
-        page += f"\n## {head}\n\n{markdown(grid, 2)}\n"
-    write_page(path, page)
+        blocks += [pages.Heading(head), pages.Table(grid, left=2)]
+    pages.write(path, pages.Page(title, blocks))
     texts = [f"{head}\n{text(grid, 2)}" for head, grid in parts.items()]
     return "\n\n".join([title, *texts, "\n".join(notes)])

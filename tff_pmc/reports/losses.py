@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import escape, read
+from tff_pmc.reports import escape, figures, read, styles
 from tff_pmc.reports.plots import title_of
 from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.record_tables import LOSS_COLUMN, read_table
@@ -120,13 +120,15 @@ def write(runs: Sequence[LossRun], folder: str, what: str = "priority") -> str:
     table = pd.DataFrame([_row(run) for run in runs])
     path = os.path.join(folder, "losses.csv")
     escape.write_csv(read.with_caveat(table, runs), path, index=False)
-    loss_plot(runs, title_of(runs), what).savefig(os.path.join(folder, "loss.png"))
+    figure = loss_plot(runs, title_of(runs), what)
+    figures.save(figure, os.path.join(folder, "loss.png"))
     title = "Loss on the clients' test examples; p10 to p90: of clients, last round"
     shown = table.rename(columns={"best_round": "in round", "run": what})
     shown[what] = [escape.printable(label) for label in shown[what]]
     return f"{title}\n{shown.to_string(index=False, float_format='{:.4g}'.format)}"
 
 
+@figures.styled
 def loss_plot(runs: Sequence[LossRun], title: str, what: str = "priority") -> Figure:
     """Draws the mean test loss of each run against rounds.
 
@@ -135,18 +137,20 @@ def loss_plot(runs: Sequence[LossRun], title: str, what: str = "priority") -> Fi
         title: the title of the plot.
         what: the word for what the labels of the runs name.
     """
-    figure = Figure(figsize=(8.4, 4.4), dpi=110, layout="constrained")
-    axes: Any = figure.subplots()
+    figure, axes = figures.single()
+    last = 1
     for run in runs:
         rounds = np.arange(1, len(run.means) + 1)
-        axes.plot(rounds, run.means, linewidth=1.3, label=run.label)
+        style = styles.style_of(styles.group_of(run)[0])
+        label = escape.figure_text(run.label)
+        figures.curve(axes, [pd.Series(run.means, rounds)], style, label=label)
+        last = max(last, len(rounds))
     axes.set_xlabel("communication round")
     axes.set_ylabel("local test loss, all clients")
     axes.set_ylim(bottom=0)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.grid(alpha=0.3)
-    axes.set_title(title, fontsize=10)
-    figure.legend(fontsize=8, loc="outside right center", title=what, frameon=False)
+    figures.round_axis(axes, last)
+    figures.head(axes, title)
+    figure.legend(loc="outside right center", title=what)
     return figure
 
 

@@ -12,7 +12,6 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from tff_pmc.reports.escape import markdown_cell
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError
 
@@ -120,7 +119,7 @@ def _paired(
     }
 
 
-def markdown(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[str]:
+def grid(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[list[str]]:
     """Returns the lines of a table of differences.
 
     Args:
@@ -129,35 +128,34 @@ def markdown(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[
         baseline: the name of what they are held against, for the head.
         digits: the number of decimals.
     """
+    head = [what, f"minus {baseline}", "noise floor", "of the mean", "effect"]
     lines = [
-        f"| {what} | minus {baseline} | noise floor | of the mean | effect |",
-        "|---|---:|---:|---:|---|",
-    ]
-    for row in rows.to_dict("records"):
-        floors = [
-            number(row[name], f".{digits}f")
-            for name in ("noise_floor", "noise_floor_of_mean")
+        [
+            str(row[what]),
+            _mean(row, digits),
+            *(
+                number(row[name], f".{digits}f")
+                for name in ("noise_floor", "noise_floor_of_mean")
+            ),
+            str(row["verdict"]),
         ]
-        lines.append(
-            f"| {markdown_cell(str(row[what]))} | {_mean(row, digits)} | "
-            f"{' | '.join(floors)} | {row['verdict']} |"
-        )
-    return lines
+        for row in rows.to_dict("records")
+    ]
+    return [head, *lines]
 
 
 def closing(rows: pd.DataFrame, seeds: int) -> list[str]:
-    """Returns lines on the number of differences found, and expected by chance."""
+    """Returns sentences on the number of differences found, and expected by chance."""
     decided = rows[~rows["verdict"].isin(NOT_DECIDED)]
     found = int((decided["verdict"] != "not shown").sum())
     lines = []
     if len(decided):
         lines += [
-            "",
             f"{found} of {len(decided)} comparisons lie outside their interval; about "
             f"{len(decided) / 20:.1f} would by chance.",
         ]
     if seeds < MIN_SEEDS:
-        lines += ["", f"Under {MIN_SEEDS} seeds nothing is claimed."]
+        lines.append(f"Under {MIN_SEEDS} seeds nothing is claimed.")
     return lines
 
 

@@ -171,6 +171,22 @@ def _check_column(values: pd.Series[Any], kind: str) -> None:
         )
 
 
+_DUAL_TABLE = Schema(
+    dict.fromkeys(("algorithm", "clients", "metric", "printed"), _TEXT),
+    needed=("algorithm", "clients", "metric", "ours_best_epoch", "ours_last"),
+    others=_NUMBER,
+)
+_JOINT_TABLE = Schema(
+    {
+        **dict.fromkeys(
+            ("experiment", "ds_outcome", "experiment_outcome", "pairing"), _TEXT
+        ),
+        **dict.fromkeys(("ds_round", "experiment_round"), _COUNT),
+        **dict.fromkeys(("printed", "data"), _TEXT),
+    },
+    needed=("experiment", "pairing", "ds_round", "experiment_round", "ours"),
+    others=_NUMBER,
+)
 SCHEMAS: Mapping[str, Schema] = {
     "rounds.csv": Schema(
         {
@@ -242,5 +258,7 @@ SCHEMAS: Mapping[str, Schema] = {
         needed=("experiment", "quantity", "target_accuracy_pct", "devices", "value"),
         check=record_order.check_results,
     ),
+    **dict.fromkeys(("dual_table4.csv", "dual_table5.csv"), _DUAL_TABLE),
+    **dict.fromkeys(("table3.csv", "table5.csv", "table7.csv"), _JOINT_TABLE),
 }
 """The schemas of the files, by name."""

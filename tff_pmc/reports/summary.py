@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.reports import fairness, grids
+from tff_pmc.reports import fairness, grids, kept
 from tff_pmc.reports.read import Run
 
 COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")
@@ -36,7 +36,7 @@ def rounds(run: Run) -> dict[str, dict[str, float]]:
 
     Returns:
         For `last` and `best` the `round`, from 1, its `accuracy`, and the figures of
-        `fairness.MEASURES` by name.
+        `fairness.MEASURES` by name, which a run kept without its clients lacks.
     """
     accuracy = run.accuracy
     places = {"last": len(accuracy) - 1, "best": int(accuracy.argmax())}
@@ -44,15 +44,18 @@ def rounds(run: Run) -> dict[str, dict[str, float]]:
         which: {
             "round": place + 1,
             "accuracy": float(accuracy[place]),
-            **{
-                name: float(value)
-                for name, value in fairness.measured(
-                    run.correct[place], run.examples
-                ).items()
-            },
+            **_spread(run, place),
         }
         for which, place in places.items()
     }
+
+
+def _spread(run: Run, place: int) -> dict[str, float]:
+    """The figures of a round's spread; none where the clients are not kept."""
+    if isinstance(run, kept.KeptRun):
+        return {}
+    found = fairness.measured(run.correct[place], run.examples)
+    return {name: float(value) for name, value in found.items()}
 
 
 def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
@@ -95,8 +98,16 @@ def text(runs: Sequence[Run]) -> str:
         if found["last"]["round"] == found["best"]["round"]:
             found = {_BOTH: found["last"]}
         for which, figures in found.items():
-            cells = [f"{figures[name]:.4f}" for name in _TITLES]
+            cells = [_cell(figures, name) for name in _TITLES]
             lines.append([run.label, which, f"{figures['round']}", *cells])
-    clients = dict.fromkeys(int((run.examples > 0).sum()) for run in runs)
-    numbers = " or ".join(map(str, clients))
-    return f"{_TITLE} ({numbers})\n{grids.text(lines, 2)}\n{_NOTE}"
+    clients = dict.fromkeys(
+        int((run.examples > 0).sum())
+        for run in runs
+        if not isinstance(run, kept.KeptRun)
+    )
+    numbers = f" ({' or '.join(map(str, clients))})" if clients else ""
+    return f"{_TITLE}{numbers}\n{grids.text(lines, 2)}\n{_NOTE}"
+
+
+def _cell(figures: Mapping[str, float], name: str) -> str:
+    return f"{figures[name]:.4f}" if name in figures else "-"

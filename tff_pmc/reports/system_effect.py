@@ -8,7 +8,8 @@ from typing import Any, Optional
 
 import pandas as pd
 
-from tff_pmc.reports import escape, grids, paired
+from tff_pmc.reports import escape, pages, paired
+from tff_pmc.reports.pages import Block, Heading, Items, Page, Table
 from tff_pmc.reports.read import Run, conditions_of, with_caveat
 from tff_pmc.reports.record_error import RecordError
 
@@ -82,17 +83,15 @@ def write(
     path = os.path.join(folder, "effect.csv")
     escape.write_csv(with_caveat(table, every), path, index=False, float_format="%.6g")
     page = _page(table, by_seed, baseline)
-    escape.write_page(os.path.join(folder, "effect.md"), page)
-    return page
+    pages.write(os.path.join(folder, "effect"), page)
+    return pages.markdown(page)
 
 
 def _page(
     table: pd.DataFrame, by_seed: Mapping[int, Sequence[Run]], baseline: str
-) -> str:
+) -> Page:
     seeds, first = list(by_seed), next(iter(by_seed.values()))
-    lines = [
-        f"# Is there an effect? {first[0].settings['experiment']}",
-        "",
+    blocks: list[Block] = [
         f"Each system minus {baseline} on the same data and under the same seed, "
         "accuracy on the reported images: mean ± half the 95 % interval. The noise "
         "floor is the standard deviation of the baseline minus itself under another "
@@ -101,17 +100,15 @@ def _page(
         "decides the initial weights, the batches and what of the data is drawn at "
         "random. "
         f"Seeds: {', '.join(map(str, seeds))}; under the first:",
-        "",
-        *(f"- {text}" for text in conditions_of(first)),
-        "",
+        Items(conditions_of(first)),
         "Mean accuracy over the seeds:",
-        "",
-        grids.markdown(_means([run for runs in by_seed.values() for run in runs])),
+        Table(_means([run for runs in by_seed.values() for run in runs])),
     ]
     for measure, part in table.groupby("measure", sort=False):
-        lines += ["", f"## {measure}", ""]
-        lines += paired.markdown(part, "system", baseline, 4)
-    return "\n".join([*lines, *paired.closing(table, len(seeds))]) + "\n"
+        grid = paired.grid(part, "system", baseline, 4)
+        blocks += [Heading(str(measure)), Table(grid)]
+    blocks += paired.closing(table, len(seeds))
+    return Page(f"Is there an effect? {first[0].settings['experiment']}", blocks)
 
 
 def _means(every: Sequence[Run]) -> list[list[str]]:

@@ -8,14 +8,16 @@ from typing import Any, Optional
 
 import pandas as pd
 
-from tff_pmc.reports import escape, recorded_settings, summary
+from tff_pmc.reports import escape, pages, recorded_settings, summary
 from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.read import BASELINE, Run, with_caveat
+from tff_pmc.reports.read import BASELINE, Run, conditions_of, with_caveat
+from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     Rounds,
     average,
     gains,
+    reach_rule,
 )
 
 AVERAGE = "Avg."
@@ -28,13 +30,13 @@ _TITLES = {
 def write(
     runs: Sequence[Run], folder: str, *, strictly_above: Optional[bool] = None
 ) -> str:
-    """Writes `results.csv`; returns the tables of rounds for a terminal.
+    """Writes `results.csv` and its page, `results.md`; returns the text for a terminal.
 
     The file has the rows of `tidy_rows`, and below them those of `summary.tidy_rows`.
 
     Args:
         runs: the runs, whose own targets are taken.
-        folder: the folder for the file, which is replaced.
+        folder: the folder for the files, which are replaced.
         strictly_above: see `rounds_to_target`; by default the runs' own rule.
 
     Raises:
@@ -44,6 +46,8 @@ def write(
     tidy = tidy_rows(runs, recorded_settings.targets(runs), strictly_above=above)
     marked = with_caveat(pd.concat([tidy, summary.tidy_rows(runs)]), runs)
     escape.write_csv(marked, os.path.join(folder, "results.csv"), index=False)
+    notes = [*_conditions(runs), reach_rule(above)]
+    pages.write(os.path.join(folder, "results"), _page(tidy, notes))
     return text_tables(tidy)
 
 
@@ -118,6 +122,28 @@ def _rows(
             for devices, value in cells
         ]
     return rows
+
+
+def _conditions(runs: Sequence[Run]) -> list[str]:
+    try:
+        return conditions_of(runs)
+    except RecordError:
+        return []  # Old files, and the published code's, do not say all of them.
+
+
+def _page(tidy: pd.DataFrame, notes: Sequence[str]) -> pages.Page:
+    blocks: list[pages.Block] = [pages.Items(notes)]
+    for quantity, part in tidy.groupby("quantity", sort=False):
+        columns = list(dict.fromkeys(part["devices"]))
+        grid = [["target", "", *columns]]
+        rows = part.groupby(["target_accuracy_pct", "experiment"], sort=False)
+        for (target, name), row in rows:
+            cells = dict(zip(row["devices"], row["value"]))
+            texts = [_cell(cells[column], column) for column in columns]
+            grid.append([f"{target} %", str(name), *texts])
+        title = _TITLES[str(quantity)]
+        blocks += [pages.Heading(title), pages.Table(grid, left=2)]
+    return pages.Page("Rounds to target", blocks)
 
 
 def _table(title: str, tidy: pd.DataFrame) -> str:

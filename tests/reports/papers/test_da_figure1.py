@@ -39,7 +39,7 @@ def test_the_file_says_that_its_values_are_dummies(tmp_path):
     text = REPORTS["da_figure1"]([], str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["figure1_dummy_values.png"]
     assert "illustration with dummy values" in text and "no run" in text
-    figure = da_figure1.draw(str(tmp_path / "again.png"))
+    figure = da_figure1.draw()
     (axes,) = figure.axes
     assert "DA Figure 1" in axes.get_title(loc="left")
     assert axes.get_ylabel() == "accuracy (dummy values)"

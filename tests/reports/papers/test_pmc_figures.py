@@ -23,18 +23,49 @@ def test_the_figure_has_every_round_of_every_run(tmp_path, run_of):
     assert (tmp_path / "figure2b.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_every_ordering_is_drawn_over_all_rounds_with_ds_behind(tmp_path):
-    curves = {"DS": np.array([0.31, 0.62]), "LD": np.array([0.4, 0.75])}
-    figure = pmc_figures._draw(curves, str(tmp_path / "figure.png"), "title")
+def words_of(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_every_ordering_is_drawn_over_all_rounds_with_ds_behind(run_of):
+    rows = {
+        "DS": run_of("DS", [[3], [6], [6]], [10]),
+        "LD": run_of("LD", [[4], [7], [7]], [10]),
+    }
+    figure = pmc_figures.draw(rows, "title")
     (panel,) = figure.axes
-    assert [line.get_xydata().tolist() for line in panel.get_lines()] == [
-        [[1, 0.31], [2, 0.62]],
-        [[1, 0.4], [2, 0.75]],
+    behind, each, mean = panel.get_lines()
+    assert each.get_xydata().tolist() == [[1, 0.4], [2, 0.7], [3, 0.7]]
+    # The mean of five rounds, here of the three that there are.
+    np.testing.assert_allclose(mean.get_ydata(), 3 * [0.6])
+    np.testing.assert_allclose(behind.get_ydata(), 3 * [0.5])
+    assert panel.get_title() == "LD" and "gray: DS" in words_of(figure)
+    low, high = panel.get_ylim()
+    assert 0.25 < low < 0.3 and 0.7 < high < 0.75  # The space that the curves need.
+    alone = pmc_figures.draw({"DS": rows["DS"]}, "title")
+    assert len(alone.axes[0].get_lines()) == 2 and "gray: DS" not in words_of(alone)
+
+
+def test_the_printed_rounds_are_hollow_marks_beside_ours(run_of, page):
+    """Table 4: half of the devices have 70 and 80 % in DS's round 10, LD gains 0."""
+    settings = {"experiment": "mnist_noniid", "targets": [70, 80, 90, 95]}
+    correct = [[10 * min(number // 2, 9)] for number in range(1, 31)]
+    rows = {
+        label: run_of(label, correct, [100], settings=settings)
+        for label in ("DS", "LD")
+    }
+    figure = pmc_figures.draw(rows, "title")
+    theirs, ours = figure.axes[0].collections
+    assert theirs.get_facecolor().tolist() == [[1, 1, 1, 1]]
+    assert ours.get_facecolor().tolist() == ours.get_edgecolor().tolist()
+    cells = page.by_line(4)
+    expected = [
+        [cells["DS (baseline)", target]["50%"] - cells["LD", target]["50%"], share]
+        for target, share in ((70, 0.7), (80, 0.8), (90, 0.9))
     ]
-    assert panel.get_title() == "LD" and "gray: DS" in figure.get_suptitle()
-    assert panel.get_ylim() == (0.3, 0.8)
-    alone = pmc_figures._draw({"DS": curves["DS"]}, str(tmp_path / "ds.png"), "title")
-    assert len(alone.axes[0].get_lines()) == 1 and "gray" not in alone.get_suptitle()
+    assert theirs.get_offsets().tolist() == expected  # 95 % is beyond the axes.
+    assert ours.get_offsets().tolist() == [[14, 0.7], [16, 0.8], [18, 0.9]]
+    assert "the same, published" in words_of(figure)
 
 
 @pytest.mark.parametrize(

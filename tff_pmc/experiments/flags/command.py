@@ -17,6 +17,7 @@ from leaf_data.settings import (
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags.run_list import system_named
 from tff_pmc.models import MODELS
+from tff_pmc.reports import output
 from tff_pmc.settings import flag_values
 from tff_pmc.settings.engine_names import ENGINES, SPREADS
 
@@ -170,6 +171,18 @@ class OfRunsOnDisk(Settings):
         "writes them. Compares them row by row and runs nothing; with --output_dir as "
         "comparison.csv, too.",
         parse=flag_values.words,
+    )
+    format: str = setting(
+        "markdown",
+        "With --tables, how the tables are written beside their numbers, which are "
+        "always CSV: markdown, latex (booktabs, for a paper), or csv for the numbers "
+        "alone.",
+        choices=output.TABLES,
+    )
+    figures: str = setting(
+        "png",
+        "How figures are written: png, or pdf for a vector PDF beside each PNG.",
+        choices=output.FIGURES,
     )
     export: str = setting(
         "",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
 
 import leaf_data
-from tff_pmc.experiments.experiment import EXPERIMENTS
+from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.record import files
 from tff_pmc.experiments.record.folder_of_runs import folder_of_runs
 from tff_pmc.experiments.running import loop
@@ -164,6 +164,7 @@ def run_seeds(
             for seed, folder in folders.items()
         }
         experiment = EXPERIMENTS[runs[0].experiment]
+        plots.write_seeds(by_seed, output_dir, what=_what(experiment))
         texts = [
             SEED_REPORTS[name](by_seed, output_dir, baseline=experiment.baseline)
             for name in (*experiment.seed_reports, *FOR_ALL_SEEDS)
@@ -175,7 +176,7 @@ def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
     """Writes the tables and plots of a folder of runs; returns the tables as text."""
     experiment = EXPERIMENTS[runs[0].experiment]
     folders = [os.path.join(output_dir, settings.folder) for settings in runs]
-    what = "system" if experiment.compares_systems else "priority"
+    what = _what(experiment)
     if losses.measures_loss(folders[0]):
         return losses.report(folders, output_dir, what, experiment.reports)
     made = [read.read_run(folder) for folder in folders]
@@ -184,6 +185,11 @@ def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
     names = (*experiment.reports, *FOR_ALL)
     texts = [REPORTS[name](made, output_dir) for name in names]
     return "\n\n".join(text.rstrip() for text in texts if text)
+
+
+def _what(experiment: Experiment) -> str:
+    """The word for what the labels of an experiment's runs name."""
+    return "system" if experiment.compares_systems else "priority"
 
 
 def _plan(

@@ -8,7 +8,6 @@ claims.
 from __future__ import annotations
 
 import functools
-import math
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -17,9 +16,9 @@ from typing import Any, NamedTuple, Optional
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import REPORTS, SEED_REPORTS
+from tff_pmc.reports import REPORTS, SEED_REPORTS, figures, styles
 from tff_pmc.reports.papers.adafed_claims import CLAIMS
-from tff_pmc.reports.papers.adafed_judges import FEDAVG, class_f1
+from tff_pmc.reports.papers.adafed_judges import class_f1
 from tff_pmc.reports.read import Run
 
 
@@ -70,7 +69,7 @@ def write(
     drawn = draw(runs, number)
     if drawn is None:
         return f"AdaFed's Figure {number} is not drawn: the runs have no F1 on record"
-    drawn.savefig(os.path.join(folder, f"figure{number}.png"))
+    figures.save(drawn, os.path.join(folder, f"figure{number}.png"))
     return ""
 
 
@@ -99,6 +98,7 @@ def write_seeds(
     return "\n".join(filter(None, texts))
 
 
+@figures.styled
 def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
     """Returns a figure; None where the runs have no F1 on record.
 
@@ -111,24 +111,33 @@ def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
     if panels is None:
         return None
     of_classes = not published.column
-    size = (11.0, 5.6) if of_classes else (6.4, 4.4)
-    figure = Figure(figsize=size, dpi=110, layout="constrained")
-    rows, columns = (2, math.ceil(len(panels) / 2)) if of_classes else (1, 1)
-    grid: Any = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+    if of_classes:
+        figure, grid = figures.panels(len(panels), columns=5)
+    else:
+        figure, axes = figures.single(height=3.1, width=5.2)
+        grid = [axes]
     every = [c for p in panels.values() for seeds in p.values() for c in seeds]
-    lowest = math.floor(10 * min(curve.min() for curve in every)) / 10
     for axes, (name, curves) in zip(grid, panels.items()):
         _draw_curves(axes, curves)
-        axes.set_ylim(lowest, 1)
-        axes.set_title(name, fontsize=9)
-        axes.set_xlabel("communication round", fontsize=8)
-        axes.set_ylabel(published.shows if not of_classes else "F1", fontsize=8)
-    for axes in grid[len(panels) :]:
-        axes.set_axis_off()
-    grid[0].legend(fontsize=7)
-    figure.suptitle(_title(runs[0], number), fontsize=9)
-    said = textwrap.fill(_claims(number), 150 if of_classes else 95)
-    figure.supxlabel(said, fontsize=7)
+        axes.set_title(name)
+    figures.share_limits(grid[0], (value for curve in every for value in curve))
+    figures.round_axis(grid[0], max(int(curve.index.max()) for curve in every))
+    seeds = max(len(found) for p in panels.values() for found in p.values())
+    handles, labels = grid[0].get_legend_handles_labels()
+    if of_classes:
+        figures.name_axes(figure, grid, "communication round", "F1")
+    else:
+        grid[0].set_xlabel("communication round")
+        grid[0].set_ylabel(published.shows)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=len(labels) if of_classes else 2,
+        title=figures.band_words(seeds) or None,
+    )
+    said = textwrap.fill(_claims(number), 125 if of_classes else 92)
+    figure.suptitle(f"{_title(runs[0], number)}\n{said}", fontsize=7)
     return figure
 
 
@@ -175,22 +184,7 @@ def _panels(runs: Sequence[Run], column: str) -> Optional[dict[str, Curves]]:
 
 def _draw_curves(axes: Any, curves: Curves) -> None:
     for name, seeds in curves.items():
-        table = pd.concat(seeds, axis=1)
-        (line,) = axes.plot(
-            table.index,
-            table.mean(axis=1),
-            label=name if len(seeds) == 1 else f"{name}, mean of {len(seeds)} seeds",
-            color="0.35" if name == FEDAVG else None,
-            linestyle="--" if name == FEDAVG else "-",
-            marker="o",
-            markersize=3,
-        )
-        if len(seeds) > 1:
-            low, high = table.min(axis=1), table.max(axis=1)
-            color = line.get_color()
-            axes.fill_between(table.index, low, high, color=color, alpha=0.15, lw=0)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.grid(alpha=0.3)
+        figures.curve(axes, seeds, styles.style_of(name), marker="o", markersize=2.5)
 
 
 for _number in FIGURES:

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Optional
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import REPORTS
+from tff_pmc.reports import REPORTS, figures
 from tff_pmc.reports.read import Run
 
 TITLE = "DA Figure 1: online adjustment, an illustration with dummy values"
 FILE = "figure1_dummy_values.png"
-COLORS = {"blue": "#0072B2", "orange": "#E69F00", "green": "#009E73"}
+COLORS = {"blue": "#332288", "orange": "#e69f00", "green": "#117733"}
 """The three configurations that the text names, by their colors."""
 
 # Configuration and made-up accuracy of what each round tests, in order; the last but in
@@ -63,24 +63,24 @@ def write(
         folder: where the file goes; it is replaced.
         strictly_above: not used.
     """
-    draw(os.path.join(folder, FILE))
+    figures.save(draw(), os.path.join(folder, FILE))
     return f"{TITLE}: {FILE}. It shows no run, neither the paper's nor ours."
 
 
-def draw(path: str) -> Figure:
-    """Draws and writes the figure; returns it."""
+@figures.styled
+def draw() -> Figure:
+    """Returns the figure."""
     tests = dummy_values()
     kept = tests[tests["kept"] == 1]
-    figure = Figure(figsize=(7.2, 4.0), dpi=110, layout="constrained")
-    axes: Any = figure.subplots()
-    axes.plot(kept["round"], kept["accuracy"], color="#333333", linewidth=1.2)
+    figure, axes = figures.single()
+    axes.plot(kept["round"], kept["accuracy"], color="#333333")
     for name, color in COLORS.items():
         own = tests[tests["configuration"] == name]
         for chosen, part in own.groupby("kept"):
             axes.scatter(
                 part["round"],
                 part["accuracy"],
-                s=42,
+                s=30,
                 facecolors=color if chosen else "none",
                 edgecolors=color,
                 zorder=3,
@@ -90,10 +90,8 @@ def draw(path: str) -> Figure:
     axes.set_ylabel("accuracy (dummy values)")
     axes.set_yticklabels([])
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.grid(alpha=0.25)
-    axes.set_title(TITLE, fontsize=10, loc="left")
-    axes.legend(fontsize=8, loc="lower right")
-    figure.savefig(path)
+    axes.set_title(TITLE, loc="left")
+    axes.legend(loc="lower right")
     return figure
 
 

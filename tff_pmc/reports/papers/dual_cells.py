@@ -20,6 +20,7 @@ from typing import Any
 
 import pandas as pd
 
+from tff_pmc.reports import own_tables
 from tff_pmc.reports.classification import Measures, confusion_matrix, measures
 from tff_pmc.reports.predictions import read_predictions
 from tff_pmc.reports.read import Run
@@ -81,19 +82,29 @@ def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
     """Returns the cells from runs.
 
     Args:
-        runs: the runs, with their predictions on record.
+        runs: the runs, with their predictions on record, or the table's CSV in the
+            folder that they are in.
         table: 4 or 5.
 
     Returns:
         The columns `KEYS` (the algorithm as the paper prints it), `ours_best_epoch`,
         `ours_last`, `ours_validated` (NaN where nothing was validated), and their
-        epochs, `best_epoch_at`, `last_at`, `validated_at`.
+        epochs, `best_epoch_at`, `last_at`, `validated_at`. Cells of a CSV have their
+        `difference` from the published ones, too, which was computed before rounding.
 
     Raises:
         RecordError: a record is missing or broken, or two runs are of one row.
     """
     rows: list[dict[str, Any]] = []
-    for run in rows_of(runs):
+    members = rows_of(runs)
+    kept = own_tables.cells_beside(members, f"dual_table{table}.csv")
+    if kept is not None:
+        of_runs = [(_algorithm(run), clients_of(run)) for run in members]
+        there = list(zip(kept["algorithm"], kept["clients"]))
+        names = [n for c in ("ours_{}", "{}_at") for n in map(c.format, CHOICES)]
+        columns = [*KEYS, *names, "difference"]
+        return kept.loc[[row in of_runs for row in there], columns]
+    for run in members:
         epochs = _epochs(run)
         found = {epoch: _measures(run, epoch, table) for epoch in epochs.values()}
         for metric, name in METRICS.items():

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+from matplotlib.figure import Figure
 
+from tff_pmc.reports import figures
 from tff_pmc.reports.papers.dual_cells import clients_of
 from tff_pmc.reports.read import Run
 
 _LABEL = "lambda="
-_STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"))
+_STYLES = (("#332288", "o"), ("#dd6655", "s"), ("#117733", "^"))
 
 JUDGED_ON = {
     "test": "the reported examples, as printed",
@@ -99,19 +101,15 @@ def notes(runs: Sequence[Run]) -> list[str]:
     return found
 
 
-def plot(table: pd.DataFrame, path: str, title: str) -> None:
-    """Draws the lambda chosen in each epoch, a line for each set of clients.
+@figures.styled
+def plot(table: pd.DataFrame, title: str) -> Figure:
+    """Returns a plot of the lambda chosen in each epoch, a line a set of clients.
 
     Args:
         table: rows of `chosen`.
-        path: the PNG to write.
         title: the title of the plot.
     """
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-    figure = Figure(figsize=(6.4, 2.8), dpi=110, layout="constrained")
-    axes = figure.subplots()
+    figure, axes = figures.single(height=2.4)
     for (clients, rows), style in zip(table.groupby("clients", sort=False), _STYLES):
         color, marker = style
         axes.plot(
@@ -119,19 +117,18 @@ def plot(table: pd.DataFrame, path: str, title: str) -> None:
             rows["lambda"],
             color=color,
             marker=marker,
-            markersize=5,
+            markersize=4,
             linewidth=1,
             alpha=0.8,
             label=str(clients),
         )
-    axes.set_ylim(-0.05, 1.05)
+    axes.set_ylim(-0.05, 1.05)  # All of the range that is searched.
     axes.set_xlabel("epoch")
     axes.set_ylabel("lambda (1: quality alone)")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.grid(alpha=0.25)
-    axes.legend(frameon=False)
-    axes.set_title(title, fontsize=10, loc="left")
-    figure.savefig(path)
+    axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    figures.head(axes, title)
+    figure.legend(loc="outside right center")
+    return figure
 
 
 def grid(table: pd.DataFrame) -> list[list[str]]:

@@ -9,7 +9,7 @@ from typing import Optional
 
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, escape, grids
+from tff_pmc.reports import REPORTS, escape, figures, grids
 from tff_pmc.reports.papers import dual_lambda, published
 from tff_pmc.reports.papers.dual_cells import (
     CHOICES,
@@ -95,7 +95,7 @@ def _write_lambda(runs: Sequence[Run], path: str, number: int) -> dict[str, grid
     escape.write_csv(table, f"{path}_lambda.csv", index=False, float_format="%.6g")
     less = [note.partition(":")[0] for note in caveats(runs)]
     title = "\n".join([f"{TITLES[number]}: lambda chosen in each epoch", *less])
-    dual_lambda.plot(table, f"{path}_lambda.png", title)
+    figures.save(dual_lambda.plot(table, title), f"{path}_lambda.png")
     return {
         f"Lambda chosen in each epoch, {clients}; accuracies of the examples it was "
         "chosen on": dual_lambda.grid(rows)
@@ -119,9 +119,13 @@ def beside(
         theirs: the published table.
         comparable: whether a difference means anything; if not, it is left out.
     """
+    known = ours.get("difference")
+    ours = ours.drop(columns="difference", errors="ignore")
     compared = ours.assign(value=ours["ours_best_epoch"])
     columns = published.beside(compared, theirs, KEYS).drop(columns="ours")
     cells: pd.DataFrame = pd.merge(ours, columns, on=KEYS)
+    if known is not None:
+        cells["difference"] = known.to_numpy()
     return cells if comparable else cells.assign(difference=float("nan"))
 
 

@@ -5,7 +5,8 @@ examples (section 5.3: the local accuracies, weighted by the size of the test se
 over all rounds, of DS, the two other criteria and the six orderings. The paper has the
 nine as lines of one plot; here each is a panel of its own, with DS behind it in gray,
 because lines that lie on each other cannot be read. No numbers of the figures are
-printed beside their plots, so there are none to set beside ours.
+printed beside their plots. Diamonds are the rounds in which half of the devices reach a
+target, ours and those of the printed table of the same runs; see `printed_rounds`.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from tff_pmc.reports import REPORTS, escape, grids
-from tff_pmc.reports.papers import published
+from tff_pmc.reports import REPORTS, escape, figures, grids, styles
+from tff_pmc.reports.papers import printed_rounds, published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
 from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
 
@@ -31,8 +33,7 @@ TITLE = "PMC Figure {figure}: {experiment}, test accuracy in each round"
 Curves = Mapping[str, npt.NDArray[np.float64]]
 """Label -> the accuracy in each round."""
 
-_COLOR, _BEHIND = "#0072B2", "#999999"
-_PANELS_A_ROW = 4
+_MEAN_OF = 5
 
 
 def write(
@@ -65,7 +66,7 @@ def write(
     table = with_caveat(_table(curves), rows.values())
     escape.write_csv(table, f"{path}.csv", index=False, float_format="%.10g")
     caption = title_of(paper, data_caveat(rows.values()))
-    _draw(curves, f"{path}.png", caption)
+    figures.save(draw(rows, caption), f"{path}.png")
     notes = [*paper.notes(runs), *_notes(paper)]
     return "\n\n".join([caption, _text(curves), "\n".join(notes)])
 
@@ -98,7 +99,10 @@ def _text(curves: Curves) -> str:
 
 
 def _notes(paper: PaperResults) -> list[str]:
-    notes = ["The paper prints no numbers of this figure: it shows ours alone."]
+    notes = [
+        "The paper prints no numbers of this figure: its curves are ours alone, and "
+        "its diamonds are of the table of rounds."
+    ]
     if paper.text_numbers:
         notes.append(
             "The numbers of the paper's text are beside ours in "
@@ -111,42 +115,56 @@ def _notes(paper: PaperResults) -> list[str]:
     return notes
 
 
-def _draw(curves: Curves, path: str, title: str) -> Figure:
-    """Draws and writes the figure, a panel for each curve but DS's; returns it."""
-    baseline = curves.get(BASELINE)
-    others = {name: curve for name, curve in curves.items() if name != BASELINE}
-    shown = others or curves
-    columns = min(_PANELS_A_ROW, len(shown))
-    lines = -(-len(shown) // columns)
-    size = (max(3.0 * columns, 6.5), 1.0 + 2.3 * lines)
-    figure = Figure(figsize=size, dpi=110, layout="constrained")
-    axes = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-    for panel, (name, curve) in zip(axes.flat, shown.items()):
+@figures.styled
+def draw(rows: Mapping[str, Run], title: str) -> Figure:
+    """Returns the figure, a panel for each run but that of DS, which is behind them.
+
+    A thin line is the accuracy in each round, and the thick one its mean over five
+    rounds, which two curves that jump from round to round can be compared by.
+
+    Args:
+        rows: label -> run.
+        title: the caption.
+    """
+    baseline = rows.get(BASELINE)
+    others = {name: run for name, run in rows.items() if name != BASELINE}
+    shown = others or rows
+    figure, every = figures.panels(len(shown))
+    for axes, (name, run) in zip(every, shown.items()):
         if baseline is not None and others:
-            _curve(panel, baseline, _BEHIND, BASELINE)
-        _curve(panel, curve, _COLOR, name)
-        panel.set_title(published.pmc_experiment(name), fontsize=9)
-        panel.grid(alpha=0.25)
-    for panel in axes.flat[len(shown) :]:
-        panel.set_axis_off()
-    last = max(len(curve) for curve in curves.values())
-    # In whole tenths, so that figures of several runs can be laid side by side.
-    tenths = np.concatenate(list(curves.values())) * 10
-    lowest, highest = np.floor(tenths.min()), np.ceil(tenths.max())
-    axes[0, 0].set_ylim(lowest / 10, max(highest, lowest + 1) / 10)
-    axes[0, 0].set_xlim(1, max(2, last))
-    axes[0, 0].xaxis.get_major_locator().set_params(integer=True)
-    figure.supxlabel("communication round", fontsize=10)
-    figure.supylabel("accuracy, all clients' test examples", fontsize=10)
-    behind = " (gray: DS)" if baseline is not None and others else ""
-    figure.suptitle(f"{title}{behind}", fontsize=11)
-    figure.savefig(path)
+            _curve(axes, baseline, BASELINE, behind=True)
+        _curve(axes, run, name)
+        axes.set_title(published.pmc_experiment(name))
+    figures.share_limits(every[0], np.concatenate([r.accuracy for r in rows.values()]))
+    figures.round_axis(every[0], max(len(run.accuracy) for run in rows.values()))
+    marked = [
+        printed_rounds.draw(axes, [run], styles.style_of(name))
+        for axes, (name, run) in zip(every, shown.items())
+    ]
+    up = "accuracy, all clients' test examples"
+    figures.name_axes(figure, every, "communication round", up)
+    handles = [
+        Line2D([], [], color="black", lw=0.5, alpha=0.6, label="each round"),
+        Line2D([], [], color="black", label=f"mean of {_MEAN_OF} rounds"),
+    ]
+    if baseline is not None and others:
+        color = styles.style_of(BASELINE).color
+        handles.append(Line2D([], [], color=color, label=f"gray: {BASELINE}"))
+    if any(marked):
+        handles += printed_rounds.legend_handles()
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    figures.entitle(figure, title)
     return figure
 
 
-def _curve(panel: Any, curve: npt.NDArray[np.float64], color: str, label: str) -> None:
-    rounds = range(1, len(curve) + 1)
-    panel.plot(rounds, curve, color=color, linewidth=1.3, label=label)
+def _curve(axes: Any, run: Run, name: str, *, behind: bool = False) -> None:
+    values = pd.Series(run.accuracy, range(1, len(run.accuracy) + 1))
+    style = styles.style_of(name)
+    if not behind:
+        axes.plot(values, color=style.color, linewidth=0.5, alpha=0.6)
+    mean = values.rolling(_MEAN_OF, center=True, min_periods=1).mean()
+    width = 1.0 if behind else 1.4
+    axes.plot(mean, color=style.color, linewidth=width, label=style.label)
 
 
 for _experiment, _paper in PAPER.items():

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, escape, grids
+from tff_pmc.reports import REPORTS, escape, grids, own_tables
 from tff_pmc.reports.papers import pmc_joint, published
 from tff_pmc.reports.papers.pmc_paper import PAPER
 from tff_pmc.reports.read import BASELINE, Run, with_caveat
@@ -45,7 +45,8 @@ def write(
     `tableN.csv` and `tableN.md` for N = 3 (`mnist_iid`), 5 (`mnist_noniid`) or 7
     (`celeba`). The CSV has a column `data` where the data has a caveat. A table that
     cannot be made (no run of DS or beside it, no predictions on record) is left out,
-    and the text says why.
+    and the text says why. Where runs are kept without their predictions, the page is
+    made of the CSV beside them.
 
     Args:
         runs: some or all of the nine. Rows without a run, and runs without a row, are
@@ -65,7 +66,8 @@ def write(
     try:
         if len(rows) < 2:
             raise RecordError(f"there are no two runs, {BASELINE} and another")
-        cells = compare(rows, theirs)
+        kept = own_tables.cells_beside(rows, f"table{number}.csv")
+        cells = compare(rows, theirs) if kept is None else kept
     except RecordError as error:
         return f"PMC Table {number} is left out: {error}"
     notes = [*paper.notes(runs), *_NOTES, *missing]

@@ -19,7 +19,14 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import REPORTS, escape, grids, recorded_settings
+from tff_pmc.reports import (
+    REPORTS,
+    escape,
+    figures,
+    grids,
+    recorded_settings,
+    styles,
+)
 from tff_pmc.reports.kept import totals
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
@@ -38,8 +45,7 @@ TARGET = 80
 Curves = Mapping[str, tuple[npt.NDArray[np.float64], Optional[int]]]
 """Label -> the accuracies that are drawn, and the round that reaches the target."""
 
-_COLOR, _BEHIND, _LINES = "#0072B2", "#999999", "#D55E00"
-_PANELS_A_ROW = 3
+_LINES = "#333333"
 
 
 def write(
@@ -80,7 +86,7 @@ def write(
     table = with_caveat(_table(curves, target), rows.values())
     escape.write_csv(table, f"{path}.csv", index=False, float_format="%.10g")
     caption = title_of(paper, target, data_caveat(rows.values()))
-    _draw(curves, f"{path}.png", caption, target)
+    figures.save(draw(curves, caption, target), f"{path}.png")
     notes = [*paper.notes(runs), reach_rule(above)]
     reached_at = f"above {target} %" if above else f"{target} %"
     head = f"Round in which the accuracy over all test examples first is {reached_at}"
@@ -136,48 +142,43 @@ def accuracy_until(
     return correct[:last] / examples, last
 
 
-def _draw(
-    curves: Curves,
-    path: str,
-    title: str,
-    target: int,
-) -> Figure:
-    """Draws and writes the figure, a panel for each curve; returns it."""
-    columns = min(_PANELS_A_ROW, len(curves))
-    lines = -(-len(curves) // columns)
-    size = (3.2 * columns, 0.6 + 2.3 * lines)
-    figure = Figure(figsize=size, dpi=110, layout="constrained")
-    axes = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+@figures.styled
+def draw(curves: Curves, title: str, target: int) -> Figure:
+    """Returns the figure, a panel for each curve.
+
+    Args:
+        curves: label -> accuracies and the round that reaches the target.
+        title: the caption.
+        target: accuracy, percent.
+    """
+    figure, every = figures.panels(len(curves), columns=3)
     baseline = curves.get(BASELINE)
-    for panel, (name, (curve, reached)) in zip(axes.flat, curves.items()):
+    for axes, (name, (curve, reached)) in zip(every, curves.items()):
         if baseline is not None and name != BASELINE:
-            _curve(panel, baseline[0], _BEHIND, 1.0)
-        _curve(panel, curve, _COLOR, 1.6)
-        panel.axhline(target / 100, color=_LINES, linestyle="--", linewidth=0.9)
+            _curve(axes, baseline[0], BASELINE, 0.9)
+        _curve(axes, curve, name, 1.2)
+        axes.axhline(target / 100, color=_LINES, linestyle="--", linewidth=0.8)
         where = "not reached"
         if reached is not None:
-            panel.axvline(reached, color=_LINES, linestyle="--", linewidth=0.9)
+            axes.axvline(reached, color=_LINES, linestyle="--", linewidth=0.8)
             where = f"round {reached}"
-        panel.set_title(f"{name.replace(',', '≻')}: {where}", fontsize=9)
-        panel.grid(alpha=0.25)
-    for panel in axes.flat[len(curves) :]:
-        panel.set_axis_off()
-    axes[0, 0].set_ylim(0, 1)
-    axes[0, 0].set_xlim(0, max(len(curve) for curve, _ in curves.values()) * 1.03)
-    axes[0, 0].xaxis.get_major_locator().set_params(integer=True)
-    figure.supxlabel("communication round", fontsize=10)
-    figure.supylabel("accuracy, all clients' test examples", fontsize=10)
-    behind = " (gray: DS)" if baseline is not None and len(curves) > 1 else ""
-    figure.suptitle(f"{title}{behind}", fontsize=11)
-    figure.savefig(path)
+        axes.set_title(f"{styles.style_of(name).label}: {where}")
+    # From 0, as the script has it, up to the target or what is above it.
+    highest = max(target / 100, *(curve.max() for curve, _ in curves.values()))
+    every[0].set_ylim(0, min(1.01, highest + 0.04))
+    last = max(len(curve) for curve, _ in curves.values())
+    figures.round_axis(every[0], round(last * 1.03), first=0)
+    up = "accuracy, all clients' test examples"
+    figures.name_axes(figure, every, "communication round", up)
+    behind = "\nGray: DS." if baseline is not None and len(curves) > 1 else ""
+    figures.entitle(figure, f"{title}{behind}")
     return figure
 
 
-def _curve(
-    panel: Any, curve: npt.NDArray[np.float64], color: str, width: float
-) -> None:
+def _curve(axes: Any, curve: npt.NDArray[np.float64], name: str, width: float) -> None:
     # From 0 at round 0, as the published script has it.
-    panel.plot([0.0, *curve], color=color, linewidth=width)
+    color = styles.style_of(name).color
+    axes.plot([0.0, *curve], color=color, linewidth=width)
 
 
 for _experiment, _paper in PAPER.items():

@@ -1,0 +1,118 @@
+"""Every kept table is what its kept records give, to the byte."""
+
+import json
+import pathlib
+import shutil
+
+import pytest
+
+from tff_pmc.experiments import remake
+from tff_pmc.reports.kept_folders import CATALOG, kept_folders
+from tff_pmc.reports.record_error import RecordError
+
+RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results" / "reproduced"
+FOLDERS = kept_folders(str(RESULTS))
+AGAIN = "run: python -m tff_pmc.experiments.remake results/reproduced"
+
+
+@pytest.mark.parametrize("kept", FOLDERS, ids=lambda kept: kept.name)
+def test_every_kept_table_is_made_again_to_the_byte(kept):
+    assert remake.differences(kept) == {}, AGAIN
+
+
+def test_every_kept_folder_has_its_command_and_what_is_named_is_there():
+    catalog = json.loads((RESULTS / CATALOG).read_text(encoding="utf-8"))
+    folders = {path.name for path in RESULTS.iterdir() if path.is_dir()}
+    assert catalog.keys() == folders
+    for kept in FOLDERS:
+        assert kept.command, kept.name
+        assert kept.as_made.keys() <= set(kept.products()), kept.name
+
+
+def test_kept_figures_are_small():
+    sizes = {str(path): path.stat().st_size for path in RESULTS.rglob("*.png")}
+    assert sizes and max(sizes.values()) < 80_000, sizes
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of a kept folder whose tables are all made again from its records."""
+
+    def make(name):
+        shutil.copytree(RESULTS / name, tmp_path / "kept" / name)
+        catalog = {name: {"command": "as before"}}
+        (tmp_path / "kept" / CATALOG).write_text(json.dumps(catalog))
+        return kept_folders(str(tmp_path / "kept" / name))[0]
+
+    return make
+
+
+def test_a_changed_table_is_a_difference_and_is_made_again(copy):
+    kept = copy("adafed_1")
+    assert remake.differences(kept) == {}
+    path = pathlib.Path(kept.path, "adafed.md")
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"0.9", b"0.8", 1))
+    assert remake.differences(kept) == {"adafed.md": "is not what the records give"}
+    assert "adafed.md" in remake.replace(kept)
+    assert path.read_bytes() == before
+    pathlib.Path(kept.path, "mine.csv").write_text("a\n1\n")
+    assert list(remake.differences(kept)) == ["mine.csv"]
+
+
+def test_a_page_is_made_of_the_cells_beside_runs_without_predictions(copy):
+    kept = copy("dual_table4")
+    path = pathlib.Path(kept.path, "dual_table4.csv")
+    path.write_text(path.read_text().replace("0.3286457778", "0.25", 3))
+    remake.replace(kept)
+    page = pathlib.Path(kept.path, "dual_table4.md").read_text(encoding="utf-8")
+    assert "|  | Precision | 0.2500 | 0.2500 | 0.2500 | 0.8324 | -0.5037 |" in page
+
+
+def test_the_command_writes_into_a_folder_of_its_own(copy, tmp_path, capsys):
+    kept = copy("quickstart")
+    files = {path: path.read_bytes() for path in pathlib.Path(kept.path).rglob("*.*")}
+    goal = tmp_path / "made"
+    options = [f"--output_dir={goal}", "--figures=pdf", "--format=latex"]
+    assert remake.main([kept.path, *options]) == 0
+    assert sorted(path.name for path in (goal / "quickstart").iterdir()) == [
+        "accuracy.pdf",
+        "accuracy.png",
+    ]
+    assert capsys.readouterr().out == "quickstart\n"
+    assert files == {path: path.read_bytes() for path in files}
+    assert remake.main([str(tmp_path / "nothing")]) == 2
+    assert "nothing is no folder" in capsys.readouterr().err
+
+
+def test_a_broken_catalog_is_named(tmp_path):
+    (tmp_path / "a").mkdir()
+    for text, reason in (
+        ("{", "cannot be read"),
+        ('{"a": {"b": 1}}', "a: "),
+        ("[]", ""),
+    ):
+        (tmp_path / CATALOG).write_text(text)
+        with pytest.raises(RecordError, match=f"kept.json.*{reason}"):
+            kept_folders(str(tmp_path))
+
+
+def test_runs_under_several_seeds_are_reported_together(tmp_path):
+    for seed in (0, 1):
+        goal = tmp_path / "mine" / f"seed_{seed}"
+        shutil.copytree(RESULTS / "adafed_1", goal)
+        for product in [*goal.glob("*.csv"), *goal.glob("*.md"), *goal.glob("*.png")]:
+            product.unlink()
+        for path in goal.rglob("run.json"):
+            text = path.read_text()
+            path.write_text(text.replace('"batch_seed": 0', f'"batch_seed": {seed}'))
+    assert remake.main([str(tmp_path / "mine"), f"--output_dir={tmp_path}/made"]) == 0
+    made = tmp_path / "made" / "mine"
+    names = {path.relative_to(made).as_posix() for path in made.rglob("*.*")}
+    of_seed = ("results.csv", "results.md", "adafed.csv", "adafed.md")
+    pictures = ("accuracy.png", "figure1.png")
+    assert names == {
+        *("effect.csv", "effect.md", *pictures),
+        *(f"seed_{n}/{name}" for n in (0, 1) for name in (*of_seed, *pictures)),
+    }
+    assert "Seeds: 0, 1;" in (made / "effect.md").read_text(encoding="utf-8")

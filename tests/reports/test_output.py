@@ -1,0 +1,116 @@
+"""Tables and figures in the forms that are in force, each by one writer."""
+
+import re
+
+import pytest
+
+from tff_pmc.reports import REPORTS, escape, figures, grids, output, pages
+from tff_pmc.reports.papers import da_figure1
+
+GRID = [["name", "gain"], ["a_b & 50 %", "≤3"], ["[1] {x}", "-1.5 ± 2"]]
+LATEX = r"""% Needs the packages booktabs and amssymb.
+
+\section*{A\_title}
+
+\begin{itemize}
+  \item Made by \texttt{this\_one}.
+\end{itemize}
+
+\begin{table}
+  \centering
+  \caption{70 \% \textgreater{} 60 \%}
+  \begin{tabular}{ll}
+    \toprule
+    name & gain \\
+    \midrule
+    a\_b \& 50 \% & $\le$3 \\
+    {[}1] \{x\} & -1.5 $\pm$ 2 \\
+    \bottomrule
+  \end{tabular}
+\end{table}
+"""
+
+
+def write(folder, form):
+    with output.using(output.Output(tables=form)):
+        path = str(folder / "table.md")
+        parts = {"70 % > 60 %": GRID}
+        return grids.write(path, "A_title", ["Made by `this_one`."], parts)
+
+
+def test_a_table_in_latex_by_hand(tmp_path):
+    write(tmp_path, "latex")
+    assert [path.name for path in tmp_path.iterdir()] == ["table.tex"]
+    assert (tmp_path / "table.tex").read_text(encoding="utf-8") == LATEX
+
+
+def test_the_forms_differ_in_the_files_alone(tmp_path):
+    texts = [write(tmp_path / form, form) for form in made(tmp_path)]
+    assert len(set(texts)) == 1
+    assert not list((tmp_path / "csv").iterdir())
+    page = (tmp_path / "markdown" / "table.md").read_text(encoding="utf-8")
+    assert page.startswith(
+        "# A_title\n\n- Made by `this_one`.\n\n## 70 % > 60 %\n\n| n"
+    )
+
+
+def made(folder):
+    for form in output.TABLES:
+        (folder / form).mkdir()
+        yield form
+
+
+def test_no_character_of_a_text_is_a_command_of_latex():
+    text = "\\input{x} $y$ ~^ #1 <b> `code_1` \x1b \n%"
+    found = escape.latex_text(text)
+    assert found == (
+        r"\textbackslash{}input\{x\} \$y\$ \textasciitilde{}\textasciicircum{} \#1 "
+        r"\textless{}b\textgreater{} \texttt{code\_1} \textbackslash{}x1b  \%"
+    )
+
+
+@pytest.mark.parametrize("form", ["png", "pdf"])
+def test_a_pdf_is_beside_the_png_where_it_is_asked_for(tmp_path, form):
+    with output.using(output.Output(figures=form)):
+        figures.save(da_figure1.draw(), str(tmp_path / "figure.png"))
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["figure.pdf", "figure.png"][form == "png" :]
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    if form == "pdf":
+        assert (tmp_path / "figure.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_forms_end_with_their_context_and_others_are_refused():
+    with output.using(output.Output("latex", "pdf")):
+        assert output.current() == output.Output("latex", "pdf")
+    assert output.current() == output.Output("markdown", "png")
+    for wrong in ({"tables": "word"}, {"figures": "gif"}):
+        with pytest.raises(ValueError, match="is none of"):
+            output.Output(**wrong)
+
+
+def test_every_table_of_pmc_has_a_page_in_latex(tmp_path, celeba_like):
+    with output.using(output.Output("latex")):
+        for name in ("rounds_to_target", "pmc_table6"):
+            REPORTS[name](celeba_like, str(tmp_path))
+    pages_made = sorted(path.name for path in tmp_path.glob("*.tex"))
+    assert pages_made == ["results.tex", "table6.tex"]
+    text = (tmp_path / "table6.tex").read_text(encoding="utf-8")
+    assert r"\toprule" in text and "CB$\\succ$DS" in text
+    assert re.findall(r"(?<!\\)[%&#_]", text.split("\n", 1)[1]).count("%") == 0
+    assert not list(tmp_path.glob("*.md"))
+
+
+@pytest.fixture
+def celeba_like(run_of):
+    settings = {"experiment": "celeba", "targets": [70, 80, 85]}
+    return [
+        run_of(label, [[5], [9]], [10], settings=settings)
+        for label in ("DS", "CB,DS,IS")
+    ]
+
+
+def test_an_empty_list_is_no_list():
+    page = pages.Page("t", [pages.Items([]), "A paragraph."])
+    assert "itemize" not in pages.latex(page)
+    assert pages.markdown(page) == "# t\n\nA paragraph.\n"

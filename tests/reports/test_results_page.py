@@ -1,0 +1,100 @@
+"""The page of results: made by its command, and of what the kept records say."""
+
+import json
+import pathlib
+
+import pytest
+
+from tff_pmc.experiments.experiment import EXPERIMENTS
+from tff_pmc.reports import claims_page, results_page
+from tff_pmc.reports.papers.headlines import Headline, headlines, numbers
+from tff_pmc.reports.record_error import RecordError
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def test_the_committed_page_is_what_the_command_makes():
+    committed = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
+    assert committed == results_page.page(claims_page.RESULTS), (
+        "run: python -m tff_pmc.reports.results_page > results/README.md"
+    )
+
+
+def test_every_file_that_the_page_links_is_there():
+    text = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
+    links = [part.partition(")")[0] for part in text.split("](")[1:]]
+    links += [part.partition('"')[0] for part in text.split('src="')[1:]]
+    assert len(links) > 10
+    for link in links:
+        assert (ROOT / "results" / link).exists(), link
+
+
+@pytest.fixture
+def headline():
+    """A number: the accuracy of the run A in its last round."""
+
+    def measure(runs):
+        last = float(runs["A"].accuracy[-1])
+        return None if last == 0 else last
+
+    return Headline("PMC", "Table 9", "mine", "an accuracy", ".5", measure, "{:.2f}")
+
+
+def of_seeds(run_of, *values, label="A"):
+    return [
+        run_of(label, [[value]], [100], settings={"batch_seed": seed})
+        for seed, value in enumerate(values)
+    ]
+
+
+def test_a_number_over_seeds_is_the_mean_with_the_lowest_and_the_highest(
+    run_of, headline
+):
+    assert numbers(headline, of_seeds(run_of, 40)) == "0.40"
+    several = numbers(headline, of_seeds(run_of, 40, 50, 75))
+    assert several == "0.55 (0.40 to 0.75, 3 seeds)"
+    late = numbers(headline, of_seeds(run_of, 40, 0))
+    assert late == "0.40; not reached under 1 seeds"
+    assert numbers(headline, of_seeds(run_of, 0)) == "not reached"
+    assert numbers(headline, of_seeds(run_of, 40, label="B")) == ""
+
+
+def test_what_lacks_a_record_is_not_run(run_of, headline):
+    def measure(runs):
+        raise RecordError("not kept")
+
+    own = headline._replace(measure=measure)
+    assert numbers(own, of_seeds(run_of, 40)) == ""
+
+
+def test_the_headlines_are_of_experiments_and_papers_that_there_are():
+    for one in headlines():
+        assert one.experiment in EXPERIMENTS and one.paper in claims_page.PAPERS
+    printed = {(one.place, one.says[:2]): one.printed for one in headlines()}
+    assert printed["Table 4", "DS"] == "23" and printed["Table 1", "da"] == "62"
+
+
+def test_a_folder_says_its_command_its_seeds_and_its_hours(tmp_path, write_ours):
+    for seed, minutes in ((0, 30), (3, 45)):
+        run = write_ours(
+            tmp_path / "kept" / "mine" / f"seed_{seed}" / "ds",
+            [(0, 1)],
+            [[1], [2]],
+            batch_seed=seed,
+            experiment="quickstart",
+        )
+        info = json.loads((run / "run.json").read_text())
+        info["started"] = "2026-01-01T10:00:00+00:00"
+        info["ended"] = f"2026-01-01T10:{minutes}:00+00:00"
+        (run / "run.json").write_text(json.dumps(info))
+    (tmp_path / "kept" / "mine" / "figure.png").write_bytes(b"")
+    (tmp_path / "kept" / "mine" / "table.md").write_text("# t\n")
+    catalog = {"mine": {"command": "do it", "as_made": {"table.md": "it is old"}}}
+    (tmp_path / "kept" / "kept.json").write_text(json.dumps(catalog))
+    text = results_page.page(str(tmp_path / "kept"))
+    section = text.split("### mine")[1]
+    assert "    do it\n" in section
+    assert "2 runs of 2 rounds, seeds 0, 3. Hours: 1.25." in section
+    assert "[table.md](kept/mine/table.md)" in section
+    assert "As the run made them: table.md (it is old)." in section
+    assert '<img src="kept/mine/figure.png" width="260" alt="figure.png">' in section

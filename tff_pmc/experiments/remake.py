@@ -1,0 +1,175 @@
+"""Makes the tables and figures of kept runs again, from their records.
+
+    python -m tff_pmc.experiments.remake results/reproduced
+    python -m tff_pmc.experiments.remake results/reproduced/quickstart --output_dir=DIR
+
+Without `--output_dir`, the tables and figures that are kept are replaced, and nothing
+is added to them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional
+
+from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, experiment
+from tff_pmc.reports import REPORTS, SEED_REPORTS, output
+from tff_pmc.reports.kept_folders import KeptFolder, is_record, kept_folders
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.record_error import RecordError
+
+FROM_FEW_FILES = ("pmc_figure", "pmc_variance", "da_figure1", "adafed_")
+"""How the reports begin that need no `clients.csv`."""
+
+_SEED = re.compile(r"seed_([0-9]+)")
+
+
+def remake(kept: KeptFolder, folder: str) -> list[str]:
+    """Writes all tables and figures of a kept folder that its records suffice for.
+
+    Args:
+        kept: the kept folder.
+        folder: where they go, in the subfolders that they have there.
+
+    Returns:
+        The texts of the reports.
+
+    Raises:
+        RecordError: a record is broken.
+    """
+    by_folder = kept.runs_by_folder()
+    texts: list[str] = []
+    by_seed: dict[int, list[Run]] = {}
+    for name, runs in by_folder.items():
+        goal = os.path.join(folder, name)
+        os.makedirs(goal, exist_ok=True)
+        found = _experiment(kept, runs)
+        texts += _report(found, runs, goal)
+        seed = _SEED.fullmatch(name)
+        if seed:
+            by_seed[int(seed[1])] = runs
+    if len(by_seed) > 1:
+        texts += _report_seeds(
+            _experiment(kept, by_seed[min(by_seed)]), by_seed, folder
+        )
+    return [text for text in texts if text]
+
+
+def _experiment(kept: KeptFolder, runs: Sequence[Run]) -> Experiment:
+    return experiment(kept.tables_of or runs[0].settings["experiment"])
+
+
+def _report(found: Experiment, runs: Sequence[Run], folder: str) -> list[str]:
+    from tff_pmc.reports import plots, tables
+
+    whole = all(run.correct is not None for run in runs)
+    if whole:
+        tables.write(runs, folder)
+    plots.write(runs, folder, what="system" if found.compares_systems else "priority")
+    return [
+        REPORTS[name](runs, folder)
+        for name in found.reports
+        if whole or name.startswith(FROM_FEW_FILES)
+    ]
+
+
+def _report_seeds(
+    found: Experiment, by_seed: Mapping[int, Sequence[Run]], folder: str
+) -> list[str]:
+    from tff_pmc.reports import plots
+
+    if any(run.correct is None for runs in by_seed.values() for run in runs):
+        return []
+    what = "system" if found.compares_systems else "priority"
+    plots.write_seeds(by_seed, folder, what=what)
+    return [
+        SEED_REPORTS[name](by_seed, folder, baseline=found.baseline)
+        for name in found.seed_reports
+    ]
+
+
+def replace(kept: KeptFolder) -> list[str]:
+    """Makes the kept tables and figures again in their places; returns their names.
+
+    A file that is not there already is not added.
+    """
+    with tempfile.TemporaryDirectory() as made:
+        remake(kept, made)
+        names = [name for name in kept.products() if os.path.exists(_in(made, name))]
+        for name in names:
+            shutil.copyfile(_in(made, name), _in(kept.path, name))
+    return names
+
+
+def differences(kept: KeptFolder) -> dict[str, str]:
+    """Returns the kept tables that are not what the records give, and why.
+
+    Those that the records do not suffice for are left out where the list of kept
+    results says so (`KeptFolder.as_made`), and are differences elsewhere.
+    """
+    found = {}
+    forms = output.Output(figures=output.NO_FIGURES)
+    with tempfile.TemporaryDirectory() as made, output.using(forms):
+        remake(kept, made)
+        for name in kept.products():
+            if name.endswith((".png", ".pdf")) or not _is_table(name):
+                continue
+            there = os.path.exists(_in(made, name))
+            if name in kept.as_made:
+                if there:
+                    found[name] = "is said to be as it was made, and can be made again"
+            elif not there:
+                found[name] = "cannot be made from the records that are kept"
+            elif _bytes(made, name) != _bytes(kept.path, name):
+                found[name] = "is not what the records give"
+    return found
+
+
+def _is_table(name: str) -> bool:
+    return not is_record(os.path.basename(name))
+
+
+def _in(folder: str, name: str) -> str:
+    return os.path.join(folder, name)
+
+
+def _bytes(folder: str, name: str) -> bytes:
+    return pathlib.Path(folder, name).read_bytes()
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> Any:
+    """Carries out the command; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tff_pmc.experiments.remake",
+        description="Makes the tables and figures of kept runs again.",
+    )
+    parser.add_argument("folder", help="kept results, or one folder of them")
+    parser.add_argument("--output_dir", default="", help="where to; else in place")
+    parser.add_argument("--format", choices=output.TABLES, default="markdown")
+    parser.add_argument("--figures", choices=output.FIGURES, default="png")
+    given = parser.parse_args(arguments)
+    forms = output.Output(given.format, given.figures)
+    list(EXPERIMENTS)  # Before the first table: they register their reports.
+    try:
+        with output.using(forms):
+            for kept in kept_folders(given.folder):
+                if given.output_dir:
+                    remake(kept, os.path.join(given.output_dir, kept.name))
+                    print(kept.name)
+                else:
+                    print(f"{kept.name}: {', '.join(replace(kept)) or 'nothing'}")
+    except (RecordError, OSError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+"""The accuracy of runs over the rounds, in one panel or in one for each ordering."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from tff_pmc.reports import figures, styles
+from tff_pmc.reports.papers import printed_rounds
+from tff_pmc.reports.read import Run
+
+MOST_TOGETHER = 3
+"""The most orderings or systems in one panel; of more, each has its own."""
+
+_LINES = (styles.SOLID, styles.DASHED, styles.DOTTED, styles.DASH_DOT)
+_ADJUSTMENTS = ("backtracking", "best_of_all")
+
+Groups = Mapping[str, Mapping[str, Sequence[Run]]]
+"""Ordering or system -> the words that set its runs apart -> a run a seed."""
+
+Lines = Mapping[str, Any]
+"""The words that set runs apart -> the line; empty where there are none."""
+
+_AXIS = "accuracy, all clients' test examples"
+
+
+@figures.styled
+def accuracy_plot(
+    runs: Sequence[Run], *, title: str = "", what: str = "priority"
+) -> Figure:
+    """Returns a plot of the accuracy on all clients' test examples, over the rounds.
+
+    Up to three orderings or systems are lines of one panel, and of one seed and at most
+    two of them the band is the clients' 10th to 90th percentile. Of more, each has a
+    panel of its own with the baseline in gray. Of several seeds the line is the mean
+    and the band goes from the lowest to the highest. Diamonds are the rounds in which
+    half of the devices reach a target, filled for these runs and hollow as the papers
+    print them; see `printed_rounds.draw`.
+
+        figure = accuracy_plot([read.read_run("runs/mine/DS")])
+
+    Args:
+        runs: the runs to draw; several of one label are the seeds of one line.
+        title: of the plot.
+        what: the word for what the labels of the runs name.
+    """
+    groups: dict[str, dict[str, list[Run]]] = {}
+    for run in runs:
+        name, words = styles.group_of(run)
+        groups.setdefault(name, {}).setdefault(words, []).append(run)
+    if len(groups) > MOST_TOGETHER:
+        return _in_panels(groups, title)
+    return _together(groups, title, what)
+
+
+def _together(groups: Groups, title: str, what: str) -> Figure:
+    figure, axes = figures.single()
+    every = _every(groups)
+    seeds = max(map(len, every))
+    shown = _draw(axes, groups, _lines_of(groups))
+    of_devices = seeds == 1 and len(every) <= 2  # More bands hide each other.
+    for (run,) in every if of_devices else ():
+        color = styles.style_of(styles.group_of(run)[0]).color
+        rounds = run.rounds
+        low, high = rounds["p10"], rounds["p90"]
+        axes.fill_between(
+            rounds["round"], low, high, color=color, alpha=0.12, linewidth=0
+        )
+        shown += [low, high]
+    _limit(axes, groups, shown)
+    axes.set_xlabel("communication round")
+    axes.set_ylabel(_AXIS)
+    figures.head(axes, title)
+    handles = axes.get_legend_handles_labels()[0]
+    if _mark(axes, groups):
+        handles += printed_rounds.legend_handles()
+    band = figures.band_words(seeds).replace("; ", "\n")
+    if of_devices:
+        band = "band: 10th to 90th\npercentile of clients"
+    figure.legend(
+        handles=handles,
+        loc="outside right center",
+        title=f"{what}\n{band}".strip(),
+        alignment="left",
+    )
+    return figure
+
+
+def _in_panels(groups: Groups, title: str) -> Figure:
+    base = next((name for name in styles.BASELINES if name in groups), "")
+    panels = {name: variants for name, variants in groups.items() if name != base}
+    columns = 3 if len(panels) in (3, 5, 6, 9) else 4
+    figure, every = figures.panels(len(panels), columns=columns)
+    lines = _lines_of(groups)
+    shown: list[pd.Series[float]] = []
+    for axes, (name, variants) in zip(every, panels.items()):
+        behind = groups.get(base, {})
+        same = {words: behind[words] for words in behind if words in variants}
+        shown += _draw(axes, {base: same or behind}, lines, linewidth=0.9)
+        shown += _draw(axes, {name: variants}, lines)
+        axes.set_title(styles.style_of(name).label)
+    _limit(every[0], groups, shown)  # They share them.
+    marked = [
+        _mark(axes, {name: variants})
+        for axes, (name, variants) in zip(every, panels.items())
+    ]
+    figures.name_axes(figure, every, "communication round", _AXIS)
+    figures.entitle(figure, title)
+    handles = _common_handles(groups, base, lines)
+    if any(marked):
+        handles += printed_rounds.legend_handles()
+    if handles:
+        figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    return figure
+
+
+def _every(groups: Groups) -> list[Sequence[Run]]:
+    return [runs for variants in groups.values() for runs in variants.values()]
+
+
+def _lines_of(groups: Groups) -> Lines:
+    """Returns a line for each of the words that set runs apart, the fixed one solid."""
+    known = dict.fromkeys(words for variants in groups.values() for words in variants)
+    if list(known) == [""]:
+        return {}
+    first = [""] if "" in known or known.keys() & {*_ADJUSTMENTS} else []
+    order = [*first, *filter(None, known)]
+    return {words: _LINES[place % len(_LINES)] for place, words in enumerate(order)}
+
+
+def _draw(
+    axes: Any, groups: Groups, lines: Lines, **options: Any
+) -> list[pd.Series[float]]:
+    """Draws the curves of groups; returns what was drawn."""
+    drawn = []
+    for name, variants in groups.items():
+        style = styles.style_of(name)
+        for words, runs in variants.items():
+            curves = [run.rounds.set_index("round")["accuracy"] for run in runs]
+            line = lines.get(words, style.line)
+            label = f"{style.label}, {words}" if words else style.label
+            drawn += curves
+            figures.curve(axes, curves, style, label=label, linestyle=line, **options)
+    return drawn
+
+
+def _limit(axes: Any, groups: Groups, shown: Sequence[Any]) -> None:
+    last = max(
+        int(run.rounds["round"].max()) for runs in _every(groups) for run in runs
+    )
+    figures.round_axis(axes, last)
+    figures.share_limits(
+        axes, np.concatenate([np.asarray(part, float) for part in shown])
+    )
+
+
+def _mark(axes: Any, groups: Groups) -> bool:
+    """Marks rounds to targets; returns whether a published one is among them."""
+    marked = [
+        printed_rounds.draw(axes, runs, styles.style_of(name))
+        for name, variants in groups.items()
+        for runs in variants.values()
+    ]
+    return any(marked)
+
+
+def _common_handles(groups: Groups, base: str, lines: Lines) -> list[Line2D]:
+    """What the lines are that all panels have."""
+    handles = []
+    if base:
+        style = styles.style_of(base)
+        handles.append(Line2D([], [], color=style.color, lw=0.9, label=style.label))
+    handles += [
+        Line2D([], [], color="black", linestyle=line, label=words or "fixed")
+        for words, line in lines.items()
+    ]
+    band = figures.band_words(max(map(len, _every(groups))))
+    if band:
+        handles.append(Line2D([], [], color="none", label=band))
+    return handles

@@ -1,0 +1,214 @@
+"""The look that all figures share, and the one function that writes them to files.
+
+A function that draws returns a `matplotlib.figure.Figure` and writes nothing; it never
+touches `pyplot`, so that a notebook's backend stays what it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import matplotlib
+import pandas as pd
+from matplotlib.figure import Figure
+
+from tff_pmc.reports import output
+from tff_pmc.reports.escape import figure_text
+from tff_pmc.reports.styles import Style
+
+WIDTH = 7.0
+"""The width of a figure, inches: that of a page of two columns."""
+
+_LOOK: dict[str, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.title_fontsize": 7,
+    "legend.frameon": False,
+    "figure.titlesize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.2,
+    "pdf.fonttype": 42,  # Letters stay letters.
+}
+
+DPI = 120
+"""Pixels to an inch of the PNGs."""
+
+_LETTERS_AN_INCH = 17  # Of a title.
+_COLORS = 128  # Of a PNG's palette: a plot has few, and the file is a third as large.
+
+_Drawing = TypeVar("_Drawing", bound=Callable[..., Any])
+
+
+def styled(draw: _Drawing) -> _Drawing:
+    """Makes a function draw in the look that all figures share."""
+
+    @functools.wraps(draw)
+    def drawn(*args: Any, **options: Any) -> Any:
+        with matplotlib.rc_context(_LOOK):
+            return draw(*args, **options)
+
+    return drawn  # type: ignore[return-value]
+
+
+def panels(
+    count: int, *, columns: int = 4, height: float = 1.55, width: float = WIDTH
+) -> tuple[Figure, list[Any]]:
+    """Returns a figure of small panels with common axes, and its panels.
+
+    Args:
+        count: the number of panels.
+        columns: the most panels in a row.
+        height: of a panel, inches.
+        width: of the figure, inches.
+    """
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    size = (width, 0.75 + height * rows)
+    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
+    every: Any = figure.subplots(
+        rows, columns, sharex=True, sharey=True, squeeze=False
+    ).ravel()
+    for place, axes in enumerate(every[count:], start=count):
+        axes.set_axis_off()
+        # The panel above has the numbers that this one would.
+        every[place - columns].tick_params(labelbottom=True)
+    return figure, list(every[:count])
+
+
+def name_axes(figure: Figure, every: Sequence[Any], across: str, up: str) -> None:
+    """Writes what the axes of small panels are, once for all of them.
+
+    Args:
+        figure: the figure.
+        every: its panels.
+        across: what the horizontal axis is; below the lowest panel of each column,
+            where a legend below the figure leaves room for it.
+        up: what the vertical axis is.
+    """
+    for axes in every:
+        if axes.xaxis.get_tick_params()["labelbottom"]:
+            axes.set_xlabel(across)
+    figure.supylabel(up, fontsize=8)
+
+
+def entitle(figure: Figure, title: str) -> None:
+    """Writes the title of a figure, in lines that are not wider than it."""
+    letters = round(_LETTERS_AN_INCH * figure.get_size_inches()[0])
+    lines = [textwrap.fill(line, letters) for line in _as_texts(title)]
+    figure.suptitle("\n".join(lines))
+
+
+def head(axes: Any, title: str) -> None:
+    """Writes the title of a figure of one panel, above its left end."""
+    axes.set_title("\n".join(_as_texts(title)), loc="left")
+
+
+def _as_texts(title: str) -> list[str]:
+    """The lines of a title, of whose names none is a formula."""
+    return [figure_text(line) for line in title.splitlines()]
+
+
+def single(height: float = 3.0, width: float = WIDTH) -> tuple[Figure, Any]:
+    """Returns a figure of one panel, and the panel."""
+    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    return figure, figure.subplots()
+
+
+def curve(
+    axes: Any,
+    seeds: Sequence[pd.Series[float]],
+    style: Style,
+    *,
+    label: str = "",
+    **options: Any,
+) -> None:
+    """Draws a value over the rounds; of several seeds the mean, in a band.
+
+    Args:
+        axes: where to.
+        seeds: the values of each seed, indexed by the round.
+        style: of the line.
+        label: for a legend; by default the style's.
+        **options: of `Axes.plot`, in the place of the style's.
+
+    The band is from the lowest to the highest seed of each round: of a few seeds a
+    standard deviation would say less. `BAND` says so to a reader.
+    """
+    table = pd.concat(seeds, axis=1)
+    drawn = {"color": style.color, "linestyle": style.line, **options}
+    if len(table) == 1:
+        drawn.setdefault("marker", "o")
+    axes.plot(table.index, table.mean(axis=1), label=label or style.label, **drawn)
+    if len(seeds) > 1:
+        axes.fill_between(
+            table.index,
+            table.min(axis=1),
+            table.max(axis=1),
+            color=drawn["color"],
+            alpha=0.18,
+            linewidth=0,
+        )
+
+
+def band_words(seeds: int) -> str:
+    """Returns what a line and its band are, for a legend; nothing for one seed."""
+    if seeds < 2:
+        return ""
+    return f"line: mean of {seeds} seeds; band: lowest to highest"
+
+
+def share_limits(axes: Any, values: Iterable[float]) -> None:
+    """Sets the vertical limits close around shares that are drawn, within 0 and 1."""
+    known = [float(value) for value in values if value == value]
+    low, high = min(known), max(known)
+    margin = max(0.05 * (high - low), 0.005)
+    axes.set_ylim(max(0.0, low - margin), min(1.0 + margin / 4, high + margin))
+
+
+def round_axis(axes: Any, last: int, first: int = 1) -> None:
+    """Makes the horizontal axis one of whole rounds up to the last."""
+    last = max(first + 1, last)
+    margin = 0.015 * (last - first)  # For the marks of the first and the last.
+    axes.set_xlim(first - margin, last + margin)
+    locator = axes.xaxis.get_major_locator()
+    locator.set_params(integer=True, min_n_ticks=1)
+
+
+def save(figure: Figure, path: str) -> None:
+    """Writes a figure as a PNG, and as a PDF beside it where that is in force.
+
+    Args:
+        figure: the figure.
+        path: the PNG, which is replaced; the PDF has the same name but for its end.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if output.current().figures == output.NO_FIGURES:
+        return
+    from PIL import Image
+
+    with matplotlib.rc_context(_LOOK):
+        pixels = io.BytesIO()
+        figure.savefig(pixels, format="png")
+        image = Image.open(pixels).convert("RGB").quantize(_COLORS)
+        image.save(path, format="PNG", optimize=True)
+        if output.current().figures == "pdf":
+            # Without a date, so that equal figures are equal files.
+            stem = os.path.splitext(path)[0]
+            figure.savefig(f"{stem}.pdf", metadata={"CreationDate": None})

@@ -1,0 +1,165 @@
+"""The papers' printed rounds to a target, as marks for plots over rounds.
+
+PMC's Tables 2, 4 and 6 and DA's Table 1 print in which round a share of the devices
+reaches a target. A curve of accuracy over rounds can have marks where half of them do:
+ours filled, the printed ones hollow.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from tff_pmc.reports.kept import rounds_of
+from tff_pmc.reports.papers import published
+from tff_pmc.reports.read import BASELINE, Run
+from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.styles import Style
+
+SHARE = 50
+"""The share of the devices whose rounds are marked, percent."""
+
+_PMC = {"mnist_iid": 2, "mnist_noniid": 4, "celeba": 6}
+_DA_ALONE = {
+    "DS": "Dataset size (base)",
+    "MD": "Model divergence",
+    "LD": "Label diversity",
+}
+
+Marks = dict[int, float]
+"""Target, percent -> round."""
+
+
+def printed(experiment: str, label: str) -> Marks:
+    """Returns the printed rounds until half of the devices reach each target.
+
+    Args:
+        experiment: the name of the experiment.
+        label: of a run, such as `DS` or `MD,DS,LD (backtracking)`.
+
+    Returns:
+        Empty where the papers print nothing of it, or where the tables are not there.
+    """
+    try:
+        if experiment in _PMC:
+            return _of_pmc(_PMC[experiment], label)
+        return _of_da(label) if experiment == "femnist" else {}
+    except published.PublishedTableMissing:
+        return {}
+
+
+def ours(run: Run, targets: Iterable[int]) -> Marks:
+    """Returns the same of a run, for those of the targets that are on record."""
+    found: Marks = {}
+    for target in targets:
+        try:
+            reached = rounds_of(run, (target,), (SHARE,))[target, SHARE]
+        except RecordError:
+            continue
+        if reached is not None:
+            found[target] = float(reached)
+    return found
+
+
+def draw(axes: Any, runs: Sequence[Run], style: Style) -> bool:
+    """Marks the rounds of runs of one label, and those that are printed.
+
+    Args:
+        axes: accuracies over rounds, with its limits set; marks beyond them are left
+            out, so that no mark takes the space of the curves.
+        runs: the runs of a label, one a seed; the mean of their rounds is marked.
+        style: of the label.
+
+    Returns:
+        Whether a printed round is marked. Where none is, ours are not marked either.
+    """
+    experiment = runs[0].settings.get("experiment", "")
+    known = printed(experiment, runs[0].label)
+    theirs = _within(axes, known)
+    if not theirs:
+        return False
+    mean = pd.DataFrame([ours(run, known) for run in runs]).mean()
+    points = ((theirs, "white"), (_within(axes, mean.to_dict()), style.color))
+    for marks, face in points:
+        axes.scatter(
+            list(marks.values()),
+            [target / 100 for target in marks],
+            marker="D",
+            s=15,
+            facecolors=face,
+            edgecolors=style.color,
+            linewidths=0.9,
+            zorder=4,
+        )
+    return True
+
+
+def legend_handles() -> list[Line2D]:
+    """Returns what a legend says of the marks: ours, and the printed ones."""
+    words = {
+        "black": "half of the devices\nreach 70, 80, ... %",
+        "white": "the same, published",
+    }
+    return [
+        Line2D(
+            [],
+            [],
+            linestyle="none",
+            marker="D",
+            markersize=4,
+            markerfacecolor=face,
+            markeredgecolor="black",
+            label=label,
+        )
+        for face, label in words.items()
+    ]
+
+
+def _within(axes: Any, marks: Any) -> Marks:
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    return {
+        target: number
+        for target, number in marks.items()
+        if left <= number <= right and low <= target / 100 <= high
+    }
+
+
+@functools.cache
+def _table(name: str) -> pd.DataFrame:
+    return published.table(name)
+
+
+def _of_pmc(number: int, label: str) -> Marks:
+    """Rounds of DS, from which the other orderings' gains are taken."""
+    table = _table(f"pmc_table{number}")
+    table = table[table["devices"] == f"{SHARE}%"]
+    base = _column(table, published.pmc_experiment(BASELINE))
+    if label == BASELINE:
+        return base
+    gained = _column(table, published.pmc_experiment(label))
+    return {
+        target: base[target] - gain for target, gain in gained.items() if target in base
+    }
+
+
+def _of_da(label: str) -> Marks:
+    table = _table("da_table1")
+    ordering, _, adjusted = label.partition(" (")
+    study = "Final" if adjusted else "MCA" if "," in label else "Ind"
+    row = _DA_ALONE.get(label, ordering.title().replace(",", "≻"))
+    chosen = (table["study"] == study) & (table["column"] == f"{SHARE}%")
+    return _column(table[chosen].rename(columns={"row": "experiment"}), row)
+
+
+def _column(table: pd.DataFrame, row: str) -> Marks:
+    own = table[table["experiment"] == row]
+    return {
+        int(cell["target_accuracy_pct"]): float(cell["value"])
+        for cell in own.to_dict("records")
+        if not math.isnan(cell["value"])
+    }

@@ -1,0 +1,233 @@
+"""The page of results: what of the four papers holds, and every kept run.
+
+    python -m tff_pmc.reports.results_page > results/README.md
+
+It is made of the kept records, of `kept.json` beside them and of the claims, and of
+nothing else.
+"""
+
+from __future__ import annotations
+
+import datetime
+import html
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tff_pmc.reports import read
+from tff_pmc.reports.claims_page import (
+    NOT_RUN,
+    PAPERS,
+    RESULTS,
+    answer,
+    by_experiment,
+    claims,
+)
+from tff_pmc.reports.escape import printable
+from tff_pmc.reports.kept_folders import KeptFolder, kept_folders
+from tff_pmc.reports.old_records import settings_by_flag
+from tff_pmc.reports.pages import markdown_table
+from tff_pmc.reports.papers.claims_of_papers import VERDICTS
+from tff_pmc.reports.papers.headlines import headlines, numbers
+from tff_pmc.reports.read import Run
+from tff_pmc.reports.record_error import RecordError, RecordMissingError
+
+_HEAD = """\
+# Results
+
+What of the four papers holds, as far as the runs go that are kept here. Made by
+`python -m tff_pmc.reports.results_page > results/README.md`; nothing on this page is by
+hand. [The claims](../docs/claims.md) are judged one by one there, and
+[fidelity](../docs/fidelity.md) says what the numbers can and cannot mean.
+
+`paper/` holds the published tables, `reproduced/` what runs of this repository gave. A
+verdict needs five seeds, so a number below that has few of them decides nothing."""
+
+_AGAIN = """\
+## Make them again
+
+    python -m tff_pmc.experiments.remake results/reproduced
+    python -m tff_pmc.experiments.remake results/reproduced/quickstart --output_dir=DIR
+
+makes every table and figure below from its records, in seconds and without training; a
+test holds the tables to it, to the byte. Those that the kept records do not suffice for
+are named. A `run.json` is as old as its run: settings in old ones may have the names of
+that time (`tff_pmc/reports/old_records.py`)."""
+
+_WIDTH = 260  # Of a thumbnail, pixels.
+
+
+def page(folder: str) -> str:
+    """Returns the page's text.
+
+    Args:
+        folder: where the kept results are; it has the name that links need.
+
+    Raises:
+        RecordError: a file of a kept run does not parse.
+    """
+    folders = kept_folders(folder)
+    runs = {kept.name: kept.runs() for kept in folders}
+    every = by_experiment(run for of_folder in runs.values() for run in of_folder)
+    verdicts = _verdicts(every)
+    name = os.path.basename(os.path.normpath(folder))
+    parts = [
+        _HEAD,
+        markdown_table(_papers(verdicts), left=1),
+        markdown_table(_headlines(every, verdicts), left=4),
+        _AGAIN,
+        "## The kept results",
+        *(_section(kept, runs[kept.name], name) for kept in folders),
+    ]
+    return printable("\n\n".join(parts)) + "\n"
+
+
+Verdicts = list[tuple[str, Sequence[str], str]]
+"""Paper, experiments and verdict of each claim."""
+
+
+def _verdicts(every: Mapping[str, Sequence[Run]]) -> Verdicts:
+    return [(c.paper, c.experiments, answer(c, every)[1]) for c in claims()]
+
+
+def _papers(verdicts: Verdicts) -> list[list[str]]:
+    words = (*VERDICTS, NOT_RUN)
+    grid = [["paper", "claims", *words]]
+    for paper, title in PAPERS.items():
+        own = [verdict for of, _, verdict in verdicts if of == paper]
+        grid.append([title, str(len(own)), *(str(own.count(word)) for word in words)])
+    return grid
+
+
+def _headlines(
+    every: Mapping[str, Sequence[Run]], verdicts: Verdicts
+) -> list[list[str]]:
+    grid = [["paper", "where", "number", "verdicts on its claims", "printed", "here"]]
+    for headline in headlines():
+        runs = every.get(headline.experiment, [])
+        own = [v for _, names, v in verdicts if headline.experiment in names]
+        words = [f"{own.count(w)} {w}" for w in (*VERDICTS, NOT_RUN) if w in own]
+        here = numbers(headline, runs) or NOT_RUN
+        part = _part(runs) if here != NOT_RUN else ""
+        grid.append(
+            [
+                headline.paper,
+                headline.place,
+                headline.says,
+                ", ".join(words),
+                headline.printed,
+                f"{here}{part}",
+            ]
+        )
+    return grid
+
+
+def _part(runs: Sequence[Run]) -> str:
+    """Says where the runs are not the paper's experiment, but a part of it."""
+    lengths = sorted({len(run.rounds) for run in runs})
+    span = f"{lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else f"{lengths[0]}"
+    fractions = {run.data.get("options", {}).get("image_fraction", 1) for run in runs}
+    sizes = sorted({int(run.data.get("clients", 0)) for run in runs} - {0})
+    texts = [f"{span} rounds", f"{' or '.join(map(str, sizes))} clients"]
+    if read.data_caveat(runs):
+        texts.append("data incomplete")
+    texts += [f"{fraction:g} of the images" for fraction in fractions if fraction < 1]
+    return f" ({', '.join(texts)})"
+
+
+def _section(kept: KeptFolder, runs: Sequence[Run], link: str) -> str:
+    lines = [
+        f"### {kept.name}",
+        "",
+        f"    {kept.command or 'no command on record'}",
+        "",
+    ]
+    if kept.remark:
+        lines += [kept.remark, ""]
+    lines.append(f"{_facts(kept, runs)}")
+    products = kept.products()
+    tables = [name for name in products if name.endswith((".md", ".csv", ".tex"))]
+    if tables:
+        links = [f"[{name}]({link}/{kept.name}/{name})" for name in tables]
+        lines += ["", f"Tables: {', '.join(links)}."]
+    if kept.as_made:
+        because: dict[str, list[str]] = {}
+        for name, why in kept.as_made.items():
+            because.setdefault(why, []).append(name)
+        texts = [f"{', '.join(names)} ({why})" for why, names in because.items()]
+        lines += ["", f"As the run made them: {'; '.join(texts)}."]
+    shown = [name for name in products if name.endswith(".png")]
+    if shown:
+        lines += [
+            "",
+            "\n".join(_thumbnail(f"{link}/{kept.name}/{n}", n) for n in shown),
+        ]
+    return "\n".join(lines)
+
+
+def _thumbnail(path: str, name: str) -> str:
+    source, title = html.escape(path), html.escape(name)
+    return f'<a href="{source}"><img src="{source}" width="{_WIDTH}" alt="{title}"></a>'
+
+
+def _facts(kept: KeptFolder, runs: Sequence[Run]) -> str:
+    """Returns a sentence on the runs, the seeds, the rounds and the hours."""
+    shared = _shared(kept)
+    if not runs:
+        seeds = settings_by_flag(shared).get("seeds", ())
+        under = f" under the seeds {', '.join(map(str, seeds))}" if seeds else ""
+        return f"The runs{under} are not kept. Hours: not recorded."
+    seeds = sorted({int(run.settings.get("batch_seed", 0)) for run in runs})
+    lengths = sorted({len(run.rounds) for run in runs})
+    span = f"{lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else f"{lengths[0]}"
+    count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    word = "seed" if len(seeds) == 1 else "seeds"
+    return (
+        f"{count} of {span} rounds, {word} {', '.join(map(str, seeds))}. "
+        f"Hours: {_hours(runs)}."
+    )
+
+
+def _shared(kept: KeptFolder) -> dict[str, Any]:
+    try:
+        return read.read_info(kept.path)
+    except RecordMissingError:
+        return {}
+
+
+def _hours(runs: Iterable[Run]) -> str:
+    """The hours between begin and end of each run, added up."""
+    total, missing, seen = 0.0, 0, set()
+    resumed = False
+    for run in runs:
+        try:
+            begin, end = (
+                datetime.datetime.fromisoformat(run.info[name])
+                for name in ("started", "ended")
+            )
+        except (KeyError, ValueError):
+            missing += 1
+            continue
+        if (run.path, begin) not in seen:
+            seen.add((run.path, begin))
+            total += (end - begin).total_seconds() / 3600
+        resumed = resumed or bool(run.info.get("resumed"))
+    if not seen:
+        return "not recorded"
+    notes = [f"{missing} runs not recorded"] if missing else []
+    notes += ["with the pauses before resuming"] if resumed else []
+    return f"{total:.2f}" + (f" ({', '.join(notes)})" if notes else "")
+
+
+def main() -> None:
+    """Prints the page of `results/reproduced`, or of the folder that is named."""
+    folder = sys.argv[1] if len(sys.argv) > 1 else RESULTS
+    try:
+        sys.stdout.write(page(folder))
+    except RecordError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The color, the line and the name of each ordering and system, in every figure.
+
+An ordering's color follows from its name alone, so that it is the same in all figures.
+The hue says which criterion is first: green for the size (DS) before another, blue for
+the second criterion of a data set (LD, CB), red and purple for the third (MD, IS). The
+baselines are gray. The colors can be told apart with the common color deficiencies (a
+test computes this); most are of Paul Tol's muted scheme.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import NamedTuple, Union
+
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
+from tff_pmc.reports.escape import figure_text
+from tff_pmc.reports.read import BASELINE, Run
+
+BASELINES = (BASELINE, "FedAvg", "Weighted mean")
+"""What others are held against: averaging by size, under its three names."""
+
+LAMBDA = "lambda="
+"""How the candidates of Dual's search begin; their colors go from dark to light."""
+
+SOLID, DASHED, DOTTED, DASH_DOT = (
+    "-",
+    (0, (4, 1.6)),
+    (0, (1, 1.4)),
+    (0, (5, 1.5, 1, 1.5)),
+)
+
+
+Line = Union[str, tuple[int, tuple[float, ...]]]
+"""A line style, as matplotlib takes it."""
+
+
+class Style(NamedTuple):
+    """How an ordering or system is drawn.
+
+    Attributes:
+        color: as `#rrggbb`.
+        line: the line style, as matplotlib takes it.
+        label: its name for a figure, such as `LD≻DS≻MD`.
+    """
+
+    color: str
+    line: Line
+    label: str
+
+
+_GRAY = "#6b6b6b"
+# By the place of the first two criteria among those of the data set.
+_ORDERINGS = {
+    (0,): _GRAY,
+    (0, 1): "#117733",
+    (0, 2): "#999933",
+    (1,): "#332288",
+    (1, 0): "#4477aa",
+    (1, 2): "#66bbdd",
+    (2,): "#882255",
+    (2, 0): "#dd6655",
+    (2, 1): "#aa4499",
+}
+_PLACES = {"DS": 0, "LD": 1, "CB": 1, "MD": 2, "IS": 2, "MD_layers": 2}
+_SYSTEMS: dict[str, tuple[str, Line]] = {
+    "FedAvg": (_GRAY, DASHED),
+    "Weighted mean": (_GRAY, DASHED),
+    "AdaFed": ("#882255", SOLID),
+    "AdaFed, weights only": ("#4477aa", SOLID),
+    "AdaFed, times samples": ("#dd6655", SOLID),
+    "AdaFed, weights only, times samples": ("#332288", SOLID),
+    "Dual-criterion": ("#882255", SOLID),
+    "Simple average": ("#66bbdd", SOLID),
+    "Median": ("#117733", SOLID),
+    "Momentum": ("#999933", SOLID),
+    "Personalized": ("#aa4499", SOLID),
+    "Laplace": ("#332288", DOTTED),
+    "Quantized": ("#4477aa", SOLID),
+    "Quantized updates": ("#dd6655", SOLID),
+    "Weighted average": ("#4477aa", DASH_DOT),
+    "OWA": ("#117733", DASH_DOT),
+    "Choquet": ("#aa4499", DASH_DOT),
+    "Product": ("#999933", DASH_DOT),
+}
+_OTHERS = sorted({*_ORDERINGS.values()} - {_GRAY})
+_OTHER_LINES: tuple[Line, ...] = (DASH_DOT, DOTTED)
+
+
+def style_of(name: str) -> Style:
+    """Returns the style of an ordering or a system.
+
+    Args:
+        name: an ordering, `LD,DS,MD`, or the title of a system, `FedAvg`. A name that
+            is not known here, of a plugin's criterion for example, has a color and line
+            that follow from its letters.
+    """
+    if name in _SYSTEMS:
+        return Style(*_SYSTEMS[name], name)
+    if name.startswith(LAMBDA):
+        return Style(_of_share(name[len(LAMBDA) :]), SOLID, figure_text(name))
+    label = figure_text(name.replace(",", "≻") if ", " not in name else name)
+    members = name.split(",")
+    places = tuple(_PLACES.get(code, -1) for code in members[:2])
+    if -1 in places or places not in _ORDERINGS or len(members) > 3:
+        number = zlib.crc32(name.encode())
+        color = _OTHERS[number % len(_OTHERS)]
+        line = _OTHER_LINES[number // len(_OTHERS) % len(_OTHER_LINES)]
+        return Style(color, line, label)
+    # DS,LD differs from DS,LD,MD in the line alone: they are nearly one algorithm.
+    return Style(_ORDERINGS[places], DASH_DOT if len(members) == 2 else SOLID, label)
+
+
+def _of_share(text: str) -> str:
+    """The color of a share from 0 to 1."""
+    try:
+        share = min(1.0, max(0.0, float(text)))
+    except ValueError:
+        share = 0.0
+    # The lightest tenth cannot be seen on white.
+    return str(to_hex(colormaps["cividis"](0.9 * share)))
+
+
+def group_of(run: Run) -> tuple[str, str]:
+    """Returns the ordering or system of a run, and the words that set it apart.
+
+    `MD,DS,LD (backtracking)` is `MD,DS,LD` and `backtracking`; `Median, 3 clients` is
+    `Median` and `3 clients`. A run without such words has an empty text.
+    """
+    if run.note and run.label.endswith(f", {run.note}"):
+        return run.label[: -len(run.note) - 2], run.note
+    name, _, words = run.label.partition(" (")
+    return name, words.rstrip(")")
