@@ -205,13 +205,11 @@ class TestSecureSums:
     def build(self, tff, metric_model, build_prioritized):
         secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
 
-        def build(**options):
+        def build(model=metric_model, **options):
             sums = tff_pmc.SumOptions(
                 model_sum_factory=secure, scalar_sum_factory=secure
             )
-            return build_prioritized(
-                metric_model, criteria=("DS",), sums=sums, **options
-            )
+            return build_prioritized(model, criteria=("DS",), sums=sums, **options)
 
         return build
 
@@ -225,6 +223,14 @@ class TestSecureSums:
     def test_what_sums_in_the_clear_is_refused(self, tff, build):
         with pytest.raises(ValueError, match="metrics_aggregator sums in the clear"):
             build(metrics_aggregator=tff.learning.metrics.sum_then_finalize)
+
+    def test_what_sums_securely_compiles_with_the_count_alone_in_the_clear(
+        self, tff, build, in_the_clear, keras_model_fn
+    ):
+        """A model_fn's metrics, which are lists: TFF's aggregator takes no tuples."""
+        aggregator = tff.learning.metrics.secure_sum_then_finalize
+        process = build(keras_model_fn(), metrics_aggregator=aggregator)
+        assert in_the_clear(process)[0] == [()]
 
 
 def tff_elements(type_):
