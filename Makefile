@@ -4,7 +4,7 @@ PYTHON ?=
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart test test-all fuzz kill-test lint peers requirements clean
+.PHONY: help venv quickstart test test-all fuzz kill-test lint docs peers requirements clean
 
 help:
 	@echo "make quickstart    install into .venv, then run a small federated experiment"
@@ -13,6 +13,7 @@ help:
 	@echo "make fuzz          try changed files on all readers, an hour or SECONDS=60"
 	@echo "make kill-test     kill runs (KILLS=50) and compare what becomes of them"
 	@echo "make lint          ruff and mypy"
+	@echo "make docs          the site of the documents, into build/site"
 	@echo "make venv          only install"
 	@echo "make peers         install what benchmarks/round.py compares with: PyTorch"
 	@echo "make requirements  write requirements.txt anew (UPGRADE=1: with new releases)"
@@ -54,6 +55,11 @@ lint: venv
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+# The variable silences what the theme says of its successor.
+docs: venv
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet
+	$(RUN) tools/check_site.py build/site
 
 peers: venv
 	$(RUN) -m venv benchmarks/peers/.venv

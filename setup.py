@@ -33,6 +33,8 @@ EXTRAS_REQUIRE = {
     "cluster": ["distributed==2024.8.0"],
     "test": ["hypothesis", "pytest", "pytest-xdist"],
     "lint": ["mypy", "ruff"],
+    # Of pymdown-extensions, 13 asks for Python 3.11.5, and a pin must hold for 3.11.
+    "docs": ["mkdocs-material", "mkdocstrings[python]", "pymdown-extensions<13"],
 }
 
 
