@@ -4,8 +4,8 @@ PYTHON ?=
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart notebooks test test-all fuzz kill-test lint peers
-.PHONY: requirements audit clean
+.PHONY: help venv quickstart notebooks test test-all fuzz kill-test lint docs
+.PHONY: peers requirements audit clean
 
 help:
 	@echo "make quickstart    install into .venv, then run a small federated experiment"
@@ -15,6 +15,7 @@ help:
 	@echo "make fuzz          try changed files on all readers, an hour or SECONDS=60"
 	@echo "make kill-test     kill runs (KILLS=50) and compare what becomes of them"
 	@echo "make lint          ruff and mypy"
+	@echo "make docs          the site of the documents, into build/site"
 	@echo "make venv          only install"
 	@echo "make peers         install what benchmarks/round.py compares with: PyTorch"
 	@echo "make requirements  write requirements.txt anew (UPGRADE=1: with new releases)"
@@ -61,6 +62,11 @@ lint: venv
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+# The variable silences what the theme says of its successor.
+docs: venv
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet
+	$(RUN) tools/check_site.py build/site
 
 peers: venv
 	$(RUN) -m venv benchmarks/peers/.venv

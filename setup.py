@@ -36,6 +36,8 @@ EXTRAS_REQUIRE = {
     "lint": ["mypy", "ruff"],
     # From ipython 8.19 and ipykernel 7 on they ask for newer packages than TFF's pins.
     "notebook": ["ipykernel<7", "ipython<8.19", "jupyterlab", "nbclient"],
+    # Of pymdown-extensions, 13 asks for Python 3.11.5, and a pin must hold for 3.11.
+    "docs": ["mkdocs-material", "mkdocstrings[python]", "pymdown-extensions<13"],
 }
 # Files at the top of the checkout that go into the wheel, into this folder of the
 # package; tff_pmc/project_files.py finds them.

@@ -1,4 +1,4 @@
-"""Each thing that CONTRIBUTING.md adds is one module, from outside the package."""
+"""Each thing that docs/extend.md adds is one module, from outside the package."""
 
 import csv
 import json
@@ -12,7 +12,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "CONTRIBUTING.md").read_text()
+PAGE = (ROOT / "docs" / "extend.md").read_text()
 MODULES = dict(re.findall(r"^`(\w+)\.py`, .*?```python\n(.*?)```", PAGE, re.M | re.S))
 (COMMAND,) = re.findall(r"```\n(python run_experiments\.py .*?)```", PAGE, re.S)
 

@@ -1,4 +1,4 @@
-"""The README's Python is run as it stands."""
+"""The README and the guide for programs say what is so."""
 
 import pathlib
 import re
@@ -6,20 +6,45 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+GUIDE = (ROOT / "docs" / "own_code.md").read_text("utf-8")
+VERDICTS = ("reproduced", "not reproduced", "undecidable", "not run yet")
 
 
-def test_the_blocks_of_the_readme_run():
-    """All but the one that stands for the user's own model, one after another."""
-    text = (ROOT / "README.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 6
-    code = "\n".join(block for block in blocks if "..." not in block)
-    code += """
-with tff_pmc.Runtime():
-    _, metrics = process.next(process.initialize(), clients)
-print("trusted", metrics["aggregator"]["totals"][1])
-"""
+def blocks(text):
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_python_of_the_guide_runs():
+    """Block after block, as it stands."""
+    code = blocks(GUIDE)
+    assert len(code) == 6
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT
+        [sys.executable, "-c", "\n".join(code)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
     )
     assert "trusted 6.0" in done.stdout, done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_readme_has_the_guides_first_block():
+    assert blocks(README) == blocks(GUIDE)[:1]
+
+
+def test_the_readme_counts_the_claims_as_their_page_does():
+    sections = re.split(
+        r"^## ", (ROOT / "docs" / "claims.md").read_text("utf-8"), flags=re.M
+    )
+    assert len(sections) == 5
+    for section in sections[1:]:
+        paper = section.split(",")[0]
+        counts = {word: section.count(f"**{word}**") for word in VERDICTS}
+        said = ", ".join(f"{count} {word}" for word, count in counts.items())
+        (row,) = re.findall(rf"^\| \[{paper}\].*$", README, re.MULTILINE)
+        assert row.endswith(f"| {said} |"), f"README.md, {paper}: {said}"
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 150

@@ -229,7 +229,7 @@ def _mean(line, count=None):
 
 
 def test_what_pmcs_text_says_otherwise_than_its_table_6(page):
-    """The slips that `docs/fidelity.md` lists, from the printed cells."""
+    """The slips that `docs/pmc.md` lists, from the printed cells."""
     cells = page.by_line(6)
     # 6.1 names 60 % of the devices at 85 %: the columns end at 50 %, at 24 for 50.
     base = cells[BASELINE, 85]

@@ -59,7 +59,7 @@ class WhatToRun(Settings):
         "paper",
         "Start from the papers' settings, or with reference_code from those of the "
         "authors' published code: every difference of the two at once "
-        "(docs/fidelity.md).",
+        "(docs/pmc.md).",
         choices=("paper", "reference_code"),
     )
     systems: tuple[str, ...] = setting(

@@ -131,7 +131,7 @@ CLAIMS = (
         "section 6, Table 7, CelebA",
         "At the best rounds, CB is right on fewer test images (80.3 %) than DS (87.6 "
         "%). (The text says the opposite of CB, from Table 6; see the label question "
-        "in fidelity.md.)",
+        "in pmc.md.)",
         CELEBA,
         Accuracy(("CB",), LESS, judging.best),
     ),

@@ -1,0 +1,115 @@
+"""The site's checks find what they are for, and the diagrams are the script's."""
+
+import pathlib
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def check(folder):
+    """Returns the exit code and the faults that the script prints."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "check_site.py"), str(folder)],
+        capture_output=True,
+        text=True,
+    )
+    return done.returncode, done.stderr.splitlines()
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site without a fault: two pages, a picture and a style sheet."""
+    (tmp_path / "more").mkdir()
+    (tmp_path / "a b.png").write_bytes(b"")
+    (tmp_path / "style.css").write_text("p { background: url('a b.png') }")
+    (tmp_path / "index.html").write_text(
+        '<link rel="stylesheet" href="style.css"><a href="more/page.html#there">x</a>'
+        '<a href="#here">x</a><p id="here"><img src="a%20b.png">'
+        '<img src="data:image/png;base64,AAAA"><a href="https://example.org/">x</a>'
+    )
+    (tmp_path / "more" / "page.html").write_text(
+        '<h2 id="there">x</h2><a href="../index.html">x</a><a href="..">x</a>'
+        '<a href="/more/page.html">x</a><a href="mailto:a@example.org">x</a>'
+    )
+    return tmp_path
+
+
+def test_a_site_without_a_fault(site):
+    assert check(site) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("tag", "fault"),
+    [
+        ('<a href="none.html">x</a>', "index.html: none.html: no such file"),
+        ('<img src="none.png">', "index.html: none.png: no such file"),
+        (
+            '<a href="more/page.html#none">x</a>',
+            "index.html: more/page.html#none: no such anchor",
+        ),
+        ('<a href="#none">x</a>', "index.html: #none: no such anchor"),
+        (
+            '<script src="https://example.org/a.js"></script>',
+            "index.html: loads https://example.org/a.js",
+        ),
+        ('<img src="file:///x.png">', "index.html: loads file:///x.png"),
+        (
+            '<video><source src="//example.org/a.mp4"></video>',
+            "index.html: loads //example.org/a.mp4",
+        ),
+        (
+            '<link rel="preconnect" href="//example.org">',
+            "index.html: loads //example.org",
+        ),
+        (
+            '<img srcset="a%20b.png 1x, https://example.org/b.png 2x">',
+            "index.html: loads https://example.org/b.png",
+        ),
+        (
+            '<p style="background: url(https://example.org/c.png)">x</p>',
+            "index.html: loads https://example.org/c.png",
+        ),
+    ],
+)
+def test_each_fault_is_named(site, tag, fault):
+    with open(site / "index.html", "a") as file:
+        file.write(tag)
+    assert check(site) == (1, [fault])
+
+
+def test_a_style_sheet_that_loads_from_elsewhere(site):
+    (site / "style.css").write_text("@import 'https://example.org/font.css';")
+    assert check(site) == (1, ["style.css: loads https://example.org/font.css"])
+
+
+def test_an_empty_folder_is_no_site(tmp_path):
+    code, faults = check(tmp_path)
+    assert code == 1 and len(faults) == 1
+
+
+def test_the_diagrams_are_those_of_the_script(tmp_path):
+    command = [sys.executable, str(ROOT / "tools" / "draw_diagrams.py"), str(tmp_path)]
+    subprocess.run(command, check=True)
+    committed = ROOT / "docs" / "images"
+    drawn = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
+    assert drawn == {
+        path.name: path.read_text("utf-8") for path in committed.glob("*.svg")
+    }, "run: python tools/draw_diagrams.py docs/images"
+
+
+def test_every_diagram_is_shown_with_words_for_who_cannot_see_it():
+    text = "\n".join(
+        path.read_text("utf-8")
+        for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    )
+    for path in sorted((ROOT / "docs" / "images").glob("*.svg")):
+        shown = re.findall(rf"!\[([^\]]*)\]\((?:docs/)?images/{path.name}\)", text)
+        assert shown and all(len(words) > 40 for words in shown), path.name
+        root = xml.etree.ElementTree.parse(path).getroot()
+        names = [child.tag.rpartition("}")[2] for child in root]
+        assert {"title", "desc"} <= set(names), path.name

@@ -1,0 +1,102 @@
+"""Checks a built site: every link ends somewhere, and nothing is loaded from elsewhere.
+
+    python tools/check_site.py build/site
+
+MkDocs checks the links of Markdown. This looks at the pages as they are, those made of
+docstrings and of HTML too. Links that a reader may follow to other sites are not tried:
+no network is needed.
+"""
+
+import html.parser
+import pathlib
+import re
+import sys
+import urllib.parse
+
+# What a browser gets by itself; a link that is followed by hand is <a>.
+LOADS = {
+    "audio", "embed", "iframe", "image", "img", "input", "link", "object", "script",
+    "source", "track", "use", "video",
+}  # fmt: skip
+ADDRESSES = {"data", "href", "poster", "src", "xlink:href"}
+STYLE_ADDRESS = re.compile(r"""(?:url\(\s*|@import\s+)["']?([^"')\s]+)""")
+
+
+class _Page(html.parser.HTMLParser):
+    """Collects a page's anchors, its links and what it loads."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.anchors, self.links, self.loads = {""}, [], []
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        """Looks at every attribute that names an anchor or an address."""
+        for name, value in attrs:
+            if name == "id" or (tag == "a" and name == "name"):
+                self.anchors.add(value)
+            elif name in ADDRESSES and value is not None and tag != "base":
+                (self.loads if tag in LOADS else self.links).append(value)
+            elif name == "srcset":
+                self.loads += [part.split()[0] for part in value.split(",")]
+            elif name == "style":
+                self.loads += STYLE_ADDRESS.findall(value or "")
+
+
+def check(folder):
+    """Returns what is wrong with the site in a folder, a line for each fault."""
+    folder = pathlib.Path(folder).resolve()
+    pages = {path: _Page(path) for path in sorted(folder.rglob("*.html"))}
+    faults = [] if pages else [f"{folder}: no page"]
+    for path, page in pages.items():
+        name = path.relative_to(folder).as_posix()
+        for address in page.loads:
+            if _is_elsewhere(address):
+                faults.append(f"{name}: loads {address}")
+        for address in page.links + page.loads:
+            fault = _follow(address, path, folder, pages)
+            if fault:
+                faults.append(f"{name}: {address}: {fault}")
+    for path in sorted(folder.rglob("*.css")):
+        for address in STYLE_ADDRESS.findall(path.read_text("utf-8")):
+            if _is_elsewhere(address):
+                faults.append(f"{path.relative_to(folder).as_posix()}: loads {address}")
+    return faults
+
+
+def _is_elsewhere(address):
+    parts = urllib.parse.urlsplit(address)
+    return bool(parts.netloc) or parts.scheme not in ("", "data")
+
+
+def _follow(address, path, folder, pages):
+    """Returns why an address of this site ends nowhere, else None."""
+    parts = urllib.parse.urlsplit(address)
+    if parts.scheme or parts.netloc:
+        return None
+    target = path
+    if parts.path:
+        place = urllib.parse.unquote(parts.path)
+        # The page for missing pages is shown at any depth: its links begin at the top.
+        start = folder if place.startswith("/") else path.parent
+        target = (start / place.lstrip("/")).resolve()
+        if target.is_dir():
+            target /= "index.html"
+    if not target.is_file():
+        return "no such file"
+    anchor = urllib.parse.unquote(parts.fragment)
+    if target in pages and anchor not in pages[target].anchors:
+        return "no such anchor"
+    return None
+
+
+def main():
+    """Checks the folder that is named; prints the faults, and exits with 1 for any."""
+    faults = check(sys.argv[1])
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

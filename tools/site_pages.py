@@ -1,0 +1,157 @@
+"""What the site has beside docs/: root documents, kept results and notebooks.
+
+MkDocs runs this (`hooks` in mkdocs.yml). Links in the repository's Markdown are those
+of the repository, so that they work wherever its files are shown. Here each of them
+becomes the link to the page or the file of the site. A link whose target is not there
+stays as it is, and MkDocs then stops, because it runs with --strict.
+"""
+
+import json
+import pathlib
+import posixpath
+import re
+import urllib.parse
+
+from mkdocs.structure.files import File
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# The documents outside docs/ that are pages, and their places on the site.
+PAGES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "notebooks/README.md": "notebooks/index.md",
+    "results/README.md": "results/index.md",
+    "results/paper/README.md": "results/paper/index.md",
+}
+# Entries of mkdocs.yml's nav that are left out while their source is not there.
+OPTIONAL = {
+    "changelog.md": "CHANGELOG.md",
+    "notebooks/index.md": "notebooks",
+    "own_data.md": "docs/own_data.md",
+}
+LINK = re.compile(r'(?<=\]\()([^)\s"]+)')
+
+# The file of the repository behind each page that is not in docs/.
+_sources = {}
+
+
+def on_config(config):
+    """Leaves out of the nav what is not there."""
+    config.nav = _prune(config.nav)
+    return config
+
+
+def _prune(entries):
+    kept = []
+    for entry in entries:
+        ((title, target),) = entry.items()
+        if isinstance(target, list):
+            kept.append({title: _prune(target)})
+        elif target not in OPTIONAL or (ROOT / OPTIONAL[target]).exists():
+            kept.append(entry)
+    return kept
+
+
+def on_files(files, config):
+    """Adds the pages and files that do not lie in docs/."""
+    _sources.clear()
+    for source, place in PAGES.items():
+        if (ROOT / source).is_file():
+            _add_page(files, config, place, source, (ROOT / source).read_text("utf-8"))
+    for path in sorted((ROOT / "results").rglob("*")):
+        source = path.relative_to(ROOT).as_posix()
+        if path.is_dir():
+            if posixpath.join(source, "README.md") not in PAGES:
+                _add_page(files, config, f"{source}/index.md", source, _listing(path))
+        elif path.suffix == ".md":
+            if source not in PAGES:
+                _add_page(files, config, source, source, path.read_text("utf-8"))
+        else:
+            files.append(File.generated(config, source, abs_src_path=str(path)))
+    _add_notebooks(files, config)
+    return files
+
+
+def _add_page(files, config, place, source, text):
+    _sources[place] = source
+    files.append(File.generated(config, place, content=text))
+
+
+def _add_notebooks(files, config):
+    folder = ROOT / "notebooks"
+    lines = ["# Notebooks", ""]
+    for path in sorted(folder.glob("*.ipynb")):
+        text = notebook_text(json.loads(path.read_text("utf-8")))
+        title = re.search(r"^# (.+)", text, re.MULTILINE)
+        lines.append(f"- [{title.group(1) if title else path.stem}]({path.name})")
+        text += f"\n\n[The notebook's file](../notebooks/{path.name}#file)\n"
+        source = path.relative_to(ROOT).as_posix()
+        _add_page(files, config, f"notebooks/{path.stem}.md", source, text)
+    if len(lines) > 2 and "notebooks/index.md" not in _sources:
+        text = "\n".join(lines)
+        _add_page(files, config, "notebooks/index.md", "notebooks/README.md", text)
+
+
+def notebook_text(notebook):
+    """Returns a notebook's cells as Markdown, without outputs."""
+    parts = []
+    for cell in notebook["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "code" and text:
+            text = f"```python\n{text}\n```"
+        parts.append(text)
+    return "\n\n".join(parts)
+
+
+def _listing(folder):
+    """Returns the page of a folder of results: its pictures, and links to the rest."""
+    names = sorted(path.name for path in folder.iterdir() if path.name != "index.md")
+    lines = [f"# {folder.name}", ""]
+    for name in names:
+        if name.endswith(".png"):
+            lines += [f"![{name}]({name})", ""]
+    lines += [f"- [{name}]({name})" for name in names if not name.endswith(".png")]
+    return "\n".join(lines)
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Turns the repository's links into the site's."""
+    place = page.file.src_uri
+    source = _sources.get(place, f"docs/{place}")
+    # The page of a folder stands in the folder, its links too.
+    here = source if (ROOT / source).is_dir() else posixpath.dirname(source)
+
+    def replace(match):
+        path, mark, anchor = match.group(1).partition("#")
+        if not path or urllib.parse.urlsplit(path).scheme:
+            return match.group(1)
+        target = posixpath.normpath(posixpath.join(here, path))
+        found = _place(target, anchor == "file")
+        if found is None:
+            return match.group(1)
+        if files.get_file_from_path(found) is None:
+            path = str(ROOT / target)
+            files.append(File.generated(config, found, abs_src_path=path))
+        mark = "" if anchor == "file" else mark + anchor
+        return posixpath.relpath(found, posixpath.dirname(place)) + mark
+
+    return LINK.sub(replace, markdown)
+
+
+def _place(target, as_file):
+    """Returns where the site has a file or folder of the repository, or None."""
+    path = ROOT / target
+    if target.startswith("..") or not path.exists():
+        return None
+    if target in PAGES:
+        return PAGES[target]
+    if path.is_dir():
+        inside = target == "notebooks" or target.split("/")[0] == "results"
+        return f"{target}/index.md" if inside else None
+    if target.startswith("docs/"):
+        return target[len("docs/") :]
+    if target.endswith(".ipynb") and not as_file:
+        return target[: -len(".ipynb")] + ".md"
+    return target if target.startswith("results/") else f"files/{target}"
