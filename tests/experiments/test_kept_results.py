@@ -17,7 +17,6 @@ NO_RUNS = {
 LEFT_OUT = {
     "celeba_crops": "PMC Table 7 is left out",
     "digits5k_variance": "PMC Table 5 is left out",
-    "dual_table4": "was the run made with --predictions?",
     "femnist_online": "da_table1 is left out: ",
     **{f"mnist_noniid_ds_seed{k}": "PMC Table 5 is left out" for k in range(3)},
 }
@@ -34,10 +33,9 @@ def tables(run, name, out):
 @pytest.mark.parametrize("name", FOLDERS)
 def test_tables_are_made_or_it_says_why_not(name, run, tmp_path):
     done = tables(run, name, tmp_path / "out")
-    if name in NO_RUNS or name == "dual_table4":
+    if name in NO_RUNS:
         assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
-        why = f"; there is only {NO_RUNS[name]}" if name in NO_RUNS else LEFT_OUT[name]
-        assert why in done.stderr
+        assert f"; there is only {NO_RUNS[name]}" in done.stderr
         return
     assert done.returncode == 0, done.stderr
     assert ("left out" in done.stdout) == (name in LEFT_OUT), done.stdout
@@ -50,6 +48,11 @@ def test_tables_are_made_or_it_says_why_not(name, run, tmp_path):
 def rows(path):
     with open(path, newline="") as file:
         return list(csv.DictReader(file))
+
+
+def of_targets(table):
+    """Without the rows of the last and the best round, which kept files may lack."""
+    return [row for row in table if row.get("devices") != "all"]
 
 
 @pytest.mark.parametrize(
@@ -66,6 +69,7 @@ def test_the_tables_are_those_that_are_kept(folder, names, run, tmp_path):
     assert tables(run, folder, tmp_path).returncode == 0
     for name in names:
         ours, before = rows(tmp_path / name), rows(KEPT / folder / name)
+        ours, before = of_targets(ours), of_targets(before)
         assert len(ours) == len(before) > 0
         for one, other in zip(ours, before):
             for column, value in other.items():
@@ -114,8 +118,9 @@ def test_kept_runs_are_compared_with_each_other(run, tmp_path):
 def test_another_rule_than_the_kept_one_needs_the_clients(run, tmp_path):
     done = run(f"--tables={KEPT / 'quickstart'}", "--reach=above",
                f"--output_dir={tmp_path}")  # fmt: skip
-    assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert "has no clients.csv, and its kept rounds are by its own rule" in done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "has no clients.csv, and its kept rounds are by its own rule" in done.stdout
+    assert not (tmp_path / "results.csv").exists()
 
 
 def test_one_run_of_a_folder_knows_what_it_shares(run, tmp_path):
@@ -123,5 +128,5 @@ def test_one_run_of_a_folder_knows_what_it_shares(run, tmp_path):
     assert done.returncode == 0, done.stderr
     kept = [r for r in rows(KEPT / "celeba_crops" / "results.csv")
             if r["experiment"] == "DS"]  # fmt: skip
-    made = rows(tmp_path / "results.csv")
+    made = of_targets(rows(tmp_path / "results.csv"))
     assert [r["value"] for r in made] == [r["value"] for r in kept]

@@ -29,12 +29,16 @@ def write(
 ) -> str:
     """Writes `fairness.png`; returns the table of `summary` for a terminal.
 
+    There is no plot of runs that are kept without their clients.
+
     Args:
         runs: the runs of an experiment.
         folder: the folder for the plot, which is replaced.
         strictly_above: not used: there are no targets here.
     """
-    figures.save(fairness_plot(runs, title=_title(runs)), os.path.join(folder, PLOT))
+    if not any(isinstance(run, kept.KeptRun) for run in runs):
+        figure = fairness_plot(runs, title=_title(runs))
+        figures.save(figure, os.path.join(folder, PLOT))
     return summary.text(runs)
 
 
