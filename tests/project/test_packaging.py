@@ -125,8 +125,8 @@ def test_code_of_the_wheel_finds_its_own_files_and_not_those_of_a_checkout(
 def test_the_command_of_the_wheel_is_run_experiments(run):
     shown = run("--help")
     assert shown.returncode == 0, shown.stderr
-    assert "  tff-pmc --experiment=quickstart\n" in shown.stdout
-    assert "run_experiments.py" not in shown.stdout.partition("Each flag")[0]
+    assert "  tff-pmc --flagfile=experiments/quickstart.flags\n" in shown.stdout
+    assert "run_experiments.py" not in shown.stdout.partition("Flags. ")[0]
     refused = run("--flagfile=quickstart.flags", "--rounds=0")
     assert refused.returncode == 2
     expected = "tff-pmc: --rounds must be at least 1, below 2^31, got 0\n"
