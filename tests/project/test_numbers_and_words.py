@@ -118,7 +118,8 @@ def test_the_next_words_are_learned_and_reported(made):
     accuracies = [float(row["accuracy"]) for row in recorded]
     assert accuracies[-1] > 0.9 > accuracies[0]
     assert {row["examples"] for row in recorded} == {"48"}
-    reached = {row["target_accuracy_pct"] for row in rows(out / "results.csv")}
+    rounds = [row for row in rows(out / "results.csv") if row["devices"] != "all"]
+    reached = {row["target_accuracy_pct"] for row in rounds}
     assert reached == {"50", "90"}
 
 

@@ -133,7 +133,7 @@ def test_a_half_done_search_goes_on(rate_search, data, searched, tmp_path, monke
     [
         ({"clients_per_round": 5}, "has 4 clients"),
         ({"criteria": ("DS", "IS")}, "--criteria: IS needs"),
-        ({"model": "celeba_cnn"}, "--model=celeba_cnn takes images"),
+        ({"model": "celeba_cnn"}, "--model=celeba_cnn takes inputs of"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused_before_a_folder_is_made(
