@@ -56,8 +56,8 @@ def text_of(outputs):
 
 def test_in_a_kernel(run_cells):
     """One kernel for all of it: it takes TensorFlow's import to start one."""
-    readme = (ROOT / "README.md").read_text()
-    (line,) = re.findall(r"`(import nest_asyncio; .*?)`", readme)
+    page = (ROOT / "docs" / "own_code.md").read_text()
+    (line,) = re.findall(r"`(import nest_asyncio; .*?)`", page)
     setup, reports, wrong, loop, line_, again = run_cells(
         SETUP, REPORTS, WRONG_DATA, LOOP, line, LOOP
     )

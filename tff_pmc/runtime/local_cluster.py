@@ -22,6 +22,9 @@ _CONFIG = {
     "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
+    # Its thread may collect garbage while another holds what a TensorFlow graph needs
+    # to be freed: then both wait for ever.
+    "distributed.worker.profile.enabled": False,
 }
 
 

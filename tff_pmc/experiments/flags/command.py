@@ -111,7 +111,7 @@ class WhatToRun(Settings):
         (),
         "A module of your own, or several as a,b, imported first, from the folder you "
         "are in: its data sets, models, criteria, systems, experiments and reports "
-        "register themselves (docs/own_data.md, CONTRIBUTING.md).",
+        "register themselves (docs/own_data.md, docs/extend.md).",
         parse=flag_values.words,
     )
 
