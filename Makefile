@@ -41,9 +41,11 @@ quickstart: venv
 notebooks: venv
 	$(RUN) -m jupyterlab $(LAB) notebooks
 
-# A file's tests stay together: they share runs and data. More than four processes
-# would want more memory than they save time.
-PYTEST := $(RUN) -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
+# A file's tests stay together: they share runs and data. One process more than cores,
+# because many tests wait for others of their own; more than four would want more memory
+# than they save time.
+PROCESSES := $(shell expr $$(nproc) + 1)
+PYTEST := $(RUN) -m pytest -q --numprocesses=$(PROCESSES) --maxprocesses=4 --dist=loadfile
 
 test: venv
 	$(PYTEST) -m "not slow"

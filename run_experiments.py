@@ -1,6 +1,6 @@
 """Runs prioritized multi-criteria federated training and makes its tables.
 
-`python run_experiments.py --help` has examples, the papers' files of flags, and all
+`python run_experiments.py --help` has examples, the papers' flag files, and all
 flags.
 """
 
@@ -150,7 +150,7 @@ def execute(command, runs, table, cluster=None):
             how = {"resume": command.resume, "tensorboard": command.tensorboard}
             if command.seeds:
                 texts = suite.run_seeds(
-                    *(runs, command.seeds, load, output_dir), runner=runner, **how
+                    runs, command.seeds, load, output_dir, runner=runner, **how
                 )
             elif command.experiment == LR_SEARCH:
                 texts = rate_search.search(runs, data, output_dir, **how)

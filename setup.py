@@ -34,8 +34,9 @@ EXTRAS_REQUIRE = {
     "cluster": ["distributed==2024.8.0"],
     "test": ["hypothesis", "pytest", "pytest-xdist", "scikit-learn"],
     "lint": ["mypy", "ruff"],
-    # From ipython 8.19 and ipykernel 7 on they ask for newer packages than TFF's pins.
-    "notebook": ["ipykernel<7", "ipython<8.19", "jupyterlab", "nbclient"],
+    # From ipython 8.19 and ipykernel 7 on they ask for newer packages than TFF's pins;
+    # of jupyterlab, 4.5.7 imports what the pinned packaging does not have.
+    "notebook": ["ipykernel<7", "ipython<8.19", "jupyterlab<4.5.1", "nbclient"],
     # Of pymdown-extensions, 13 asks for Python 3.11.5, and a pin must hold for 3.11.
     "docs": ["mkdocs-material", "mkdocstrings[python]", "pymdown-extensions<13"],
 }

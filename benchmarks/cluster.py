@@ -1,7 +1,7 @@
 """Two workers of a cluster on a core each, against one worker on one core.
 
     python benchmarks/cluster.py --spread=clients --shape=femnist --turns=5
-    python benchmarks/cluster.py --spread=clients --shape=celeba --turns=3
+    python benchmarks/cluster.py --shape=celeba --epochs=5 --rounds_per_turn=1 --turns=2
     python benchmarks/cluster.py --spread=runs --turns=3
 
 Both clusters are started here, behind TLS, and measured in turns in one run, so that a
@@ -51,7 +51,6 @@ SHAPES = {
     "celeba": Shape(models.celeba_cnn, 417, 19, (64, 64, 3), 2, 1),
 }
 BATCH_SIZE = 10
-ROUNDS_PER_TURN = 3
 RATE = 0.01
 
 
@@ -95,10 +94,10 @@ def federation(shape):
 class Rounds:
     """Rounds of one shape on a cluster."""
 
-    def __init__(self, shape, data, options, num_packs, same_cohort):
+    def __init__(self, shape, data, options, given):
         """Builds the process and its state."""
-        self.shape, self.data, self.num_packs = shape, data, num_packs
-        self.same_cohort = same_cohort
+        self.shape, self.data, self.num_packs = shape, data, given.num_packs
+        self.same_cohort, self.rounds = given.same_cohort, given.rounds_per_turn
         self.running = Runtime("cluster", cluster=options)
         self.process = processes.build_prioritized_fed_avg(
             shape.model(),
@@ -116,7 +115,7 @@ class Rounds:
         tff.framework.set_default_context(self.running.context)
         seconds, engine = [], self.running.engine
         before = wire(), engine.bytes_sent + engine.bytes_received
-        for _ in range(ROUNDS_PER_TURN):
+        for _ in range(self.rounds):
             chosen = range(self.shape.clients)
             if not self.same_cohort:
                 chosen = self.generator.permutation(2 * self.shape.clients)
@@ -127,7 +126,7 @@ class Rounds:
             seconds.append(time.perf_counter() - begun)
         after = wire(), engine.bytes_sent + engine.bytes_received
         return statistics.median(seconds), [
-            (b - a) / ROUNDS_PER_TURN for a, b in zip(before, after)
+            (b - a) / self.rounds for a, b in zip(before, after)
         ]
 
     def predicted(self, workers):
@@ -193,6 +192,8 @@ def main():
     parser.add_argument(
         "--same_cohort", action="store_true", help="one cohort: its packs are sent once"
     )
+    parser.add_argument("--epochs", type=int, help="local ones; by default one")
+    parser.add_argument("--rounds_per_turn", type=int, default=3)
     parser.add_argument("--num_runs", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=10, help="of each run")
     parser.add_argument("--cores", default="0,1", help="the two cores of the workers")
@@ -200,6 +201,8 @@ def main():
     options = parser.parse_args()
     cores = [int(core) for core in options.cores.split(",")]
     shape = SHAPES[options.shape]
+    if options.epochs:
+        shape = shape._replace(epochs=options.epochs)
     if options.small:
         shape = shape._replace(clients=4, examples=3)
         options.num_runs, options.rounds = 2, 1
@@ -209,8 +212,7 @@ def main():
         for number in (1, 2):
             where = held.enter_context(cluster(cores[:number], folder))
             if options.spread == "clients":
-                how = options.num_packs, options.same_cohort
-                sides[number] = Rounds(shape, data, where, *how)
+                sides[number] = Rounds(shape, data, where, options)
             else:
                 sides[number] = Runs(where, options.num_runs, options.rounds)
             held.callback(sides[number].running.close)
@@ -231,7 +233,7 @@ def show(options, shape, sides, found):
         print(
             f"{options.shape}: {shape.clients} clients x {shape.examples} images, "
             f"batch {BATCH_SIZE}, {shape.epochs} epochs, {options.num_packs} packs; "
-            f"{options.turns} turns of {ROUNDS_PER_TURN} rounds"
+            f"{options.turns} turns of {options.rounds_per_turn} rounds"
         )
     else:
         print(

@@ -21,37 +21,13 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
-    "notebooks/README.md": "notebooks/index.md",
     "results/README.md": "results/index.md",
     "results/paper/README.md": "results/paper/index.md",
-}
-# Entries of mkdocs.yml's nav that are left out while their source is not there.
-OPTIONAL = {
-    "changelog.md": "CHANGELOG.md",
-    "notebooks/index.md": "notebooks",
-    "own_data.md": "docs/own_data.md",
 }
 LINK = re.compile(r'(?<=\]\()([^)\s"]+)')
 
 # The file of the repository behind each page that is not in docs/.
 _sources = {}
-
-
-def on_config(config):
-    """Leaves out of the nav what is not there."""
-    config.nav = _prune(config.nav)
-    return config
-
-
-def _prune(entries):
-    kept = []
-    for entry in entries:
-        ((title, target),) = entry.items()
-        if isinstance(target, list):
-            kept.append({title: _prune(target)})
-        elif target not in OPTIONAL or (ROOT / OPTIONAL[target]).exists():
-            kept.append(entry)
-    return kept
 
 
 def on_files(files, config):
@@ -89,9 +65,7 @@ def _add_notebooks(files, config):
         text += f"\n\n[The notebook's file](../notebooks/{path.name}#file)\n"
         source = path.relative_to(ROOT).as_posix()
         _add_page(files, config, f"notebooks/{path.stem}.md", source, text)
-    if len(lines) > 2 and "notebooks/index.md" not in _sources:
-        text = "\n".join(lines)
-        _add_page(files, config, "notebooks/index.md", "notebooks/README.md", text)
+    _add_page(files, config, "notebooks/index.md", "notebooks", "\n".join(lines))
 
 
 def notebook_text(notebook):

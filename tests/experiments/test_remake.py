@@ -78,6 +78,10 @@ def test_the_command_writes_into_a_folder_of_its_own(copy, tmp_path, capsys):
     assert sorted(path.name for path in (goal / "quickstart").iterdir()) == [
         "accuracy.pdf",
         "accuracy.png",
+        "fairness.pdf",
+        "fairness.png",
+        "results.csv",
+        "results.tex",
     ]
     assert capsys.readouterr().out == "quickstart\n"
     assert files == {path: path.read_bytes() for path in files}
@@ -111,8 +115,9 @@ def test_runs_under_several_seeds_are_reported_together(tmp_path):
     names = {path.relative_to(made).as_posix() for path in made.rglob("*.*")}
     of_seed = ("results.csv", "results.md", "adafed.csv", "adafed.md")
     pictures = ("accuracy.png", "figure1.png")
+    of_seed = (*of_seed, *pictures, "fairness.png")
     assert names == {
-        *("effect.csv", "effect.md", *pictures),
-        *(f"seed_{n}/{name}" for n in (0, 1) for name in (*of_seed, *pictures)),
+        *("effect.csv", "effect.md", "seeds.csv", *pictures),
+        *(f"seed_{n}/{name}" for n in (0, 1) for name in of_seed),
     }
     assert "Seeds: 0, 1;" in (made / "effect.md").read_text(encoding="utf-8")

@@ -1,6 +1,8 @@
 """The registry of models: names, settings, and what they build."""
 
 import dataclasses
+import inspect
+import re
 import subprocess
 import sys
 
@@ -38,6 +40,16 @@ def test_settings_build_what_the_function_builds(name):
     for a, b in zip(model.initial_weights[0], same.initial_weights[0]):
         np.testing.assert_array_equal(a, b)
     assert tuple(model.input_spec[0].shape)[1:] == settings.element_shape
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_the_help_says_what_a_model_is_in_the_words_of_its_function(name):
+    about, of_function = (
+        inspect.getdoc(thing).splitlines()[0]
+        for thing in (models.MODELS[name], getattr(models, name))
+    )
+    assert about == of_function
+    assert re.search(r"CNN .*: [0-9,]+ parameters\.$", about)
 
 
 def test_two_models_share_one_declaration_of_dropout():

@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
@@ -21,6 +23,14 @@ def clear_notebooks():
 
 def test_there_are_five():
     assert len(NOTEBOOKS) == 5
+
+
+def test_what_make_notebooks_starts_goes_with_the_other_pins():
+    """A release of it asked for a newer packaging than TFF's pins, when it started."""
+    pytest.importorskip("jupyter_server")
+    command = [sys.executable, "-m", "jupyterlab", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

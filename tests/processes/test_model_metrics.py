@@ -232,6 +232,26 @@ class TestSecureSums:
         process = build(keras_model_fn(), metrics_aggregator=aggregator)
         assert in_the_clear(process)[0] == [()]
 
+    def test_summed_securely_they_are_nearly_those_of_plain_sums(
+        self, tff, build, keras_model_fn, toy_examples, datasets, sgd
+    ):
+        """Every mean is a quotient of sums that were rounded. TFF's worker has none."""
+        aggregator = tff.learning.metrics.secure_sum_then_finalize
+        clients = [as_floats(d) for d in datasets(toy_examples, [0, 2, 3], 3)]
+        hidden = build(keras_model_fn(), metrics_aggregator=aggregator)
+        plain = tff.learning.algorithms.build_weighted_fed_avg(
+            keras_model_fn(), client_optimizer_fn=sgd()
+        )
+        with tff_pmc.Runtime("local"):
+            found, expected = (
+                process.next(process.initialize(), clients).metrics["client_work"]
+                for process in (hidden, plain)
+            )
+        found, expected = found["train"], expected["train"]
+        assert found["num_examples"] == expected["num_examples"] > 0
+        for name in ("loss", "top_2", "sparse_categorical_accuracy"):
+            np.testing.assert_allclose(found[name], expected[name], rtol=1e-3)
+
 
 def tff_elements(type_):
     import tensorflow_federated as tff

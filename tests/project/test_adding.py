@@ -14,7 +14,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "extend.md").read_text()
 MODULES = dict(re.findall(r"^`(\w+)\.py`, .*?```python\n(.*?)```", PAGE, re.M | re.S))
-(COMMAND,) = re.findall(r"```\n(python run_experiments\.py .*?)```", PAGE, re.S)
+PYTHON = r"\.venv/bin/python"
+(COMMAND,) = re.findall(rf"```\n({PYTHON} run_experiments\.py .*?)```", PAGE, re.S)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "numbers_and_words.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
-(COMMANDS,) = re.findall(r"```\n(python run_experiments\.py .*?)```", PAGE, re.S)
+PYTHON = r"\.venv/bin/python"
+(COMMANDS,) = re.findall(rf"```\n({PYTHON} run_experiments\.py .*?)```", PAGE, re.S)
 
 
 @pytest.fixture(scope="module")
@@ -140,10 +141,23 @@ def test_what_needs_accuracy_is_refused_by_name(made):
     assert not (made[0] / "no").exists()
 
 
-def test_several_seeds_have_their_losses_and_no_effects(made):
+def test_several_seeds_have_a_table_of_losses_and_no_effects(made):
     folder, ends = made
     text, code = ends[7]
     assert code == "0" and "no accuracy to compare over seeds" in text, text
+    assert "over 2 seeds" in text and "last loss" in text
+    (last,) = (
+        row
+        for row in rows(folder / "seeds" / "seeds.csv")
+        if (row["experiment"], row["quantity"]) == ("MD", "last_loss")
+    )
+    found = [
+        float(row["last"])
+        for seed in (0, 1)
+        for row in rows(folder / "seeds" / f"seed_{seed}" / "losses.csv")
+        if row["run"] == "MD"
+    ]
+    assert float(last["mean"]) == pytest.approx(sum(found) / 2, rel=1e-5)
     assert (folder / "seeds" / "seed_1" / "losses.csv").exists()
 
 

@@ -98,6 +98,19 @@ def test_the_wheel_says_what_it_is(wheel):
     assert metadata["Keywords"] and "Typing :: Typed" in metadata.get_all("Classifier")
 
 
+def test_the_wheel_names_the_papers_addresses(wheel):
+    (path,) = wheel.glob("*.dist-info/METADATA")
+    metadata = email.message_from_string(path.read_text(encoding="utf-8"))
+    named = [text.split(", ")[1] for text in metadata.get_all("Project-URL")]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    addresses = [
+        paper.get("url") or f"https://doi.org/{paper['doi']}"
+        for paper in citation["references"]
+        if "url" in paper or "doi" in paper
+    ]
+    assert named == addresses and len(named) == 3
+
+
 def test_code_of_the_wheel_finds_its_own_files_and_not_those_of_a_checkout(
     wheel, tmp_path
 ):
@@ -127,6 +140,10 @@ def test_the_command_of_the_wheel_is_run_experiments(run):
     assert shown.returncode == 0, shown.stderr
     assert "  tff-pmc --flagfile=experiments/quickstart.flags\n" in shown.stdout
     assert "run_experiments.py" not in shown.stdout.partition("Flags. ")[0]
+    words = " ".join(shown.stdout.split())
+    assert "docs/NAME.md is named, that is a document in the project's source" in words
+    for name in set(re.findall(r"docs/([a-z_]+\.md)", words)):
+        assert (ROOT / "docs" / name).is_file(), name
     refused = run("--flagfile=quickstart.flags", "--rounds=0")
     assert refused.returncode == 2
     expected = "tff-pmc: --rounds must be at least 1, below 2^31, got 0\n"

@@ -1,5 +1,6 @@
 """The site's checks find what they are for, and the diagrams are the script's."""
 
+import json
 import pathlib
 import re
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import xml.etree.ElementTree
 
 import pytest
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -113,3 +115,55 @@ def test_every_diagram_is_shown_with_words_for_who_cannot_see_it():
         root = xml.etree.ElementTree.parse(path).getroot()
         names = [child.tag.rpartition("}")[2] for child in root]
         assert {"title", "desc"} <= set(names), path.name
+
+
+def imported(text):
+    """The names of ours that Python code imports, as (module, name)."""
+    for found in re.finditer(
+        r"^from ((?:tff_pmc|leaf_data)[\w.]*) import (?:\(([^)]*)\)|(.+))$", text, re.M
+    ):
+        names = (found[2] or found[3]).partition("#")[0]
+        for name in filter(None, map(str.strip, names.split(","))):
+            yield found[1], name.partition(" as ")[0]
+
+
+def referred():
+    """The API reference: module -> the members it shows, or None for all of them."""
+    shown = {}
+    for path in sorted((ROOT / "docs" / "api").glob("*.md")):
+        for found in re.finditer(
+            r"^::: (\S+)$((?:\n    .*)*)", path.read_text("utf-8"), re.M
+        ):
+            options = yaml.safe_load(found[2]) or {}
+            members = options.get("options", {}).get("members")
+            shown[found[1]] = members and set(members)
+    return shown
+
+
+def test_what_documents_and_notebooks_import_is_in_the_reference():
+    shown, used = referred(), set()
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for code in re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.S):
+            used.update(imported(code))
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            used.update(imported("".join(cell["source"])))
+    assert ("tff_pmc.reports.read_folder", "read_runs") in used
+    lacking = {
+        (module, name)
+        for module, name in used
+        # A module itself, and what is private, are no members.
+        if not module.split(".")[-1].startswith("_")
+        and f"{module}.{name}" not in shown
+        and (module not in shown or name not in (shown[module] or {name}))
+    }
+    assert not lacking
+
+
+def test_the_members_that_the_reference_names_are_there():
+    for module, members in referred().items():
+        path = ROOT / module.replace(".", "/")
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        text = path.read_text("utf-8")
+        for name in members or ():
+            assert re.search(rf"^(?:def |class )?{name}\b", text, re.M), (module, name)

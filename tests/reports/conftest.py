@@ -91,8 +91,9 @@ def write_ours():
         folder.mkdir(parents=True)
         info = {"settings": {**SETTINGS, **settings}, "data": {"name": data}}
         (folder / "run.json").write_text(json.dumps(info))
-        lines = [f"{number},0.5\n" for number in range(1, len(rounds) + 1)]
-        (folder / "rounds.csv").write_text("".join(["round,accuracy\n", *lines]))
+        lines = [f"{number},0.5,0.4,0.6\n" for number in range(1, len(rounds) + 1)]
+        head = "round,accuracy,p10,p90\n"
+        (folder / "rounds.csv").write_text("".join([head, *lines]))
         (folder / "weights.csv").write_text("round,ordering\n")
         rows = ["round,client,correct,examples"]
         rows += [

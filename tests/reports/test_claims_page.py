@@ -7,7 +7,8 @@ import pytest
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.reports import claims_page
 from tff_pmc.reports.papers.claims_of_papers import Claim
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.record_error import RecordError, TooShortError
+from tff_pmc.settings.papers import PAPERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -71,9 +72,16 @@ def test_without_runs_there_is_the_command_that_makes_them(runs):
 
 
 def test_runs_that_do_not_serve_are_as_good_as_none(runs):
-    own = claim(RecordError("no run of LD is kept"))
+    own = claim(RecordError("LD was not run"))
     ((*_, verdict),) = rows(claims_page.page([own], runs))
-    assert verdict.startswith("**not run yet**: no run of LD is kept. `python run_")
+    assert verdict.startswith("**not run yet**: LD was not run. `python run_")
+
+
+def test_runs_that_ended_too_early_decide_nothing_and_are_no_lack_of_runs(runs):
+    own = claim(TooShortError("the kept run of DS ends in round 2"))
+    ((_, _, number, verdict),) = rows(claims_page.page([own], runs))
+    assert number == "(kept: mnist_iid: 2 runs, seeds 3, 4)"
+    assert verdict == "**undecidable**: the kept run of DS ends in round 2"
 
 
 def test_of_several_flag_files_it_is_the_one_that_runs_longest():
@@ -100,8 +108,8 @@ def test_an_unknown_verdict_is_refused(runs):
 
 def test_the_claims_of_all_papers_are_gathered():
     found = claims_page.claims()
-    assert {"DA", "PMC"} <= {one.paper for one in found} <= set(claims_page.PAPERS)
-    order = [list(claims_page.PAPERS).index(one.paper) for one in found]
+    assert {"DA", "PMC"} <= {one.paper for one in found} <= set(PAPERS)
+    order = [list(PAPERS).index(one.paper) for one in found]
     assert order == sorted(order)
     for one in found:
         assert one.place and one.says and one.experiments

@@ -1,5 +1,6 @@
 """Records of losses: read, shown, and refused where accuracy is needed."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -57,6 +58,24 @@ def test_the_plot_has_each_rounds_mean(folder):
     run = losses.read_loss_run(str(folder))
     (line,) = losses.loss_plot([run], "a title").axes[0].get_lines()
     np.testing.assert_allclose(line.get_ydata(), [11 / 5, 3 / 5, 6 / 5])
+
+
+def test_over_seeds_it_is_the_mean_and_the_spread(folder, tmp_path):
+    run = losses.read_loss_run(str(folder))
+    # Its mean losses are 2.2, 0.6 and 1.2; of the other twice as much.
+    other = dataclasses.replace(run, losses=2 * run.losses)
+    text = losses.write_seeds({3: [run], 8: [other]}, str(tmp_path))
+    table = pd.read_csv(tmp_path / "seeds.csv").set_index("quantity")
+    assert set(table["experiment"]) == {"DS"} and set(table["seeds"]) == {2}
+    for quantity, one in (("last_loss", 1.2), ("best_loss", 0.6)):
+        row = table.loc[quantity]
+        assert row["mean"] == pytest.approx(1.5 * one)
+        assert row["standard_deviation"] == pytest.approx(one / 2**0.5, rel=1e-5)
+        assert [row["lowest"], row["highest"]] == pytest.approx([one, 2 * one])
+    assert "DS  1.8000 ± 0.8485  0.9000 ± 0.4243" in text
+    named = dataclasses.replace(run, label="LD")
+    with pytest.raises(RecordError, match="seed 8 has the runs LD"):
+        losses.write_seeds({3: [run], 8: [named]}, str(tmp_path))
 
 
 def test_what_needs_accuracy_refuses_it(folder):

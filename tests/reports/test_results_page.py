@@ -9,6 +9,7 @@ from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.reports import claims_page, results_page
 from tff_pmc.reports.papers.headlines import Headline, headlines, numbers
 from tff_pmc.reports.record_error import RecordError
+from tff_pmc.settings.papers import PAPERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -69,7 +70,7 @@ def test_what_lacks_a_record_is_not_run(run_of, headline):
 
 def test_the_headlines_are_of_experiments_and_papers_that_there_are():
     for one in headlines():
-        assert one.experiment in EXPERIMENTS and one.paper in claims_page.PAPERS
+        assert one.experiment in EXPERIMENTS and one.paper in PAPERS
     printed = {(one.place, one.says[:2]): one.printed for one in headlines()}
     assert printed["Table 4", "DS"] == "23" and printed["Table 1", "da"] == "62"
 
@@ -86,6 +87,7 @@ def test_a_folder_says_its_command_its_seeds_and_its_hours(tmp_path, write_ours)
         info = json.loads((run / "run.json").read_text())
         info["started"] = "2026-01-01T10:00:00+00:00"
         info["ended"] = f"2026-01-01T10:{minutes}:00+00:00"
+        info["versions"] = {"onednn_fpmath_mode": "BF16"} if seed else {}
         (run / "run.json").write_text(json.dumps(info))
     (tmp_path / "kept" / "mine" / "figure.png").write_bytes(b"")
     (tmp_path / "kept" / "mine" / "table.md").write_text("# t\n")
@@ -94,7 +96,8 @@ def test_a_folder_says_its_command_its_seeds_and_its_hours(tmp_path, write_ours)
     text = results_page.page(str(tmp_path / "kept"))
     section = text.split("### mine")[1]
     assert "    do it\n" in section
-    assert "2 runs of 2 rounds, seeds 0, 3. Hours: 1.25." in section
+    assert "2 runs of 2 rounds, seeds 0, 3. Hours: 1.25. " in section
+    assert "Products have bfloat16 factors." in section
     assert "[table.md](kept/mine/table.md)" in section
     assert "As the run made them: table.md (it is old)." in section
     assert '<img src="kept/mine/figure.png" width="260" alt="figure.png">' in section

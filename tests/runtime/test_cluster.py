@@ -283,3 +283,12 @@ def test_the_engine_and_its_threads_are_recorded(installed, cluster):
     found = installed("cluster", engine_versions)
     assert found == {"engine": "cluster", "spread": "clients", "threads": threads}
     assert installed("local", installed_engine) == "local"
+
+
+def test_less_than_float32_in_products_is_recorded(installed, monkeypatch):
+    from tff_pmc.runtime import engine_versions
+
+    monkeypatch.delenv("TF_SET_ONEDNN_FPMATH_MODE", raising=False)
+    assert "onednn_fpmath_mode" not in installed("local", engine_versions)
+    monkeypatch.setenv("TF_SET_ONEDNN_FPMATH_MODE", "BF16")
+    assert installed("local", engine_versions)["onednn_fpmath_mode"] == "BF16"

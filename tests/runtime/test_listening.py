@@ -82,6 +82,7 @@ def test_without_namespaces_it_falls_back_to_a_port_and_says_so(
     assert_nothing_left(*left)
 
 
+@pytest.mark.slow
 def test_a_namespace_without_a_loopback_falls_back_to_a_port(start):
     """Some machines grant the namespace and refuse what makes it useful."""
     process = start(

@@ -83,19 +83,27 @@ def test_a_pack_of_another_type_among_many_is_named(tf, tff, toy_model, toy_exam
             process.next(state, packs)
 
 
-def test_the_pack_that_fails_is_told_of_and_not_the_one_cancelled(tf):
-    """TensorFlow cancels the calls beside one that fails."""
-    from concurrent.futures import ThreadPoolExecutor
-
+def test_the_pack_that_fails_is_told_of_and_not_what_is_cancelled(tf):
+    """TensorFlow cancels the calls beside one that fails, and merges, too."""
     from tff_pmc.runtime import local
 
-    def work(item):
-        if item == 0:
-            raise tf.errors.CancelledError(None, None, "cancelled")
-        raise ValueError("a negative value")
+    cancelled = tf.errors.CancelledError(None, None, "cancelled")
 
-    with ThreadPoolExecutor(2) as pool:
+    def work(item):
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+    def merge_is_cancelled(*_):
+        raise cancelled
+
+    wrong = ValueError("a negative value")
+    for items, merge in (
+        ([cancelled, wrong], max),
+        ([1, 2, wrong], merge_is_cancelled),
+    ):
         with pytest.raises(ValueError, match="a negative value"):
-            list(local._in_order(pool, work, iter(range(2))))
+            local._sum_at_once(work, iter(items), merge)
+    for items, merge in (([cancelled, cancelled], max), ([1, 2], merge_is_cancelled)):
         with pytest.raises(tf.errors.CancelledError):
-            list(local._in_order(pool, work, iter([0, 0])))
+            local._sum_at_once(work, iter(items), merge)

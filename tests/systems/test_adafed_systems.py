@@ -46,6 +46,7 @@ def test_adafed_records_reports_and_resumes(
         assert one == other
 
 
+@pytest.mark.slow  # tests/experiments/running has the same of orderings.
 def test_several_seeds_end_in_a_page_of_effects(runtime, federation, tmp_path, runs_of):
     """And the partition, the initial weights and the batches are the seed's."""
     from tff_pmc.experiments.running import suite

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from tff_pmc.reports import read
 
@@ -39,6 +40,7 @@ def test_dual_chooses_lambda_and_makes_its_table(
     assert labels == list(run.rounds["ordering"])
 
 
+@pytest.mark.slow
 def test_dual_may_choose_lambda_on_the_evaluation_set(
     runtime, federation, tmp_path, runs_of, run_all
 ):
@@ -56,6 +58,7 @@ def test_dual_may_choose_lambda_on_the_evaluation_set(
     assert "(--judge_on=server)" in text
 
 
+@pytest.mark.slow  # The table itself is tested in tests/reports.
 def test_dual_under_several_seeds_makes_its_table_over_them(
     runtime, federation, tmp_path, runs_of
 ):

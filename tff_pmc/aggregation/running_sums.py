@@ -46,7 +46,9 @@ def sums_of_no_clients(basis: Basis) -> RunningSums:
         tf.zeros([basis.num_criteria]),
         tf.zeros([basis.num_criteria]),
         tf.zeros([len(basis)]),
-        *(zero, zero, zero),
+        zero,
+        zero,
+        zero,
         tf.constant(0.0),
     )
 

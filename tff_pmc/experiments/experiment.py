@@ -8,14 +8,7 @@ from typing import Any
 
 from leaf_data.registration import Registry
 from tff_pmc.settings import RunSettings, SettingError
-
-PAPERS: Mapping[str, str] = {
-    "PMC": "Prioritized Multi-Criteria Federated Learning",
-    "DA": "Towards Effective Device-Aware Federated Learning",
-    "AdaFed": "Performance-based Adaptive Federated Learning",
-    "Dual": "Dual-Criterion Model Aggregation",
-}
-"""The papers' short names, and their titles, in the order of the help."""
+from tff_pmc.settings.papers import PAPERS
 
 DEFAULTS: Mapping[str, Any] = {
     "model": "mnist_cnn",

@@ -16,17 +16,16 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Optional
 
+from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, experiment
-from tff_pmc.reports import REPORTS, SEED_REPORTS, output
+from tff_pmc.reports import output
+from tff_pmc.reports.kept import KeptRun
 from tff_pmc.reports.kept_folders import KeptFolder, is_record, kept_folders
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError
-
-FROM_FEW_FILES = ("pmc_figure", "pmc_variance", "da_figure1", "adafed_")
-"""How the reports begin that need no `clients.csv`."""
 
 _SEED = re.compile(r"seed_([0-9]+)")
 
@@ -49,16 +48,17 @@ def remake(kept: KeptFolder, folder: str) -> list[str]:
     by_seed: dict[int, list[Run]] = {}
     for name, runs in by_folder.items():
         goal = os.path.join(folder, name)
-        os.makedirs(goal, exist_ok=True)
-        found = _experiment(kept, runs)
-        texts += _report(found, runs, goal)
+        # Without the clients, results.csv is what is kept of them, and no product.
+        results = _with_clients(runs)
+        texts.append(
+            reporting.write(_experiment(kept, runs), runs, goal, results=results)
+        )
         seed = _SEED.fullmatch(name)
         if seed:
             by_seed[int(seed[1])] = runs
-    if len(by_seed) > 1:
-        texts += _report_seeds(
-            _experiment(kept, by_seed[min(by_seed)]), by_seed, folder
-        )
+    if len(by_seed) > 1 and all(map(_with_clients, by_seed.values())):
+        found = _experiment(kept, by_seed[min(by_seed)])
+        texts.append(reporting.write_seeds(found, by_seed, folder))
     return [text for text in texts if text]
 
 
@@ -66,33 +66,8 @@ def _experiment(kept: KeptFolder, runs: Sequence[Run]) -> Experiment:
     return experiment(kept.tables_of or runs[0].settings["experiment"])
 
 
-def _report(found: Experiment, runs: Sequence[Run], folder: str) -> list[str]:
-    from tff_pmc.reports import plots, tables
-
-    whole = all(run.correct is not None for run in runs)
-    if whole:
-        tables.write(runs, folder)
-    plots.write(runs, folder, what="system" if found.compares_systems else "priority")
-    return [
-        REPORTS[name](runs, folder)
-        for name in found.reports
-        if whole or name.startswith(FROM_FEW_FILES)
-    ]
-
-
-def _report_seeds(
-    found: Experiment, by_seed: Mapping[int, Sequence[Run]], folder: str
-) -> list[str]:
-    from tff_pmc.reports import plots
-
-    if any(run.correct is None for runs in by_seed.values() for run in runs):
-        return []
-    what = "system" if found.compares_systems else "priority"
-    plots.write_seeds(by_seed, folder, what=what)
-    return [
-        SEED_REPORTS[name](by_seed, folder, baseline=found.baseline)
-        for name in found.seed_reports
-    ]
+def _with_clients(runs: Iterable[Run]) -> bool:
+    return not any(isinstance(run, KeptRun) for run in runs)
 
 
 def replace(kept: KeptFolder) -> list[str]:

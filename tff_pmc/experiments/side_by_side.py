@@ -10,18 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leaf_data.settings import SettingError
+from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, experiment, values_of
 from tff_pmc.experiments.flags.command import Command
-from tff_pmc.reports import (
-    FOR_ALL,
-    REPORTS,
-    compare,
-    escape,
-    read_folder,
-    reference_export,
-)
+from tff_pmc.reports import compare, escape, read_folder, reference_export
 from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import NotKeptError, RecordError
+from tff_pmc.reports.record_error import RecordError
 from tff_pmc.settings import RunSettings
 
 
@@ -74,20 +68,9 @@ def _tables(command: Command, given: Mapping[str, Any]) -> str:
     """The tables and figures of an experiment, made of a folder of runs."""
     runs = read_folder.read_runs(command.tables)
     name = command.experiment if "experiment" in given else _own_experiment(runs)
-    names = (*experiment(name or command.experiment).reports, *FOR_ALL)
-    os.makedirs(command.output_dir, exist_ok=True)
+    found = experiment(name or command.experiment)
     above = _strictly_above(given)
-    texts, left_out = [], []
-    for name in names:
-        try:
-            text = REPORTS[name](runs, command.output_dir, strictly_above=above)
-        except NotKeptError as error:
-            left_out.append(f"{name} is left out: {error}")
-        else:
-            texts.append(text)
-    if left_out and not any(texts):
-        raise RecordError("; ".join(left_out))
-    return "\n\n".join(filter(None, [*texts, *left_out]))
+    return reporting.write(found, runs, command.output_dir, strictly_above=above)
 
 
 def _own_experiment(runs: Sequence[Run]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any, Callable, ClassVar
 
 from tff_pmc._lazy import tf, tff
 from tff_pmc.models.functional import (
@@ -87,24 +87,18 @@ def _two_convolutions(units, classes, parameters, conv_activation, initializer, 
 
 @dataclasses.dataclass(frozen=True)
 class MnistCnn(ModelSettings):
-    """The settings of `mnist_cnn`."""
+    """The CNN of PMC's MNIST experiments: 1,663,370 parameters."""
 
+    function: ClassVar[Callable[..., Any]] = mnist_cnn
     element_shape: ClassVar[tuple[int, ...]] = (28, 28)
-
-    def build(self) -> Any:
-        """The model."""
-        return mnist_cnn(**self.arguments())
 
 
 @dataclasses.dataclass(frozen=True)
 class FemnistCnn(ModelSettings):
-    """The settings of `femnist_cnn`."""
+    """The CNN of DA's FEMNIST experiment: 6,603,710 parameters."""
 
+    function: ClassVar[Callable[..., Any]] = femnist_cnn
     element_shape: ClassVar[tuple[int, ...]] = (28, 28)
-
-    def build(self) -> Any:
-        """The model."""
-        return femnist_cnn(**self.arguments())
 
 
 MODELS.register("mnist_cnn", MnistCnn)

@@ -8,7 +8,7 @@ z > 0. (PMC, section 5.2, prints "softmax", which of one unit is always 1.)
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any, Callable, ClassVar
 
 import numpy as np
 
@@ -180,19 +180,17 @@ def _scores(hidden, kernel, bias):
 
 @dataclasses.dataclass(frozen=True)
 class CelebaCnn(ModelSettings):
-    """The settings of `celeba_cnn`."""
+    """The CNN that PMC describes for CelebA: 8,409,025 parameters."""
 
+    function: ClassVar[Callable[..., Any]] = celeba_cnn
     element_shape: ClassVar[tuple[int, ...]] = (64, 64, 3)
-
-    def build(self) -> Any:
-        """The model."""
-        return celeba_cnn(**self.arguments())
 
 
 @dataclasses.dataclass(frozen=True)
 class CelebaReferenceCnn(DroppingModelSettings):
-    """The settings of `celeba_reference_cnn`."""
+    """The CNN of the authors' published code for CelebA: 16,837,057 parameters."""
 
+    function: ClassVar[Callable[..., Any]] = celeba_reference_cnn
     element_shape: ClassVar[tuple[int, ...]] = (64, 64, 3)
 
     batch_norm: str = setting(
@@ -200,10 +198,6 @@ class CelebaReferenceCnn(DroppingModelSettings):
         "Whether batch normalization is frozen at the server, or aggregated.",
         choices=BATCH_NORMS,
     )
-
-    def build(self) -> Any:
-        """The model."""
-        return celeba_reference_cnn(**self.arguments())
 
 
 MODELS.register("celeba_cnn", CelebaCnn)

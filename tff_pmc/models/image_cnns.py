@@ -7,7 +7,7 @@ two are our choice, small enough for a CPU.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any, Callable, ClassVar
 
 from tff_pmc._lazy import tf, tff
 from tff_pmc.models.functional import (
@@ -91,24 +91,18 @@ def _four_convolutions(side, classes, parameters, conv_activation, initializer, 
 
 @dataclasses.dataclass(frozen=True)
 class CifarCnn(ModelSettings):
-    """The settings of `cifar_cnn`."""
+    """Our CNN for Dual's CIFAR-10 experiment: 1,116,970 parameters."""
 
+    function: ClassVar[Callable[..., Any]] = cifar_cnn
     element_shape: ClassVar[tuple[int, ...]] = (32, 32, 3)
-
-    def build(self) -> Any:
-        """The model."""
-        return cifar_cnn(**self.arguments())
 
 
 @dataclasses.dataclass(frozen=True)
 class ObstacleCnn(ModelSettings):
-    """The settings of `obstacle_cnn`."""
+    """Our CNN for Dual's obstacle experiment: 4,260,642 parameters."""
 
+    function: ClassVar[Callable[..., Any]] = obstacle_cnn
     element_shape: ClassVar[tuple[int, ...]] = (64, 64, 3)
-
-    def build(self) -> Any:
-        """The model."""
-        return obstacle_cnn(**self.arguments())
 
 
 MODELS.register("cifar_cnn", CifarCnn)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import abc
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any, Callable, ClassVar
 
 from leaf_data.registration import Registry
 from leaf_data.settings import A_SEED, BELOW_1, Settings, setting
@@ -12,15 +11,20 @@ from tff_pmc.models.functional import CONV_ACTIVATIONS, INITIALIZERS
 
 
 @dataclasses.dataclass(frozen=True)
-class ModelSettings(Settings, abc.ABC):
+class ModelSettings(Settings):
     """The settings that every model has; each model is a subclass.
 
+    A subclass has a `function` that makes the model, or a `build` of its own. The first
+    line of its docstring says in `--help` what the model is.
+
     Attributes:
+        function: makes the model of the settings, given by the names of the fields.
         element_shape: the shape of one image, or other input, that the model takes.
         element_dtype: its type: uint8 for images, and any of
             `leaf_data.examples.INPUT_TYPES`.
     """
 
+    function: ClassVar[Callable[..., Any]]
     element_shape: ClassVar[tuple[int, ...]] = ()
     element_dtype: ClassVar[str] = "uint8"
 
@@ -36,9 +40,9 @@ class ModelSettings(Settings, abc.ABC):
         0, "The seed of the initial weights.", flag="model_seed", within=A_SEED
     )
 
-    @abc.abstractmethod
     def build(self) -> Any:
         """The model, a `tff.learning.models.FunctionalModel`."""
+        return type(self).function(**self.arguments())
 
     def arguments(self) -> dict[str, Any]:
         """The settings by the names of the fields."""

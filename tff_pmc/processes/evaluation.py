@@ -102,12 +102,7 @@ def _build_packed_evaluation(
     metrics: Optional[tff.Computation],
 ) -> tff.Computation:
     weights_type = models.weights_type(model)
-    x_spec, y_spec = model.input_spec
-    examples_type = tff.types.tensorflow_to_type(
-        collections.OrderedDict(
-            x=x_spec, y=y_spec, client=tf.TensorSpec([None], tf.int32)
-        )
-    )
+    examples_type = type_of_examples(model)
 
     @tf.function
     def count(weights, examples):
@@ -160,6 +155,21 @@ def _build_packed_evaluation(
         )
 
     return evaluate
+
+
+def type_of_examples(model: tff.learning.models.FunctionalModel) -> tff.Type:
+    """The type of a pack of `evaluation_packs`.
+
+    It is <x=X[?, ...], y=Y[?, ...], client=int32[?]>.
+
+    Args:
+        model: the model whose `input_spec` says what x and y are.
+    """
+    x, y = model.input_spec
+    client = tf.TensorSpec([None], tf.int32)
+    return tff.types.tensorflow_to_type(
+        collections.OrderedDict(x=x, y=y, client=client)
+    )
 
 
 def evaluation_packs(

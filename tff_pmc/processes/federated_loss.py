@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import collections
-
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import models
 from tff_pmc.models.prediction import BATCH_SIZE
+from tff_pmc.processes.evaluation import type_of_examples
 
 
 def build_loss_sums(
@@ -33,12 +32,7 @@ def build_loss_sums(
         batch_size: the most examples in a forward pass.
     """
     weights_type = models.weights_type(model)
-    x_spec, y_spec = model.input_spec
-    examples_type = tff.types.tensorflow_to_type(
-        collections.OrderedDict(
-            x=x_spec, y=y_spec, client=tf.TensorSpec([None], tf.int32)
-        )
-    )
+    examples_type = type_of_examples(model)
 
     @tf.function
     def add_up(weights, examples):

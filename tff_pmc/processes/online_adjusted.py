@@ -206,7 +206,11 @@ def build_online_adjusted_fed_avg(
         check_nothing_hidden(options.sums)
         judge = default_judge(model_fn, options.report_num_clients)
     parts = build_parts(
-        *(model_fn, priority, candidates, criteria, options),
+        model_fn,
+        priority,
+        candidates,
+        criteria,
+        options,
         first=first,
         two_stage=two_stage,
     )

@@ -21,21 +21,14 @@ from tff_pmc import project_files
 from tff_pmc.reports import papers
 from tff_pmc.reports.escape import write_page
 from tff_pmc.reports.kept import kept_runs
-from tff_pmc.reports.papers.claims_of_papers import VERDICTS, Claim
+from tff_pmc.reports.papers.claims_of_papers import UNDECIDABLE, VERDICTS, Claim
 from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.record_error import RecordError, TooShortError
+from tff_pmc.settings.papers import PAPERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = str(ROOT / "results" / "reproduced")
 FLAG_FILES = project_files.folder("experiments")
-
-PAPERS = {
-    "DA": "DA, *Towards Effective Device-Aware Federated Learning* (2019)",
-    "PMC": "PMC, *Prioritized Multi-Criteria Federated Learning* (2020)",
-    "AdaFed": "AdaFed, *Performance-based Adaptive Federated Learning* (2022)",
-    "Dual": "Dual, *Dual-Criterion Model Aggregation in Federated Learning* (2024)",
-}
-"""The papers' order, and their titles."""
 
 NOT_RUN = "not run yet"
 _HEAD = """\
@@ -46,11 +39,11 @@ and what the runs that are kept in `results/reproduced` say of it. Made by
 `python -m tff_pmc.reports.claims_page > docs/claims.md`; nothing here is by hand.
 
 A verdict is *reproduced*, *not reproduced*, *undecidable* (with the reason) or *not run
-yet* (with the command that would judge it; DIR holds the data). Below five seeds
-nothing is decided, but for a bound on every single round. The noise floor is by how
-much the baseline differs from itself under another seed, as a standard deviation; ± is
-half of the 95 % interval of the mean over the seeds. Numbers of rounds are those saved
-over the other side: more is better.
+yet* (with the command that would judge it; DIR holds the data). A claim about rounds or
+accuracies is decided from five seeds on. A claim about every single round needs one run
+only. The noise floor says how far two runs of the baseline are apart that differ in
+their seeds alone, as a standard deviation; ± is half of the 95 % interval of the mean
+over the seeds. Numbers of rounds are those saved over the other side: more is better.
 """
 
 
@@ -88,7 +81,7 @@ def page(found: Iterable[Claim], runs: Iterable[Run]) -> str:
     own = by_experiment(runs)
     found = list(found)
     parts, counts = [], dict.fromkeys((*VERDICTS, NOT_RUN), 0)
-    for paper, title in PAPERS.items():
+    for paper, (title, year) in PAPERS.items():
         lines = ["| where | what it says | ours | verdict |", "|---|---|---|---|"]
         for claim in found:
             if claim.paper == paper:
@@ -98,7 +91,7 @@ def page(found: Iterable[Claim], runs: Iterable[Run]) -> str:
                 cells = (claim.place, claim.says, number, words)
                 lines.append(f"| {' | '.join(map(_cell, cells))} |")
         if len(lines) > 2:
-            parts.append("\n".join([f"## {title}", "", *lines]))
+            parts.append("\n".join([f"## {paper}, *{title}* ({year})", "", *lines]))
     total = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     return "\n\n".join(
         [_HEAD.rstrip("\n"), f"{len(found)} claims: {total}.", *parts, ""]
@@ -120,6 +113,8 @@ def answer(claim: Claim, runs: Mapping[str, Sequence[Run]]) -> tuple[str, str, s
         return "", NOT_RUN, _commands(claim.experiments)
     try:
         number, verdict, why = claim.judge(own)
+    except TooShortError as error:
+        return f"(kept: {_runs(own)})", UNDECIDABLE, str(error)
     except RecordError as error:
         return "", NOT_RUN, f"{error}. {_commands(claim.experiments)}"
     if verdict not in VERDICTS:

@@ -18,8 +18,7 @@ from tff_pmc.reports import (
     styles,
     summary,
 )
-from tff_pmc.reports.read import Run, data_caveat
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.read import Run
 
 PLOT = "fairness.png"
 
@@ -37,16 +36,9 @@ def write(
         strictly_above: not used: there are no targets here.
     """
     if not any(isinstance(run, kept.KeptRun) for run in runs):
-        figure = fairness_plot(runs, title=_title(runs))
+        figure = fairness_plot(runs, title=plots.title_of(runs))
         figures.save(figure, os.path.join(folder, PLOT))
     return summary.text(runs)
-
-
-def _title(runs: Sequence[Run]) -> str:
-    try:
-        return plots.title_of(runs)
-    except RecordError:  # The published code's runs do not have our settings.
-        return ", ".join(filter(None, [runs[0].data["name"], data_caveat(runs)]))
 
 
 @figures.styled

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import escape, figures, read, styles
+from tff_pmc.reports import escape, figures, paired, read, seed_table, styles
 from tff_pmc.reports.plots import title_of
 from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.record_tables import LOSS_COLUMN, read_table
@@ -26,11 +26,7 @@ QUANTITIES = ("last", "best", "best_round", "p10", "p50", "p90")
 round and after the best one, that round, and percentiles of the clients' own mean
 losses after the last."""
 
-NO_EFFECT = (
-    "Without classes there is no accuracy to compare over seeds: losses.csv stands in "
-    "the folder of each seed."
-)
-"""What several seeds' runs say in the place of a table of effects."""
+_OVER_SEEDS = {"last_loss": "last loss", "best_loss": "best loss"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,6 +122,39 @@ def write(runs: Sequence[LossRun], folder: str, what: str = "priority") -> str:
     shown = table.rename(columns={"best_round": "in round", "run": what})
     shown[what] = [escape.printable(label) for label in shown[what]]
     return f"{title}\n{shown.to_string(index=False, float_format='{:.4g}'.format)}"
+
+
+def write_seeds(by_seed: Mapping[int, Sequence[LossRun]], folder: str) -> str:
+    """Writes `seeds.csv`; returns the table for a terminal.
+
+    It has the columns of `seed_table.rows`, for the quantities `last_loss` and
+    `best_loss`: the mean loss over all test examples, after the last round and after
+    the best one.
+
+    Args:
+        by_seed: the runs of each seed, of the same labels.
+        folder: the folder for the file, which is replaced.
+
+    Raises:
+        RecordError: a seed has other runs than the first.
+    """
+    paired.labels(by_seed)
+    runs = [run for of_seed in by_seed.values() for run in of_seed]
+    every = [
+        {
+            "experiment": run.label,
+            "quantity": quantity,
+            "value": _row(run)[quantity.partition("_")[0]],
+        }
+        for run in runs
+        for quantity in _OVER_SEEDS
+    ]
+    table = seed_table.spread(pd.DataFrame(every))
+    path = os.path.join(folder, seed_table.FILE)
+    marked = read.with_caveat(table, runs)
+    escape.write_csv(marked, path, index=False, float_format="%.6g")
+    note = "Without classes there is no accuracy to compare over seeds."
+    return f"{seed_table.text(table, _OVER_SEEDS)}\n\n{note}"
 
 
 @figures.styled

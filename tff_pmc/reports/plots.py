@@ -9,6 +9,7 @@ from tff_pmc.reports import figures
 from tff_pmc.reports.accuracy_plot import accuracy_plot
 from tff_pmc.reports.adjustment_plot import adjustment_plot
 from tff_pmc.reports.read import BASELINE, Run, data_caveat
+from tff_pmc.reports.record_error import RecordError
 
 
 def write(runs: Sequence[Run], folder: str, what: str = "priority") -> None:
@@ -46,14 +47,25 @@ def write_seeds(
 
 
 def title_of(runs: Sequence[Run]) -> str:
-    """Returns a title for runs of one experiment: their data and how they trained."""
+    """Returns a title for runs of one experiment: their data and how they trained.
+
+    The published code's runs, and those that were made by hand, do not have our
+    settings: of them it is the data alone.
+    """
+    caveat = data_caveat(runs)
+    try:
+        return _title(runs, caveat)
+    except RecordError:
+        return ", ".join(filter(None, [str(runs[0].data.get("name", "")), caveat]))
+
+
+def _title(runs: Sequence[Run], caveat: str) -> str:
     settings, data = runs[0].settings, runs[0].data
     clients = dict.fromkeys(str(run.data["clients"]) for run in runs)
     dealt = data.get("options", {}).get("partition", "")
     partition = f"{dealt}, " if dealt else ""
     experiment = settings["experiment"]
     name = "" if data["name"] == experiment else f"{data['name']}, "
-    caveat = data_caveat(runs)
     fraction = float(data.get("options", {}).get("image_fraction", 1))
     part = f"{fraction:g} of the images, " if fraction < 1 else ""
     return (

@@ -16,5 +16,9 @@ class NotKeptError(RecordError):
     """A table that needs more of a run than the few files that are kept of it."""
 
 
+class TooShortError(RecordError):
+    """A run that ended before the rounds that a claim is about."""
+
+
 class RecordMissingError(RecordError, FileNotFoundError):
     """A run folder without a file that it should have."""

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import fairness, read
+from tff_pmc.reports import in_memory, read
 from tff_pmc.reports.plain_files import names_in, open_plain
 from tff_pmc.reports.predictions import Predictions
 from tff_pmc.reports.record_error import RecordError
@@ -144,7 +144,7 @@ def read_run(path: str) -> ReferenceRun:
     return ReferenceRun(
         label=",".join(orderings(data_set)[index]),
         info={"data": {"name": data_set, "clients": clients}, "params": parameters},
-        rounds=_rounds_table(counts, examples),
+        rounds=in_memory.rounds_table(counts, examples),
         weights=pd.DataFrame(),
         correct=counts,
         examples=examples,
@@ -237,16 +237,3 @@ def _data_set(path: str, parameters: dict[str, str], first: Predictions) -> str:
     if LOCAL_DATA not in parameters and first.y.max() > 1:
         raise RecordError(f"{path} is a run on neither MNIST nor CelebA")
     return "mnist" if LOCAL_DATA in parameters else "celeba"
-
-
-def _rounds_table(
-    correct: npt.NDArray[np.int64], examples: npt.NDArray[np.int64]
-) -> pd.DataFrame:
-    columns = {
-        "round": range(1, len(correct) + 1),
-        "accuracy": correct.sum(axis=1) / examples.sum(),
-    }
-    accuracies = fairness.client_means(correct, examples)
-    for percent in (10, 50, 90):
-        columns[f"p{percent}"] = fairness.percentile(accuracies, percent)
-    return pd.DataFrame(columns)

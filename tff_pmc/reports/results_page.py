@@ -18,7 +18,6 @@ from typing import Any
 from tff_pmc.reports import read
 from tff_pmc.reports.claims_page import (
     NOT_RUN,
-    PAPERS,
     RESULTS,
     answer,
     by_experiment,
@@ -32,6 +31,7 @@ from tff_pmc.reports.papers.claims_of_papers import VERDICTS
 from tff_pmc.reports.papers.headlines import headlines, numbers
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError, RecordMissingError
+from tff_pmc.settings.papers import PAPERS
 
 _HEAD = """\
 # Results
@@ -42,7 +42,8 @@ hand. [The claims](../docs/claims.md) are judged one by one there, and
 [fidelity](../docs/fidelity.md) says what the numbers can and cannot mean.
 
 `paper/` holds the published tables, `reproduced/` what runs of this repository gave. A
-verdict needs five seeds, so a number below that has few of them decides nothing."""
+verdict on rounds or accuracies needs five seeds: a number below that has fewer decides
+nothing."""
 
 _AGAIN = """\
 ## Make them again
@@ -94,9 +95,10 @@ def _verdicts(every: Mapping[str, Sequence[Run]]) -> Verdicts:
 def _papers(verdicts: Verdicts) -> list[list[str]]:
     words = (*VERDICTS, NOT_RUN)
     grid = [["paper", "claims", *words]]
-    for paper, title in PAPERS.items():
+    for paper, (title, year) in PAPERS.items():
         own = [verdict for of, _, verdict in verdicts if of == paper]
-        grid.append([title, str(len(own)), *(str(own.count(word)) for word in words)])
+        counts = [str(own.count(word)) for word in words]
+        grid.append([f"{paper}, {title} ({year})", str(len(own)), *counts])
     return grid
 
 
@@ -133,6 +135,7 @@ def _part(runs: Sequence[Run]) -> str:
     if read.data_caveat(runs):
         texts.append("data incomplete")
     texts += [f"{fraction:g} of the images" for fraction in fractions if fraction < 1]
+    texts += [f"{word} factors" for word in _factors(runs)]
     return f" ({', '.join(texts)})"
 
 
@@ -186,7 +189,14 @@ def _facts(kept: KeptFolder, runs: Sequence[Run]) -> str:
     return (
         f"{count} of {span} rounds, {word} {', '.join(map(str, seeds))}. "
         f"Hours: {_hours(runs)}."
+        + "".join(f" Products have {word} factors." for word in _factors(runs))
     )
+
+
+def _factors(runs: Iterable[Run]) -> list[str]:
+    """The types of the products' factors, where oneDNN took another than float32."""
+    modes = {run.info.get("versions", {}).get("onednn_fpmath_mode") for run in runs}
+    return sorted({"BF16": "bfloat16"}.get(mode, mode) for mode in modes if mode)
 
 
 def _shared(kept: KeptFolder) -> dict[str, Any]:

@@ -63,7 +63,15 @@ def rows(by_seed: Mapping[int, Sequence[Run]]) -> pd.DataFrame:
         RecordError: a seed has other runs than the first.
     """
     paired.labels(by_seed)
-    every = pd.concat([summary.tidy_rows(runs) for runs in by_seed.values()])
+    return spread(pd.concat([summary.tidy_rows(runs) for runs in by_seed.values()]))
+
+
+def spread(every: pd.DataFrame) -> pd.DataFrame:
+    """Returns the mean and the spread of each figure, in the columns of `rows`.
+
+    Args:
+        every: the figures under each seed: `experiment`, `quantity` and `value`.
+    """
     values = every.groupby(["experiment", "quantity"], sort=False)["value"]
     found: pd.DataFrame = values.agg(["count", "mean", "std", "min", "max"])
     names = {"count": "seeds", "std": "standard_deviation"}
@@ -71,15 +79,20 @@ def rows(by_seed: Mapping[int, Sequence[Run]]) -> pd.DataFrame:
     return found.rename(columns=names).reset_index()
 
 
-def text(table: pd.DataFrame) -> str:
-    """Returns the rows as a table for a terminal."""
+def text(table: pd.DataFrame, shown: Mapping[str, str] = _SHOWN) -> str:
+    """Returns the rows as a table for a terminal.
+
+    Args:
+        table: as `rows` returns it.
+        shown: the quantities that are shown, and their headings.
+    """
     cells = {
         (row["experiment"], row["quantity"]): _cell(row)
         for row in table.to_dict("records")
     }
-    lines = [["", *_SHOWN.values()]]
+    lines = [["", *shown.values()]]
     for label in dict.fromkeys(table["experiment"]):
-        lines.append([str(label), *(cells[label, quantity] for quantity in _SHOWN)])
+        lines.append([str(label), *(cells[label, quantity] for quantity in shown)])
     seeds = int(table["seeds"].iloc[0])
     return (
         f"Mean ± standard deviation over {seeds} seeds; of the last round, where "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import weakref
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Optional
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -39,6 +40,7 @@ class Traffic:
 class HeldPack(NamedTuple):
     """A pack on a worker."""
 
+    digest: str
     future: Any
     worker: str
     num_bytes: int
@@ -64,17 +66,32 @@ class PacksOnWorkers:
 
     def place(
         self, packs: Sequence[Tensors], workers: Sequence[str]
-    ) -> Iterator[HeldPack]:
-        """Puts packs on workers, each where it is already or where there is least.
+    ) -> Iterator[tuple[int, HeldPack]]:
+        """Puts packs on workers, each where it is already, or neighbours together.
 
-        Each is given as soon as it is there: its task may begin while others are sent.
+        A sum is merged with its neighbour's, so that neighbours on one worker spare the
+        way between two. All workers get about as many packs, in turn. Each is given, by
+        its number, as soon as it is there: its task may begin while others are sent.
         """
         loads = dict.fromkeys(workers, 0)
-        found = [
-            self._taken(self._digests.get(_identity(pack), ""), loads) for pack in packs
-        ]
-        for pack, held in zip(packs, found):
-            yield held or self._put(pack, loads)
+        most = -(-len(packs) // len(workers))
+        new = []
+        for number, pack in enumerate(packs):
+            held = self._held.get(self._digests.get(_identity(pack), ""))
+            # Sent anew where the worker has its share: one that died comes back with
+            # nothing, while another has all.
+            if held is None or loads.get(held.worker, most) >= most:
+                new.append(number)
+            else:
+                loads[held.worker] += 1
+                yield number, self._used(held)
+        shares = _shares(len(new), loads)
+        ends = itertools.accumulate(shares.values())
+        stretches = [new[end - n : end] for end, n in zip(ends, shares.values())]
+        for turn in itertools.zip_longest(*stretches):
+            for worker, number in zip(shares, turn):
+                if number is not None:
+                    yield number, self._put(packs[number], worker)
 
     def forget_lost(self) -> None:
         """Forgets the packs that no worker has any more."""
@@ -92,34 +109,25 @@ class PacksOnWorkers:
             _, held = self._held.popitem(last=False)
             total -= held.num_bytes
 
-    def _taken(self, digest: str, loads: dict[str, int]) -> Optional[HeldPack]:
-        held = self._held.get(digest)
-        if held is None or held.worker not in loads:
-            return None
-        # Sent anew where it would be better placed: a worker that died comes back with
-        # nothing, while another has all.
-        if loads[held.worker] >= min(loads.values()) + held.num_bytes:
-            return None
-        self._held.move_to_end(digest)
-        loads[held.worker] += held.num_bytes
+    def _used(self, held: HeldPack) -> HeldPack:
+        self._held.move_to_end(held.digest)
         return held
 
-    def _put(self, pack: Tensors, loads: dict[str, int]) -> HeldPack:
+    def _put(self, pack: Tensors, worker: str) -> HeldPack:
         parts = pack_bytes.encoded(pack)
         digest = pack_bytes.digest(parts)
         if not any(part.was_read for part in parts):
             self._remember(pack, digest)
-        held = self._taken(digest, loads)
-        if held is None:
-            worker = min(loads, key=lambda one: loads[one])
-            num_bytes = pack_bytes.num_bytes(parts)
-            (future,) = self._connection.client.scatter(
-                [parts], workers=[worker], hash=False
-            )
-            self._traffic.packs += num_bytes
-            held = self._held[digest] = HeldPack(future, worker, num_bytes)
-            loads[worker] += num_bytes
-        return held
+        held = self._held.get(digest)
+        if held is not None and held.worker == worker:
+            return self._used(held)
+        num_bytes = pack_bytes.num_bytes(parts)
+        (future,) = self._connection.client.scatter(
+            [parts], workers=[worker], hash=False
+        )
+        self._traffic.packs += num_bytes
+        self._held[digest] = HeldPack(digest, future, worker, num_bytes)
+        return self._used(self._held[digest])
 
     def _remember(self, pack: Tensors, digest: str) -> None:
         identity = _identity(pack)
@@ -130,3 +138,11 @@ class PacksOnWorkers:
 
 def _identity(pack: Tensors) -> tuple[int, ...]:
     return tuple(map(id, pack))
+
+
+def _shares(number: int, loads: Mapping[str, int]) -> dict[str, int]:
+    """How many more packs each worker gets, so that all have about as many."""
+    total = dict(loads)
+    for _ in range(number):
+        total[min(total, key=lambda worker: total[worker])] += 1
+    return {worker: total[worker] - load for worker, load in loads.items()}

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -95,7 +95,9 @@ class _Call:
                 logging.warning(
                     "A worker of the cluster was lost (%s): the round's sums are made "
                     "again, attempt %d of %d.",
-                    *(reason, attempt + 1, ATTEMPTS),
+                    reason,
+                    attempt + 1,
+                    ATTEMPTS,
                 )
                 time.sleep(0.5 * attempt)
                 self._after_a_loss()
@@ -114,7 +116,10 @@ class _Call:
         ) -> Any:
             begun.append(
                 client.submit(
-                    *(function, terms, self._on_workers[0], *arguments),
+                    function,
+                    terms,
+                    self._on_workers[0],
+                    *arguments,
                     pure=False,
                     **options,
                 )
@@ -129,20 +134,28 @@ class _Call:
                     traffic.graphs += len(self._graphs.content) * len(workers)
                 (at_workers,) = self._broadcast(sent)
                 traffic.sent += sum(np.asarray(a).nbytes for a in sent) * len(workers)
-                used = set()
 
-                def of_pack(pack: HeldPack) -> Any:
-                    used.add(pack.worker)
-                    return submit(
-                        *(cluster_tasks.sum_of_pack, pack.future, at_workers),
-                        workers=[pack.worker],
+                def of_pack(pack: HeldPack) -> _Sum:
+                    function, worker = cluster_tasks.sum_of_pack, pack.worker
+                    return _Sum(
+                        submit(function, pack.future, at_workers, workers=[worker]),
+                        worker,
                     )
 
-                total = merged_in_tree(
-                    map(of_pack, self._sums.packs.place(packs, workers)),
-                    lambda a, b: submit(cluster_tasks.merge, a, b),
+                def merged(one: _Sum, other: _Sum) -> _Sum:
+                    # Where one of them is: the scheduler would take who has the time.
+                    function, worker = cluster_tasks.merge, one.worker
+                    return _Sum(
+                        submit(function, one.future, other.future, workers=[worker]),
+                        worker,
+                    )
+
+                placed = self._sums.packs.place(packs, workers)
+                of_packs = {number: of_pack(pack) for number, pack in placed}
+                total, _ = merged_in_tree(
+                    (of_packs[number] for number in range(len(packs))), merged
                 )
-            self._wait(total, used)
+            self._wait(total, {each.worker for each in of_packs.values()})
             with _losses():
                 found = total.result()
         except BaseException:
@@ -181,6 +194,13 @@ class _Call:
         self._sums.packs.forget_lost()
         if not self._connection.still_there(self._on_workers):
             self._on_workers.clear()
+
+
+class _Sum(NamedTuple):
+    """A sum to be, and the worker that makes it."""
+
+    future: Any
+    worker: str
 
 
 class _LostError(Exception):

@@ -107,8 +107,7 @@ class LocalEngine:
                 with cancellation.CancellationManagerContext(manager):
                     return sums.of_pack(pack, sent)
 
-            with ThreadPoolExecutor(PACKS_AT_ONCE) as pool:
-                return merged_in_tree(_in_order(pool, of_pack, packs), sums.merge)
+            return _sum_at_once(of_pack, packs, sums.merge)
 
         return sum_here
 
@@ -165,31 +164,37 @@ class _LocalAsyncContext(tff.framework.AsyncContext):
         return await loop.run_in_executor(None, self._context.invoke, comp, arg)
 
 
-def _in_order(
-    pool: ThreadPoolExecutor, function: Callable[[_T], _R], items: Iterator[_T]
-) -> Iterator[_R]:
-    """The results in the order of the items, of which few are taken before need."""
+def _sum_at_once(
+    function: Callable[[_T], _R], items: Iterator[_T], merge: Callable[[_R, _R], _R]
+) -> _R:
+    """The sum of what the function makes of the items, several of them at once."""
     begun: collections.deque[Future[_R]] = collections.deque()
+    with ThreadPoolExecutor(PACKS_AT_ONCE) as pool:
+        try:
+            return merged_in_tree(_in_order(pool, function, items, begun), merge)
+        except tf.errors.CancelledError:
+            # TensorFlow cancels what runs beside a call that fails, be it another item
+            # or a merge: the failure is meant.
+            for other in begun:
+                error = other.exception()
+                if error and not isinstance(error, tf.errors.CancelledError):
+                    raise error from None
+            raise
+
+
+def _in_order(
+    pool: ThreadPoolExecutor,
+    function: Callable[[_T], _R],
+    items: Iterator[_T],
+    begun: collections.deque[Future[_R]],
+) -> Iterator[_R]:
+    """The results in the order of the items, of which few are begun before need."""
     for item in items:
         begun.append(pool.submit(function, item))
         if len(begun) > PACKS_AT_ONCE:
-            yield _first_result(begun)
+            yield begun.popleft().result()
     while begun:
-        yield _first_result(begun)
-
-
-def _first_result(begun: collections.deque[Future[_R]]) -> _R:
-    """The result of the first, which leaves the queue."""
-    first = begun.popleft()
-    try:
-        return first.result()
-    except tf.errors.CancelledError:
-        # TensorFlow cancels what runs beside a call that fails: the failure is meant.
-        for other in begun:
-            error = other.exception()
-            if error is not None and not isinstance(error, tf.errors.CancelledError):
-                raise error from None
-        raise
+        yield begun.popleft().result()
 
 
 def _has(kind: type, type_: tff.Type) -> bool:

@@ -128,11 +128,15 @@ def installed_engine() -> Optional[str]:
 def engine_versions() -> dict[str, Optional[str]]:
     """The engine that runs computations now, its threads, and what a cluster spreads.
 
-    These are for `run.json`. The engine is None for a context of TFF's own.
+    These are for `run.json`. The engine is None for a context of TFF's own. Where
+    oneDNN may take less than float32 for the factors of its products
+    (`TF_SET_ONEDNN_FPMATH_MODE`), that is told, too: it changes a run's numbers.
     """
     context = tff.framework.get_context_stack().current
-    return {
+    found = {
         "engine": _CONTEXTS.get(type(context)),
         "threads": str(len(os.sched_getaffinity(0))),
         **getattr(context, "recorded", {}),
     }
+    factors = os.environ.get("TF_SET_ONEDNN_FPMATH_MODE")
+    return {**found, "onednn_fpmath_mode": factors} if factors else found

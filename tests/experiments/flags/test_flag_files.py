@@ -14,7 +14,7 @@ TABLES = sorted(path.name for path in (ROOT / "experiments").glob("*.flags"))
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Writes files of flags, by name, into the folder we are in."""
+    """Writes flag files, by name, into the folder we are in."""
     monkeypatch.chdir(tmp_path)
 
     def write(**texts):

@@ -8,6 +8,7 @@ import pytest
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags import flag_definitions, flag_help
 
+DUAL = "Dual: Dual-Criterion Model Aggregation in Federated Learning"
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
@@ -21,7 +22,7 @@ def test_it_fits_in_88_columns(text):
 
 
 def test_three_examples_are_at_the_top_and_name_flags_that_there_are(text):
-    top = text.split("Files of flags")[0].split("Examples:\n")[1]
+    top = text.split("\nFlag files")[0].split("Examples:\n")[1]
     commands = re.findall(r"^  python run_experiments\.py ((?:.*\\\n)*.*)$", top, re.M)
     assert len(commands) == 3
     known = {s.flag for part in flag_definitions.sections() for s in part.settings}
@@ -31,8 +32,8 @@ def test_three_examples_are_at_the_top_and_name_flags_that_there_are(text):
             assert (ROOT / name).exists()
 
 
-def test_every_file_of_flags_is_there_with_its_first_line(text):
-    listed = text.split("Files of flags")[1].split("\n\n")[0]
+def test_every_flag_file_is_there_with_its_first_line(text):
+    listed = text.split("\nFlag files")[1].split("\n\n")[0]
     files = sorted((ROOT / "experiments").glob("*.flags"))
     assert len(listed.splitlines()) == len(files) + 1  # One line each.
     for path in files:
@@ -60,8 +61,8 @@ def part_of(text, flag):
         ("batch_norm", "PMC: Prioritized Multi-Criteria Federated Learning"),
         ("sample_fraction", "DA: Towards Effective Device-Aware Federated Learning"),
         ("adafed_epsilon", "AdaFed: Performance-based Adaptive Federated Learning"),
-        ("momentum_beta", "Dual: Dual-Criterion Model Aggregation"),
-        ("image_fraction", "Dual: Dual-Criterion Model Aggregation"),
+        ("momentum_beta", DUAL),
+        ("image_fraction", DUAL),
         ("owa_weights", "Beside the papers"),
         ("drawn_pictures", "Beside the papers"),
     ],
@@ -78,5 +79,5 @@ def test_an_experiment_is_of_a_paper_that_there_is():
         "AdaFed",
         "Dual",
     }
-    with pytest.raises(ValueError, match="no paper 'PCM': there are PMC, DA"):
+    with pytest.raises(ValueError, match="no paper 'PCM': there are DA, PMC"):
         Experiment("Mine.", settings={}, paper="PCM")

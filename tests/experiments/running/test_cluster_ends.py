@@ -25,7 +25,7 @@ def assert_gone(processes, seconds=20):
 @pytest.mark.parametrize(
     ("name", "spread"),
     [
-        ("SIGINT", "clients"),
+        pytest.param("SIGINT", "clients", marks=pytest.mark.slow),
         ("SIGTERM", "runs"),
         pytest.param("SIGKILL", "clients", marks=pytest.mark.slow),
     ],

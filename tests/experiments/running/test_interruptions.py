@@ -25,7 +25,9 @@ def test_a_pipe_that_closes_early_does_not_hang(tmp_path, command, small):
     assert len(done.stdout.splitlines()) == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_an_interrupt_keeps_what_was_recorded(tmp_path, long_run, number):
     folder = tmp_path / "out"
     process = long_run(folder)

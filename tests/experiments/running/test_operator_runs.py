@@ -31,7 +31,9 @@ def choquet_by_sorting(values):
     return total
 
 
-@pytest.mark.parametrize("normalization", ["sum", "range"])
+@pytest.mark.parametrize(
+    "normalization", [pytest.param("sum", marks=pytest.mark.slow), "range"]
+)
 def test_a_run_records_the_scores_weights(run, table, tmp_path, normalization):
     """Two stages, then one; the baseline beside it, and the weights by hand."""
     flags = []

@@ -78,6 +78,7 @@ def test_without_any_test_example_nothing_is_begun(leaf_folder, tmp_path, run):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow  # The same way as FEMNIST's, which is not slow.
 def test_faces_from_their_files_to_pmcs_tables(tmp_path, run, table):
     """A drawn stand-in in CelebA's layout: run, resumed, exported and compared."""
     from leaf_data.datasets import drawn_faces
@@ -132,6 +133,7 @@ def test_faces_from_their_files_to_pmcs_tables(tmp_path, run, table):
     assert "IS-CB-DS has at_least: choose by --reach" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_published_codes_protocol_runs(tmp_path, run):
     done = run(
         *("--experiment=drawn_faces", "--protocol=reference_code", "--rounds=1"),

@@ -131,6 +131,7 @@ def test_the_same_flags_give_the_same_run_in_a_new_process(whole, tmp_path, run_
     assert_same_run(tmp_path / "out", whole)
 
 
+@pytest.mark.slow
 def test_full_batches_are_deterministic_too(tmp_path, resume):
     for name in ("a", "b"):
         done = resume(tmp_path / name, "--batch_size=0", "--rounds=2")
@@ -142,6 +143,7 @@ def test_full_batches_are_deterministic_too(tmp_path, resume):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_the_number_of_packs_changes_rounding_only(tmp_path, resume):
     """One pack against two, after one round: 1e-5 relative L2 per tensor.
 
@@ -166,7 +168,15 @@ def copy(whole, tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("damage", ["corrupt", "empty", "truncated", "one bit"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param("corrupt", marks=pytest.mark.slow),
+        pytest.param("empty", marks=pytest.mark.slow),
+        "truncated",
+        "one bit",
+    ],
+)
 def test_a_broken_last_checkpoint_falls_back_to_the_one_before(
     whole, copy, damage, resume
 ):

@@ -201,6 +201,7 @@ def test_several_seeds_end_in_a_page_of_effects(tmp_path, run, table, small):
     assert other.returncode == 2 and "seeds: [3, 5] there" in other.stderr
 
 
+@pytest.mark.slow
 def test_the_rate_is_searched_on_validation_examples(tmp_path, run, table):
     folder = tmp_path / "out"
     done = run(

@@ -126,6 +126,7 @@ def test_seeds_are_spread_too(run, flags_of_cluster, tmp_path):
     assert records(tmp_path / "serial") == records(tmp_path / "spread")
 
 
+@pytest.mark.slow  # tests/runtime compares the bits.
 def test_clients_of_rounds_give_the_same_records(
     run, serial, flags_of_cluster, tmp_path
 ):

@@ -150,8 +150,11 @@ def _section(place):
 def test_what_is_missing_is_named(table_4):
     runs = [run for run in table_4(2) if run.label != "LD"]
     judge = pmc_judges.Saved(("LD", pmc_judges.cells(70), MORE, ""))
-    with pytest.raises(RecordError, match="no run of LD is kept"):
+    with pytest.raises(RecordError, match="^LD was not run$"):
         judge({"mnist_noniid": runs})
+    only_ds = [run for run in runs if run.label == "DS"]
+    with pytest.raises(RecordError, match="^MD; LD,DS,MD and LD were not run$"):
+        judging.by_seed(only_ds, ["DS", "MD", "LD,DS,MD", "LD"])
     # At 80 % none of these runs arrives.
     judge = pmc_judges.Saved(("MD", pmc_judges.cells(80), MORE, ""))
     with pytest.raises(RecordError, match="before 10 % of the devices reach 80 %"):
@@ -161,7 +164,7 @@ def test_what_is_missing_is_named(table_4):
 def test_only_runs_of_one_folder_are_held_against_each_other(run_of):
     ds = run_of("DS", [[1]], [1], path="a/DS")
     ld = run_of("LD", [[1]], [1], path="b/LD")
-    with pytest.raises(RecordError, match="beside the others"):
+    with pytest.raises(RecordError, match="^no folder of runs has all of DS and LD$"):
         judging.by_seed([ds, ld], ["DS", "LD"])
     longer = [run_of(name, [[1], [1]], [1], path=f"c/{name}") for name in ("DS", "LD")]
     near = dataclasses.replace(ld, path="a/LD")

@@ -71,7 +71,7 @@ EXPERIMENTS.register(
 EXPERIMENTS.register(
     "mnist_noniid",
     Experiment(
-        "PMC's MNIST, not IID: Tables 4 and 5, Figure 2b.",
+        "PMC's MNIST, non-IID: Tables 4 and 5, Figure 2b.",
         {"dataset": "mnist", "partition": "noniid", "learning_rate": 0.1},
         reports=(
             "rounds_to_target",

@@ -70,12 +70,12 @@ class WhatToRun(Settings):
     )
     dataset: str = setting(
         "",
-        "The data set; each experiment has its own.",
+        "The data set, in the place of the experiment's own; --help lists the names.",
         parse=lambda name: _known(DATASETS, name),
     )
     model: str = setting(
         "",
-        "The model; each experiment has its own.",
+        "The model, in the place of the experiment's own; --help lists the names.",
         parse=lambda name: _known(MODELS, name),
     )
     seed: int = setting(
@@ -127,7 +127,7 @@ class Places(Settings):
         "Where the data is: MNIST's idx .gz files or mnist.npz, what LEAF's "
         "preprocess.sh made of FEMNIST, CelebA's raw folder, CIFAR-10's python batches "
         "or an image folder, Dual's places, or a folder with subfolders of these "
-        "names.",
+        "names. By default the folder that TFF_PMC_DATA_DIR names, if it is set.",
     )
     cache_dir: str = setting(
         "", "Where data that is converted once is kept; by default beside the data."

@@ -31,7 +31,7 @@ def parse(
     Args:
         given: values by flag, as `flag_definitions.given` gives them.
         attributes: names of the attributes in the client table.
-        from_files: the flags that a file of flags gives. Those of a model or a system
+        from_files: the flags that a flag file gives. Those of a model or a system
             that no run has are passed over, so that a file for a whole table serves for
             one row of it, too; on the command line they are refused.
 

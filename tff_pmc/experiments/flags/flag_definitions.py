@@ -10,10 +10,11 @@ from absl import flags
 from leaf_data.dataset import Dataset
 from leaf_data.registry import DATASETS
 from leaf_data.settings import Setting, SettingError, Settings
-from tff_pmc.experiments.experiment import EXPERIMENTS, PAPERS, Experiment
+from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags import flag_files
 from tff_pmc.experiments.flags.command import PARTS, Command
 from tff_pmc.models import MODELS, ModelSettings
+from tff_pmc.settings.papers import PAPERS
 from tff_pmc.settings.run_settings import GROUPS
 from tff_pmc.systems import SYSTEMS, System
 
@@ -142,7 +143,7 @@ class Parsed(NamedTuple):
 
     Attributes:
         rest: the arguments that are no flags.
-        from_files: the flags that have their values from files of flags.
+        from_files: the flags that have their values from flag files.
     """
 
     rest: list[str]
@@ -150,14 +151,14 @@ class Parsed(NamedTuple):
 
 
 def parse(argv: Sequence[str], flag_values: flags.FlagValues = flags.FLAGS) -> Parsed:
-    """Gives flags their values, those of files of flags among them.
+    """Gives flags their values, those of flag files among them.
 
     Args:
         argv: the program's name and its arguments.
         flag_values: the flags, as `define` has defined them.
 
     Raises:
-        SettingError: a file of flags cannot be read.
+        SettingError: a flag file cannot be read.
         absl.flags.Error: a flag is unknown, or has a wrong value.
     """
     resolved = flag_files.resolve(argv[1:], flag_values)

@@ -1,4 +1,4 @@
-"""Files of flags: which of their flags count, and what each file makes.
+"""Flag files: which of their flags count, and what each file makes.
 
 A flag has its value from one place, with all that this place says of it. The command
 line comes before every file, wherever `--flagfile` stands; a file comes before the
@@ -115,7 +115,7 @@ def _next(words: Iterator[str]) -> list[str]:
 def _value(said: Sequence[str]) -> str:
     value = said[1] if len(said) > 1 else said[0].partition("=")[2]
     if not value:
-        raise SettingError(f"--{_FILE}= has nothing behind it: name a file of flags")
+        raise SettingError(f"--{_FILE}= has nothing behind it: name a flag file")
     return value
 
 

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from leaf_data.registry import DATASETS
 from leaf_data.settings import Setting
 from tff_pmc import criteria
-from tff_pmc.experiments.experiment import EXPERIMENTS, PAPERS
+from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions, flag_files
 from tff_pmc.experiments.flags.command import LR_SEARCH
 from tff_pmc.models import MODELS
+from tff_pmc.settings.papers import PAPERS
 from tff_pmc.systems import SYSTEMS
 
 _WIDTH = 88
@@ -22,20 +23,25 @@ Runs prioritized multi-criteria federated training and makes its tables.
 
 Examples:
   python run_experiments.py --flagfile=experiments/quickstart.flags
-      trains two orderings on 5,000 real digits, in two minutes on two cores
+      trains two orderings on 5,000 real digits, in one to two minutes on two cores
   python run_experiments.py --flagfile=experiments/pmc_table4.flags --data_dir=DIR \\
       --priority=DS --priority=LD,DS,MD --rounds=30
       makes two rows of a paper's table, for fewer rounds
   python run_experiments.py --plugin=my_module --dataset=mine --model=mine --inspect
       looks at your own data before it trains anything (docs/own_data.md)"""
 
+_DOCUMENTS = (
+    "Where docs/NAME.md is named, that is a document in the project's source, which an "
+    "installed wheel does not have."
+)
+
 RULES = (
-    "A flag left out keeps the value of the named experiment. What the command line "
-    "says of a flag replaces all that a file of flags says of it, wherever --flagfile "
-    "stands, and what a file says replaces what the files that it names say; of two "
-    "files the later one counts. A flag that may be repeated adds up in one place: "
+    "A flag left out keeps the value of the named experiment. A flag on the command "
+    "line replaces all that a flag file says of this flag, wherever --flagfile stands. "
+    "A flag file replaces what the flag files that it names say. Of two flag files the "
+    "later one counts. Where a flag may be repeated, all of one place count: "
     "--priority=DS --priority=LD,DS on the command line are two runs, whatever the "
-    "file has. Lists such as --systems=fedavg,median may also be given in several "
+    "flag file has. Lists such as --systems=fedavg,median may also be given in several "
     "flags."
 )
 
@@ -43,16 +49,14 @@ RULES = (
 def help_text(command: str = _COMMAND) -> str:
     """Returns the text of `--help`, for a command by that name.
 
-    Examples first, then the files of flags, the registered names, and all flags in
+    Examples first, then the flag files, the registered names, and all flags in
     parts: of every call, of every run, and of each paper alone.
     """
     about = _ABOUT.replace(_COMMAND, command)
-    parts = [about, textwrap.fill(RULES, _WIDTH)]
+    parts = [about, *(textwrap.fill(text, _WIDTH) for text in (_DOCUMENTS, RULES))]
     files = flag_files.what_files_make()
     if files:
-        parts.append(
-            _names("Files of flags (--flagfile=experiments/NAME.flags)", files)
-        )
+        parts.append(_names("Flag files (--flagfile=experiments/NAME.flags)", files))
     parts += [
         _names("Experiments (--experiment)", _experiments()),
         _names("Criteria (--criteria, --priority)", _criteria()),
@@ -84,13 +88,14 @@ def markdown() -> str:
     lines = [
         "# Flags",
         "",
-        "Every flag of `run_experiments.py`, by whom it concerns. The default is that "
-        "of an experiment that says nothing else. Made by "
+        "Every flag of `run_experiments.py`: those of the command first, then those of "
+        "every run, then those that one paper's experiments alone have. The default is "
+        "the value where the experiment sets no other. Made by "
         "`python -m tff_pmc.experiments.flags.flag_help`.",
         "",
         RULES,
         "",
-        "## Files of flags",
+        "## Flag files",
         "",
         "| `--flagfile=experiments/` | what it makes |",
         "|---|---|",
@@ -113,7 +118,7 @@ def markdown() -> str:
 
 
 def _part_title(part: str) -> str:
-    return f"{part}: {PAPERS[part]}" if part in PAPERS else part
+    return f"{part}: {PAPERS[part].title}" if part in PAPERS else part
 
 
 def _experiments() -> dict[str, str]:

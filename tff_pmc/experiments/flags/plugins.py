@@ -34,7 +34,7 @@ def import_plugins(arguments: Sequence[str]) -> None:
         arguments: those of the command line; the flag may stand in a `--flagfile`, too.
 
     Raises:
-        SettingError: one cannot be imported, or a file of flags cannot be read.
+        SettingError: one cannot be imported, or a flag file cannot be read.
         absl.flags.Error: the flag has no value.
     """
     values = flags.FlagValues()

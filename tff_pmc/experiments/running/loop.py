@@ -195,7 +195,11 @@ def _train(
             * process.traffic.per_client_testing,
         }
         tables = round_record.tables_of(
-            *(setup, round_num, chosen, outcome, measured),
+            setup,
+            round_num,
+            chosen,
+            outcome,
+            measured,
             {**traffic, **at_server.columns},
         )
         tables["class_f1"] = rows.f1_rows(round_num, at_server.f1)

@@ -49,12 +49,12 @@ def tables_of(
         "rounds": [row],
         "clients": rows.client_rows(round_num, names, measured, sizes, measure),
         "cohort": rows.cohort_rows(
-            *(round_num, settings, in_force, names, chosen, raw, excluded)
+            round_num, settings, in_force, names, chosen, raw, excluded
         ),
         "weights": rows.weight_rows(round_num, settings, in_force, counted),
         "candidates": rows.candidate_rows(round_num, outcome.tested),
         "groups": rows.group_rows(
-            *(round_num, data.client_table.values, measured, sizes, measure)
+            round_num, data.client_table.values, measured, sizes, measure
         ),
     }
 

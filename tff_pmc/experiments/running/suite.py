@@ -10,22 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
 
 import leaf_data
-from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
+from tff_pmc.experiments import reporting
+from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.record import files
 from tff_pmc.experiments.record.folder_of_runs import folder_of_runs
 from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.jobs import Job, Load, Runner, one_after_another
 from tff_pmc.experiments.running.loop import Shown
-from tff_pmc.reports import (
-    FOR_ALL,
-    FOR_ALL_SEEDS,
-    REPORTS,
-    SEED_REPORTS,
-    losses,
-    plots,
-    read,
-    tables,
-)
+from tff_pmc.reports import losses, read
 from tff_pmc.settings import RunSettings
 
 
@@ -153,43 +145,29 @@ def run_seeds(
             finished[job.output_dir] += 1
             if finished[job.output_dir] == len(runs):
                 report(job.output_dir, by_folder[job.output_dir])
-        first = os.path.join(next(iter(by_folder)), runs[0].folder)
-        if losses.measures_loss(first):
-            return losses.NO_EFFECT
-        by_seed = {
+        paths = {
             seed: [
-                read.read_run(os.path.join(folder, settings.folder))
-                for settings in by_folder[folder]
+                os.path.join(folder, settings.folder) for settings in by_folder[folder]
             ]
             for seed, folder in folders.items()
         }
+        if losses.measures_loss(paths[seeds[0]][0]):
+            lost = {s: list(map(losses.read_loss_run, p)) for s, p in paths.items()}
+            return losses.write_seeds(lost, output_dir)
+        by_seed = {seed: list(map(read.read_run, p)) for seed, p in paths.items()}
         experiment = EXPERIMENTS[runs[0].experiment]
-        plots.write_seeds(by_seed, output_dir, what=_what(experiment))
-        texts = [
-            SEED_REPORTS[name](by_seed, output_dir, baseline=experiment.baseline)
-            for name in (*experiment.seed_reports, *FOR_ALL_SEEDS)
-        ]
-    return "\n\n".join(text.rstrip() for text in texts if text)
+        return reporting.write_seeds(experiment, by_seed, output_dir)
 
 
 def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
     """Writes the tables and plots of a folder of runs; returns the tables as text."""
     experiment = EXPERIMENTS[runs[0].experiment]
     folders = [os.path.join(output_dir, settings.folder) for settings in runs]
-    what = _what(experiment)
     if losses.measures_loss(folders[0]):
+        what = reporting.label_word(experiment)
         return losses.report(folders, output_dir, what, experiment.reports)
     made = [read.read_run(folder) for folder in folders]
-    tables.write(made, output_dir)  # `results.csv`, whatever is shown of it.
-    plots.write(made, output_dir, what=what)
-    names = (*experiment.reports, *FOR_ALL)
-    texts = [REPORTS[name](made, output_dir) for name in names]
-    return "\n\n".join(text.rstrip() for text in texts if text)
-
-
-def _what(experiment: Experiment) -> str:
-    """The word for what the labels of an experiment's runs name."""
-    return "system" if experiment.compares_systems else "priority"
+    return reporting.write(experiment, made, output_dir)
 
 
 def _plan(

@@ -28,8 +28,9 @@ class Claim(NamedTuple):
         says: what it says, in our words.
         experiments: the names of the experiments whose runs it takes.
         judge: experiment name -> the runs of it that are there, to our number as text,
-            one of `VERDICTS`, and why. It
-            raises a `RecordError` where these runs are not the ones that it takes.
+            one of `VERDICTS`, and why. It raises a `RecordError` where these runs are
+            not the ones that it takes, and a `TooShortError` where they ended before
+            what it is about.
     """
 
     paper: str

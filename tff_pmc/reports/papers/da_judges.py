@@ -14,7 +14,7 @@ from tff_pmc.reports.papers import judging
 from tff_pmc.reports.papers.claims_of_papers import NOT_REPRODUCED, REPRODUCED
 from tff_pmc.reports.papers.judging import LESS, MORE, NONE, Answer, Measure
 from tff_pmc.reports.read import BASELINE, Run
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.record_error import RecordError, TooShortError
 
 Runs = Mapping[str, Sequence[Run]]
 FEMNIST = ("femnist",)
@@ -42,7 +42,7 @@ def nothing_above(by_experiment: Runs) -> Answer:
     for runs in seeds:
         shortest = min(len(run.rounds) for run in runs.values())
         if shortest < _ROUNDS:
-            raise RecordError(f"a kept run ends in round {shortest}, not {_ROUNDS}")
+            raise TooShortError(f"a kept run ends in round {shortest}, not {_ROUNDS}")
         highest.append(max(100 * judging.best(run) for run in runs.values()))
     target = [float(_HIGHEST)] * len(highest)
     measure = Measure(f"highest minus {_HIGHEST}, points", highest, target, LESS)

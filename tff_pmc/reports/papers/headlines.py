@@ -24,7 +24,7 @@ class Headline(NamedTuple):
     """A number of a paper, and how runs give the same.
 
     Attributes:
-        paper: as in `claims_page.PAPERS`.
+        paper: as in `tff_pmc.settings.papers.PAPERS`.
         place: the table or figure that it is of.
         experiment: the named experiment.
         says: what the number is.

@@ -22,7 +22,7 @@ from tff_pmc.reports.papers.claims_of_papers import (
     UNDECIDABLE,
 )
 from tff_pmc.reports.read import BASELINE, Run
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.record_error import RecordError, TooShortError
 
 MORE, LESS, NONE = "more", "less", "none"
 """What a paper says of a difference: above 0, below 0, or none."""
@@ -123,9 +123,17 @@ def by_seed(runs: Iterable[Run], labels: Sequence[str]) -> list[dict[str, Run]]:
     if not chosen:
         seen = {label for own in found.values() for label in own}
         missing = [label for label in labels if label not in seen]
-        what = "; ".join(missing or labels)
-        raise RecordError(f"no run of {what} is kept beside the others")
+        if not missing:
+            raise RecordError(f"no folder of runs has all of {_listed(labels)}")
+        were = "was" if len(missing) == 1 else "were"
+        raise RecordError(f"{_listed(missing)} {were} not run")
     return [chosen[seed] for seed in sorted(chosen)]
+
+
+def _listed(labels: Sequence[str]) -> str:
+    """Returns labels as words; semicolons, because orderings have commas."""
+    *others, last = labels
+    return f"{'; '.join(others)} and {last}" if others else last
 
 
 def _length(runs: Mapping[str, Run]) -> int:
@@ -174,7 +182,8 @@ def rounds_saved(
         tolerance: see `Measure`.
 
     Raises:
-        RecordError: the rounds are not on record, or the base did not arrive.
+        RecordError: the rounds are not on record.
+        TooShortError: the base did not arrive.
     """
     targets = tuple(dict.fromkeys(target for target, _ in keys))
     shares = tuple(dict.fromkeys(share for _, share in keys))
@@ -183,7 +192,7 @@ def rounds_saved(
         arrived = rounds_of(runs[base], targets, shares)
         for target, share in keys:
             if arrived[target, share] is None:
-                raise RecordError(
+                raise TooShortError(
                     f"the kept run of {base} ends in round {len(runs[base].rounds)}, "
                     f"before {share} % of the devices reach {target} %"
                 )

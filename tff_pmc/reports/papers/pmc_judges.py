@@ -175,7 +175,7 @@ def _correlations(runs: Sequence[Run]) -> Iterator[float]:
 
 
 def more_where_clients_differ(by_experiment: Runs) -> Answer:
-    """Judges section 7: the best ordering's gain, not IID against IID."""
+    """Judges section 7: the best ordering's gain, non-IID against IID."""
     seeds = [
         judging.by_seed(by_experiment[name], [BASELINE, "LD", "MD", *SIX])
         for name in (*NONIID, *IID)
@@ -191,7 +191,7 @@ def more_where_clients_differ(by_experiment: Runs) -> Answer:
         gains.append([max(saved[i : i + 8]) for i in range(0, len(saved), 8)])
     count = min(map(len, gains))
     apart, alike = (values[:count] for values in gains)
-    measure = Measure("best gain, not IID minus IID", apart, alike, MORE)
+    measure = Measure("best gain, non-IID minus IID", apart, alike, MORE)
     return judging.judged(
         [measure], [run for s in seeds for run in judging.all_runs(s)]
     )

@@ -1,0 +1,78 @@
+"""Runs of arrays in memory: they are drawn as runs of a folder are."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tff_pmc.reports import in_memory
+from tff_pmc.reports.accuracy_plot import accuracy_plot
+from tff_pmc.reports.adjustment_plot import adjustment_plot
+from tff_pmc.reports.fairness_page import fairness_plot
+from tff_pmc.reports.plots import title_of
+
+CORRECT = [[3, 1, 0], [4, 2, 0]]
+EXAMPLES = [5, 10, 0]  # The last client has none.
+TESTS = {
+    "round": [1, 2, 2],
+    "ordering": ["DS,LD", "DS,LD", "LD,DS"],
+    "accuracy": [0.3, 0.2, 0.4],
+    "kept": [True, False, True],
+}
+
+
+def points_of(axes):
+    return [line.get_xydata().tolist() for line in axes.get_lines() if len(line._x)]
+
+
+def test_the_accuracy_is_that_of_all_clients_in_a_band_over_those_with_examples():
+    run = in_memory.run_of_arrays("LD,DS", CORRECT, EXAMPLES)
+    (axes,) = accuracy_plot([run], title=title_of([run])).axes
+    assert points_of(axes) == [[[1, 4 / 15], [2, 6 / 15]]]
+    # Between 0.1 and 0.6, then 0.2 and 0.8, a tenth from either end.
+    (band,) = axes.collections
+    corners = {tuple(v.round(6)) for v in band.get_paths()[0].vertices}
+    assert corners == {(1, 0.15), (1, 0.55), (2, 0.26), (2, 0.74)}
+    first = fairness_plot([run]).axes[0]
+    assert points_of(first) == [[[1, pytest.approx(0.15)], [2, pytest.approx(0.26)]]]
+
+
+def test_the_tests_of_an_adjusted_run_are_drawn_beside_its_test_accuracy():
+    run = in_memory.run_of_arrays(
+        "DS,LD (backtracking)",
+        np.array(CORRECT, np.int32),
+        np.array(EXAMPLES),
+        candidates=pd.DataFrame(TESTS),
+        settings={"judge_on": "local_validation"},
+    )
+    above, below = adjustment_plot(run).axes
+    dotted, kept = points_of(above)
+    assert dotted == [[1, 4 / 15], [2, 6 / 15]]
+    assert kept == [[1, 0.3], [2, 0.4]]
+    rejected = above.collections[0].get_offsets().tolist()
+    assert rejected == [[2, 0.2]]
+    assert len(below.get_yticks()) == 2
+
+
+@pytest.mark.parametrize(
+    ("correct", "examples", "words"),
+    [
+        ([3, 1], [5, 10], "and examples [clients]; got [2] and [2]"),
+        (np.zeros((0, 2), int), [5, 10], "got [0, 2] and [2]"),
+        ([[3, 1]], [5], "got [1, 2] and [1]"),
+        ([[0.3, 0.1]], [5, 10], "must be integers, got float64 and int64"),
+        ([[6, 1]], [5, 10], "from 0 to all of its test examples right"),
+        ([[-1, 1]], [5, 10], "from 0 to all of its test examples right"),
+        ([[0, 0]], [0, 0], "a client must have some"),
+    ],
+)
+def test_arrays_that_do_not_go_together_are_refused(correct, examples, words, fails):
+    fails(lambda: in_memory.run_of_arrays("DS", correct, examples), words)
+
+
+def test_a_column_that_candidates_lack_is_named(fails):
+    tests = pd.DataFrame(TESTS).drop(columns="kept")
+
+    def make():
+        in_memory.run_of_arrays("DS", CORRECT, EXAMPLES, candidates=tests)
+
+    fails(make, "candidates lack the column 'kept'")
