@@ -164,7 +164,11 @@ def test_folders_that_a_worker_does_not_share_are_refused(
     assert "cannot be written" in look(str(token), text, f"{token}/no", "")
 
     def hide(name):
+        import tensorflow  # Whose import looks for folders.
+
         import tff_pmc.experiments.running.run_task as module
+
+        assert tensorflow
 
         module.os.path.isdir = lambda _, real=module.os.path.isdir: False
         return name
