@@ -76,8 +76,8 @@ def main():
         workers = sorted(client.scheduler_info()["workers"])
         found = []
         for turn in range(options.turns + 1):
-            array = np.random.default_rng(turn).random(options.megabytes * 250_000)
-            array = array.astype(np.float32)
+            numbers = options.megabytes * 250_000
+            array = np.random.default_rng(turn).random(numbers, dtype=np.float32)
             found.append(ways(client, workers, array))
             found[-1]["a task"] = tree(client, workers, options.tasks)
     for name in found[0]:

@@ -52,6 +52,14 @@ def test_the_help_says_what_a_model_is_in_the_words_of_its_function(name):
     assert re.search(r"CNN .*: [0-9,]+ parameters\.$", about)
 
 
+def test_a_model_must_say_how_it_is_built():
+    class Bare(models.ModelSettings):
+        """A CNN of nothing."""
+
+    with pytest.raises(TypeError, match="Bare has no `function` and no `build`"):
+        Bare().build()
+
+
 def test_two_models_share_one_declaration_of_dropout():
     owners = {
         declared.owner

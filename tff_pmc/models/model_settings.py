@@ -41,8 +41,15 @@ class ModelSettings(Settings):
     )
 
     def build(self) -> Any:
-        """The model, a `tff.learning.models.FunctionalModel`."""
-        return type(self).function(**self.arguments())
+        """The model, a `tff.learning.models.FunctionalModel`.
+
+        Raises:
+            TypeError: the subclass has neither a `function` nor a `build` of its own.
+        """
+        own = type(self)
+        if not hasattr(own, "function"):
+            raise TypeError(f"{own.__name__} has no `function` and no `build`")
+        return own.function(**self.arguments())
 
     def arguments(self) -> dict[str, Any]:
         """The settings by the names of the fields."""

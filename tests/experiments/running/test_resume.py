@@ -269,6 +269,26 @@ def test_a_finished_run_is_reported_again_and_not_touched(whole, tmp_path, resum
     assert (folder / "results.csv").exists()
 
 
+def test_a_folder_may_get_more_rounds_and_orderings(whole, tmp_path, resume):
+    """They are what they had been if they had been asked for at once."""
+    folder = tmp_path / "out"
+    assert resume(folder, "--rounds=3").returncode == 0
+    done = resume(folder, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert_same_run(folder, whole)
+    done = resume(folder, "--resume", "--priority=DS")
+    assert done.returncode == 0, done.stderr
+    assert rounds_done(folder) == ROUNDS
+    plan = json.loads((folder / "run.json").read_text())
+    assert plan["settings"]["orderings"] == ["LD,DS,MD", "DS"]
+    longer = json.loads((run_of(folder) / "run.json").read_text())
+    assert longer["settings"]["training"]["rounds"] == ROUNDS
+    assert len(longer["resumed"]) == 1
+    fewer = resume(folder, "--resume")
+    assert fewer.returncode == 2
+    assert "orderings: ['LD,DS,MD', 'DS'] there, ['LD,DS,MD'] here" in fewer.stderr
+
+
 def test_a_run_of_an_earlier_version_is_refused_in_one_line(copy, resume):
     """Whose settings, and the parts of whose checkpoints, have other names."""
     path = copy / "run.json"
@@ -280,13 +300,13 @@ def test_a_run_of_an_earlier_version_is_refused_in_one_line(copy, resume):
 
 def test_another_runs_folder_is_refused_with_the_flags_that_differ(whole, resume):
     done = resume(
-        whole, "--resume", "--learning_rate=0.2", "--cohort_seed=5", "--priority=DS"
+        whole, "--resume", "--learning_rate=0.2", "--cohort_seed=5", "--rounds=4"
     )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "learning_rate: 0.1 there, 0.2 here" in done.stderr
     assert "cohort_seed: 0 there, 5 here" in done.stderr
-    assert "orderings: ['LD,DS,MD'] there, ['LD,DS,MD', 'DS'] here" in done.stderr
+    assert f"rounds: {ROUNDS} there, 4 here" in done.stderr
     assert "batch_size" not in done.stderr
 
 

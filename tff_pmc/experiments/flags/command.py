@@ -144,7 +144,8 @@ class Places(Settings):
     resume: bool = setting(
         False,
         "Go on with the run that --output_dir holds, given the same flags: to exactly "
-        "what it would have been without the interruption.",
+        "what it would have been without the interruption. There may be more --rounds, "
+        "orderings and --seeds than before.",
     )
     tensorboard: bool = setting(
         False,

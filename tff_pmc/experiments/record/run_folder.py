@@ -52,7 +52,8 @@ class RunFolder:
 
     Attributes:
         path: the folder.
-        status: the status of the run that was there; None without one.
+        finished: whether the run that was there was finished, and is not to have more
+            rounds now.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class RunFolder:
 
         Args:
             path: a folder that is empty or not there yet, or, to resume, one of
-                a run with the same settings.
+                a run with the same settings, or with fewer rounds.
             description: the contents of `run.json` beside versions and times.
             resume: go on with the run that is there, if there is one.
 
@@ -73,15 +74,19 @@ class RunFolder:
         self.path = path
         self._files: dict[str, BinaryIO] = {}
         self._columns: dict[str, list[str]] = {}
-        before = files.read_json(path) if resume else None
+        before, longer = files.read_json(path) if resume else None, False
         if before is None:
             files.make_empty_folder(path)
         else:
             files.check_plain(path)
-            check_same(path, before, description)
+            longer = check_same(path, before, description)
             run_json.require(path, before, "status", "versions", "started", "resumed")
         self._lock = files.take_lock(path)
-        self.status = None if before is None else before["status"]
+        self.finished = before is not None and before["status"] == "finished"
+        if self.finished and longer:
+            # A search of rates ends a run before its last round: that one stays so.
+            asked = before["settings"]["training"]["rounds"]
+            self.finished = self.complete_rounds() < asked
         self._begun = False
         self._versions = versions()
         self._json = {

@@ -37,8 +37,14 @@ def versions() -> dict[str, Optional[str]]:
 
 def check_same(
     path: str, before: Optional[Mapping[str, Any]], description: Mapping[str, Any]
-) -> None:
+) -> bool:
     """Refuses to go on with another run, and names what differs.
+
+    More rounds, orderings, seeds or learning rates than before are no other run: what
+    is there is the beginning of them.
+
+    Returns:
+        Whether there are more of them than before.
 
     Raises:
         RecordError: there is no run, or one of other settings or data.
@@ -60,12 +66,22 @@ def check_same(
         for old, new in pairs
         for key in sorted({*old, *new})
         if old.get(key) != new.get(key)
+        and not _has_grown(key, old.get(key), new.get(key))
     ]
     if differing:
         raise RecordError(
             f"--resume: {path} is another run ({'; '.join(differing)}); give its "
             "flags, or name another folder"
         )
+    return any(old != new for old, new in pairs)
+
+
+def _has_grown(key: str, old: Any, new: Any) -> bool:
+    if key == "rounds":
+        return isinstance(old, int) and old < new
+    if key in ("orderings", "seeds", "learning_rates"):
+        return isinstance(old, list) and all(item in new for item in old)
+    return False
 
 
 def _short(value: Any) -> str:

@@ -61,7 +61,8 @@ def run(
         data: the federation.
         folder_path: where the record goes; see `record.run_folder`.
         resume: go on with the run that the folder holds, if it holds one, to
-            exactly what it would have been without the interruption.
+            exactly what it would have been without the interruption. It may have
+            fewer rounds than are asked for now.
         until: ends the run before its last round when it says so of the correct test
             examples of each client, [K], or the sums of their losses.
         shown: what is shown of it while it runs.
@@ -74,7 +75,7 @@ def run(
     folder = RunFolder(folder_path, describe(settings, data), resume=resume)
     status = "interrupted"
     try:
-        if folder.status != "finished":
+        if not folder.finished:
             _train(setup, folder, until, shown)
         status = "finished"
     finally:
