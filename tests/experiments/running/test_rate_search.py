@@ -1,6 +1,7 @@
 """The search for a learning rate on four clients of ten images."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -126,6 +127,21 @@ def test_a_half_done_search_goes_on(rate_search, data, searched, tmp_path, monke
     assert {path: path.read_bytes() for path in done.glob("*.*")} == before
     with pytest.raises(RecordError, match="learning_rates"):
         rate_search.search(runs(0.3), data, str(folder), resume=True)
+
+
+@pytest.mark.slow
+def test_more_rounds_are_for_the_rates_that_did_not_arrive(
+    rate_search, data, searched, tmp_path, table
+):
+    folder = tmp_path / "out"
+    shutil.copytree(searched[0], folder)
+    done = folder / f"rate_{RATES[0]:g}"
+    before = {path: path.read_bytes() for path in done.glob("*.*")}
+    longer = runs(*RATES, rounds=ROUNDS + 1)
+    rate_search.search(longer, data, str(folder), resume=True)
+    assert {path: path.read_bytes() for path in done.glob("*.*")} == before
+    rounds = [int(row["rounds_run"]) for row in table(folder / "rates.csv")]
+    assert rounds[0] < ROUNDS and rounds[1] == ROUNDS + 1
 
 
 @pytest.mark.parametrize(

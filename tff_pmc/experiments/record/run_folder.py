@@ -37,7 +37,7 @@ from typing import Any, BinaryIO
 from absl import logging
 
 from tff_pmc.experiments.record import files, rows_on_disk
-from tff_pmc.experiments.record.same_run import check_same, versions
+from tff_pmc.experiments.record.same_run import by_flag, check_same, versions
 from tff_pmc.reports import run_json
 from tff_pmc.reports.record_error import RecordError
 
@@ -83,9 +83,9 @@ class RunFolder:
             run_json.require(path, before, "status", "versions", "started", "resumed")
         self._lock = files.take_lock(path)
         self.finished = before is not None and before["status"] == "finished"
-        if self.finished and longer:
+        if before is not None and self.finished and longer:
             # A search of rates ends a run before its last round: that one stays so.
-            asked = before["settings"]["training"]["rounds"]
+            asked = by_flag(before["settings"])["rounds"]
             self.finished = self.complete_rounds() < asked
         self._begun = False
         self._versions = versions()

@@ -58,7 +58,7 @@ def check_same(
         )
     now = json.loads(json.dumps(description))  # Tuples as the file has them.
     pairs = [
-        (_by_flag(before.get("settings", {})), _by_flag(now["settings"])),
+        (by_flag(before.get("settings", {})), by_flag(now["settings"])),
         (before.get("data", {}), now["data"]),
     ]
     differing = [
@@ -89,7 +89,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 500 else f"{text[:500]} ..."
 
 
-def _by_flag(settings: Mapping[str, Any]) -> dict[str, Any]:
+def by_flag(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of all groups in one table."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
