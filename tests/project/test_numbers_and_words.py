@@ -27,12 +27,13 @@ def made(tmp_path_factory):
     commands = [shlex.split(line)[2:] for line in COMMANDS.strip().splitlines()]
     wells = ["--plugin=wells", "--experiment=wells", "--rounds=1"]
     commands += [
-        ["--plugin=wells", "--tables=out_wells", "--output_dir=no"],
+        ["--compare=out_wells/DS,out_wells/DS"],
         [*wells, "--criteria=DS,LD", "--output_dir=no"],
         [*wells, "--priority=DS,MD", "--adjustment=backtracking", "--output_dir=no"],
         [*wells, "--predictions", "--output_dir=no"],
         [*wells, "--model=mnist_cnn", "--output_dir=no"],
         [*wells, "--seeds=0,1", "--priority=DS", "--priority=MD", "--output_dir=seeds"],
+        ["--plugin=wells", "--tables=out_wells", "--output_dir=again"],
     ]
     script = textwrap.dedent(
         f"""
@@ -139,6 +140,15 @@ def test_what_needs_accuracy_is_refused_by_name(made):
     ):
         assert code == "2" and words in text.strip().splitlines()[-1], text
     assert not (made[0] / "no").exists()
+
+
+def test_its_table_and_plot_can_be_made_again(made):
+    folder, ends = made
+    text, code = ends[8]
+    assert code == "0" and "Loss on the clients' test examples" in text, text
+    for name in ("losses.csv", "loss.png"):
+        own, again = (folder / where / name for where in ("out_wells", "again"))
+        assert own.read_bytes() == again.read_bytes()
 
 
 def test_several_seeds_have_a_table_of_losses_and_no_effects(made):

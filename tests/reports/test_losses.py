@@ -73,6 +73,12 @@ def test_over_seeds_it_is_the_mean_and_the_spread(folder, tmp_path):
         assert row["standard_deviation"] == pytest.approx(one / 2**0.5, rel=1e-5)
         assert [row["lowest"], row["highest"]] == pytest.approx([one, 2 * one])
     assert "DS  1.8000 ± 0.8485  0.9000 ± 0.4243" in text
+    assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
+    axes = losses.loss_plot([run, other], "a title").axes[0]
+    (line,), (band,) = axes.get_lines(), axes.collections
+    np.testing.assert_allclose(line.get_ydata(), [3.3, 0.9, 1.8])
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert heights.min() == pytest.approx(0.6) and heights.max() == pytest.approx(4.4)
     named = dataclasses.replace(run, label="LD")
     with pytest.raises(RecordError, match="seed 8 has the runs LD"):
         losses.write_seeds({3: [run], 8: [named]}, str(tmp_path))

@@ -13,9 +13,16 @@ from leaf_data.settings import SettingError
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, experiment, values_of
 from tff_pmc.experiments.flags.command import Command
-from tff_pmc.reports import compare, escape, read_folder, reference_export
+from tff_pmc.reports import (
+    compare,
+    escape,
+    losses,
+    read_folder,
+    reference_export,
+)
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.record_tables import has_table
 from tff_pmc.settings import RunSettings
 
 
@@ -66,6 +73,11 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
 
 def _tables(command: Command, given: Mapping[str, Any]) -> str:
     """The tables and figures of an experiment, made of a folder of runs."""
+    folders = read_folder.run_folders(command.tables)
+    if all(has_table(f, "clients.csv") and losses.measures_loss(f) for f in folders):
+        os.makedirs(command.output_dir, exist_ok=True)
+        lost = [losses.read_loss_run(folder) for folder in folders]
+        return losses.write(lost, command.output_dir)
     runs = read_folder.read_runs(command.tables)
     name = command.experiment if "experiment" in given else _own_experiment(runs)
     found = experiment(name or command.experiment)

@@ -79,15 +79,10 @@ def _together(groups: Groups, title: str, what: str) -> Figure:
     handles = axes.get_legend_handles_labels()[0]
     if _mark(axes, groups):
         handles += printed_rounds.legend_handles()
-    band = figures.band_words(seeds).replace("; ", "\n")
+    band = figures.band_words(seeds)
     if of_devices:
         band = "band: 10th to 90th\npercentile of clients"
-    figure.legend(
-        handles=handles,
-        loc="outside right center",
-        title=f"{what}\n{band}".strip(),
-        alignment="left",
-    )
+    figures.legend_beside(figure, handles, what, band)
     return figure
 
 

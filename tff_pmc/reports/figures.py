@@ -172,6 +172,23 @@ def band_words(seeds: int) -> str:
     return f"line: mean of {seeds} seeds; band: lowest to highest"
 
 
+def legend_beside(figure: Figure, handles: Sequence[Any], what: str, band: str) -> None:
+    """Puts a legend at the right of a figure.
+
+    Args:
+        figure: to which it is added.
+        handles: of its lines.
+        what: the word for what the lines are.
+        band: what a line and its band are, as of `band_words`; may be empty.
+    """
+    figure.legend(
+        handles=handles,
+        loc="outside right center",
+        title="\n".join([what, *band.split("; ")]).strip(),
+        alignment="left",
+    )
+
+
 def share_limits(axes: Any, values: Iterable[float]) -> None:
     """Sets the vertical limits close around shares that are drawn, within 0 and 1."""
     known = [float(value) for value in values if value == value]

@@ -1,7 +1,7 @@
 """Runs without classes, whose record has the test loss in the place of accuracy.
 
-A table and a plot show it. All else that is made of records needs accuracy and refuses
-such a run by name (`read.read_run`).
+A table and a plot show it, of one seed or of several. All else that is made of records
+needs accuracy and refuses such a run by name (`read.read_run`).
 """
 
 from __future__ import annotations
@@ -116,16 +116,17 @@ def write(runs: Sequence[LossRun], folder: str, what: str = "priority") -> str:
     table = pd.DataFrame([_row(run) for run in runs])
     path = os.path.join(folder, "losses.csv")
     escape.write_csv(read.with_caveat(table, runs), path, index=False)
-    figure = loss_plot(runs, title_of(runs), what)
-    figures.save(figure, os.path.join(folder, "loss.png"))
+    _save_plot(runs, folder, what)
     title = "Loss on the clients' test examples; p10 to p90: of clients, last round"
     shown = table.rename(columns={"best_round": "in round", "run": what})
     shown[what] = [escape.printable(label) for label in shown[what]]
     return f"{title}\n{shown.to_string(index=False, float_format='{:.4g}'.format)}"
 
 
-def write_seeds(by_seed: Mapping[int, Sequence[LossRun]], folder: str) -> str:
-    """Writes `seeds.csv`; returns the table for a terminal.
+def write_seeds(
+    by_seed: Mapping[int, Sequence[LossRun]], folder: str, what: str = "priority"
+) -> str:
+    """Writes `seeds.csv` and `loss.png`; returns the table for a terminal.
 
     It has the columns of `seed_table.rows`, for the quantities `last_loss` and
     `best_loss`: the mean loss over all test examples, after the last round and after
@@ -133,7 +134,8 @@ def write_seeds(by_seed: Mapping[int, Sequence[LossRun]], folder: str) -> str:
 
     Args:
         by_seed: the runs of each seed, of the same labels.
-        folder: the folder for the file, which is replaced.
+        folder: the folder for the files, which are replaced.
+        what: the word for what the labels of the runs name.
 
     Raises:
         RecordError: a seed has other runs than the first.
@@ -153,6 +155,7 @@ def write_seeds(by_seed: Mapping[int, Sequence[LossRun]], folder: str) -> str:
     path = os.path.join(folder, seed_table.FILE)
     marked = read.with_caveat(table, runs)
     escape.write_csv(marked, path, index=False, float_format="%.6g")
+    _save_plot(runs, folder, what)
     note = "Without classes there is no accuracy to compare over seeds."
     return f"{seed_table.text(table, _OVER_SEEDS)}\n\n{note}"
 
@@ -161,26 +164,36 @@ def write_seeds(by_seed: Mapping[int, Sequence[LossRun]], folder: str) -> str:
 def loss_plot(runs: Sequence[LossRun], title: str, what: str = "priority") -> Figure:
     """Draws the mean test loss of each run against rounds.
 
+    Of several seeds the line is the mean and the band goes from the lowest to the
+    highest.
+
     Args:
-        runs: the runs to draw.
+        runs: the runs to draw; several of one label are the seeds of one line.
         title: the title of the plot.
         what: the word for what the labels of the runs name.
     """
     figure, axes = figures.single()
-    last = 1
+    by_label: dict[str, list[LossRun]] = {}
     for run in runs:
-        rounds = np.arange(1, len(run.means) + 1)
-        style = styles.style_of(styles.group_of(run)[0])
-        label = escape.figure_text(run.label)
-        figures.curve(axes, [pd.Series(run.means, rounds)], style, label=label)
-        last = max(last, len(rounds))
+        by_label.setdefault(run.label, []).append(run)
+    for label, own in by_label.items():
+        curves = [pd.Series(r.means, np.arange(1, len(r.means) + 1)) for r in own]
+        style = styles.style_of(styles.group_of(own[0])[0])
+        figures.curve(axes, curves, style, label=escape.figure_text(label))
+    last = max(len(run.means) for run in runs)
     axes.set_xlabel("communication round")
     axes.set_ylabel("local test loss, all clients")
     axes.set_ylim(bottom=0)
     figures.round_axis(axes, last)
     figures.head(axes, title)
-    figure.legend(loc="outside right center", title=what)
+    band = figures.band_words(max(map(len, by_label.values())))
+    figures.legend_beside(figure, axes.get_lines(), what, band)
     return figure
+
+
+def _save_plot(runs: Sequence[LossRun], folder: str, what: str) -> None:
+    figure = loss_plot(runs, title_of(runs), what)
+    figures.save(figure, os.path.join(folder, "loss.png"))
 
 
 def _row(run: LossRun) -> dict[str, Any]:

@@ -27,22 +27,33 @@ def read_runs(path: str) -> list[read.Run]:
         RecordError: there is no run, or a run's file is broken.
         FileNotFoundError: a run's file is missing.
     """
+    folders = run_folders(path)
+    # What several runs share is in the folder above.
+    alone = folders == [path]
+    top = os.path.dirname(os.path.abspath(path)) if alone else path
+    return sorted((_read_run(folder, top) for folder in folders), key=_place_in(path))
+
+
+def run_folders(path: str) -> list[str]:
+    """Returns the folders of the runs in a folder: itself alone, if it is a run.
+
+    Raises:
+        RecordError: there is no run.
+    """
     if not os.path.isdir(path):
         raise RecordError(f"{path} is no folder")
     ours = has_table(path, "clients.csv") or has_table(path, "rounds.csv")
     if ours or reference_code.is_run(path):
-        # What several runs share is in the folder above.
-        return [_read_run(path, os.path.dirname(os.path.abspath(path)))]
+        return [path]
     names = sorted(names_in(path))
-    folders = [os.path.join(path, name) for name in names]
-    runs = [
-        _read_run(folder, path)
-        for folder in folders
+    folders = [
+        folder
+        for folder in (os.path.join(path, name) for name in names)
         if reference_code.is_run(folder)
         or os.path.exists(os.path.join(folder, "run.json"))
         or kept.is_kept(folder, path)
     ]
-    if not runs:
+    if not folders:
         if "run.json" in names:
             others = [name for name in names if name.endswith((".csv", ".md"))]
             there = f"; there is only {', '.join(others)}" if others else ""
@@ -54,7 +65,7 @@ def read_runs(path: str) -> list[read.Run]:
             f"{path} is no run (with run.json or {reference_code.PARAMETERS}) and no "
             "folder of runs"
         )
-    return sorted(runs, key=_place_in(path))
+    return folders
 
 
 def _read_run(folder: str, top: str) -> read.Run:

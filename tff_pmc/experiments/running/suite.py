@@ -151,11 +151,12 @@ def run_seeds(
             ]
             for seed, folder in folders.items()
         }
+        experiment = EXPERIMENTS[runs[0].experiment]
+        what = reporting.label_word(experiment)
         if losses.measures_loss(paths[seeds[0]][0]):
             lost = {s: list(map(losses.read_loss_run, p)) for s, p in paths.items()}
-            return losses.write_seeds(lost, output_dir)
+            return losses.write_seeds(lost, output_dir, what)
         by_seed = {seed: list(map(read.read_run, p)) for seed, p in paths.items()}
-        experiment = EXPERIMENTS[runs[0].experiment]
         return reporting.write_seeds(experiment, by_seed, output_dir)
 
 
