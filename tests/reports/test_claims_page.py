@@ -71,6 +71,16 @@ def test_without_runs_there_is_the_command_that_makes_them(runs):
     assert "--flagfile=experiments/pmc_table4.flags " in verdict
 
 
+def test_what_nobody_can_run_is_undecidable_and_can_still_be_judged(runs):
+    own = claim(("1", "reproduced", ""))._replace(needs="pictures of nobody's")
+    ((_, _, number, verdict),) = rows(claims_page.page([own], []))
+    assert number == ""
+    words = "**undecidable**: it takes pictures of nobody's. With them: `python run_"
+    assert verdict.startswith(words)
+    ((*_, verdict),) = rows(claims_page.page([own], runs))
+    assert verdict == "**reproduced**"
+
+
 def test_runs_that_do_not_serve_are_as_good_as_none(runs):
     own = claim(RecordError("LD was not run"))
     ((*_, verdict),) = rows(claims_page.page([own], runs))

@@ -110,7 +110,10 @@ def answer(claim: Claim, runs: Mapping[str, Sequence[Run]]) -> tuple[str, str, s
     """Returns our number with its seeds, the verdict and why, or how to run it."""
     own = {name: runs.get(name, []) for name in claim.experiments}
     if not any(own.values()):
-        return "", NOT_RUN, _commands(claim.experiments)
+        how = _commands(claim.experiments)
+        if claim.needs:
+            return "", UNDECIDABLE, f"it takes {claim.needs}. With them: {how}"
+        return "", NOT_RUN, how
     try:
         number, verdict, why = claim.judge(own)
     except TooShortError as error:

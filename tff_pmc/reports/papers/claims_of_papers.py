@@ -31,6 +31,8 @@ class Claim(NamedTuple):
             one of `VERDICTS`, and why. It raises a `RecordError` where these runs are
             not the ones that it takes, and a `TooShortError` where they ended before
             what it is about.
+        needs: what its runs need and nobody can get; empty of all others. Without runs
+            such a claim is undecidable.
     """
 
     paper: str
@@ -38,3 +40,4 @@ class Claim(NamedTuple):
     says: str
     experiments: Sequence[str]
     judge: Callable[[Mapping[str, Sequence[Run]]], tuple[str, str, str]]
+    needs: str = ""

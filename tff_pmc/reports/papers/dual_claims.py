@@ -36,6 +36,7 @@ from tff_pmc.reports.record_error import RecordError
 
 _CIFAR, _OBSTACLES = "dual_criterion", "dual_criterion_obstacles"
 _THREE, _FOUR = 3, 4
+_PICTURES = "the paper's obstacle pictures, of which it gives no address"
 
 _Judged = tuple[str, str, str]
 
@@ -127,7 +128,8 @@ def _claim(
         signs=signs,
         what=what,
     )
-    return Claim("Dual", place, says, (experiment,), judge)
+    needs = _PICTURES if experiment == _OBSTACLES else ""
+    return Claim("Dual", place, says, (experiment,), judge, needs)
 
 
 CLAIMS: Sequence[Claim] = (
