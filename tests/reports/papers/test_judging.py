@@ -44,8 +44,9 @@ def test_every_measure_has_to_hold():
     bad = Measure("bad", FIVE, ZERO, LESS)
     open_ = Measure("open", [value - 2 for value in FIVE], ZERO, MORE)
     assert judging.judged([good, good])[1] == "reproduced"
-    assert judging.judged([good, open_, bad])[1:] == ("not reproduced", "by bad")
-    assert judging.judged([good, open_])[1:] == ("undecidable", "by open")
+    judged = judging.judged([good, open_, bad])
+    assert judged[1:] == ("not reproduced", "contradicted by bad")
+    assert judging.judged([good, open_])[1:] == ("undecidable", "left open by open")
 
 
 def test_the_number_has_its_interval_and_noise_floor():

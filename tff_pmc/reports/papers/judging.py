@@ -70,10 +70,10 @@ def judged(measures: Iterable[Measure], runs: Iterable[Run] = ()) -> Answer:
         count = "one seed" if seeds == 1 else f"{seeds} seeds"
         return numbers, UNDECIDABLE, f"{count}; below five nothing is decided"
     verdicts = [_verdict(one, stat) for one, stat in zip(found, stats)]
-    for verdict in (NOT_REPRODUCED, UNDECIDABLE):
+    for verdict, how in ((NOT_REPRODUCED, "contradicted"), (UNDECIDABLE, "left open")):
         failing = [one.name for one, own in zip(found, verdicts) if own == verdict]
         if failing:
-            return numbers, verdict, f"by {', '.join(failing)}"
+            return numbers, verdict, f"{how} by {', '.join(failing)}"
     return numbers, REPRODUCED, "outside of the 95 % interval in every measure"
 
 
