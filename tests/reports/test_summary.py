@@ -109,6 +109,28 @@ def test_the_report_draws_each_figure_over_the_rounds(runs, tmp_path):
     assert worst[1].get_xydata().tolist() == [[1, 0.0], [2, 0.1], [3, 0.8]]
 
 
+def test_of_many_runs_each_has_a_panel_beside_the_baseline(run_of):
+    """By hand: of one client with a tenth right more each round, all figures are it."""
+    labels = ("DS", "LD", "MD", "LD,DS,MD", "LD,DS,MD (backtracking)")
+    runs = [
+        run_of(label, [[place], [place + 1]], [10])
+        for place, label in enumerate(labels)
+    ]
+    figure = fairness_page.fairness_plot(runs, title="title")
+    assert [axes.get_title() for axes in figure.axes] == [
+        *("LD", "MD", "LD≻DS≻MD", "LD≻DS≻MD\nbacktracking")
+    ]
+    for place, axes in enumerate(figure.axes, 1):
+        curves = [line.get_ydata().tolist() for line in axes.get_lines()]
+        own = [place / 10, (place + 1) / 10]
+        assert curves == [[0, 0.1], own, [0, 0.1], own]  # Two figures of each.
+        low, high = axes.get_ylim()
+        assert low == 0 and 0.5 < high < 0.6
+    (legend,) = figure.legends
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert texts == ["10th percentile", "mean of worst tenth", "DS"]
+
+
 def test_runs_of_the_published_code_are_drawn_without_our_settings(run_of, tmp_path):
     run = run_of("DS", FALLING, EXAMPLES, settings={})
     REPORTS["fairness"]([run], str(tmp_path))

@@ -89,8 +89,7 @@ def _together(groups: Groups, title: str, what: str) -> Figure:
 def _in_panels(groups: Groups, title: str) -> Figure:
     base = next((name for name in styles.BASELINES if name in groups), "")
     panels = {name: variants for name, variants in groups.items() if name != base}
-    columns = 3 if len(panels) in (3, 5, 6, 9) else 4
-    figure, every = figures.panels(len(panels), columns=columns)
+    figure, every = figures.panels(len(panels), columns=figures.columns_of(len(panels)))
     lines = _lines_of(groups)
     shown: list[pd.Series[float]] = []
     for axes, (name, variants) in zip(every, panels.items()):

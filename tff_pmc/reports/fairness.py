@@ -88,18 +88,16 @@ class Measure(NamedTuple):
     Attributes:
         title: its name for a reader.
         of: gives it of the clients' accuracies.
-        highest: the largest value that it can have.
     """
 
     title: str
     of: Callable[[Floats], Floats]
-    highest: float = 1.0
 
 
 MEASURES: Mapping[str, Measure] = {
     "p10": Measure("10th percentile", lambda found: percentile(found, 10)),
     "worst_tenth": Measure("mean of worst tenth", worst_tenth),
-    "standard_deviation": Measure("standard deviation", standard_deviation, 0.5),
+    "standard_deviation": Measure("standard deviation", standard_deviation),
     "jain_index": Measure("Jain's index", jain_index),
 }
 """The figures by their names in files."""

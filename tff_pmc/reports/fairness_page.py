@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from tff_pmc.reports import (
     escape,
@@ -18,9 +19,14 @@ from tff_pmc.reports import (
     styles,
     summary,
 )
+from tff_pmc.reports.accuracy_plot import MOST_TOGETHER
 from tff_pmc.reports.read import Run
 
 PLOT = "fairness.png"
+_IN_PANELS = {
+    fairness.MEASURES["p10"]: styles.SOLID,
+    fairness.MEASURES["worst_tenth"]: styles.DOTTED,
+}
 
 
 def write(
@@ -43,34 +49,85 @@ def write(
 
 @figures.styled
 def fairness_plot(runs: Sequence[Run], *, title: str = "") -> Figure:
-    """Draws the figures of `fairness.MEASURES` over the rounds, each by itself.
+    """Draws how accuracy is spread over the clients, over the rounds.
+
+    Up to three runs are lines of four panels, one for each of `fairness.MEASURES`; a
+    run whose ordering was adjusted is dashed, in the color of the ordering that it
+    began with. Of more, each has a panel of its own, with the 10th percentile and the
+    mean of the worst tenth, and the baseline in gray.
 
     Args:
-        runs: the runs to draw; a run whose ordering was adjusted is dashed, in the
-            color of the ordering that it began with.
+        runs: the runs to draw.
         title: the title of the plot.
 
     Raises:
         NotKeptError: a run is kept without its clients.
     """
-    figure = Figure(figsize=(figures.WIDTH, 4.6), dpi=figures.DPI, layout="constrained")
-    every: Any = figure.subplots(2, 2, sharex=True)
-    last = max(len(run.rounds) for run in runs)
-    for axes, measure in zip(every.flat, fairness.MEASURES.values()):
-        for run in runs:
-            found = measure.of(fairness.client_means(*kept.clients_of(run)))
-            name, words = styles.group_of(run)
-            style = styles.style_of(name)
-            line = {"linestyle": "--"} if words else {}
-            curve = pd.Series(found, range(1, len(found) + 1))
-            label = escape.figure_text(run.label)
-            figures.curve(axes, [curve], style, label=label, **line)
-        axes.set_title(measure.title)
-        axes.set_ylim(0, measure.highest)
-        figures.round_axis(axes, last)
-    for axes in every[-1]:
-        axes.set_xlabel("communication round")
+    draw = _by_measure if len(runs) <= MOST_TOGETHER else _by_run
+    figure, every, shown = draw(runs)
+    for axes, values in zip(every, shown):
+        figures.share_limits(axes, values)
+    figures.round_axis(every[0], max(len(run.rounds) for run in runs))  # All share it.
     figures.entitle(figure, f"Local test accuracy over the clients\n{title}")
-    handles, labels = every.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center")
     return figure
+
+
+_Drawn = tuple[Figure, Sequence[Any], Sequence[Sequence[float]]]
+"""A figure, its panels, and what is drawn in each that has an own vertical axis."""
+
+
+def _by_measure(runs: Sequence[Run]) -> _Drawn:
+    figure = Figure(figsize=(figures.WIDTH, 4.6), dpi=figures.DPI, layout="constrained")
+    grid: Any = figure.subplots(2, 2, sharex=True)
+    shown: list[list[float]] = []
+    for axes, measure in zip(grid.flat, fairness.MEASURES.values()):
+        shown.append([])
+        for run in runs:
+            line = {"linestyle": "--"} if styles.group_of(run)[1] else {}
+            label = escape.figure_text(run.label)
+            shown[-1] += _curve(axes, run, measure, label=label, **line)
+        axes.set_title(measure.title)
+    for axes in grid[-1]:
+        axes.set_xlabel("communication round")
+    handles, labels = grid.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center")
+    return figure, list(grid.flat), shown
+
+
+def _by_run(runs: Sequence[Run]) -> _Drawn:
+    bases = {
+        styles.group_of(run)[1]: run
+        for run in reversed(runs)
+        if styles.group_of(run)[0] in styles.BASELINES
+    }
+    others = [run for run in runs if not any(run is base for base in bases.values())]
+    figure, every = figures.panels(len(others), columns=figures.columns_of(len(others)))
+    shown: list[float] = []
+    for axes, run in zip(every, others):
+        name, words = styles.group_of(run)
+        base = bases.get(words, bases.get(""))
+        for measure, line in _IN_PANELS.items():
+            if base is not None:
+                shown += _curve(axes, base, measure, linestyle=line, linewidth=0.9)
+            shown += _curve(axes, run, measure, linestyle=line)
+        axes.set_title("\n".join([styles.style_of(name).label, words]).strip())
+    figures.name_axes(figure, every, "communication round", "accuracy")
+    handles = [
+        Line2D([], [], color="black", linestyle=line, label=measure.title)
+        for measure, line in _IN_PANELS.items()
+    ]
+    for name in dict.fromkeys(styles.group_of(base)[0] for base in bases.values()):
+        style = styles.style_of(name)
+        handles.append(Line2D([], [], color=style.color, lw=0.9, label=style.label))
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    return figure, every, [shown]
+
+
+def _curve(
+    axes: Any, run: Run, measure: fairness.Measure, **options: Any
+) -> list[float]:
+    """Draws a measure of a run; returns what was drawn."""
+    found = measure.of(fairness.client_means(*kept.clients_of(run)))
+    style = styles.style_of(styles.group_of(run)[0])
+    figures.curve(axes, [pd.Series(found, range(1, len(found) + 1))], style, **options)
+    return [float(value) for value in found]

@@ -90,6 +90,11 @@ def panels(
     return figure, list(every[:count])
 
 
+def columns_of(count: int) -> int:
+    """Returns how many columns of small panels leave the fewest places empty."""
+    return 3 if count in (3, 5, 6, 9) else 4
+
+
 def name_axes(figure: Figure, every: Sequence[Any], across: str, up: str) -> None:
     """Writes what the axes of small panels are, once for all of them.
 
