@@ -67,7 +67,9 @@ def test_a_judged_claim_has_its_number_its_seeds_and_its_verdict(runs):
 def test_without_runs_there_is_the_command_that_makes_them(runs):
     own = claim(AssertionError("not asked"), experiments=("mnist_noniid",))
     ((_, _, number, verdict),) = rows(claims_page.page([own], runs))
-    assert number == "" and verdict.startswith("**not run yet**: `python run_exper")
+    assert number == "" and verdict.startswith(
+        "**not run yet**: `.venv/bin/python run_"
+    )
     assert "--flagfile=experiments/pmc_table4.flags " in verdict
 
 
@@ -75,7 +77,9 @@ def test_what_nobody_can_run_is_undecidable_and_can_still_be_judged(runs):
     own = claim(("1", "reproduced", ""))._replace(needs="pictures of nobody's")
     ((_, _, number, verdict),) = rows(claims_page.page([own], []))
     assert number == ""
-    words = "**undecidable**: it takes pictures of nobody's. With them: `python run_"
+    words = (
+        "**undecidable**: it takes pictures of nobody's. With them: `.venv/bin/python "
+    )
     assert verdict.startswith(words)
     ((*_, verdict),) = rows(claims_page.page([own], runs))
     assert verdict == "**reproduced**"
@@ -84,7 +88,7 @@ def test_what_nobody_can_run_is_undecidable_and_can_still_be_judged(runs):
 def test_runs_that_do_not_serve_are_as_good_as_none(runs):
     own = claim(RecordError("LD was not run"))
     ((*_, verdict),) = rows(claims_page.page([own], runs))
-    assert verdict.startswith("**not run yet**: LD was not run. `python run_")
+    assert verdict.startswith("**not run yet**: LD was not run. `.venv/bin/python run_")
 
 
 def test_runs_that_ended_too_early_decide_nothing_and_are_no_lack_of_runs(runs):

@@ -48,14 +48,14 @@ def of_seeds(run_of, *values, label="A"):
     ]
 
 
-def test_a_number_over_seeds_is_the_mean_with_the_lowest_and_the_highest(
+def test_a_number_over_seeds_is_the_median_with_the_lowest_and_the_highest(
     run_of, headline
 ):
     assert numbers(headline, of_seeds(run_of, 40)) == "0.40"
     several = numbers(headline, of_seeds(run_of, 40, 50, 75))
-    assert several == "0.55 (0.40 to 0.75, 3 seeds)"
-    late = numbers(headline, of_seeds(run_of, 40, 0))
-    assert late == "0.40; not reached under 1 seeds"
+    assert several == "0.50 (0.40 to 0.75, 3 seeds)"
+    late = numbers(headline, of_seeds(run_of, 40, 0, 50))
+    assert late == "0.50 (0.40 to not reached, 3 seeds)"
     assert numbers(headline, of_seeds(run_of, 0)) == "not reached"
     assert numbers(headline, of_seeds(run_of, 40, label="B")) == ""
 

@@ -16,6 +16,7 @@ import pathlib
 import pkgutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from tff_pmc import project_files
 from tff_pmc.reports import papers
@@ -36,14 +37,16 @@ _HEAD = """\
 
 What the four papers say that a run can judge, in the papers' order and in our words,
 and what the runs that are kept in `results/reproduced` say of it. Made by
-`python -m tff_pmc.reports.claims_page > docs/claims.md`; nothing here is by hand.
+`.venv/bin/python -m tff_pmc.reports.claims_page > docs/claims.md`; nothing here is by
+hand.
 
 A verdict is *reproduced*, *not reproduced*, *undecidable* (with the reason) or *not run
 yet* (with the command that would judge it; DIR holds the data). A claim about rounds or
 accuracies is decided from five seeds on. A claim about every single round needs one run
-only. The noise floor says how far two runs of the baseline are apart that differ in
-their seeds alone, as a standard deviation; ± is half of the 95 % interval of the mean
-over the seeds. Numbers of rounds are those saved over the other side: more is better.
+only. Differences are means over paired seeds; ± is half of their 95 % interval. The
+noise floor says how far such a mean of the baseline against itself under other seeds is
+from 0, as a standard deviation. Numbers of rounds are those saved over the other side:
+more is better.
 """
 
 
@@ -131,10 +134,17 @@ def _runs(found: Mapping[str, Sequence[Run]]) -> str:
     for name, runs in found.items():
         seeds = sorted({int(run.settings.get("batch_seed", 0)) for run in runs})
         if runs:
-            count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+            # One run may be in two kept folders.
+            number = len({_which(run) for run in runs})
+            count = "1 run" if number == 1 else f"{number} runs"
             word = "seed" if len(seeds) == 1 else "seeds"
             texts.append(f"{name}: {count}, {word} {', '.join(map(str, seeds))}")
     return "; ".join(texts)
+
+
+def _which(run: Run) -> tuple[Any, ...]:
+    versions = run.info.get("versions", {})
+    return run.label, run.settings.get("batch_seed"), versions.get("onednn_fpmath_mode")
 
 
 def _commands(experiments: Sequence[str]) -> str:
@@ -151,7 +161,9 @@ def _command(experiment: str) -> str:
     what = f"--experiment={experiment} --priority=all"
     if files:
         what = f"--flagfile=experiments/{max(files, key=lambda name: files[name])}"
-    return f"python run_experiments.py {what} --seeds=0,1,2,3,4 --data_dir=DIR"
+    return (
+        f".venv/bin/python run_experiments.py {what} --seeds=0,1,2,3,4 --data_dir=DIR"
+    )
 
 
 def _rounds(path: pathlib.Path, experiment: str) -> float:

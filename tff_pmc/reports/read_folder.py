@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Sequence
 from typing import Callable
 
@@ -46,6 +47,12 @@ def run_folders(path: str) -> list[str]:
     if ours or reference_code.is_run(path):
         return [path]
     names = sorted(names_in(path))
+    seeds = [name for name in names if re.fullmatch("seed_[0-9]+", name)]
+    if seeds:
+        raise RecordError(
+            f"{path} holds runs under several seeds: name one of its folders, as "
+            f"{os.path.join(path, seeds[0])}"
+        )
     folders = [
         folder
         for folder in (os.path.join(path, name) for name in names)

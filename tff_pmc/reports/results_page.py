@@ -1,6 +1,6 @@
 """The page of results: what of the four papers holds, and every kept run.
 
-    python -m tff_pmc.reports.results_page > results/README.md
+    .venv/bin/python -m tff_pmc.reports.results_page > results/README.md
 
 It is made of the kept records, of `kept.json` beside them and of the claims, and of
 nothing else.
@@ -37,9 +37,9 @@ _HEAD = """\
 # Results
 
 What of the four papers holds, as far as the runs go that are kept here. Made by
-`python -m tff_pmc.reports.results_page > results/README.md`; nothing on this page is by
-hand. [The claims](../docs/claims.md) are judged one by one there, and
-[fidelity](../docs/fidelity.md) says what the numbers can and cannot mean.
+`.venv/bin/python -m tff_pmc.reports.results_page > results/README.md`; nothing on this
+page is by hand. [The claims](../docs/claims.md) are judged one by one there, and [the
+four papers](../docs/fidelity.md) says what was not run.
 
 `paper/` holds the published tables, `reproduced/` what runs of this repository gave. A
 verdict on rounds or accuracies needs five seeds: a number below that has fewer decides
@@ -48,8 +48,9 @@ nothing."""
 _AGAIN = """\
 ## Make them again
 
-    python -m tff_pmc.experiments.remake results/reproduced
-    python -m tff_pmc.experiments.remake results/reproduced/quickstart --output_dir=DIR
+    PYTHON=.venv/bin/python
+    $PYTHON -m tff_pmc.experiments.remake results/reproduced
+    $PYTHON -m tff_pmc.experiments.remake results/reproduced/quickstart --output_dir=DIR
 
 makes every table and figure below from its records, in seconds and without training; a
 test holds the tables to it, to the byte. Those that the kept records do not suffice for

@@ -96,8 +96,9 @@ def _number(measure: Measure, stat: Mapping[str, float]) -> str:
     text = f"{measure.name} {stat['mean']:+{form}}"
     if not math.isnan(stat["interval"]):
         text += f" ± {stat['interval']:{form}}"
-    if not math.isnan(stat["noise_floor"]):
-        text += f" (noise floor {stat['noise_floor']:{form}})"
+    # It is 0 where the other side is a constant, which no seed moves.
+    if stat["noise_floor_of_mean"] > 0:
+        text += f" (noise floor {stat['noise_floor_of_mean']:{form}})"
     return text
 
 

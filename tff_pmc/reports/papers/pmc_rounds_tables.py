@@ -95,6 +95,13 @@ def write(
         comparable = not (caveat or other_length)
         notes += pmc_paper.exchanged_labels(ours, theirs, comparable=comparable)
     cells = _cells(ours, theirs, paper)
+    short = _too_short(cells)
+    if short:
+        notes.append(
+            f"At {', '.join(map(str, short))} % ours end before DS arrives where the "
+            "paper's does: averages have other columns there than the published, and "
+            "no difference from them is shown."
+        )
     if cells["impossible"].any():
         notes.append(
             f"{_WRONG}: impossible as printed: more of the devices in an earlier round."
@@ -119,7 +126,16 @@ def _cells(
     keys = list(zip(*(cells[key] for key in KEYS)))
     cells["impossible"] = [int(key in wrong) for key in keys]
     cells["text"] = [paper.text_numbers.get(key, np.nan) for key in keys]
+    early = cells[KEYS[2]].isin(_too_short(cells)) & cells["devices"].isin(AVERAGES)
+    cells.loc[early, "difference"] = np.nan
     return cells
+
+
+def _too_short(cells: pd.DataFrame) -> list[int]:
+    """Returns the targets that DS reaches in fewer columns here than in the paper."""
+    missing = cells["ours"].isna() & cells["published"].notna()
+    found = cells.loc[missing & (cells["quantity"] == "rounds"), KEYS[2]]
+    return sorted(int(target) for target in set(found))
 
 
 def tidy_rows(
@@ -206,7 +222,9 @@ def _text_grid(cells: pd.DataFrame) -> grids.Grid:
                 f"{cell['text']:.1f}",
                 _published(cell),
                 _ours(cell),
-                _signed(cell["ours"] - cell["text"]),
+                _signed(cell["ours"] - cell["text"])
+                if cell["difference"] == cell["difference"]
+                else "",
             ]
         )
     return grid

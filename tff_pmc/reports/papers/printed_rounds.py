@@ -72,7 +72,8 @@ def draw(axes: Any, runs: Sequence[Run], style: Style) -> bool:
     Args:
         axes: accuracies over rounds, with its limits set; marks beyond them are left
             out, so that no mark takes the space of the curves.
-        runs: the runs of a label, one a seed; the mean of their rounds is marked.
+        runs: the runs of a label, one a seed; the mean of their rounds is marked, where
+            all of them arrive.
         style: of the label.
 
     Returns:
@@ -83,7 +84,7 @@ def draw(axes: Any, runs: Sequence[Run], style: Style) -> bool:
     theirs = _within(axes, known)
     if not theirs:
         return False
-    mean = pd.DataFrame([ours(run, known) for run in runs]).mean()
+    mean = pd.DataFrame([ours(run, known) for run in runs]).mean(skipna=False)
     points = ((theirs, "white"), (_within(axes, mean.to_dict()), style.color))
     for marks, face in points:
         axes.scatter(
