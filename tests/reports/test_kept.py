@@ -47,7 +47,11 @@ def test_the_rounds_to_targets_are_those_of_the_results(folder):
     assert kept.rounds_of(ds, (70,), (10, 20)) == {(70, 10): 1, (70, 20): None}
     assert kept.rounds_of(other, (70,), (10, 20)) == {(70, 10): 2, (70, 20): 2}
     with pytest.raises(RecordError, match="30 % of the devices reach 70 %"):
-        kept.rounds_of(ds, (70,), (10, 30))
+        kept.rounds_of(other, (70,), (10, 30))
+    # What a fifth of the devices never reach, more of them do not reach either.
+    assert kept.rounds_of(ds, (70,), (30,)) == {(70, 30): None}
+    with pytest.raises(RecordError, match="5 % of the devices reach 70 %"):
+        kept.rounds_of(ds, (70,), (5,))
 
 
 def test_a_whole_run_is_read_whole(tmp_path, write_ours):

@@ -1,8 +1,10 @@
 """The page of results: made by its command, and of what the kept records say."""
 
+import dataclasses
 import json
 import pathlib
 
+import pandas as pd
 import pytest
 
 from tff_pmc.experiments.experiment import EXPERIMENTS
@@ -51,13 +53,22 @@ def of_seeds(run_of, *values, label="A"):
 def test_a_number_over_seeds_is_the_median_with_the_lowest_and_the_highest(
     run_of, headline
 ):
-    assert numbers(headline, of_seeds(run_of, 40)) == "0.40"
-    several = numbers(headline, of_seeds(run_of, 40, 50, 75))
+    assert numbers(headline, of_seeds(run_of, 40))[0] == "0.40"
+    several = numbers(headline, of_seeds(run_of, 40, 50, 75))[0]
     assert several == "0.50 (0.40 to 0.75, 3 seeds)"
-    late = numbers(headline, of_seeds(run_of, 40, 0, 50))
+    late = numbers(headline, of_seeds(run_of, 40, 0, 50))[0]
     assert late == "0.50 (0.40 to not reached, 3 seeds)"
-    assert numbers(headline, of_seeds(run_of, 0)) == "not reached"
-    assert numbers(headline, of_seeds(run_of, 40, label="B")) == ""
+    assert numbers(headline, of_seeds(run_of, 0))[0] == "not reached"
+    assert numbers(headline, of_seeds(run_of, 40, label="B"))[0] == ""
+
+
+def test_the_longest_run_of_a_seed_counts_and_is_named(run_of, headline):
+    short, long = (*of_seeds(run_of, 40), *of_seeds(run_of, 75))
+    rounds = pd.concat([long.rounds] * 2)
+    long = dataclasses.replace(long, rounds=rounds)
+    for runs in ([short, long], [long, short]):
+        text, used = numbers(headline, runs)
+        assert text == "0.75" and all(run is long for run in used) and used
 
 
 def test_what_lacks_a_record_is_not_run(run_of, headline):
@@ -65,7 +76,7 @@ def test_what_lacks_a_record_is_not_run(run_of, headline):
         raise RecordError("not kept")
 
     own = headline._replace(measure=measure)
-    assert numbers(own, of_seeds(run_of, 40)) == ""
+    assert numbers(own, of_seeds(run_of, 40))[0] == ""
 
 
 def test_the_headlines_are_of_experiments_and_papers_that_there_are():

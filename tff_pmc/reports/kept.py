@@ -144,14 +144,20 @@ def rounds_of(
             f"of reaching a target, {'above' if own else 'at_least'}"
         )
     asked = [(target, share) for target in targets for share in devices]
-    missing = [key for key in asked if key not in run.reached]
+    known = dict(run.reached)
+    for target, share in asked:
+        # What fewer of the devices never reach more of them do not reach either.
+        fewer = (s for t, s in run.reached if t == target and s < share)
+        if any(run.reached[target, less] is None for less in fewer):
+            known.setdefault((target, share), None)
+    missing = [key for key in asked if key not in known]
     if missing:
         target, share = missing[0]
         raise NotKeptError(
             f"the kept files of {run.label} do not say when {share} % of the devices "
             f"reach {target} %"
         )
-    return {key: run.reached[key] for key in asked}
+    return {key: known[key] for key in asked}
 
 
 def _holder(path: str, top: str) -> Optional[str]:

@@ -111,8 +111,8 @@ def _headlines(
         runs = every.get(headline.experiment, [])
         own = [v for _, names, v in verdicts if headline.experiment in names]
         words = [f"{own.count(w)} {w}" for w in (*VERDICTS, NOT_RUN) if w in own]
-        here = numbers(headline, runs) or NOT_RUN
-        part = _part(runs) if here != NOT_RUN else ""
+        here, used = numbers(headline, runs)
+        part = _part(used) if used else ""
         grid.append(
             [
                 headline.paper,
@@ -120,7 +120,7 @@ def _headlines(
                 headline.says,
                 ", ".join(words),
                 headline.printed,
-                f"{here}{part}",
+                f"{here or NOT_RUN}{part}",
             ]
         )
     return grid

@@ -12,7 +12,7 @@ from tff_pmc.reports.papers import (
     pmc_judges,
 )
 from tff_pmc.reports.papers.judging import LESS, MORE, NONE, Measure
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.record_error import RecordError, TooShortError
 
 # Student's t for five: 2.776; of 1, 2, 3, 4, 5 the half interval is 1.96.
 FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
@@ -171,6 +171,25 @@ def test_only_runs_of_one_folder_are_held_against_each_other(run_of):
     near = dataclasses.replace(ld, path="a/LD")
     (found,) = judging.by_seed([ds, near, *longer], ["DS", "LD"])
     assert found["DS"] is longer[0]
+
+
+def test_other_epochs_are_held_against_runs_of_their_length(from_rounds):
+    """E = 1 arrives two rounds later; a run of other rounds is not its pair."""
+
+    def run(epochs, start, rounds, seed):
+        found = seeded(from_rounds("DS", range(start, start + 9), 75, rounds), seed)
+        settings = {"batch_seed": seed, "local_epochs": epochs, "batch_size": 10}
+        return dataclasses.replace(found, info={**found.info, "settings": settings})
+
+    pairs = [run(*own, 20, seed) for seed in range(5) for own in ((5, 1), (1, 3))]
+    longer = [run(5, 9, 30, seed) for seed in range(5)]
+    answer = da_judges.epochs_and_batches({"femnist": [*pairs, *longer]})
+    assert answer[:2] == ("Low at 75 %, over E = 1, B = 10 +2.0 ± 0.0", "reproduced")
+    with pytest.raises(RecordError, match="the seed and the rounds of the one with E"):
+        da_judges.epochs_and_batches({"femnist": [*longer, run(1, 3, 20, 0)]})
+    late = [run(5, 30, 20, 0), run(1, 3, 20, 0)]
+    with pytest.raises(TooShortError, match="of DS ends in round 20"):
+        da_judges.epochs_and_batches({"femnist": late})
 
 
 def test_the_best_of_some_orderings_is_held_against_the_best_other(from_rounds):

@@ -27,6 +27,7 @@ HIGH_AT_75 = (75, HIGH, "High")
 ALONE = (BASELINE, "MD", "LD")
 STARTS = tuple(f"{order} (backtracking)" for order in SIX)
 _OTHER_SCORES = ("weighted_average", "owa", "choquet")
+_OTHER = "other E and B"
 _ROUNDS, _HIGHEST = 1000, 80
 """The rounds that DA allows, and the highest accuracy that it looks for, percent."""
 
@@ -238,16 +239,24 @@ def epochs_and_batches(by_experiment: Runs) -> Answer:
             "only E = 5 and B = 10 is kept; run DS with other --local_epochs and "
             "--batch_size"
         )
-    keys = _cells(75, LOW)
-
-    def rounds(runs: Sequence[Run]) -> list[float]:
-        return [-judging.mean_rounds(run, keys, len(run.rounds)) for run in runs]
-
-    own = rounds(found.pop((5, 10)))
-    measures = []
+    # A run that does not arrive counts by its length: only equal ones are compared.
+    bases = {_seed_and_length(run): run for run in found.pop((5, 10))}
+    measures, used = [], []
     for (epochs, batch), runs in sorted(found.items()):
-        base = rounds(runs)
-        count = min(len(own), len(base))
+        pairs = [(bases.get(_seed_and_length(run)), run) for run in runs]
+        seeds = [{BASELINE: b, _OTHER: run} for b, run in pairs if b is not None]
+        if not seeds:
+            raise RecordError(
+                f"no run with E = 5 and B = 10 has the seed and the rounds of the one "
+                f"with E = {epochs} and B = {batch}"
+            )
         name = f"Low at 75 %, over E = {epochs}, B = {batch}"
-        measures.append(Measure(name, own[:count], base[:count], MORE))
-    return judging.judged(measures, by_experiment["femnist"])
+        keys = _cells(75, LOW)
+        saved = judging.rounds_saved(seeds, _OTHER, keys, LESS, name=name)
+        measures.append(Measure(name, saved.base, saved.own, MORE))
+        used += judging.all_runs(seeds)
+    return judging.judged(measures, used)
+
+
+def _seed_and_length(run: Run) -> tuple[int, int]:
+    return int(run.settings.get("batch_seed", 0)), len(run.rounds)

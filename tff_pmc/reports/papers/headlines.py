@@ -10,7 +10,7 @@ import functools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Callable, NamedTuple, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.papers import adafed_judges, dual_differences, printed_rounds
@@ -46,41 +46,63 @@ class Headline(NamedTuple):
     form: str = "{:.0f}"
 
 
-def numbers(headline: Headline, runs: Sequence[Run]) -> str:
+class _Noting(dict[str, Run]):
+    """Runs by label, which notes those that are asked for; all, where all are read."""
+
+    def __init__(self, runs: Mapping[str, Run]) -> None:
+        super().__init__(runs)
+        self.asked: list[Run] = []
+
+    def __getitem__(self, label: str) -> Run:
+        found = super().__getitem__(label)
+        self.asked.append(found)
+        return found
+
+    def values(self) -> Any:
+        self.asked += super().values()
+        return super().values()
+
+
+def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
     """Returns our number; of several seeds the median, the lowest and the highest.
 
     Where it is not reached under a seed it counts as later than all others.
 
     Args:
         headline: the number.
-        runs: the runs of its experiment. The first of a label and seed counts.
+        runs: the runs of its experiment. The longest of a label and seed counts, of
+            equal ones the first.
 
     Returns:
-        Text; empty where no seed has the runs of it.
+        Text, and the runs that it is of; both are empty where no seed has them.
     """
     found: dict[int, Optional[float]] = {}
+    used: list[Run] = []
     for seed, own in by_seed(runs).items():
+        noting = _Noting(own)
         try:
-            found[seed] = headline.measure(own)
+            found[seed] = headline.measure(noting)
         except (KeyError, RecordError):
             continue
+        used += noting.asked
     if not found:
-        return ""
+        return "", []
     values = sorted(math.inf if v is None else v for v in found.values())
 
     def text(value: float) -> str:
         return headline.form.format(value) if value < math.inf else "not reached"
 
     middle = text(statistics.median(values))
-    if len(values) == 1:
-        return middle
-    return f"{middle} ({text(values[0])} to {text(values[-1])}, {len(values)} seeds)"
+    if len(values) > 1:
+        span = f"{text(values[0])} to {text(values[-1])}"
+        middle += f" ({span}, {len(values)} seeds)"
+    return middle, used
 
 
 def by_seed(runs: Sequence[Run]) -> dict[int, dict[str, Run]]:
     """Returns the runs of each seed, by their labels and their systems' titles."""
     found: dict[int, dict[str, Run]] = {}
-    for run in runs:
+    for run in sorted(runs, key=lambda run: -len(run.rounds)):
         own = found.setdefault(int(run.settings.get("batch_seed", 0)), {})
         own.setdefault(run.label, run)
         if not run.note:
