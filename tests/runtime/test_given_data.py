@@ -177,3 +177,28 @@ def test_values_at_clients_that_are_no_datasets(running, tff, assert_one_line):
         lambda: add([{"a": 1, "b": 2}, {"a": 1}]),
         "the argument[1] must have the members a, b; it has those of a",
     )
+
+
+@pytest.mark.parametrize("kind", ["ragged", "variant", "quantized"])
+def test_a_dataset_that_tffs_types_have_not_is_refused_in_tensorflows_words(kind):
+    """TFF raises a TypeError, a KeyError and a NotImplementedError of these."""
+    import tensorflow as tf
+    import tensorflow_federated as tff
+
+    from tff_pmc.runtime import values
+
+    elements = {
+        "ragged": lambda: tf.ragged.constant([[1], [2, 3]]),
+        "variant": lambda: tf.raw_ops.TensorListReserve(
+            element_shape=tf.constant([], tf.int32),
+            num_elements=1,
+            element_dtype=tf.int32,
+        ),
+        "quantized": lambda: tf.cast(tf.constant([1]), tf.quint8),
+    }
+    element = elements[kind]()
+    dataset = tf.data.Dataset.from_tensors(element)
+    wanted = tff.SequenceType(tff.TensorType(np.int32, [2]))
+    words = {"ragged": "RaggedTensorSpec", "variant": "variant", "quantized": "quint8"}
+    with pytest.raises(TypeError, match=f"^it is a dataset of .*{words[kind]}"):
+        values.check_dataset(dataset, wanted, "it")

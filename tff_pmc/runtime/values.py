@@ -183,8 +183,10 @@ def _short(specs: Any) -> str:
     """An element in TFF's words: <x=uint8[?,28,28],y=int32[?]>."""
     try:
         return str(tff.types.tensorflow_to_type(specs))
-    except (TypeError, ValueError, NotImplementedError):
-        return _one_line(specs)  # Ragged tensors, say, which TFF's types have not.
+    except (KeyError, TypeError, NotImplementedError):
+        # What TFF raises of what its types have not: of variants, of ragged tensors,
+        # and of quantized numbers.
+        return _one_line(specs)
 
 
 def _dataset(value: Any, type_: tff.SequenceType, place: str) -> tf.data.Dataset:
