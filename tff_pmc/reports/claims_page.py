@@ -16,7 +16,7 @@ import pathlib
 import pkgutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Optional
 
 from tff_pmc import project_files
 from tff_pmc.reports import papers
@@ -143,8 +143,13 @@ def _runs(found: Mapping[str, Sequence[Run]]) -> str:
 
 
 def _which(run: Run) -> tuple[Any, ...]:
-    versions = run.info.get("versions", {})
-    return run.label, run.settings.get("batch_seed"), versions.get("onednn_fpmath_mode")
+    return run.label, run.settings.get("batch_seed"), factors_mode(run)
+
+
+def factors_mode(run: Run) -> Optional[str]:
+    """Returns what oneDNN took for the factors of products; None for float32."""
+    mode: Optional[str] = run.info.get("versions", {}).get("onednn_fpmath_mode")
+    return mode
 
 
 def _commands(experiments: Sequence[str]) -> str:

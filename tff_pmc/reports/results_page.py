@@ -22,6 +22,7 @@ from tff_pmc.reports.claims_page import (
     answer,
     by_experiment,
     claims,
+    factors_mode,
 )
 from tff_pmc.reports.escape import printable
 from tff_pmc.reports.kept_folders import KeptFolder, kept_folders
@@ -196,7 +197,7 @@ def _facts(kept: KeptFolder, runs: Sequence[Run]) -> str:
 
 def _factors(runs: Iterable[Run]) -> list[str]:
     """The types of the products' factors, where oneDNN took another than float32."""
-    modes = {run.info.get("versions", {}).get("onednn_fpmath_mode") for run in runs}
+    modes = set(map(factors_mode, runs))
     return sorted({"BF16": "bfloat16"}.get(mode, mode) for mode in modes if mode)
 
 

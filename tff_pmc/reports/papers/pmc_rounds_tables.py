@@ -96,6 +96,8 @@ def write(
         notes += pmc_paper.exchanged_labels(ours, theirs, comparable=comparable)
     cells = _cells(ours, theirs, paper)
     short = _too_short(cells)
+    early = cells[KEYS[2]].isin(short) & cells["devices"].isin(AVERAGES)
+    cells.loc[early, "difference"] = np.nan
     if short:
         notes.append(
             f"At {', '.join(map(str, short))} % ours end before DS arrives where the "
@@ -126,8 +128,6 @@ def _cells(
     keys = list(zip(*(cells[key] for key in KEYS)))
     cells["impossible"] = [int(key in wrong) for key in keys]
     cells["text"] = [paper.text_numbers.get(key, np.nan) for key in keys]
-    early = cells[KEYS[2]].isin(_too_short(cells)) & cells["devices"].isin(AVERAGES)
-    cells.loc[early, "difference"] = np.nan
     return cells
 
 
