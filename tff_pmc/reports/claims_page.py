@@ -147,8 +147,11 @@ def _which(run: Run) -> tuple[Any, ...]:
 
 
 def factors_mode(run: Run) -> Optional[str]:
-    """Returns what oneDNN took for the factors of products; None for float32."""
-    mode: Optional[str] = run.info.get("versions", {}).get("onednn_fpmath_mode")
+    """Returns what the factors of products were rounded to; None for float32."""
+    versions = run.info.get("versions", {})
+    if "gpu" in versions:  # Where oneDNN has no part in the training.
+        return "TF32" if versions.get("gpu_factors") == "tf32" else None
+    mode: Optional[str] = versions.get("onednn_fpmath_mode")
     return mode
 
 

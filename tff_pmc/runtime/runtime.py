@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, ClassVar, Optional, Union
 
+import tensorflow as tf
 import tensorflow_federated as tff
 from absl import logging
 
@@ -128,9 +129,10 @@ def installed_engine() -> Optional[str]:
 def engine_versions() -> dict[str, Optional[str]]:
     """The engine that runs computations now, its threads, and what a cluster spreads.
 
-    These are for `run.json`. The engine is None for a context of TFF's own. Where
-    oneDNN may take less than float32 for the factors of its products
-    (`TF_SET_ONEDNN_FPMATH_MODE`), that is told, too: it changes a run's numbers.
+    These are for `run.json`. The engine is None for a context of TFF's own. Told, too,
+    is what changes a run's numbers: that oneDNN may take less than float32 for the
+    factors of its products (`TF_SET_ONEDNN_FPMATH_MODE`), and the GPUs, with whether
+    they may do the same (`NVIDIA_TF32_OVERRIDE=0` forbids it).
     """
     context = tff.framework.get_context_stack().current
     found = {
@@ -139,4 +141,21 @@ def engine_versions() -> dict[str, Optional[str]]:
         **getattr(context, "recorded", {}),
     }
     factors = os.environ.get("TF_SET_ONEDNN_FPMATH_MODE")
-    return {**found, "onednn_fpmath_mode": factors} if factors else found
+    if factors:
+        found["onednn_fpmath_mode"] = factors
+    return {**found, **_gpus()}
+
+
+def _gpus() -> dict[str, str]:
+    """The names of the GPUs that TensorFlow sees, and their factors; none without."""
+    gpus = tf.config.list_physical_devices("GPU")
+    if not gpus:
+        return {}
+    names = [
+        tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name)
+        for gpu in gpus
+    ]
+    rounded = tf.config.experimental.tensor_float_32_execution_enabled()
+    if os.environ.get("NVIDIA_TF32_OVERRIDE") == "0":
+        rounded = False
+    return {"gpu": ", ".join(names), "gpu_factors": "tf32" if rounded else "float32"}

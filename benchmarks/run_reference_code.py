@@ -1,0 +1,128 @@
+"""Runs the authors' published code on MNIST and keeps what it writes.
+
+    git clone https://github.com/sisinflab/ClientAware-FL
+    python benchmarks/run_reference_code.py --reference_repo=ClientAware-FL \\
+        --data_dir=DIR --permutation=0 --rounds=40 --output_dir=THEIRS
+    python run_experiments.py --compare=THEIRS,OURS --output_dir=BOTH
+
+Their `preparation.py`, server, clients and model run as they are, with the values of
+their `main.py`. `--permutation` is their index of the ordering: 0 is DS, 5 is
+LD, DS, MD. Every permutation runs in a process of its own with the same seed, so that
+partition, initial weights and the cohorts of round after round are the same: their
+clients are drawn with Python's generator, which nothing else of theirs uses.
+
+In memory, and in none of their files, four things are another's: the images come from
+DIR, by the names that `leaf_data` knows; the generators have a seed; the learning rate
+is honoured, which TensorFlow 2.11 to 2.15 ignore where it is called `lr`; and Keras
+draws no bars. `settings.json` beside their files says so. What they write of a round
+whose process was ended stays; there is no resuming, as in their code.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import pathlib
+import random
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from reference_side import check_repo, load
+
+from leaf_data import DataError
+from leaf_data.datasets import mnist
+
+FRACTION, CLIENTS, EPOCHS = 0.1, 100, 5  # C, K and E of their main.py; B is None.
+RATES = {True: 0.215, False: 0.1}  # By `iid`.
+ORDERINGS = 9
+
+
+def run(repo, arrays, options, permutation):
+    """One run of theirs: `experiments/` arises in the folder of the permutation."""
+    folder = pathlib.Path(options.output_dir, f"permutation_{permutation}")
+    folder.mkdir(parents=True)
+    repo = pathlib.Path(repo).resolve()
+    import keras
+    import numpy as np
+    from absl import logging
+
+    logging.set_verbosity(logging.ERROR)  # Keras warns of `lr`, model by model.
+    keras.utils.set_random_seed(options.seed)
+    keras.utils.disable_interactive_logging()
+    keras.datasets.mnist.load_data = lambda: (
+        (arrays["x_train"], arrays["y_train"]),
+        (arrays["x_test"], arrays["y_test"]),
+    )
+    parts = {
+        part: load(repo, "MNIST", part)
+        for part in ("Server", "Client", "Model", "preparation")
+    }
+    rate = RATES[options.iid] if options.lr is None else options.lr
+
+    def model():
+        made = parts["Model"].Model(rate)
+        made.optimizer.learning_rate = rate
+        return made
+
+    np.random.seed(options.seed)  # Of the shards, whatever the imports have drawn.
+    train, test = parts["preparation"].MNIST(iid=options.iid)
+    server = parts["Server"].Server(
+        model(), None, EPOCHS, FRACTION, CLIENTS, options.iid, rate, permutation
+    )
+    clients = [
+        parts["Client"].Client(model(), *train[k], *test[k]) for k in range(CLIENTS)
+    ]
+    random.seed(options.seed)  # Of the cohorts.
+    settings = {
+        "repository": "sisinflab/ClientAware-FL",
+        "permutation": permutation,
+        "seed": options.seed,
+        "rounds": options.rounds,
+        "learning_rate": rate,
+        "iid": options.iid,
+        "fpmath_mode": os.environ.get("TF_SET_ONEDNN_FPMATH_MODE", ""),
+        "in_memory": ["data folder", "seeds", "learning rate", "no bars"],
+    }
+    (folder / "settings.json").write_text(json.dumps(settings, indent=2) + "\n")
+    os.chdir(folder)  # They write where they are run.
+    server.train(clients, rounds=options.rounds)
+
+
+def main():
+    """Runs each permutation, `--jobs` at a time."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--reference_repo", required=True, help="their repository")
+    add("--data_dir", required=True, help="the folder of MNIST's files")
+    add("--output_dir", required=True, help="a new folder")
+    add("--permutation", type=int, action="append", choices=range(ORDERINGS))
+    add("--rounds", type=int, default=1000, help="as many as theirs by default")
+    add("--iid", action="store_true", help="equal shares of shuffled images")
+    add("--lr", type=float, help="by default 0.215 with --iid, else 0.1, as theirs")
+    add("--seed", type=int, default=0)
+    add("--jobs", type=int, default=1, help="processes at a time")
+    options = parser.parse_args()
+    check_repo(parser, options.reference_repo)
+    if pathlib.Path(options.output_dir).exists():
+        parser.exit(2, f"--output_dir={options.output_dir} exists already\n")
+    try:
+        arrays, _ = mnist.read(options.data_dir)
+    except DataError as error:
+        parser.exit(2, f"{error}\n")
+    fresh = multiprocessing.get_context("spawn")
+    waiting = list(options.permutation or range(ORDERINGS))[::-1]
+    running, failed = [], False
+    while waiting or running:
+        while waiting and len(running) < max(options.jobs, 1):
+            rest = (options.reference_repo, arrays, options, waiting.pop())
+            running.append(fresh.Process(target=run, args=rest))
+            running[-1].start()
+        running[0].join()
+        failed |= bool(running.pop(0).exitcode)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
