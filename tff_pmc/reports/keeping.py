@@ -3,7 +3,7 @@
     python -m tff_pmc.reports.keeping runs/pmc_table4 results/reproduced/pmc_table4
 
 What is kept are `run.json`, CSVs, pages and plots, and no checkpoints, states and
-predictions. A record of more than 64 KiB, which the `clients.csv` of a long run is, is
+predictions. A record of more than 16 KiB, which the `clients.csv` of a long run is, is
 kept packed, as `clients.csv.gz`; all readers take it so. `kept` reads what is kept.
 """
 
@@ -20,7 +20,7 @@ from tff_pmc.reports.plain_files import open_plain
 from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.record_tables import PACKED, SCHEMAS
 
-LARGEST_PLAIN = 1 << 16
+LARGEST_PLAIN = 1 << 14
 """The size of the largest record that is kept as it is, bytes."""
 
 _KEPT = (".csv", ".md", ".png", PACKED)
