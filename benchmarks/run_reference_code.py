@@ -3,7 +3,8 @@
     git clone https://github.com/sisinflab/ClientAware-FL
     python benchmarks/run_reference_code.py --reference_repo=ClientAware-FL \\
         --data_dir=DIR --permutation=0 --rounds=40 --output_dir=THEIRS
-    python run_experiments.py --compare=THEIRS,OURS --output_dir=BOTH
+    python run_experiments.py --output_dir=BOTH \\
+        --compare=THEIRS/experiments/non-iid,OURS
 
 Their `preparation.py`, server, clients and model run as they are, with the values of
 their `main.py`. `--permutation` is their index of the ordering: 0 is DS, 5 is
@@ -11,11 +12,12 @@ LD, DS, MD. Every permutation runs in a process of its own with the same seed, s
 partition, initial weights and the cohorts of round after round are the same: their
 clients are drawn with Python's generator, which nothing else of theirs uses.
 
-In memory, and in none of their files, four things are another's: the images come from
+In memory, and in none of their files, five things are another's: the images come from
 DIR, by the names that `leaf_data` knows; the generators have a seed; the learning rate
-is honoured, which TensorFlow 2.11 to 2.15 ignore where it is called `lr`; and Keras
-draws no bars. `settings.json` beside their files says so. What they write of a round
-whose process was ended stays; there is no resuming, as in their code.
+is honoured, which TensorFlow 2.11 to 2.15 ignore where it is called `lr`; a run's
+folder is named by its permutation and not by the time; and Keras draws no bars.
+`permutation_N.json` has the settings. What was written of a round whose process was
+ended stays; there is no resuming, as in their code.
 """
 
 import argparse
@@ -39,10 +41,22 @@ RATES = {True: 0.215, False: 0.1}  # By `iid`.
 ORDERINGS = 9
 
 
+class Name:
+    """Stands for `datetime`, of which their server asks its folder's name."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def now(self):
+        return self
+
+    def strftime(self, form):
+        return self._name
+
+
 def run(repo, arrays, options, permutation):
-    """One run of theirs: `experiments/` arises in the folder of the permutation."""
-    folder = pathlib.Path(options.output_dir, f"permutation_{permutation}")
-    folder.mkdir(parents=True)
+    """One run of theirs, below `experiments/` in the output folder."""
+    folder = pathlib.Path(options.output_dir)
     repo = pathlib.Path(repo).resolve()
     import keras
     import numpy as np
@@ -83,9 +97,10 @@ def run(repo, arrays, options, permutation):
         "learning_rate": rate,
         "iid": options.iid,
         "fpmath_mode": os.environ.get("TF_SET_ONEDNN_FPMATH_MODE", ""),
-        "in_memory": ["data folder", "seeds", "learning rate", "no bars"],
     }
-    (folder / "settings.json").write_text(json.dumps(settings, indent=2) + "\n")
+    name = f"permutation_{permutation}"
+    (folder / f"{name}.json").write_text(json.dumps(settings, indent=2) + "\n")
+    parts["Server"].datetime = Name(name)
     os.chdir(folder)  # They write where they are run.
     server.train(clients, rounds=options.rounds)
 
@@ -111,6 +126,7 @@ def main():
         arrays, _ = mnist.read(options.data_dir)
     except DataError as error:
         parser.exit(2, f"{error}\n")
+    os.makedirs(options.output_dir)
     fresh = multiprocessing.get_context("spawn")
     waiting = list(options.permutation or range(ORDERINGS))[::-1]
     running, failed = [], False

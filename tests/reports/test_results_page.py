@@ -98,7 +98,8 @@ def test_a_folder_says_its_command_its_seeds_and_its_hours(tmp_path, write_ours)
         info = json.loads((run / "run.json").read_text())
         info["started"] = "2026-01-01T10:00:00+00:00"
         info["ended"] = f"2026-01-01T10:{minutes}:00+00:00"
-        info["versions"] = {"onednn_fpmath_mode": "BF16"} if seed else {}
+        on_gpu = {"gpu": "Big GPU", "gpu_factors": "tf32"}
+        info["versions"] = {"onednn_fpmath_mode": "BF16"} if seed else on_gpu
         (run / "run.json").write_text(json.dumps(info))
     (tmp_path / "kept" / "mine" / "figure.png").write_bytes(b"")
     (tmp_path / "kept" / "mine" / "table.md").write_text("# t\n")
@@ -108,7 +109,8 @@ def test_a_folder_says_its_command_its_seeds_and_its_hours(tmp_path, write_ours)
     section = text.split("### mine")[1]
     assert "    do it\n" in section
     assert "2 runs of 2 rounds, seeds 0, 3. Hours: 1.25. " in section
-    assert "Products have bfloat16 factors." in section
+    assert "Products have TF32 factors. Products have bfloat16 factors." in section
+    assert "factors. On Big GPU.\n" in section
     assert "[table.md](kept/mine/table.md)" in section
     assert "As the run made them: table.md (it is old)." in section
     assert '<img src="kept/mine/figure.png" width="260" alt="figure.png">' in section

@@ -292,3 +292,24 @@ def test_less_than_float32_in_products_is_recorded(installed, monkeypatch):
     assert "onednn_fpmath_mode" not in installed("local", engine_versions)
     monkeypatch.setenv("TF_SET_ONEDNN_FPMATH_MODE", "BF16")
     assert installed("local", engine_versions)["onednn_fpmath_mode"] == "BF16"
+
+
+@pytest.mark.parametrize(("override", "factors"), [("0", "float32"), (None, "tf32")])
+def test_a_gpu_and_its_factors_are_recorded(installed, monkeypatch, override, factors):
+    import tensorflow as tf
+
+    from tff_pmc.runtime import engine_versions
+
+    assert "gpu" not in installed("local", engine_versions)
+    monkeypatch.delenv("NVIDIA_TF32_OVERRIDE", raising=False)
+    if override:
+        monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", override)
+    gpus = [
+        tf.config.PhysicalDevice(f"/physical_device:GPU:{k}", "GPU") for k in (0, 1)
+    ]
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
+    details = {gpus[0]: {"device_name": "Big GPU"}, gpus[1]: {}}
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", details.get)
+    found = installed("local", engine_versions)
+    assert found["gpu"] == "Big GPU, /physical_device:GPU:1"
+    assert found["gpu_factors"] == factors

@@ -15,7 +15,14 @@ from typing import Optional
 
 import pandas as pd
 
-from tff_pmc.reports import effect_page, escape, pages, paired, recorded_settings
+from tff_pmc.reports import (
+    effect_page,
+    escape,
+    first_criterion,
+    pages,
+    paired,
+    recorded_settings,
+)
 from tff_pmc.reports.read import BASELINE, Run, with_caveat
 from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.rounds_to_target import rounds_to_target
@@ -125,8 +132,9 @@ def write(
 ) -> str:
     """Writes the effects; returns the page as text.
 
-    `effect.csv` has `effect_rows`, `effect_distances.csv` has `distances` (it is not
-    there where they are empty), and the page `effect.md` both.
+    `effect.csv` has `effect_rows`, `effect_distances.csv` has `distances`,
+    `effect_first_criterion.csv` has `first_criterion.rows` (these two are not there
+    where they are empty), and the page `effect.md` all three.
 
     Args:
         by_seed: the runs of each seed, whose own targets are taken.
@@ -148,9 +156,18 @@ def write(
     if len(apart):
         path = os.path.join(folder, "effect_distances.csv")
         escape.write_csv(with_caveat(apart, runs), path, float_format="%.6g")
+    together = first_criterion.rows(
+        by_seed, targets, baseline=baseline, strictly_above=above
+    )
+    if len(together):
+        path = os.path.join(folder, first_criterion.FILE)
+        table = with_caveat(together, runs)
+        escape.write_csv(table, path, index=False, float_format="%.6g")
     page = effect_page.page(
         rows, apart, runs[0], list(by_seed), baseline=baseline, strictly_above=above
     )
+    more = first_criterion.blocks(together, baseline, len(by_seed))
+    page = page._replace(blocks=[*page.blocks, *more])
     pages.write(os.path.join(folder, "effect"), page)
     return pages.markdown(page)
 

@@ -192,11 +192,17 @@ def _facts(kept: KeptFolder, runs: Sequence[Run]) -> str:
         f"{count} of {span} rounds, {word} {', '.join(map(str, seeds))}. "
         f"Hours: {_hours(runs)}."
         + "".join(f" Products have {word} factors." for word in _factors(runs))
+        + "".join(f" On {gpu}." for gpu in _gpus(runs))
     )
 
 
+def _gpus(runs: Iterable[Run]) -> list[str]:
+    found = {run.info.get("versions", {}).get("gpu") for run in runs}
+    return sorted(str(gpu) for gpu in found if gpu)
+
+
 def _factors(runs: Iterable[Run]) -> list[str]:
-    """The types of the products' factors, where oneDNN took another than float32."""
+    """The types of the products' factors, where they are not float32."""
     modes = set(map(factors_mode, runs))
     return sorted({"BF16": "bfloat16"}.get(mode, mode) for mode in modes if mode)
 

@@ -74,7 +74,7 @@ def judged(measures: Iterable[Measure], runs: Iterable[Run] = ()) -> Answer:
         failing = [one.name for one, own in zip(found, verdicts) if own == verdict]
         if failing:
             return numbers, verdict, f"{how} by {', '.join(failing)}"
-    return numbers, REPRODUCED, "outside of the 95 % interval in every measure"
+    return numbers, REPRODUCED, "every 95 % interval lies where the claim puts it"
 
 
 def _verdict(measure: Measure, stat: Mapping[str, float]) -> str:

@@ -1,0 +1,98 @@
+"""Orderings that begin alike, taken together, on numbers worked by hand."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tff_pmc.reports import effect, first_criterion, read
+
+EXAMPLES = np.array([10, 10])
+LABELS = ("DS", "DS,LD", "LD", "LD,DS")
+
+
+def run(label, per_round):
+    """Two devices with 10 test examples each, equally good."""
+    weights = pd.DataFrame(
+        {
+            "round": [1, 1],
+            "ordering": ["DS", "LD"],
+            "coefficient_of_variation": [0.0, 0.2],
+            "effective_clients": [10.0, 9.0],
+            "total_variation": [0.0, 0.05],
+        }
+    )
+    data = {"name": "toy", "clients": 2, "origin": {"source": "made up"}}
+    info = {"data": data, "settings": {"experiment": "toy", "targets": [70]}}
+    correct = np.repeat(np.array(per_round)[:, None], 2, axis=1)
+    return read.Run(label, info, pd.DataFrame(), weights, correct, EXAMPLES)
+
+
+def five_seeds(last=9):
+    """The second half: DS 5 and 7 right, LD 7 and 9, or under the last seed 7 and 7."""
+    return {
+        seed: [
+            run("DS", [7, 5, 5]),
+            run("DS,LD", [1, 7, 7]),
+            run("LD", [7, 7, 7]),
+            run("LD,DS", [1, last if seed < 4 else 7, last if seed < 4 else 7]),
+        ]
+        for seed in range(5)
+    }
+
+
+def test_a_group_counts_with_its_mean():
+    """Accuracy: .2 .2 .2 .2 .1, mean .18, deviation sqrt(.0005 * 4) / 2 = .0447."""
+    rows = first_criterion.rows(five_seeds(), [70]).set_index("measure")
+    assert list(rows["first_criterion"]) == ["LD", "LD"]
+    row = rows.loc["accuracy"]
+    assert row["orderings"] == 2
+    assert row["mean"] == pytest.approx(0.18)
+    assert row["deviation"] == pytest.approx(math.sqrt((4 * 0.02**2 + 0.08**2) / 4))
+    assert row["interval"] == pytest.approx(2.776 * row["deviation"] / 5**0.5, rel=1e-3)
+    assert (row["more_in"], row["less_in"], row["verdict"]) == (5, 0, "more")
+    # Variances of two: (.2^2)/2 in DS's five pairs and four of LD's; the fifth is 0.
+    assert row["within"] == pytest.approx(math.sqrt(9 * 0.02 / 10))
+
+
+def test_rounds_are_the_mean_over_the_shares():
+    """Both devices are there at once: DS in 1 and 2, LD in 1 and 2."""
+    row = first_criterion.rows(five_seeds(), [70]).set_index("measure").iloc[1]
+    assert (row["mean"], row["verdict"]) == (0, "not shown")
+    assert row["within"] == pytest.approx(math.sqrt(0.5))
+
+
+def test_one_run_that_does_not_arrive_censors_its_group():
+    row = first_criterion.rows(five_seeds(last=1), [70]).set_index("measure").iloc[1]
+    assert row["verdict"] == "censored"
+    assert math.isnan(row["mean"]) and math.isnan(row["within"])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["DS", "LD"],  # One ordering each.
+        ["DS", "DS,LD", "LD"],  # Groups of two sizes.
+        ["DS", "DS,LD"],  # One group.
+        [*LABELS, "MD,DS (backtracking)", "MD,LD (backtracking)"],
+    ],
+)
+def test_nothing_is_taken_together_that_is_not_alike(labels):
+    assert first_criterion.groups(labels) == {}
+    by_seed = {seed: [run(one, [7, 7]) for one in labels] for seed in range(5)}
+    assert first_criterion.rows(by_seed, [70]).empty
+    assert first_criterion.blocks(first_criterion.rows(by_seed, [70]), "DS", 5) == []
+
+
+def test_the_page_and_its_csv_have_it(tmp_path):
+    assert first_criterion.groups(LABELS) == {
+        "DS": ["DS", "DS,LD"],
+        "LD": ["LD", "LD,DS"],
+    }
+    text = effect.write(five_seeds(), str(tmp_path))
+    part = text[text.index("By the first criterion") :]
+    assert "minus DS first" in part and "| LD | +0.1800 ± 0.0555 |" in part
+    table = pd.read_csv(tmp_path / first_criterion.FILE)
+    assert tuple(table.columns) == first_criterion.COLUMNS
+    assert list(table["mean"]) == [0.18, 0]

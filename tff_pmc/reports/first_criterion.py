@@ -1,0 +1,141 @@
+"""Orderings that begin with the same criterion, taken together, on paired seeds.
+
+With normalized criteria the second priority of an ordering counts about 1/m as much as
+the first in a cohort of m (`docs/pmc.md`), so that such orderings are nearly one
+algorithm. Under one seed their runs then differ by little but rounding, which training
+amplifies. The mean of several of them has less of it than a single run, and their
+spread says how much of it there is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from tff_pmc.reports import paired
+from tff_pmc.reports.pages import Block, Heading, Table
+from tff_pmc.reports.read import BASELINE, Run
+from tff_pmc.reports.rounds_to_target import DEVICES, rounds_to_target
+
+FILE = "effect_first_criterion.csv"
+COLUMNS = ("first_criterion", "measure", "orderings", *paired.COLUMNS, "within")
+
+_ACCURACY = "accuracy"
+
+
+def groups(labels: Sequence[str]) -> dict[str, list[str]]:
+    """Returns the orderings by their first criterion.
+
+    Returns:
+        First criterion -> labels, in the order of `labels`. It is empty unless there
+        are two or more first criteria, each with equally many orderings, and with more
+        than one; and where a label is more than an ordering, of an adjusted run say.
+    """
+    found: dict[str, list[str]] = {}
+    for label in labels:
+        found.setdefault(label.split(",")[0], []).append(label)
+    sizes = {len(members) for members in found.values()}
+    plain = not any(" " in label for label in labels)
+    return found if plain and len(found) > 1 and len(sizes) == 1 < min(sizes) else {}
+
+
+def rows(
+    by_seed: Mapping[int, Sequence[Run]],
+    targets: Sequence[int],
+    *,
+    baseline: str = BASELINE,
+    strictly_above: bool = False,
+) -> pd.DataFrame:
+    """Returns each first criterion's differences from that of the baseline.
+
+    The measures are `accuracy`, the mean over the second half of the rounds, and
+    `rounds to T %`, the mean of the rounds until 10, 20, ..., 90 % of the devices reach
+    the target, which moves less than the round of a single share. A run counts with its
+    group's mean under its seed. Where a run does not reach a target at some share, the
+    measure is censored.
+
+    Args:
+        by_seed: the runs of each seed, of the same orderings, the baseline among them.
+        targets: target accuracies, percent.
+        baseline: the label whose first criterion the others are held against.
+        strictly_above: see `rounds_to_target`.
+
+    Returns:
+        The columns `COLUMNS`: how many orderings a group has, those of
+        `paired.difference`, and `within`, the standard deviation of runs of one group
+        under one seed (root mean square over groups and seeds; NaN where censored).
+        Empty where `groups` is.
+    """
+    found = groups(paired.labels(by_seed))
+    base = baseline.split(",")[0]
+    if base not in found:
+        return pd.DataFrame(columns=list(COLUMNS))
+    values = paired.by_measure(
+        by_seed, lambda run: _measures(run, targets, strictly_above)
+    )
+    lines = []
+    for measure in dict.fromkeys(measure for measure, _ in values):
+        runs = {
+            first: np.array([values[measure, label] for label in members])
+            for first, members in found.items()
+        }
+        every = np.stack(list(runs.values()))  # [groups, orderings, seeds]
+        within = math.nan
+        if np.isfinite(every).all():
+            within = float(np.sqrt(every.var(axis=1, ddof=1).mean()))
+        lines += [
+            {
+                "first_criterion": first,
+                "measure": measure,
+                "orderings": len(own),
+                **paired.difference(own.mean(axis=0), runs[base].mean(axis=0)),
+                "within": within,
+            }
+            for first, own in runs.items()
+            if first != base
+        ]
+    return pd.DataFrame(lines, columns=list(COLUMNS))
+
+
+def blocks(found: pd.DataFrame, baseline: str, seeds: int) -> list[Block]:
+    """Returns the page's part on `rows`; nothing where there are none."""
+    if not len(found):
+        return []
+    base = baseline.split(",")[0]
+    number = int(found["orderings"].iloc[0])
+    made: list[Block] = [
+        Heading("By the first criterion"),
+        f"The mean of the {number} orderings that begin with a criterion, minus that "
+        f"of the {number} that begin with {base}. They are nearly one algorithm, so "
+        "that the mean has less of the rounding in it that training amplifies. "
+        "Rounds: the mean until 10, 20, ..., 90 % of the devices reach the target.",
+    ]
+    for measure, part in found.groupby("measure", sort=False):
+        digits = 4 if measure == _ACCURACY else 2
+        grid = paired.grid(part, "first_criterion", f"{base} first", digits)
+        grid[0][0] = "first criterion"
+        within = paired.number(part["within"].iloc[0], f".{digits}f")
+        spread = f"; runs of one first criterion and seed: ± {within}" if within else ""
+        made += [f"{measure}{spread}", Table(grid)]
+    return [*made, *paired.closing(found, seeds)]
+
+
+def _measures(
+    run: Run, targets: Sequence[int], strictly_above: bool
+) -> dict[str, float]:
+    reached = rounds_to_target(
+        run.correct, run.examples, targets, strictly_above=strictly_above
+    )
+    accuracy = run.accuracy
+    return {
+        _ACCURACY: float(accuracy[len(accuracy) // 2 :].mean()),
+        **{
+            f"rounds to {target} %": float(
+                np.mean([reached[target, share] or math.inf for share in DEVICES])
+            )
+            for target in targets
+        },
+    }
