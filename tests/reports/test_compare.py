@@ -11,7 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tff_pmc.reports import compare, read_folder, reference_export
+from tff_pmc.reports import (
+    compare,
+    comparison_plot,
+    read_folder,
+    reference_export,
+)
 
 
 def test_two_experiments_row_by_row(tmp_path, write_theirs, write_ours, three_clients):
@@ -150,3 +155,22 @@ def test_published_runs_come_in_the_order_of_their_indices(
     runs = read_folder.read_runs(str(tmp_path))
     assert [run.label for run in runs] == ["DS", "LD,DS,MD", "MD,LD,DS"]
     assert [run.path[-1] for run in runs] == ["b", "c", "a"]
+
+
+def test_the_curves_of_both_sides_are_in_one_panel(tmp_path, write_ours):
+    for side, accuracies in (("a", [[1], [2]]), ("b", [[3], [4], [2]])):
+        write_ours(tmp_path / side / "1", [(0, 1, 2, 3)], accuracies, priority=["LD"])
+    write_ours(tmp_path / "b" / "2", [(0, 1, 2, 3)], [[1]], priority=["DS"])
+    table = compare.compare(str(tmp_path / "a"), str(tmp_path / "b"), [50])
+    figure = comparison_plot.comparison_plot(table, "theirs_$1$", "ours")
+    (panel,) = figure.axes  # DS is on one side only.
+    drawn = [line.get_ydata() for line in panel.get_lines()]
+    assert drawn[0][:2].tolist() == [0.25, 0.5] and math.isnan(drawn[0][2])
+    assert drawn[1].tolist() == [0.75, 1, 0.5]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        r"theirs_\$1\$",
+        "ours",
+    ]
+    alone = table[table["experiment"] == "DS"]
+    assert comparison_plot.comparison_plot(alone, "a", "b") is None

@@ -6,6 +6,7 @@ Nothing here needs TensorFlow.
 from __future__ import annotations
 
 import os
+import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,9 @@ from tff_pmc.experiments.experiment import EXPERIMENTS, experiment, values_of
 from tff_pmc.experiments.flags.command import Command
 from tff_pmc.reports import (
     compare,
+    comparison_plot,
     escape,
+    figures,
     losses,
     read_folder,
     reference_export,
@@ -68,6 +71,11 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
         os.makedirs(command.output_dir, exist_ok=True)
         path = os.path.join(command.output_dir, "comparison.csv")
         escape.write_csv(rows, path, index=False)
+        names = [os.sep.join(pathlib.Path(p).parts[-2:]) for p in command.compare]
+        drawn = comparison_plot.comparison_plot(rows, *names)
+        if drawn:
+            path = os.path.join(command.output_dir, comparison_plot.FILE)
+            figures.save(drawn, path)
     return compare.comparison_text(rows)
 
 

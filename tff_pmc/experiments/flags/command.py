@@ -170,7 +170,7 @@ class OfRunsOnDisk(Settings):
         (),
         "Two folders, as A,B: a run or several, ours or as the authors' published code "
         "writes them. Compares them row by row and runs nothing; with --output_dir as "
-        "comparison.csv, too.",
+        "comparison.csv and comparison.png, too.",
         parse=flag_values.words,
     )
     format: str = setting(
