@@ -64,6 +64,17 @@ def test_a_judged_claim_has_its_number_its_seeds_and_its_verdict(runs):
     assert "1 claims: 0 reproduced, 1 not reproduced, 0 undecidable" in text
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("normalization", "max"), ("protocol", "reference_code")]
+)
+def test_a_run_of_another_method_is_no_run_of_the_papers(runs, run_of, name, value):
+    settings = {"experiment": "mnist_iid", "batch_seed": 5, name: value}
+    other = run_of("DS", [[1, 2]], [2, 2], settings=settings)
+    found = claims_page.by_experiment([*runs, other])
+    assert list(found) == ["mnist_iid"] and other not in found["mnist_iid"]
+    assert len(found["mnist_iid"]) == 2
+
+
 def test_without_runs_there_is_the_command_that_makes_them(runs):
     own = claim(AssertionError("not asked"), experiments=("mnist_noniid",))
     ((_, _, number, verdict),) = rows(claims_page.page([own], runs))

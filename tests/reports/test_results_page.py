@@ -71,6 +71,14 @@ def test_the_longest_run_of_a_seed_counts_and_is_named(run_of, headline):
         assert text == "0.75" and all(run is long for run in used) and used
 
 
+def test_a_number_is_of_runs_with_its_settings_alone(run_of, headline):
+    settings = {"batch_seed": 0, "batch_size": 50}
+    other = run_of("A", [[75]], [100], settings=settings)
+    own = headline._replace(settings={"batch_size": 50})
+    assert numbers(own, [*of_seeds(run_of, 40), other]) == ("0.75", [other])
+    assert numbers(own, of_seeds(run_of, 40)) == ("", [])
+
+
 def test_what_lacks_a_record_is_not_run(run_of, headline):
     def measure(runs):
         raise RecordError("not kept")

@@ -32,6 +32,8 @@ RESULTS = str(ROOT / "results" / "reproduced")
 FLAG_FILES = project_files.folder("experiments")
 
 NOT_RUN = "not run yet"
+_AS_PRINTED = {"protocol": "paper", "normalization": "sum"}
+
 _HEAD = """\
 # Claims
 
@@ -102,10 +104,16 @@ def page(found: Iterable[Claim], runs: Iterable[Run]) -> str:
 
 
 def by_experiment(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Returns runs by the names of their experiments."""
+    """Returns runs by the names of their experiments.
+
+    Runs of another method than the papers' are left out, whatever their labels:
+    those that normalize otherwise, and those by the published code's protocol.
+    """
     found: dict[str, list[Run]] = {}
     for run in runs:
-        found.setdefault(run.settings.get("experiment", ""), []).append(run)
+        settings = run.settings
+        if all(settings.get(name, own) == own for name, own in _AS_PRINTED.items()):
+            found.setdefault(settings.get("experiment", ""), []).append(run)
     return found
 
 

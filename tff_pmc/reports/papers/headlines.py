@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import statistics
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -20,6 +21,10 @@ from tff_pmc.reports.record_error import RecordError
 
 BySeed = Mapping[int, Mapping[str, Run]]
 """Seed -> label of a run, or title of its system -> run."""
+
+
+_DA_TRAINING = {"local_epochs": 5, "batch_size": 10}
+"""Of Table 1; other values were run beside it (section 3)."""
 
 
 class Headline(NamedTuple):
@@ -35,6 +40,7 @@ class Headline(NamedTuple):
             not reached. A `KeyError` where a run is missing, a `RecordError` where a
             record is.
         form: how the number is written.
+        settings: the values that a run must have for its number to be this one.
     """
 
     paper: str
@@ -44,6 +50,7 @@ class Headline(NamedTuple):
     printed: str
     measure: Callable[[Mapping[str, Run]], Optional[float]]
     form: str = "{:.0f}"
+    settings: Mapping[str, Any] = types.MappingProxyType({})
 
 
 class _Noting(dict[str, Run]):
@@ -78,7 +85,12 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
     """
     found: dict[int, Optional[float]] = {}
     used: list[Run] = []
-    for seed, own in by_seed(runs).items():
+    fitting = [
+        run
+        for run in runs
+        if all(run.settings.get(k) == v for k, v in headline.settings.items())
+    ]
+    for seed, own in by_seed(fitting).items():
         noting = _Noting(own)
         try:
             found[seed] = headline.measure(noting)
@@ -120,13 +132,15 @@ def _half_reach(
         reached = rounds_of(runs[label], (target,), (share,))[target, share]
         return None if reached is None else float(reached)
 
+    of_da = experiment == "femnist"
     return Headline(
-        "DA" if experiment == "femnist" else "PMC",
+        "DA" if of_da else "PMC",
         place,
         experiment,
         f"{name}: round in which half of the devices reach {target} %",
         "" if printed is None else f"{printed:.0f}",
         measure,
+        settings=_DA_TRAINING if of_da else {},
     )
 
 
