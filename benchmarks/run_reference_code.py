@@ -23,6 +23,7 @@ ended stays; there is no resuming, as in their code.
 import argparse
 import json
 import multiprocessing
+import multiprocessing.connection
 import os
 import pathlib
 import random
@@ -60,6 +61,7 @@ def run(repo, arrays, options, permutation):
     repo = pathlib.Path(repo).resolve()
     import keras
     import numpy as np
+    import tensorflow as tf
     from absl import logging
 
     logging.set_verbosity(logging.ERROR)  # Keras warns of `lr`, model by model.
@@ -96,7 +98,9 @@ def run(repo, arrays, options, permutation):
         "rounds": options.rounds,
         "learning_rate": rate,
         "iid": options.iid,
-        "fpmath_mode": os.environ.get("TF_SET_ONEDNN_FPMATH_MODE", ""),
+        "tensorflow": tf.__version__,
+        "onednn_fpmath_mode": os.environ.get("TF_SET_ONEDNN_FPMATH_MODE", ""),
+        "gpus": len(tf.config.list_physical_devices("GPU")),
     }
     name = f"permutation_{permutation}"
     (folder / f"{name}.json").write_text(json.dumps(settings, indent=2) + "\n")
@@ -128,15 +132,18 @@ def main():
         parser.exit(2, f"{error}\n")
     os.makedirs(options.output_dir)
     fresh = multiprocessing.get_context("spawn")
-    waiting = list(options.permutation or range(ORDERINGS))[::-1]
-    running, failed = [], False
+    waiting = sorted(set(options.permutation or range(ORDERINGS)), reverse=True)
+    running, failed = {}, False
     while waiting or running:
         while waiting and len(running) < max(options.jobs, 1):
             rest = (options.reference_repo, arrays, options, waiting.pop())
-            running.append(fresh.Process(target=run, args=rest))
-            running[-1].start()
-        running[0].join()
-        failed |= bool(running.pop(0).exitcode)
+            process = fresh.Process(target=run, args=rest)
+            process.start()
+            running[process.sentinel] = process
+        for sentinel in multiprocessing.connection.wait(running):
+            ended = running.pop(sentinel)
+            ended.join()
+            failed |= bool(ended.exitcode)
     sys.exit(1 if failed else 0)
 
 

@@ -27,8 +27,8 @@ def installed(tff, cluster):
     def run(engine, function):
         from tff_pmc.runtime import Runtime
 
-        if engine == "local":
-            with Runtime("local"):
+        if engine != "cluster":
+            with Runtime(engine):
                 return function()
         before = tff.framework.get_context_stack().current
         cluster.install()
@@ -294,8 +294,13 @@ def test_less_than_float32_in_products_is_recorded(installed, monkeypatch):
     assert installed("local", engine_versions)["onednn_fpmath_mode"] == "BF16"
 
 
-@pytest.mark.parametrize(("override", "factors"), [("0", "float32"), (None, "tf32")])
-def test_a_gpu_and_its_factors_are_recorded(installed, monkeypatch, override, factors):
+@pytest.mark.parametrize(
+    ("override", "capability", "factors"),
+    [("0", (9, 0), "float32"), (None, (9, 0), "tf32"), (None, (7, 5), "float32")],
+)
+def test_a_gpu_and_its_factors_are_recorded(
+    installed, monkeypatch, override, capability, factors
+):
     import tensorflow as tf
 
     from tff_pmc.runtime import engine_versions
@@ -304,12 +309,13 @@ def test_a_gpu_and_its_factors_are_recorded(installed, monkeypatch, override, fa
     monkeypatch.delenv("NVIDIA_TF32_OVERRIDE", raising=False)
     if override:
         monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", override)
-    gpus = [
-        tf.config.PhysicalDevice(f"/physical_device:GPU:{k}", "GPU") for k in (0, 1)
-    ]
+    names = ("/physical_device:GPU:0", "/physical_device:GPU:1")
+    gpus = [tf.config.PhysicalDevice(name, "GPU") for name in names]
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
-    details = {gpus[0]: {"device_name": "Big GPU"}, gpus[1]: {}}
+    each = {"compute_capability": capability}
+    details = {gpus[0]: {"device_name": "Big GPU", **each}, gpus[1]: each}
     monkeypatch.setattr(tf.config.experimental, "get_device_details", details.get)
     found = installed("local", engine_versions)
     assert found["gpu"] == "Big GPU, /physical_device:GPU:1"
     assert found["gpu_factors"] == factors
+    assert "gpu" not in installed("worker", engine_versions)

@@ -6,7 +6,6 @@ Nothing here needs TensorFlow.
 from __future__ import annotations
 
 import os
-import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -71,12 +70,18 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
         os.makedirs(command.output_dir, exist_ok=True)
         path = os.path.join(command.output_dir, "comparison.csv")
         escape.write_csv(rows, path, index=False)
-        names = [os.sep.join(pathlib.Path(p).parts[-2:]) for p in command.compare]
-        drawn = comparison_plot.comparison_plot(rows, *names)
+        drawn = comparison_plot.comparison_plot(rows, *_names(*command.compare))
         if drawn:
             path = os.path.join(command.output_dir, comparison_plot.FILE)
             figures.save(drawn, path)
     return compare.comparison_text(rows)
+
+
+def _names(a: str, b: str) -> list[str]:
+    """Returns two folders' names without the part of their paths that they share."""
+    paths = [os.path.abspath(path) for path in (a, b)]
+    above = os.path.commonpath([os.path.dirname(path) for path in paths])
+    return [os.path.relpath(path, above) for path in paths]
 
 
 def _tables(command: Command, given: Mapping[str, Any]) -> str:

@@ -45,8 +45,8 @@ def comparison_plot(table: pd.DataFrame, a: str, b: str) -> Optional[Figure]:
     shown = pd.concat([part[["a", "b"]].stack() for part in parts.values()])
     figures.share_limits(every[0], shown)
     figures.round_axis(every[0], max(int(part.index.max()) for part in parts.values()))
-    up = "accuracy, all clients' test examples"
-    figures.name_axes(figure, every, "communication round", up)
+    vertical = "accuracy, all clients' test examples"
+    figures.name_axes(figure, every, "communication round", vertical)
     handles = [
         Line2D([], [], color="black", linestyle=line, label=escape.figure_text(name))
         for line, name in zip(_LINES.values(), (a, b))

@@ -176,13 +176,12 @@ def _measures(
     run: Run, targets: Sequence[int], strictly_above: bool
 ) -> dict[str, float]:
     """Returns the measures of a run; rounds are infinite without the target."""
-    accuracy = run.accuracy
     reached = rounds_to_target(
         run.correct, run.examples, targets, [SHARE], strictly_above=strictly_above
     )
     return {
-        "accuracy": float(accuracy[len(accuracy) // 2 :].mean()),
-        "best accuracy": float(accuracy.max()),
+        "accuracy": run.late_accuracy,
+        "best accuracy": float(run.accuracy.max()),
         **{
             f"rounds to {target} %": float(reached[target, SHARE] or math.inf)
             for target in targets

@@ -102,6 +102,11 @@ class Run:
         return accuracy
 
     @property
+    def late_accuracy(self) -> float:
+        """The mean of `accuracy` over the second half of the rounds."""
+        return float(self.accuracy[len(self.accuracy) // 2 :].mean())
+
+    @property
     def source(self) -> str:
         """The source of its data, empty where it is not on record."""
         return str(self.data.get("origin", {}).get("source", ""))

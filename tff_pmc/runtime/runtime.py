@@ -132,7 +132,8 @@ def engine_versions() -> dict[str, Optional[str]]:
     These are for `run.json`. The engine is None for a context of TFF's own. Told, too,
     is what changes a run's numbers: that oneDNN may take less than float32 for the
     factors of its products (`TF_SET_ONEDNN_FPMATH_MODE`), and the GPUs, with whether
-    they may do the same (`NVIDIA_TF32_OVERRIDE=0` forbids it).
+    they may do the same (`NVIDIA_TF32_OVERRIDE=0` forbids it). They are those of this
+    process, also where a cluster's workers run elsewhere; TFF's worker uses none.
     """
     context = tff.framework.get_context_stack().current
     found = {
@@ -143,7 +144,10 @@ def engine_versions() -> dict[str, Optional[str]]:
     factors = os.environ.get("TF_SET_ONEDNN_FPMATH_MODE")
     if factors:
         found["onednn_fpmath_mode"] = factors
-    return {**found, **_gpus()}
+    return found if found["engine"] == "worker" else {**found, **_gpus()}
+
+
+_TF32 = (8, 0)  # The least compute capability whose products can have TF32 factors.
 
 
 def _gpus() -> dict[str, str]:
@@ -151,11 +155,11 @@ def _gpus() -> dict[str, str]:
     gpus = tf.config.list_physical_devices("GPU")
     if not gpus:
         return {}
-    names = [
-        tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name)
-        for gpu in gpus
-    ]
-    rounded = tf.config.experimental.tensor_float_32_execution_enabled()
-    if os.environ.get("NVIDIA_TF32_OVERRIDE") == "0":
-        rounded = False
+    details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
+    names = [one.get("device_name", gpu.name) for one, gpu in zip(details, gpus)]
+    rounded = (
+        any(one.get("compute_capability", _TF32) >= _TF32 for one in details)
+        and tf.config.experimental.tensor_float_32_execution_enabled()
+        and os.environ.get("NVIDIA_TF32_OVERRIDE") != "0"
+    )
     return {"gpu": ", ".join(names), "gpu_factors": "tf32" if rounded else "float32"}

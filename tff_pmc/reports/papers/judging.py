@@ -106,7 +106,8 @@ def by_seed(runs: Iterable[Run], labels: Sequence[str]) -> list[dict[str, Run]]:
     """Returns label -> run for each seed that has a run of every label.
 
     Only runs that stand in one folder are held against each other: they were made by
-    one command. Of two such folders under one seed the one with the longer runs counts.
+    one command. Of two such folders under one seed the one with the longer runs counts,
+    and of equally long ones that with more runs.
 
     Raises:
         RecordError: no seed has; the message names the labels that are missing.
@@ -119,7 +120,7 @@ def by_seed(runs: Iterable[Run], labels: Sequence[str]) -> list[dict[str, Run]]:
     chosen: dict[int, dict[str, Run]] = {}
     for (_, seed), own in found.items():
         other = chosen.get(seed)
-        if {*labels} <= {*own} and (other is None or _length(own) > _length(other)):
+        if {*labels} <= {*own} and (other is None or _worth(own) > _worth(other)):
             chosen[seed] = own
     if not chosen:
         seen = {label for own in found.values() for label in own}
@@ -137,8 +138,8 @@ def _listed(labels: Sequence[str]) -> str:
     return f"{'; '.join(others)} and {last}" if others else last
 
 
-def _length(runs: Mapping[str, Run]) -> int:
-    return min(len(run.rounds) for run in runs.values())
+def _worth(runs: Mapping[str, Run]) -> tuple[int, int]:
+    return min(len(run.rounds) for run in runs.values()), len(runs)
 
 
 def mean_rounds(run: Run, keys: Sequence[tuple[int, int]], last: int) -> float:
@@ -237,7 +238,7 @@ def best(run: Run) -> float:
 
 def second_half(run: Run) -> float:
     """Returns the mean accuracy over the second half of the rounds."""
-    return float(run.accuracy[len(run.accuracy) // 2 :].mean())
+    return run.late_accuracy
 
 
 def all_runs(seeds: Sequence[Mapping[str, Run]]) -> list[Run]:
