@@ -52,7 +52,10 @@ def test_a_plots_title_says_where_the_data_is_not_the_whole_set(
     run = run_of("DS", CORRECT, EXAMPLES, data=data, settings=TRAINED)
     title = plots.title_of([run])
     assert title.split("\n")[1:] == ([second_line] if second_line else [])
-    assert title.startswith("celeba: ")
+    assert title.startswith("celeba: ") and "normalization" not in title
+    settings = {**TRAINED, "normalization": "max"}
+    run = run_of("DS", CORRECT, EXAMPLES, data=data, settings=settings)
+    assert plots.title_of([run]).splitlines()[0].endswith(", normalization max")
 
 
 def test_a_plots_title_says_how_many_clients_and_how_they_trained(run_of):

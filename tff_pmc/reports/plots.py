@@ -68,9 +68,11 @@ def _title(runs: Sequence[Run], caveat: str) -> str:
     name = "" if data["name"] == experiment else f"{data['name']}, "
     fraction = float(data.get("options", {}).get("image_fraction", 1))
     part = f"{fraction:g} of the images, " if fraction < 1 else ""
+    normalization = settings.get("normalization", "sum")
+    other = "" if normalization == "sum" else f", normalization {normalization}"
     return (
         f"{experiment}: {name}{part}{' or '.join(clients)} clients, "
         f"{partition}E = {settings['local_epochs']}, "
-        f"B = {settings['batch_size'] or 'all'}, rate {settings['learning_rate']:g}"
+        f"B = {settings['batch_size'] or 'all'}, rate {settings['learning_rate']:g}{other}"
         + (f"\n({caveat})" if caveat else "")
     )

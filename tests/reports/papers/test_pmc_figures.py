@@ -66,6 +66,11 @@ def test_the_printed_rounds_are_hollow_marks_beside_ours(run_of, page):
     assert theirs.get_offsets().tolist() == expected  # 95 % is beyond the axes.
     assert ours.get_offsets().tolist() == [[14, 0.7], [16, 0.8], [18, 0.9]]
     assert "the same, published" in words_of(figure)
+    other = {**settings, "normalization": "max"}
+    rows = {"LD": run_of("LD", correct, [100], settings=other)}
+    figure = pmc_figures.draw(rows, "title")
+    assert not figure.axes[0].collections
+    assert "the same, published" not in words_of(figure)
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,11 @@ def draw(axes: Any, runs: Sequence[Run], style: Style) -> bool:
         style: of the label.
 
     Returns:
-        Whether a printed round is marked. Where none is, ours are not marked either.
+        Whether a printed round is marked. Where none is, ours are not marked either;
+        none is for runs that normalize otherwise than the papers.
     """
+    if runs[0].settings.get("normalization", "sum") != "sum":
+        return False
     experiment = runs[0].settings.get("experiment", "")
     known = printed(experiment, runs[0].label)
     theirs = _within(axes, known)
