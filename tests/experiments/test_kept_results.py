@@ -12,7 +12,10 @@ NO_RUNS = {
     "celeba_crops_rates": "; there is only rates.csv",
     "digits5k_effect": "; there is only effect.csv, effect.md",
     **dict.fromkeys(
-        ("adafed_2", "mnist_normalization_max", "mnist_table2", "mnist_table4"),
+        (
+            *("adafed_2", "adafed_3", "mnist_normalization_max"),
+            *("mnist_table2", "mnist_table4"),
+        ),
         "holds runs under several seeds: name one of its folders, as ",
     ),
 }
