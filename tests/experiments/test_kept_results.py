@@ -24,6 +24,7 @@ LEFT_OUT = {
     "celeba_crops": "PMC Table 7 is left out",
     "digits5k_variance": "PMC Table 5 is left out",
     "femnist_online": "da_table1 is left out: ",
+    "mnist_reference_code": "PMC Table 5 is left out",
     **{f"mnist_noniid_ds_seed{k}": "PMC Table 5 is left out" for k in range(3)},
 }
 EXPERIMENTS = {"digits5k_variance": "mnist_noniid"}  # Of others: their own.

@@ -73,6 +73,7 @@ def _title(runs: Sequence[Run], caveat: str) -> str:
     return (
         f"{experiment}: {name}{part}{' or '.join(clients)} clients, "
         f"{partition}E = {settings['local_epochs']}, "
-        f"B = {settings['batch_size'] or 'all'}, rate {settings['learning_rate']:g}{other}"
+        f"B = {settings['batch_size'] or 'all'}, "
+        f"rate {settings['learning_rate']:g}{other}"
         + (f"\n({caveat})" if caveat else "")
     )
