@@ -23,6 +23,8 @@ def runs(tmp_path, write_ours):
     write_ours(tmp_path / "runs" / "LD", CLIENTS, COUNTS[:2], priority=["LD"])
     (tmp_path / "runs" / "run.json").write_text("{}")
     (tmp_path / "runs" / "table.md").write_text("A table.\n")
+    # A table, however large, is no record: it is not packed.
+    (tmp_path / "runs" / "results.csv").write_text("a,b\n" * keeping.LARGEST_PLAIN)
     (tmp_path / "runs" / ".lock").write_text("")
     (long / "checkpoints").mkdir()
     (long / "checkpoints" / "round_1.csv").write_text("no record\n")
@@ -39,7 +41,7 @@ def test_a_large_record_is_kept_packed_and_read_the_same(runs, tmp_path):
     }
     small = {"run.json", "rounds.csv", "weights.csv"}
     assert found == {
-        *("run.json", "table.md", "DS/clients.csv.gz", "LD/clients.csv"),
+        *("run.json", "table.md", "results.csv", "DS/clients.csv.gz", "LD/clients.csv"),
         *(f"{run}/{name}" for run in ("DS", "LD") for name in small),
     }
     paths = [tmp_path / "kept" / name for name in found]

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 
 from tff_pmc.reports.kept import kept_runs
+from tff_pmc.reports.kept_folders import is_record
 from tff_pmc.reports.plain_files import open_plain
 from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.record_tables import PACKED, SCHEMAS
@@ -66,9 +67,11 @@ def _files(folder: str) -> Iterator[tuple[str, list[str]]]:
 
 def _copy(source: str, target: str) -> int:
     """Copies a file, packed where it is a large record; returns the bytes written."""
-    is_record = os.path.basename(source) in SCHEMAS
+    # Tables, results.csv among them, stay readable and are remade under their names.
+    name = os.path.basename(source)
+    packable = name in SCHEMAS and is_record(name)
     with open_plain(source) as file:
-        if is_record and os.fstat(file.fileno()).st_size > LARGEST_PLAIN:
+        if packable and os.fstat(file.fileno()).st_size > LARGEST_PLAIN:
             target += PACKED
             # Without name and time, so that equal records are equal files.
             with (
