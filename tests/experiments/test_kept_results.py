@@ -13,7 +13,7 @@ NO_RUNS = {
     "digits5k_effect": "; there is only effect.csv, effect.md",
     **dict.fromkeys(
         (
-            *("adafed_2", "adafed_3", "mnist_normalization_max"),
+            *("adafed_1_seeds", "adafed_2", "adafed_3", "mnist_normalization_max"),
             *("mnist_table2", "mnist_table4"),
         ),
         "holds runs under several seeds: name one of its folders, as ",

@@ -271,3 +271,16 @@ def test_below_five_seeds_nothing_is_decided(make, monkeypatch):
     assert of(5)[1] == "reproduced"
     _, found, why = of(4)
     assert found == "undecidable" and why.endswith("Below 5 nothing is decided.")
+
+
+def test_the_longest_run_of_a_seed_counts_and_what_has_no_number_is_not_listed(make):
+    long = [make(FEDAVG, [0.5]), make(TIMES, [0.6, 0.7])]
+    short = [
+        make(system, [0.5], rounds=1, seed=seed)
+        for system in (FEDAVG, TIMES)
+        for seed in (0, 1)
+    ]
+    for runs in ([*long, *short], [*short, *long]):
+        number, found, why = verdict("after twelve", adafed_1=runs)
+        assert number.startswith("seed 0: 0.7000 in AdaFed's round 2")
+        assert "seed 1" not in number and found == "undecidable"

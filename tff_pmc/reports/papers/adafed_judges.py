@@ -72,6 +72,7 @@ def _judged(
         of_system = [run for run in runs.get(experiment, ()) if run.system == system]
         if not of_system:
             return "", UNDECIDABLE, f"there is no run of {system} in {experiment}"
+        of_system.sort(key=lambda run: len(run.rounds))  # The longest of a seed counts.
         found.append({run.settings["batch_seed"]: run for run in of_system})
     seeds = [seed for seed in found[0] if all(seed in each for each in found)]
     if not seeds:
@@ -80,6 +81,7 @@ def _judged(
     number = "; ".join(
         f"seed {seed}: {outcome.number}" if len(seeds) > 1 else outcome.number
         for seed, outcome in outcomes.items()
+        if outcome.number
     )
     missing = next((o.why for o in outcomes.values() if o.holds is None), None)
     if missing is not None:

@@ -148,7 +148,7 @@ def _fedavgs_rounds_to_adafeds_second(runs: Mapping[str, Run]) -> Optional[float
     ours = runs[TIMES_SAMPLES].rounds["accuracy"]
     theirs = runs[FEDAVG].rounds["accuracy"]
     if len(ours) < 2:
-        return None
+        raise RecordError("there is no second round")
     reached = theirs.index[theirs >= ours.iloc[1]]
     return float(reached[0]) + 1 if len(reached) else None
 
