@@ -2,48 +2,30 @@
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
+from two_devices import run
 
-from tff_pmc.reports import effect, first_criterion, read
+from tff_pmc.reports import effect, first_criterion
 
-EXAMPLES = np.array([10, 10])
 LABELS = ("DS", "DS,LD", "LD", "LD,DS")
-
-
-def run(label, per_round):
-    """Two devices with 10 test examples each, equally good."""
-    weights = pd.DataFrame(
-        {
-            "round": [1, 1],
-            "ordering": ["DS", "LD"],
-            "coefficient_of_variation": [0.0, 0.2],
-            "effective_clients": [10.0, 9.0],
-            "total_variation": [0.0, 0.05],
-        }
-    )
-    data = {"name": "toy", "clients": 2, "origin": {"source": "made up"}}
-    info = {"data": data, "settings": {"experiment": "toy", "targets": [70]}}
-    correct = np.repeat(np.array(per_round)[:, None], 2, axis=1)
-    return read.Run(label, info, pd.DataFrame(), weights, correct, EXAMPLES)
 
 
 def five_seeds(last=9):
     """The second half: DS 5 and 7 right, LD 7 and 9, or under the last seed 7 and 7."""
     return {
         seed: [
-            run("DS", [7, 5, 5]),
-            run("DS,LD", [1, 7, 7]),
-            run("LD", [7, 7, 7]),
-            run("LD,DS", [1, last if seed < 4 else 7, last if seed < 4 else 7]),
+            run("DS", [7, 5, 5], [70]),
+            run("DS,LD", [1, 7, 7], [70]),
+            run("LD", [7, 7, 7], [70]),
+            run("LD,DS", [1, last if seed < 4 else 7, last if seed < 4 else 7], [70]),
         ]
         for seed in range(5)
     }
 
 
 def test_a_group_counts_with_its_mean():
-    """Accuracy: .2 .2 .2 .2 .1, mean .18, deviation sqrt(.0005 * 4) / 2 = .0447."""
+    """Accuracy: .2 .2 .2 .2 .1, mean .18, deviation sqrt(.008 / 4) = .0447."""
     rows = first_criterion.rows(five_seeds(), [70]).set_index("measure")
     assert list(rows["first_criterion"]) == ["LD", "LD"]
     row = rows.loc["accuracy"]
@@ -80,7 +62,7 @@ def test_one_run_that_does_not_arrive_censors_its_group():
 )
 def test_nothing_is_taken_together_that_is_not_alike(labels):
     assert first_criterion.groups(labels) == {}
-    by_seed = {seed: [run(one, [7, 7]) for one in labels] for seed in range(5)}
+    by_seed = {seed: [run(one, [7, 7], [70]) for one in labels] for seed in range(5)}
     assert first_criterion.rows(by_seed, [70]).empty
     assert first_criterion.blocks(first_criterion.rows(by_seed, [70]), "DS", 5) == []
 

@@ -68,7 +68,10 @@ def rows(
         The columns `COLUMNS`: how many orderings a group has, those of
         `paired.difference`, and `within`, the standard deviation of runs of one group
         under one seed (root mean square over groups and seeds; NaN where censored).
-        Empty where `groups` is.
+        Accuracies are shares, rounds are counted from 1. Empty where `groups` is.
+
+    Raises:
+        RecordError: a seed has other orderings than the first.
     """
     found = groups(paired.labels(by_seed))
     base = baseline.split(",")[0]
