@@ -15,7 +15,6 @@ from __future__ import annotations
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 
 _REFERENCE_CODE = {
-    "conv_activation": "none",
     "initializer": "glorot_normal",
     "model_divergence": "by_layer",
     "cohort_rounding": "nearest",
