@@ -33,7 +33,7 @@ def run(arrives, label="DS", rounds=pmc_readings.ROUNDS, **changes):
     ("values", "interval"),
     [
         # By hand: mean 3, s = sqrt(2.5), t(.975, 4) = 2.776445, sqrt(6/5).
-        ([1, 2, 3, 4, 5], (3 - 4.808947, 3 + 4.808947)),
+        ([1, 2, 3, 4, 5], (3 - 4.808944, 3 + 4.808944)),
         ([7, 7], (7, 7)),
         ([7], (np.nan, np.nan)),
         ([7, np.inf, 8], (np.nan, np.nan)),
