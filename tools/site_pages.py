@@ -107,7 +107,7 @@ def _listing(folder):
 def on_page_markdown(markdown, page, config, files):
     """Turns the repository's links into the site's, and shows the examples' code.
 
-    A page that links to a module of `examples/` has the module at its end.
+    A page that links to a file of `examples/` has the file at its end.
     """
     place = page.file.src_uri
     source = _sources.get(place, f"docs/{place}")
@@ -120,10 +120,10 @@ def on_page_markdown(markdown, page, config, files):
         if not path or urllib.parse.urlsplit(path).scheme:
             return match.group(1)
         target = posixpath.normpath(posixpath.join(here, path))
-        if re.fullmatch(r"examples/.+\.py", target) and (ROOT / target).is_file():
+        if target.startswith("examples/") and (ROOT / target).is_file():
             if target not in examples:
                 examples.append(target)
-            return f"#{posixpath.basename(target)[: -len('.py')]}"
+            return f"#{posixpath.splitext(posixpath.basename(target))[0]}"
         found = _place(target, anchor == "file")
         if found is None:
             return match.group(1)
@@ -136,9 +136,10 @@ def on_page_markdown(markdown, page, config, files):
     markdown = LINK.sub(replace, markdown)
     for target in examples:
         name = posixpath.basename(target)
+        anchor, kind = posixpath.splitext(name)
+        language = {".py": "python", ".sh": "bash"}[kind]
         code = (ROOT / target).read_text("utf-8")
-        markdown += f"\n\n## {name} {{: #{name[: -len('.py')]} }}\n\n"
-        markdown += f"```python\n{code}```\n"
+        markdown += f"\n\n## {name} {{: #{anchor} }}\n\n```{language}\n{code}```\n"
     return markdown
 
 

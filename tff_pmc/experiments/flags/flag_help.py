@@ -1,4 +1,4 @@
-"""The texts about the flags: `--help`, and the table of flags in the documents."""
+"""The texts about the flags: `--help`, and the page of flags of the site."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def help_text(command: str = _COMMAND) -> str:
 
 
 def markdown() -> str:
-    """Returns the table of flags in `docs/flags.md`."""
+    """Returns the page of flags, which the site has."""
     lines = [
         "# Flags",
         "",
