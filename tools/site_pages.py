@@ -107,7 +107,7 @@ def _listing(folder):
 def on_page_markdown(markdown, page, config, files):
     """Turns the repository's links into the site's, and shows the examples' code.
 
-    A page that links to a file of `examples/` has the file at its end.
+    A page that links to a file of `docs/examples/` has the file at its end.
     """
     place = page.file.src_uri
     source = _sources.get(place, f"docs/{place}")
@@ -120,7 +120,7 @@ def on_page_markdown(markdown, page, config, files):
         if not path or urllib.parse.urlsplit(path).scheme:
             return match.group(1)
         target = posixpath.normpath(posixpath.join(here, path))
-        if target.startswith("examples/") and (ROOT / target).is_file():
+        if target.startswith("docs/examples/") and (ROOT / target).is_file():
             if target not in examples:
                 examples.append(target)
             return f"#{posixpath.splitext(posixpath.basename(target))[0]}"

@@ -14,8 +14,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "extend.md").read_text()
 MODULES = {
-    name: (ROOT / "examples" / "extend" / f"{name}.py").read_text()
-    for name in re.findall(r"\(\.\./examples/extend/(\w+)\.py\)", PAGE)
+    name: (ROOT / "docs" / "examples" / "extend" / f"{name}.py").read_text()
+    for name in re.findall(r"\(examples/extend/(\w+)\.py\)", PAGE)
 }
 (COMMAND,) = re.findall(r"```\n(CHECKOUT/\.venv/bin/tff-pmc .*?)```", PAGE, re.S)
 

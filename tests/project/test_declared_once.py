@@ -82,7 +82,7 @@ def test_the_page_of_flags_has_each_flag_once():
 def test_the_documents_name_flags_that_there_are():
     known = {s.flag for part in flag_definitions.sections() for s in part.settings}
     known |= {"help", "flagfile", "stripe_width"}  # absl's, and a field of an example.
-    for path in (ROOT / "examples").rglob("*.py"):
+    for path in (ROOT / "docs" / "examples").rglob("*.py"):
         known.update(re.findall(r'flag="(\w+)"', path.read_text()))
     for path in (ROOT / "benchmarks").glob("*.py"):  # These have flags of their own.
         known.update(re.findall(r"--([a-z_]+)", path.read_text()))

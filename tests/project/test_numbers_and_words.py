@@ -15,8 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "numbers_and_words.md").read_text()
 FOLDER = "examples/numbers_and_words"
 MODULES = {
-    name: (ROOT / FOLDER / f"{name}.py").read_text()
-    for name in re.findall(rf"\(\.\./{FOLDER}/(\w+)\.py\)", PAGE)
+    name: (ROOT / "docs" / FOLDER / f"{name}.py").read_text()
+    for name in re.findall(rf"\({FOLDER}/(\w+)\.py\)", PAGE)
 }
 (COMMANDS,) = re.findall(r"```\n(CHECKOUT/\.venv/bin/tff-pmc .*?)```", PAGE, re.S)
 

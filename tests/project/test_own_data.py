@@ -14,8 +14,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "own_data.md").read_text()
 MODULES = {
-    pathlib.Path(path).name: (ROOT / path).read_text()
-    for path in re.findall(r"\(\.\./(examples/own_data/\w+\.py)\)", PAGE)
+    pathlib.Path(path).name: (ROOT / "docs" / path).read_text()
+    for path in re.findall(r"\((examples/own_data/\w+\.py)\)", PAGE)
 }
 COMMANDS = [
     shlex.split(text.replace("\\\n", " "))

@@ -8,7 +8,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 GUIDE = (ROOT / "docs" / "own_code.md").read_text("utf-8")
-EXAMPLE = ROOT / "examples" / "own_code" / "keras_model.py"
+EXAMPLE = ROOT / "docs" / "examples" / "own_code" / "keras_model.py"
 VERDICTS = ("reproduced", "not reproduced", "undecidable", "not run yet")
 
 

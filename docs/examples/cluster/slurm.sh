@@ -9,8 +9,8 @@
 
 cd "$SLURM_SUBMIT_DIR"      # the checkout, on a file system of all nodes
 first=$(hostname)
-bash examples/cluster/scheduler.sh &
-srun --kill-on-bad-exit=0 bash examples/cluster/worker.sh "$first" 1 --death-timeout 120 &
+bash docs/examples/cluster/scheduler.sh &
+srun --kill-on-bad-exit=0 bash docs/examples/cluster/worker.sh "$first" 1 --death-timeout 120 &
 
 # Two minutes before the time is over the driver is told to end; the same job with
 # --resume added goes on.
