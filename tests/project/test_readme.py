@@ -19,7 +19,7 @@ def blocks(text):
 def test_the_python_of_the_guide_runs():
     """Block after block, as it stands, and the module that it links to."""
     code = [*blocks(GUIDE), EXAMPLE.read_text("utf-8")]
-    assert len(code) == 6 and f"(../{EXAMPLE.relative_to(ROOT)})" in GUIDE
+    assert len(code) == 6 and f"({EXAMPLE.relative_to(ROOT / 'docs')})" in GUIDE
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(code)],
         capture_output=True,
