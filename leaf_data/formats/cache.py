@@ -12,12 +12,13 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data import client_names
 from leaf_data.errors import DataError, one_line
 from leaf_data.formats import npz, places
 from leaf_data.formats.places import Folder
@@ -31,6 +32,9 @@ Form = Mapping[str, tuple[str, tuple[Union[int, str], ...]]]
 A type is as `numpy.dtype` has it, or "U" for texts of any length. Sizes in a shape that
 are equal wherever they appear, but not known, are words.
 """
+
+Fields = Mapping[str, tuple[tuple[int, ...], Any]]
+"""The shape and type of one example's value in each field, by the field's name."""
 
 _KEY, _CHECKSUM = "key", "sha256"
 _LOG = logging.getLogger(__name__)
@@ -117,6 +121,39 @@ def key_of_files(paths: Iterable[str], **more: Any) -> str:
 def checksums(key: str) -> list[str]:
     """Returns the sha256s of the files that `key_of_files` made a key of."""
     return [file[-1] for file in json.loads(key)["files"]]
+
+
+def clients_form(parts: Sequence[str], fields: Fields) -> dict[str, Any]:
+    """Returns the form of arrays of clients' examples, as `cached` wants it.
+
+    They are `client_ids` [K] and, for each part ("train", "test" or "all"),
+    `sizes_PART` int64 [K] and fields `FIELD_PART` [N, ...], the clients' examples one
+    after the other.
+    """
+    made: dict[str, Any] = {"client_ids": ("U", ("K",))}
+    for part in parts:
+        made[f"sizes_{part}"] = ("int64", ("K",))
+        for field, (shape, dtype) in fields.items():
+            made[f"{field}_{part}"] = (np.dtype(dtype).name, (f"N_{part}", *shape))
+    return made
+
+
+def check_clients(arrays: Arrays, parts: Sequence[str], num_classes: int) -> None:
+    """Refuses arrays of that form that no reader makes; `y_PART` are labels."""
+    names = arrays["client_ids"].tolist()
+    for name in names:
+        client_names.check(name, "client")
+    if len(set(names)) != len(names) or "" in names:
+        raise DataError("a client is there twice, or has no name")
+    for part in parts:
+        sizes, labels = arrays[f"sizes_{part}"], arrays[f"y_{part}"]
+        # Each by itself first: a sum can wrap.
+        if sizes.min(initial=0) < 0 or sizes.max(initial=0) > len(labels):
+            raise DataError(f"a client with {sizes.max(initial=0)} {part} examples")
+        if sizes.sum() != len(labels):
+            raise DataError(f"{sizes.sum()} {part} examples in all, not {len(labels)}")
+        if labels.min(initial=0) < 0 or labels.max(initial=0) >= num_classes:
+            raise DataError(f"a {part} label that is not below {num_classes}")
 
 
 def _places(name: str, folder: str, cache_dir: Folder | None) -> list[str]:

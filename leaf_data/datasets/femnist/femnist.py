@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import Any
 
 from leaf_data.dataset import Dataset
-from leaf_data.datasets.femnist import femnist_leaf, femnist_tff, femnist_writers
-from leaf_data.datasets.femnist.femnist_values import FIELDS, NUM_CLASSES
+from leaf_data.datasets.femnist import femnist_leaf, femnist_writers
+from leaf_data.datasets.femnist.femnist_leaf import FIELDS, NUM_CLASSES, SIDE
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import cached_clients, leaf_json, places
+from leaf_data.formats import cache, leaf_json, places, tff_database, tff_sqlite
 from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import BLACK_ON_WHITE
@@ -104,8 +105,8 @@ class Femnist(Dataset):
         if self.source == "leaf":
             arrays, origin = _from_leaf(folders, cache_dir)
         else:
-            arrays, origin = femnist_tff.load(
-                folders, cache_dir, download=data_dir is None, version=_VERSION
+            arrays, origin = tff_database.load(
+                DATABASE, folders, cache_dir, data_dir is None, _VERSION
             )
         train, test = femnist_writers.train_and_test(
             arrays, self.sample_fraction, self.min_samples, self.seed, origin.folder
@@ -133,7 +134,7 @@ def _from_leaf(
     parts = sorted({file.part for file in files})
 
     def check(arrays: Arrays) -> None:
-        cached_clients.check(arrays, parts, NUM_CLASSES)
+        cache.check_clients(arrays, parts, NUM_CLASSES)
         if not set(arrays["files"].tolist()) <= {file.number for file in files}:
             raise DataError(f"{folder}: a user of a file that is not there")
         if arrays["source_sha256"].tolist() != checksums(key):
@@ -146,7 +147,7 @@ def _from_leaf(
         lambda: femnist_leaf.read(files),
         cache_dir,
         form={
-            **cached_clients.form(parts, FIELDS),
+            **cache.clients_form(parts, FIELDS),
             "files": ("int64", ("K",)),
             "source_names": ("U", (len(files),)),
             "source_sha256": ("U", (len(files),)),
@@ -160,3 +161,31 @@ def _from_leaf(
         source = "LEAF JSON (train and test)"
     names = [os.path.basename(file.path) for file in files]
     return arrays, Origin(source, tuple(zip(names, checksums(key))), folder)
+
+
+def _download(folder: str) -> Any:
+    import tensorflow_federated as tff
+
+    tff.simulation.datasets.emnist.load_data(only_digits=False, cache_dir=folder)
+
+
+def _convert(features: Arrays) -> dict[str, Any]:
+    if features["label"] not in range(NUM_CLASSES):
+        raise DataError(f"the label {features['label']}, not one of 0 to 61")
+    (image,) = femnist_leaf.to_bytes(features["pixels"])
+    return {"x": image, "y": features["label"]}
+
+
+DATABASE = tff_sqlite.Database(
+    dataset="femnist",
+    file="emnist_all.sqlite",
+    words="TFF's EMNIST",
+    # As `tff.simulation.datasets.emnist.load_data(only_digits=False)` names them.
+    splits={"all_train": "train", "all_test": "test"},
+    features={"pixels": ((1, SIDE * SIDE), "float32"), "label": ((), "int64")},
+    smallest=4 * SIDE * SIDE,
+    fields=FIELDS,
+    num_classes=NUM_CLASSES,
+    convert=_convert,
+    download=_download,
+)

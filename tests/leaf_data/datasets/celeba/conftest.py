@@ -1,5 +1,6 @@
 """A small CelebA: 60 photos of one color each, which says whose and which it is."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -17,7 +18,8 @@ def no_download(empty_home, monkeypatch):
     def refuse(folder):
         raise AssertionError("tried to download")
 
-    monkeypatch.setattr(celeba_tff, "_download", refuse)
+    changed = dataclasses.replace(celeba_tff.DATABASE, download=refuse)
+    monkeypatch.setattr(celeba_tff, "DATABASE", changed)
 
 
 class Toy:
