@@ -12,6 +12,7 @@ from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset
 from leaf_data.formats.places import Folder
 from leaf_data.settings import A_SEED, SettingError, Settings, setting
+from leaf_data.splits import partition as partitions
 
 Kind = TypeVar("Kind", bound="Dataset")
 
@@ -138,3 +139,19 @@ class Dataset(Settings, abc.ABC):
                 r"--(\w+)", lambda flag: names.get(flag[1], flag[0]), str(error)
             )
             raise DataError(message) from error
+
+
+@dataclasses.dataclass(frozen=True)
+class Partitioned(Dataset):
+    """A data set whose examples come without clients and are dealt to 100 here.
+
+    Attributes:
+        partition: the name of the partition, see `splits.partition.by_name`.
+    """
+
+    partition: str = setting(
+        "iid",
+        "How the training images are dealt to the clients: iid, or noniid, which sorts "
+        "them by label, cuts them into 200 shards and gives each client two.",
+        choices=partitions.NAMES,
+    )

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.dataset import Dataset
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, reading
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import image_folder, places, regular
@@ -111,14 +111,6 @@ class Cifar10(Dataset):
         and so on, in `cifar-10-batches-py` or right there), then for image folders
         (`train/airplane/*.png`, `test/airplane/*.png` and so on, or .jpg). The clients
         are "C1" and so on, as the paper calls them.
-
-        Args:
-            data_dir: the folder that holds the files.
-            cache_dir: the folder in which to keep the cache instead.
-
-        Raises:
-            DataError: no data is found, a file is missing or not what it should be
-                (the message names it), or the fraction leaves no image of a batch.
         """
         num_clients = self.num_clients or _NUM_CLIENTS
         folders = places.folders("cifar10", data_dir)
@@ -185,22 +177,18 @@ def _read_batch(
     path: str, md5: str
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
     """Returns a batch's images and labels, in file order, if it has this checksum."""
-    try:
+    with reading(path):
         content = regular.read(path, _MAX_BATCH_BYTES)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({one_line(error)})") from error
     # A pickle runs what it says, so no other is opened. To make another file with the
     # MD5 of one that is given is beyond anybody, unlike to make two with one MD5.
     if hashlib.md5(content).hexdigest() != md5:
         raise DataError(
             f"{path}: is not CIFAR-10's {os.path.basename(path)}, MD5 {md5}"
         )
-    try:
+    with reading(path, "cannot be unpickled", Exception):
         batch = _Unpickler(io.BytesIO(content), encoding="bytes").load()
         planes = batch[b"data"].reshape(_BATCH_SIZE, 3, _SIDE, _SIDE)
         labels = np.array(batch[b"labels"], np.int32)
-    except Exception as error:  # With its checksum, only in tests.
-        raise DataError(f"{path}: cannot be unpickled ({one_line(error)})") from error
     return np.ascontiguousarray(np.moveaxis(planes, 1, -1)), labels
 
 

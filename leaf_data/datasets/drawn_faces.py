@@ -64,14 +64,6 @@ class DrawnFaces(WithClientRule):
         """Returns the data set: x uint8 [64, 64, 3] RGB, y 1 = smiling.
 
         `attributes["sharp"]` is 1 where a drawing is not blurred.
-
-        Args:
-            data_dir: the folder of other data; not used.
-            cache_dir: the folder of other data sets' caches; not used.
-
-        Raises:
-            DataError: there are too few faces for the client rule, or the temporary
-                folder of the drawings cannot be written.
         """
         del data_dir, cache_dir
         photographs = celeba.Celeba(client_rule=self.client_rule, seed=self.seed)

@@ -49,15 +49,7 @@ class DrawnObstacles(Dataset):
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
-        """Returns the data set: x uint8 [64, 64, 3] RGB; y 1 = blocked, 0 = free.
-
-        Args:
-            data_dir: the folder of other data; not used.
-            cache_dir: the folder of other data sets' caches; not used.
-
-        Raises:
-            DataError: the temporary folder of the drawings cannot be written.
-        """
+        """Returns the data set: x uint8 [64, 64, 3] RGB; y 1 = blocked, 0 = free."""
         del data_dir, cache_dir
         with tempfile.TemporaryDirectory() as folder:
             write(folder, self.pictures, self.seed)

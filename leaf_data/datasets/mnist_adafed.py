@@ -24,7 +24,6 @@ from leaf_data.registry import register
 from leaf_data.settings import SettingError, setting
 from leaf_data.splits import adafed_simulations, by_class, partition
 from leaf_data.splits.adafed_simulations import READINGS
-from leaf_data.splits.mislabel import mislabel
 
 SIMULATIONS = ("1", "2", "3")
 """AdaFed's simulations, as the paper numbers them."""
@@ -103,13 +102,6 @@ class MnistAdafed(Dataset):
         """Returns the data set: x uint8 [28, 28], 0 = background; ten classes.
 
         Its clients are "client_1" and so on, as the paper counts them.
-
-        Args:
-            data_dir: the folder that holds MNIST's files, see `mnist.read`.
-            cache_dir: the folder of other data sets' caches; not used.
-
-        Raises:
-            DataError: MNIST is not found or unusable, see `mnist.read`.
         """
         del cache_dir
         arrays, origin = mnist.read(data_dir)
@@ -159,7 +151,7 @@ def _mislabeled(train: Examples, shares: Sequence[float], seed: int) -> Examples
     y, random = train.y.copy(), partition.random_state(seed, _MISLABEL_STREAM)
     for k in np.flatnonzero(shares):
         rows = slice(train.row_splits[k], train.row_splits[k + 1])
-        y[rows] = mislabel(y[rows], shares[k], _NUM_CLASSES, random)
+        y[rows] = adafed_simulations.mislabel(y[rows], shares[k], _NUM_CLASSES, random)
     return dataclasses.replace(train, y=y)
 
 

@@ -101,16 +101,6 @@ class Obstacles(Dataset):
         resized to 64 x 64 (see `image_folder.read`). The clients are those of `PLACES`.
         The data set is named `drawn_obstacles` where a picture is one of
         `leaf_data.datasets.drawn_obstacles`.
-
-        Args:
-            data_dir: the folder that holds the places' folders.
-            cache_dir: the folder in which to keep the decoded pictures, instead of
-                beside the places' folders.
-
-        Raises:
-            DataError: no data is found, a folder or picture is missing or not what it
-                should be (the message names it), there are too few pictures to
-                split, or a picture would be in two parts of the split.
         """
         root, given = _find(places.folders("obstacles", data_dir))
         sets = tuple(PRINTED) if given else PLACES
@@ -211,11 +201,7 @@ def _check_apart(root: str, split: _Split, images: image_folder.Images) -> None:
 
 
 def _against_the_paper(counts: Mapping[str, Sequence[int]]) -> str:
-    """Says whether the numbers of pictures are those of the paper's Tables II and III.
-
-    Args:
-        counts: free and blocked pictures of each set.
-    """
+    """Says whether free and blocked pictures are as many as in Tables II and III."""
     other = []
     for name, (total, percent) in PRINTED.items():
         free, blocked = counts[name]

@@ -7,7 +7,7 @@ import lzma
 import os
 import tempfile
 
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, one_line, reading
 from leaf_data.federated import Origin
 from leaf_data.formats import cache, places, regular
 from leaf_data.formats.cache import Arrays
@@ -26,25 +26,7 @@ def load(
     download: bool,
     version: int,
 ) -> tuple[Arrays, Origin]:
-    """Finds, downloads if allowed, and reads a database, or reads its cache.
-
-    Args:
-        database: the database.
-        folders: the folders to look into first, for the file or the file with `.lzma`.
-        cache_dir: the folder in which to keep the cache and the download; by default
-            they are beside the database and in `~/.tff`, TFF's own.
-        download: whether TFF's cache and download follow.
-        version: the version of the conversion, part of the cache's key.
-
-    Returns:
-        For each part ("train" and "test") `FIELD_PART` [N, ...] of each field and
-        `sizes_PART` int64 [K], the clients' numbers of examples; and `client_ids` [K],
-        sorted as TFF has them; and the file they came from.
-
-    Raises:
-        DataError: there is no database, it cannot be downloaded, is damaged or holds
-            fewer or more examples than it says; the message names file and client.
-    """
+    """Finds, downloads if allowed, and reads a database, or reads its cache."""
     path, source = _find(database, folders, cache_dir, download)
     folder = os.path.dirname(path)
     key = cache.key_of_files([path], version=version)
@@ -106,11 +88,8 @@ def _unpacked(path: str, database: Database) -> Arrays:
     # Gigabytes, where the environment variable TMPDIR says.
     with tempfile.TemporaryDirectory() as folder:
         unpacked = os.path.join(folder, database.file)
-        try:
+        with reading(path, "cannot be unpacked", EOFError, lzma.LZMAError):
             _unpack(path, unpacked)
-        except (OSError, EOFError, lzma.LZMAError) as error:
-            reason = one_line(error)
-            raise DataError(f"{path}: cannot be unpacked ({reason})") from error
         try:
             return read(unpacked, database)
         except DataError as error:

@@ -18,7 +18,7 @@ import numpy as np
 import tqdm
 
 from leaf_data import client_names
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, one_line, reading
 from leaf_data.formats import cache, real_tables
 from leaf_data.formats.cache import Arrays
 
@@ -68,17 +68,13 @@ class Database:
 
 def read(path: str, database: Database) -> Arrays:
     """Reads an unpacked database; `tff_database.load` says what it returns."""
-    try:
+    # What SQLite says of a damaged schema is not always text.
+    kinds = sqlite3.Error, UnicodeDecodeError
+    with reading(path, f"not {database.words}, or damaged", *kinds):
         most = (os.path.getsize(path) + _MORE) // database.smallest
         with real_tables.opened(path, _TABLES) as tables:
             counts = _counts(path, tables, database.splits, most)
             return _read(path, tables, counts, database)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error})") from error
-    # What SQLite says of a damaged schema is not always text.
-    except (sqlite3.Error, UnicodeDecodeError) as error:
-        words = f"not {database.words}, or damaged"
-        raise DataError(f"{path}: {words} ({one_line(error)})") from error
 
 
 def _rows(

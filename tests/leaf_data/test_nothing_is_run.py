@@ -20,7 +20,6 @@ ALLOWED = {
     ("formats/cache.py", "open"),
     ("formats/tff_database.py", "open"),
     ("datasets/drawn_faces.py", "open"),
-    ("datasets/digits5k.py", "open"),  # A file of an installed package.
 }
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from leaf_data.datasets.celeba import celeba_images
+from leaf_data.datasets.celeba.celeba_files import SIDE
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import Origin
-from leaf_data.formats import tff_database, tff_sqlite
+from leaf_data.formats import cache, image_folder, tff_database, tff_sqlite
 from leaf_data.formats.cache import Arrays
 from leaf_data.formats.places import Folder
 
@@ -31,20 +31,13 @@ def load(
 ) -> tuple[Examples, Examples, Origin]:
     """Finds, downloads if allowed, and reads the database, or reads its cache.
 
-    Images are made 64 x 64 as `celeba_images.to_pixels` says. Returns the training and
+    Images are made 64 x 64 as `image_folder.resized` says. Returns the training and
     the test examples, with the attribute `sharp`, clients in the order of their sorted
     ids, and the file they came from; see `tff_database.load`.
     """
     arrays, origin = tff_database.load(DATABASE, folders, cache_dir, download, _VERSION)
     train, test = (
-        Examples(
-            x=arrays[f"x_{part}"],
-            y=arrays[f"y_{part}"],
-            row_splits=np.cumsum([0, *arrays[f"sizes_{part}"]], dtype=np.int64),
-            client_ids=tuple(arrays["client_ids"].tolist()),
-            attributes={"sharp": arrays[f"sharp_{part}"]},
-        )
-        for part in ("train", "test")
+        cache.clients_examples(arrays, part, ("sharp",)) for part in tff_sqlite.PARTS
     )
     return train, test, origin
 
@@ -63,7 +56,7 @@ def _convert(features: Arrays) -> dict[str, Any]:
         if features[name] not in (0, 1):
             raise DataError(f"{name} is {features[name]}, not 0 or 1")
     return {
-        "x": celeba_images.to_pixels(Image.fromarray(image.astype(np.uint8))),
+        "x": image_folder.resized(Image.fromarray(image.astype(np.uint8)), SIDE),
         "y": features["smiling"],
         "sharp": 1 - features["blurry"],
     }
@@ -82,7 +75,7 @@ DATABASE = tff_sqlite.Database(
     },
     smallest=84 * 84 * 3,
     fields={
-        "x": ((celeba_images.SIDE, celeba_images.SIDE, 3), np.uint8),
+        "x": ((SIDE, SIDE, 3), np.uint8),
         "y": ((), np.int32),
         "sharp": ((), np.uint8),
     },

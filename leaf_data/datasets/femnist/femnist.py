@@ -91,15 +91,6 @@ class Femnist(Dataset):
         "tff" for `emnist_all.sqlite` or `.sqlite.lzma`. Where neither folder is named,
         or the one of `TFF_PMC_DATA_DIR` has no database, "tff" goes on to TFF's own
         cache and download.
-
-        Args:
-            data_dir: the folder that holds the files.
-            cache_dir: the folder in which to keep the cache, and TFF's download,
-                instead.
-
-        Raises:
-            DataError: no data is found; a file is truncated or not what it should be
-                (the message names file and user); or no writer is left.
         """
         folders = places.folders("femnist", data_dir)
         if self.source == "leaf":

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import tqdm
 
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, reading
 from leaf_data.formats import leaf_json
 from leaf_data.formats.cache import Arrays
 
@@ -44,28 +44,15 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
     that is in several files of one part is one user with all the examples, in the
     files' order; examples that are exactly those of an earlier file are left out, as
     copies. Both are logged.
-
-    Args:
-        files: the files as `leaf_json.find` returns them.
-
-    Returns:
-        For each part ("train" and "test", or "all") `x_PART` uint8 [N, 28, 28],
-        `y_PART` int32 [N] and `sizes_PART` int64 [K], the K users' numbers of
-        examples; `client_ids` [K]; `files` int64 [K], the number of each user's file;
-        `source_names` and `source_sha256`, of each file.
-
-    Raises:
-        DataError: a file cannot be used, or is there for training and for testing;
-            the message names file and user.
     """
     users: dict[str, int] = {}
     paths: dict[str, str] = {}
     parts: dict[str, dict[str, _Examples]] = {file.part: {} for file in files}
     digests = []
-    try:
-        total = sum(os.path.getsize(file.path) for file in files)
-    except OSError as error:
-        raise DataError(f"{error.filename}: cannot be read ({error})") from error
+    total = 0
+    for file in files:
+        with reading(file.path):
+            total += os.path.getsize(file.path)
     with tqdm.tqdm(
         total=total,
         desc="FEMNIST, once",
@@ -142,19 +129,7 @@ def _warn_of_halves(arrays: Arrays, folder: str) -> None:
 def to_arrays(
     x: list[Any], y: list[Any]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    """Makes arrays of a LEAF user's lists `x` and `y`.
-
-    Args:
-        x: the n images, lists of 784 numbers in [0, 1], integers or not; 1 = white
-            paper.
-        y: the n labels, whole numbers from 0 to 61.
-
-    Returns:
-        The images, uint8 [n, 28, 28], and the labels, int32 [n].
-
-    Raises:
-        DataError: an image or a label is not so; the message gives its number.
-    """
+    """Makes arrays of a LEAF user's lists `x` and `y`."""
     for place, image in enumerate(x):
         if not isinstance(image, list) or len(image) != _PIXELS:
             found = f"{len(image)} values" if isinstance(image, list) else repr(image)
@@ -178,17 +153,7 @@ def to_arrays(
 
 
 def to_bytes(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Makes pixels in [0, 1] bytes by `round(255 * v)`, which undoes LEAF's division.
-
-    Args:
-        values: the pixels, floats [n, 784].
-
-    Returns:
-        The images, uint8 [n, 28, 28], rows from the top; 255 = white paper, 0 = ink.
-
-    Raises:
-        DataError: a value is not in [0, 1], or not a number.
-    """
+    """Makes pixels in [0, 1] bytes by `round(255 * v)`: LEAF divided by 255."""
     good = (values >= 0) & (values <= 1)  # False for NaN.
     if not good.all():
         place, pixel = np.argwhere(~good)[0]

@@ -129,7 +129,7 @@ def test_one_picture_in_two_forms_would_count_twice(tmp_path, assert_refused):
         lambda: image_folder.find(str(tmp_path)), tmp_path, "holds both b.JPG and b.png"
     )
     (tmp_path / "b.png").unlink()
-    assert image_folder.find(str(tmp_path)) == ["b.JPG"]
+    assert image_folder.find(str(tmp_path)) == {"b": "b.JPG"}
 
 
 def test_what_a_cache_gives_is_what_was_decoded(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leaf_data.splits import partition
-from leaf_data.splits.mislabel import mislabel
+from leaf_data.splits.adafed_simulations import mislabel
 
 
 def test_wrong_labels_are_wrong_and_of_every_kind():

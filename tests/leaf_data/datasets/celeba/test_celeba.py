@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from leaf_data.datasets.celeba import celeba_clients, celeba_images
+from leaf_data.datasets.celeba import celeba_clients
+from leaf_data.formats import image_folder
 
 pytestmark = pytest.mark.usefixtures("no_download")
 
@@ -54,7 +55,7 @@ def test_the_paper_is_the_default(raw, toy):
 def test_images_are_decoded_once(raw, tmp_path, monkeypatch, caplog, toy):
     first = toy.load(raw)
     assert (raw / "celeba_cache" / "celeba.npz").is_file()
-    monkeypatch.setattr(celeba_images, "to_pixels", None)  # From here on the cache.
+    monkeypatch.setattr(image_folder, "_decode", None)  # From here on the cache.
     again = toy.load(raw, client_rule="reference_code", seed=2)
     assert again.origin == first.origin
     toy.all_photos(again)

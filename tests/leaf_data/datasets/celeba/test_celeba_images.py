@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from leaf_data.datasets.celeba import celeba_images
+from leaf_data.formats import image_folder
 
 pytestmark = pytest.mark.usefixtures("no_download")
 
@@ -16,7 +16,7 @@ def test_images_are_resized_whole_and_averaged(tmp_path):
     wide[:, 128:, 0] = 200  # The right half is red,
     wide[64:, :, 2] = 100  # the lower half blue,
     wide[::2, :, 1] = 255  # and every other line green.
-    found = celeba_images.to_pixels(Image.fromarray(wide)).astype(int)
+    found = image_folder.resized(Image.fromarray(wide), 64).astype(int)
     assert found.shape == (64, 64, 3)
     for (row, column), red, blue in (
         ((10, 10), 0, 0),
@@ -28,7 +28,7 @@ def test_images_are_resized_whole_and_averaged(tmp_path):
         assert found[row, column, 2] == blue
     assert abs(found[..., 1] - 127.5).max() < 20  # Nearest would be 0 or 255.
     # What has no three channels becomes RGB.
-    gray = celeba_images.to_pixels(Image.new("L", (30, 20), 77))
+    gray = image_folder.resized(Image.new("L", (30, 20), 77), 64)
     assert gray.shape == (64, 64, 3) and (gray == 77).all()
 
 
