@@ -21,47 +21,10 @@ Kind = TypeVar("Kind", bound="Dataset")
 class Dataset(Settings, abc.ABC):
     """A data set that can be loaded: its settings, and how it is read.
 
-    A data set is a class derived from this one, in a module of its own that
-    registers it. The following is a whole one, with one setting. In the folder
-    `leaf_data/datasets` it is found by itself; a module that is elsewhere has to be
-    imported before the data set is asked for.
-
-        import dataclasses
-        import numpy as np
-        import leaf_data
-        from leaf_data.pixels import WHITE_ON_BLACK
-        from leaf_data.settings import AT_LEAST_1
-
-        @dataclasses.dataclass(frozen=True)
-        class Noise(leaf_data.Dataset):
-
-            images: int = leaf_data.setting(
-                8, "The number of images of a client.", flag="noise_images",
-                within=AT_LEAST_1,
-            )
-
-            def load(self, data_dir=None, cache_dir=None):
-                random = np.random.RandomState(self.seed)
-                n = 3 * self.images
-                examples = leaf_data.Examples(
-                    x=random.randint(0, 256, (n, 28, 28)).astype(np.uint8),
-                    y=random.randint(0, 10, n).astype(np.int32),
-                    row_splits=np.arange(0, n + 1, self.images),
-                    client_ids=("a", "b", "c"),
-                )
-                return leaf_data.FederatedDataset(
-                    name="noise",
-                    train_examples=examples,
-                    test_examples=examples.take(1),
-                    num_classes=10,
-                    pixel_convention=WHITE_ON_BLACK,
-                    origin=leaf_data.Origin("random numbers", files=(), folder=""),
-                    options=self.options(),
-                )
-
-        leaf_data.register("noise", Noise)
-
-    Then `leaf_data.load("noise", images=5)` loads it, and its setting is checked.
+    A data set is a class derived from this one, in a module of its own that registers
+    it: `docs/extend.md` has a whole one. In the folder `leaf_data/datasets` it is found
+    by itself; a module that is elsewhere has to be imported before the data set is
+    asked for. A setting is a field (`leaf_data.setting`), and is checked.
 
     Attributes:
         cached: whether it keeps a cache, so that a `cache_dir` may be given.
@@ -143,11 +106,7 @@ class Dataset(Settings, abc.ABC):
 
 @dataclasses.dataclass(frozen=True)
 class Partitioned(Dataset):
-    """A data set whose examples come without clients and are dealt to 100 here.
-
-    Attributes:
-        partition: the name of the partition, see `splits.partition.by_name`.
-    """
+    """A data set whose examples come without clients and are dealt to 100 here."""
 
     partition: str = setting(
         "iid",

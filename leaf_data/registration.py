@@ -28,33 +28,20 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
     """
 
     def __init__(self, what: str, package: str = "") -> None:
-        """Makes an empty registry.
-
-        Args:
-            what: the word for one of the objects, e.g. "model", for errors.
-            package: the package whose modules register theirs; "" if there is none.
-        """
+        """Makes an empty registry of `what`, e.g. "model", for a package's modules."""
         self._what, self._package = what, package
         self._things: dict[str, Thing] = {}
         self._searched = not package
 
     def register(self, name: str, thing: Thing) -> Thing:
-        """Registers an object under a name; returns the object.
-
-        Raises:
-            ValueError: the name is taken by another.
-        """
+        """Registers an object; a `ValueError` says that another has the name."""
         if self._things.get(name, thing) is not thing:
             raise ValueError(f"there is a {self._what} {name!r} already")
         self._things[name] = thing
         return thing
 
     def __getitem__(self, name: str) -> Thing:
-        """Returns the object of a name.
-
-        Raises:
-            UnknownNameError: nothing has the name; a `ValueError`.
-        """
+        """Returns the object of a name, or raises `UnknownNameError`."""
         self._search()
         if name in self._things:
             return self._things[name]

@@ -44,15 +44,10 @@ class SettingError(ValueError):
 
 
 class Range(NamedTuple):
-    """A range of numbers.
+    """A range of numbers."""
 
-    Attributes:
-        holds: whether a value is in the range.
-        words: the range in words, after "must be".
-    """
-
-    holds: Callable[[Any], bool]
-    words: str
+    holds: Callable[[Any], bool]  # Whether a value is in the range.
+    words: str  # The range in words, after "must be".
 
 
 AT_LEAST_0 = Range(lambda n: n >= 0, "0 or more")
@@ -65,28 +60,11 @@ A_SEED = Range(lambda n: 0 <= n < 2**31, "in [0, 2^31)")
 
 
 class Setting(NamedTuple):
-    """One declared setting.
+    """One declared setting; see `setting` for what is declared."""
 
-    Attributes:
-        name: the name of the field.
-        flag: the name of the flag, without dashes.
-        kind: the type of a value: `int`, `float`, `str`, `bool`, or `tuple` where
-            `parse` makes the value of the flag's text.
-        default: the default value.
-        words: the help text.
-        choices: the words a value may be; empty for any.
-        within: the range of a number, or None for any.
-        parse: a function that makes the value of the flag's text; None where `kind`
-            says how.
-        repeated: whether the flag may be given several times, each for a run of its
-            own.
-        has_flag: whether the command line has a flag for it.
-        owner: the group that declares it.
-    """
-
-    name: str
-    flag: str
-    kind: type
+    name: str  # The name of the field.
+    flag: str  # The name of the flag, without dashes.
+    kind: type  # `int`, `float`, `str`, `bool`, or `tuple` where `parse` makes it.
     default: Any
     words: str
     choices: tuple[str, ...]
@@ -94,7 +72,7 @@ class Setting(NamedTuple):
     parse: Callable[[str], Any] | None
     repeated: bool
     has_flag: bool
-    owner: type
+    owner: type  # The group that declares it.
 
     def check(self, value: Any) -> None:
         """Refuses a value that is no choice, of the wrong type or out of range.
@@ -211,24 +189,20 @@ def _declared(group: type[Settings]) -> list[Setting]:
     kinds = typing.get_type_hints(group)
     found = []
     for field in dataclasses.fields(group):
-        carried = field.metadata.get(_KEY)
-        if carried is None:
+        carried = dict(field.metadata.get(_KEY, ()))
+        if not carried:
             continue
         kind = kinds[field.name]
-        choices = carried["choices"]
+        choices = carried.pop("choices")
         found.append(
             Setting(
                 name=field.name,
-                flag=carried["flag"] or field.name,
+                flag=carried.pop("flag") or field.name,
                 kind=typing.get_origin(kind) or kind,
                 default=field.default,
-                words=carried["words"],
                 choices=tuple(choices() if callable(choices) else choices),
-                within=carried["within"],
-                parse=carried["parse"],
-                repeated=carried["repeated"],
-                has_flag=carried["has_flag"],
                 owner=_owner(group, field.name),
+                **carried,
             )
         )
     return found

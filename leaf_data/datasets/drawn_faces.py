@@ -135,32 +135,22 @@ def write(
 
 @dataclasses.dataclass(frozen=True)
 class _Person:
-    """A person, as all of its drawings show it; lengths are parts of the width.
-
-    Attributes:
-        skin: the color of the face, RGB.
-        hair: the color of the hair, RGB.
-        background: the color behind the head, RGB.
-        center: the middle of the face, across and down.
-        radii: half of the face's width and height.
-        smiles: the probability that a drawing smiles.
-        blurs: the probability that a drawing is blurred.
-    """
+    """A person, as all of its drawings show it; lengths are parts of the width."""
 
     skin: tuple[int, ...]
     hair: tuple[int, ...]
     background: tuple[int, ...]
-    center: tuple[float, float]
-    radii: tuple[float, float]
-    smiles: float
+    center: tuple[float, float]  # Of the face, across and down.
+    radii: tuple[float, float]  # Half of the face's width and height.
+    smiles: float  # The probabilities that a drawing smiles, and is blurred.
     blurs: float
 
     @classmethod
     def random(cls, random: np.random.RandomState) -> _Person:
         """Draws a person's looks and habits."""
         return cls(
-            skin=_near(random, _SKINS[random.randint(len(_SKINS))]),
-            hair=_near(random, _HAIRS[random.randint(len(_HAIRS))]),
+            skin=near(random, _SKINS[random.randint(len(_SKINS))]),
+            hair=near(random, _HAIRS[random.randint(len(_HAIRS))]),
             background=tuple(random.randint(40, 230, 3).tolist()),
             center=(random.uniform(0.46, 0.54), random.uniform(0.62, 0.70)),
             radii=(random.uniform(0.27, 0.33), random.uniform(0.36, 0.44)),
@@ -209,5 +199,8 @@ class _Person:
         return image
 
 
-def _near(random: np.random.RandomState, color: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(np.clip(color + random.randint(-12, 13, 3), 0, 255).tolist())
+def near(
+    random: np.random.RandomState, color: tuple[int, ...], most: int = 12
+) -> tuple[int, ...]:
+    """Returns a color that differs by at most so much in red, green and blue."""
+    return tuple(np.clip(color + random.randint(-most, most + 1, 3), 0, 255).tolist())

@@ -19,6 +19,7 @@ from PIL import Image, ImageDraw
 
 from leaf_data.dataset import Dataset
 from leaf_data.datasets import obstacles
+from leaf_data.datasets.drawn_faces import near
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset
 from leaf_data.formats.places import Folder
@@ -134,16 +135,16 @@ def printed_counts() -> dict[str, tuple[int, int]]:
 def _draw(random: np.random.RandomState, place: str, blocked: bool) -> Image.Image:
     """Draws a corridor along its floor; a free one may have a thing at its side."""
     wall, floor, (dark, light) = _LOOKS[place]
-    image = Image.new("RGB", (_SIDE, _SIDE), _near(random, wall))
+    image = Image.new("RGB", (_SIDE, _SIDE), near(random, wall, 16))
     pen = ImageDraw.Draw(image)
     horizon = random.uniform(0.35, 0.5) * _SIDE
     middle = random.uniform(0.42, 0.58) * _SIDE
     far = random.uniform(0.1, 0.18) * _SIDE
     corners = [(0, _SIDE), (middle - far, horizon), (middle + far, horizon)]
-    pen.polygon([*corners, (_SIDE, _SIDE)], _near(random, floor))
+    pen.polygon([*corners, (_SIDE, _SIDE)], near(random, floor, 16))
     for end in (0, _SIDE):  # The edges between walls and ceiling.
         start = middle + (far if end else -far)
-        pen.line([(start, 0.6 * horizon), (end, 0)], _near(random, floor), 2)
+        pen.line([(start, 0.6 * horizon), (end, 0)], near(random, floor, 16), 2)
     if blocked or random.uniform() < 0.5:
         foot = random.uniform(0.7, 0.95) * _SIDE
         width = random.uniform(0.12, 0.3) * _SIDE
@@ -154,12 +155,10 @@ def _draw(random: np.random.RandomState, place: str, blocked: bool) -> Image.Ima
             center = random.choice([0.02, 0.98]) * _SIDE
         box = (center - width / 2, foot - height, center + width / 2, foot)
         shape = pen.ellipse if random.uniform() < 0.3 else pen.rectangle
-        shape(box, _near(random, tuple(random.randint(30, 226, 3))), outline=(25,) * 3)
+        shape(
+            box, near(random, tuple(random.randint(30, 226, 3)), 16), outline=(25,) * 3
+        )
     brightness = random.uniform(dark, light)
     noise = random.normal(0, 6, (_SIDE, _SIDE, 3))
     pixels = np.clip(brightness * np.asarray(image) + noise, 0, 255)
     return Image.fromarray(pixels.astype(np.uint8))
-
-
-def _near(random: np.random.RandomState, color: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(np.clip(color + random.randint(-16, 17, 3), 0, 255).tolist())

@@ -30,8 +30,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 Form = Mapping[str, tuple[str, tuple[Union[int, str], ...]]]
 """The arrays there have to be: by name the type and the shape.
 
-A type is as `numpy.dtype` has it, or "U" for texts of any length. Sizes in a shape that
-are equal wherever they appear, but not known, are words.
+"U" are texts of any length. Words in a shape are sizes that are not known, and equal
+wherever the word is.
 """
 
 Fields = Mapping[str, tuple[tuple[int, ...], Any]]

@@ -35,21 +35,13 @@ _VERSION = 1
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Images:
-    """The images of some folders, one folder after the other.
+    """The N images of some folders, one folder after the other."""
 
-    Attributes:
-        x: uint8 [N, side, side, 3], RGB.
-        folder: int64 [N], the index of each image's folder among those read.
-        files: the N file names, sorted within each folder.
-        sha256s: the N files' checksums.
-        sha256: one checksum over the names and contents of all the files.
-    """
-
-    x: npt.NDArray[np.uint8]
-    folder: npt.NDArray[Any]
-    files: tuple[str, ...]
+    x: npt.NDArray[np.uint8]  # [N, side, side, 3], RGB.
+    folder: npt.NDArray[Any]  # [N], the index of each one's folder among those read.
+    files: tuple[str, ...]  # Their names, sorted within each folder.
     sha256s: tuple[str, ...]
-    sha256: str
+    sha256: str  # Over the names and contents of all of them.
 
 
 def read(
@@ -94,19 +86,9 @@ def decoded(
 ) -> tuple[npt.NDArray[np.uint8], list[str], str]:
     """Decodes images the first time, and reads them from a cache later.
 
-    Args:
-        name: the name of the data set, and so of the cache (see `cache.cached`).
-        root: the folder that the files are below.
-        files: the files' paths below it.
-        side: the width and height of the images, in pixels. An image of another size
-            is resized, see `resized`, or refused if `resize` is False.
-        cache_dir: the folder in which to keep the cache instead.
-        cache_beside: the folder beside whose files the cache is; by default `root`.
-        **more: what else is part of the cache's key; `resize` is.
-
-    Returns:
-        The images, uint8 [N, side, side, 3], RGB; the files' sha256s; and one sha256
-        over the names and contents of all of them.
+    An image of another size is resized, or refused if `resize` is False. `more` is in
+    the key of the cache, which is in `root` or another folder. Returns the images,
+    uint8 [N, side, side, 3], the files' sha256s, and one over all names and contents.
     """
     paths = [os.path.join(root, file) for file in files]
     key = key_of_files(paths, side=side, version=_VERSION, **more)

@@ -36,17 +36,11 @@ _PART = re.compile(r"(?:(.+)_)?(train|test)_(\d+)")
 
 @dataclasses.dataclass(frozen=True)
 class LeafFile:
-    """One file of a LEAF data set.
-
-    Attributes:
-        path: the path of the file.
-        part: "train", "test", or "all" when the users are not yet split.
-        number: the N of `all_data_N...json`; 0 without one.
-    """
+    """One file of a LEAF data set."""
 
     path: str
-    part: str
-    number: int
+    part: str  # "train", "test", or "all" when the users are not yet split.
+    number: int  # The N of `all_data_N...json`; 0 without one.
 
 
 def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:

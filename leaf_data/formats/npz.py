@@ -28,17 +28,10 @@ _ENCRYPTED, _MOST = 1, 100
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """What a file says of one of its arrays.
-
-    Attributes:
-        shape: the array's shape.
-        dtype: the type of its values.
-        num_bytes: the number of bytes that they take.
-    """
+    """What a file says of one of its arrays."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    num_bytes: int
 
 
 class Archive:
@@ -113,7 +106,7 @@ class Archive:
             raise ValueError(f"{ascii(name[:40])} holds pickled objects")
         if min(shape, default=0) < 0:
             raise ValueError(f"{ascii(name[:40])} has a negative size")
-        num_bytes = math.prod(shape) * dtype.itemsize
-        if num_bytes != self._members[name].file_size - start:
+        size = self._members[name].file_size - start
+        if math.prod(shape) * dtype.itemsize != size:
             raise ValueError(f"{ascii(name[:40])} has other bytes than its header says")
-        return Header(tuple(shape), dtype, num_bytes)
+        return Header(tuple(shape), dtype)

@@ -36,34 +36,20 @@ _Places = dict[tuple[str, str], Iterator[int]]
 
 @dataclasses.dataclass(frozen=True)
 class Database:
-    """A database as TFF ships it, and what is made of its examples.
+    """A database as TFF ships it, and what is made of its examples."""
 
-    Attributes:
-        dataset: the name of the data set in `leaf_data`.
-        file: the name of the database's file; TFF's download adds `.lzma`.
-        words: the database in words, e.g. "TFF's EMNIST".
-        splits: for each `split_name` to read, "train" or "test".
-        features: the shape and type of each feature that an example has to have.
-        smallest: the number of bytes that every example has at least, by which the
-            file's size bounds the examples that it may say it has.
-        fields: the shape and type of each field that is made, by name; `y` is the
-            label.
-        num_classes: the number of labels.
-        convert: a function that makes an example's fields of its features; it raises
-            `DataError` for one that cannot be.
-        download: a function that lets TFF download the database into a folder.
-    """
-
-    dataset: str
-    file: str
-    words: str
-    splits: Mapping[str, str]
+    dataset: str  # Its name in `leaf_data`.
+    file: str  # Its name; TFF's download adds `.lzma`.
+    words: str  # What it is, e.g. "TFF's EMNIST".
+    splits: Mapping[str, str]  # For each `split_name` to read, "train" or "test".
+    # The shape and type of each feature that an example has to have, and the bytes
+    # that it has at least: by these the file's size bounds the number of examples.
     features: Mapping[str, tuple[tuple[int, ...], str]]
     smallest: int
-    fields: cache.Fields
+    fields: cache.Fields  # What is made of an example; `y` is the label.
     num_classes: int
-    convert: Callable[[Arrays], Mapping[str, Any]]
-    download: Callable[[str], Any]
+    convert: Callable[[Arrays], Mapping[str, Any]]  # An example's features to fields.
+    download: Callable[[str], Any]  # Lets TFF download it into a folder.
 
 
 def read(path: str, database: Database) -> Arrays:

@@ -32,11 +32,7 @@ Clients = dict[str, tuple[Rows, Rows]]
 
 @dataclasses.dataclass(frozen=True)
 class WithClientRule(Dataset):
-    """A data set of people's photos, whose clients one of the two rules chooses.
-
-    Attributes:
-        client_rule: the name of the rule, see `by_name`.
-    """
+    """A data set of people's photos, whose clients one of the two rules chooses."""
 
     client_rule: str = setting(
         "paper",

@@ -37,19 +37,12 @@ _MAX_BYTES, _MAX_LINE, _MAX_DIGITS = 1 << 27, 1 << 14, 18
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Photos:
-    """The names, people and attributes of N photos, without their pixels.
+    """The names, people and attributes of N photos, without their pixels."""
 
-    Attributes:
-        names: file names without suffix (LEAF's copies are .png, the original .jpg).
-        identities: the person on each, as the number in the file, e.g. "2880".
-        smiling: int32 [N], the label: 1 where Smiling is 1, 0 where it is -1.
-        sharp: uint8 [N], 0 where Blurry is 1, 1 where it is -1; None if not known.
-    """
-
-    names: tuple[str, ...]
-    identities: tuple[str, ...]
-    smiling: npt.NDArray[np.int32]
-    sharp: Optional[npt.NDArray[np.uint8]]
+    names: tuple[str, ...]  # Without suffix: LEAF's copies are .png, the original .jpg.
+    identities: tuple[str, ...]  # The person's number in the file, e.g. "2880".
+    smiling: npt.NDArray[np.int32]  # [N], the label: 1 where Smiling is 1, else 0.
+    sharp: Optional[npt.NDArray[np.uint8]]  # [N], 0 where Blurry is 1; None if unknown.
 
     @property
     def drawn(self) -> bool:

@@ -24,21 +24,13 @@ _LOG = logging.getLogger(__name__)
 
 
 class Listing(NamedTuple):
-    """The photos that files list, with all that is known but the images.
+    """The photos that files list, with all that is known but the images."""
 
-    Attributes:
-        words: the kind of files, for the data set's origin.
-        folder: LEAF's raw folder, which holds the images.
-        photos: the photos.
-        clients: the clients, if the files say who they are; else none.
-        files: the names and sha256s of the files.
-    """
-
-    words: str
-    folder: str
+    words: str  # The kind of files, for the data set's origin.
+    folder: str  # LEAF's raw folder, which holds the images.
     photos: Photos
-    clients: Clients
-    files: tuple[tuple[str, str], ...]
+    clients: Clients  # None where the files do not say who they are.
+    files: tuple[tuple[str, str], ...]  # Their names and sha256s.
 
 
 def of_own_files(folders: tuple[str, ...]) -> Listing:

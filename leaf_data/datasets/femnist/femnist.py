@@ -145,13 +145,12 @@ def _from_leaf(
         },
         check=check,
     )
-    if files[0].part == "all":
-        sub = os.path.basename(os.path.dirname(files[0].path))
-        source = f"LEAF JSON ({sub}, split here)"
-    else:
-        source = "LEAF JSON (train and test)"
+    sub = os.path.basename(os.path.dirname(files[0].path))
+    split = f"{sub}, split here" if parts == ["all"] else "train and test"
     names = [os.path.basename(file.path) for file in files]
-    return arrays, Origin(source, tuple(zip(names, checksums(key))), folder)
+    return arrays, Origin(
+        f"LEAF JSON ({split})", tuple(zip(names, checksums(key))), folder
+    )
 
 
 def _download(folder: str) -> Any:

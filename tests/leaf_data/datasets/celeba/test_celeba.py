@@ -114,30 +114,6 @@ def test_no_client_is_left(raw, assert_refused, toy):
     )
 
 
-def test_options_that_are_refused(raw, assert_refused, toy):
-    for options, parts in (
-        (
-            {"source": "png"},
-            ["celeba: source must be one of raw, leaf, tff; got 'png'"],
-        ),
-        (
-            {"missing_images": ""},
-            ["missing_images must be one of skip, refuse; got ''"],
-        ),
-        (
-            {"client_rule": "leaf"},
-            ["client_rule must be one of paper, reference_code; got 'leaf'"],
-        ),
-        ({"seed": -1}, ["seed must be in [0, 2^31), got -1"]),
-        ({"fraction": 1}, ["celeba: no option 'fraction'"]),
-        (
-            {"client_rule": "reference_code", "source": "leaf"},
-            ["client_rule=reference_code needs source=raw, not leaf"],
-        ),
-    ):
-        assert_refused(lambda options=options: toy.load(raw, **options), *parts)
-
-
 def test_folders_that_are_refused(raw, tmp_path, assert_refused, toy):
     assert_refused(lambda: toy.load(None), "pass data_dir or set TFF_PMC_DATA_DIR")
     empty = tmp_path / "empty"
@@ -153,12 +129,3 @@ def test_folders_that_are_refused(raw, tmp_path, assert_refused, toy):
     assert_refused(
         lambda: toy.load(raw), "img_align_celeba: holds no .jpg or .png image"
     )
-
-
-def test_loading_imports_no_tensorflow(raw, run_python):
-    code = (
-        "import sys, leaf_data\n"
-        f"leaf_data.load('celeba', {str(raw)!r})\n"
-        "sys.exit('tensorflow' in sys.modules)\n"
-    )
-    run_python(code)
