@@ -3,7 +3,6 @@
 import dataclasses
 import json
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -130,9 +129,3 @@ def raw(tmp_path, toy):
     toy.write_identities(folder)
     toy.write_attributes(folder)
     return folder
-
-
-@pytest.fixture(scope="module")
-def noise():
-    """Random pixels, which do not compress to nothing."""
-    return np.random.RandomState(0).randint(0, 256, (50, 40, 3)).astype(np.uint8)
