@@ -153,7 +153,9 @@ def execute(command, runs, table, cluster=None):
                     runs, command.seeds, load, output_dir, runner=runner, **how
                 )
             elif command.experiment == LR_SEARCH:
-                texts = rate_search.search(runs, data, output_dir, **how)
+                texts = rate_search.search(
+                    runs, data, output_dir, held_out=command.held_out, **how
+                )
             else:
                 texts = suite.run_all(runs, load, output_dir, runner=runner, **how)
         text = f"\n{texts}\n\nResults, records and plots: {output_dir}"

@@ -157,7 +157,7 @@ class FederatedDataset:
         return dataclasses.replace(self, test_examples=examples)
 
     def hold_out(
-        self, fraction: float, seed: int = 0
+        self, fraction: float, seed: int = 0, *, pooled: bool = False
     ) -> tuple[FederatedDataset, Examples]:
         """Sets a random part of every client's training examples aside.
 
@@ -166,10 +166,13 @@ class FederatedDataset:
                 examples `int(fraction * n)` are set aside, so that at least one
                 remains.
             seed: the seed of the choice, 0 to 2**32 - 1.
+            pooled: whether the examples set aside are mixed and dealt to the clients
+                anew, as many to each as were taken from it. By default they stay with
+                their client.
 
         Returns:
             The data set without them, and the examples set aside, of the same
-            clients, both in their old order.
+            clients, both in their old order but where they are dealt anew.
 
         Raises:
             DataError: the fraction is not between 0 and 1, or sets nothing aside.
@@ -184,6 +187,9 @@ class FederatedDataset:
             count = int(fraction * size)
             remaining_rows.append(start + np.sort(order[count:]))
             aside_rows.append(start + np.sort(order[:count]))
+        if pooled:
+            mixed = random.permutation(np.concatenate(aside_rows))
+            aside_rows = np.split(mixed, np.cumsum([len(r) for r in aside_rows[:-1]]))
         remaining, aside = (
             Examples.from_parts(
                 examples.x, examples.y, rows, self.client_ids, examples.attributes

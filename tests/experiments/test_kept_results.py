@@ -9,25 +9,25 @@ KEPT = pathlib.Path(__file__).resolve().parents[2] / "results" / "reproduced"
 FOLDERS = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
 # Those of which no run is kept, or runs under several seeds.
 NO_RUNS = {
-    "celeba_crops_rates": "; there is only rates.csv",
-    "digits5k_effect": "; there is only effect.csv, effect.md",
+    "celeba_crops_rates_relu": "; there is only rates.csv",
+    "digits5k_effect_relu": "; there is only effect.csv, effect.md",
     **dict.fromkeys(
         (
-            *("adafed_1_seeds", "adafed_2", "adafed_3", "mnist_normalization_max"),
-            *("mnist_table2", "mnist_table4"),
+            *("adafed_1_seeds", "adafed_2", "adafed_3", "mnist_normalization_max_relu"),
+            *("mnist_table2_relu", "mnist_table4_relu"),
         ),
         "holds runs under several seeds: name one of its folders, as ",
     ),
 }
 # The tables that the few files do not make, and what is missing.
 LEFT_OUT = {
-    "celeba_crops": "PMC Table 7 is left out",
-    "digits5k_variance": "PMC Table 5 is left out",
-    "femnist_online": "da_table1 is left out: ",
+    "celeba_crops_relu": "PMC Table 7 is left out",
+    "digits5k_variance_relu": "PMC Table 5 is left out",
+    "femnist_online_relu": "da_table1 is left out: ",
     "mnist_reference_code": "PMC Table 5 is left out",
-    **{f"mnist_noniid_ds_seed{k}": "PMC Table 5 is left out" for k in range(3)},
+    **{f"mnist_noniid_ds_seed{k}_relu": "PMC Table 5 is left out" for k in range(3)},
 }
-EXPERIMENTS = {"digits5k_variance": "mnist_noniid"}  # Of others: their own.
+EXPERIMENTS = {"digits5k_variance_relu": "mnist_noniid"}  # Of others: their own.
 
 
 def tables(run, name, out):
@@ -70,9 +70,9 @@ def of_targets(table):
     ("folder", "names"),
     [
         ("quickstart", ["results.csv"]),
-        ("mnist_noniid_ds_seed1", ["results.csv"]),
-        ("celeba_crops", ["results.csv", "figure3.csv", "figure3_script.csv"]),
-        ("digits5k_variance", ["results.csv", "variance.csv"]),
+        ("mnist_noniid_ds_seed1_relu", ["results.csv"]),
+        ("celeba_crops_relu", ["results.csv", "figure3.csv", "figure3_script.csv"]),
+        ("digits5k_variance_relu", ["results.csv", "variance.csv"]),
         ("adafed_2/seed_0", ["adafed.csv"]),
     ],
 )
@@ -92,9 +92,9 @@ def test_the_tables_are_those_that_are_kept(folder, names, run, tmp_path):
 
 
 def test_table_6_is_the_one_that_is_kept(run, tmp_path):
-    assert tables(run, "celeba_crops", tmp_path).returncode == 0
+    assert tables(run, "celeba_crops_relu", tmp_path).returncode == 0
     made = (tmp_path / "table6.md").read_bytes()
-    assert made == (KEPT / "celeba_crops" / "table6.md").read_bytes()
+    assert made == (KEPT / "celeba_crops_relu" / "table6.md").read_bytes()
     assert len([line for line in made.splitlines() if line.startswith(b"|")]) == 92
 
 
@@ -112,7 +112,7 @@ def test_a_folder_is_compared_with_itself_or_it_says_why_not(name, run):
 
 
 def test_kept_runs_are_compared_with_each_other(run, tmp_path):
-    seeds = [KEPT / f"mnist_noniid_ds_seed{seed}" for seed in (0, 1)]
+    seeds = [KEPT / f"mnist_noniid_ds_seed{seed}_relu" for seed in (0, 1)]
     done = run(f"--compare={seeds[0]},{seeds[1]}", f"--output_dir={tmp_path}")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "comparison.png").stat().st_size > 5000
@@ -125,7 +125,7 @@ def test_kept_runs_are_compared_with_each_other(run, tmp_path):
 
 
 def test_another_rule_than_the_kept_one_needs_the_clients(run, tmp_path):
-    done = run(f"--tables={KEPT / 'mnist_noniid_ds_seed1'}", "--reach=above",
+    done = run(f"--tables={KEPT / 'mnist_noniid_ds_seed1_relu'}", "--reach=above",
                f"--output_dir={tmp_path}")  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "has no clients.csv, and its kept rounds are by its own rule" in done.stdout
@@ -133,9 +133,11 @@ def test_another_rule_than_the_kept_one_needs_the_clients(run, tmp_path):
 
 
 def test_one_run_of_a_folder_knows_what_it_shares(run, tmp_path):
-    done = run(f"--tables={KEPT / 'celeba_crops' / 'DS'}", f"--output_dir={tmp_path}")
+    done = run(
+        f"--tables={KEPT / 'celeba_crops_relu' / 'DS'}", f"--output_dir={tmp_path}"
+    )
     assert done.returncode == 0, done.stderr
-    kept = [r for r in rows(KEPT / "celeba_crops" / "results.csv")
+    kept = [r for r in rows(KEPT / "celeba_crops_relu" / "results.csv")
             if r["experiment"] == "DS"]  # fmt: skip
     made = of_targets(rows(tmp_path / "results.csv"))
     assert [r["value"] for r in made] == [r["value"] for r in kept]

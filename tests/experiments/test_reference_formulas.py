@@ -175,7 +175,6 @@ def test_all_nine_rows_are_the_published_codes(
 
 BOTH = {
     "protocol": "reference_code",
-    "conv_activation": "none",  # Linear convolutions.
     "initializer": "glorot_normal",
     "model_divergence": "by_layer",  # Norms of kernels, their mean.
     "cohort_rounding": "nearest",  # max(round(C K), 1).

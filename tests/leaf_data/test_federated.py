@@ -69,6 +69,30 @@ def test_the_servers_examples_are_described_and_kept(toy_dataset):
     assert kept.server_examples is data.server_examples
 
 
+def test_what_is_held_out_may_be_mixed_and_dealt_anew():
+    """The same examples, as many to each client, in other hands."""
+    sizes = np.array([10, 4, 1, 35])
+    x = np.arange(50, dtype=np.uint8).reshape(50, 1)
+    ids = ("a", "b", "c", "d")
+    splits = np.concatenate([[0], np.cumsum(sizes)])
+    examples = Examples(x, (x[:, 0] % 3).astype(np.int32), splits, ids)
+    data = _toy(
+        train_examples=examples, test_examples=examples.take(1), server_examples=None
+    )
+    (kept, own), (same, pooled) = (
+        data.hold_out(0.5, 3, pooled=pooled) for pooled in (False, True)
+    )
+    np.testing.assert_array_equal(kept.train_examples.x, same.train_examples.x)
+    assert own.sizes.tolist() == pooled.sizes.tolist() == [5, 2, 0, 17]
+    assert sorted(own.x[:, 0]) == sorted(pooled.x[:, 0])
+    np.testing.assert_array_equal(pooled.y, pooled.x[:, 0] % 3)
+    # Of client d's 17 some are dealt to the others, whose own numbers are below 15.
+    assert (own.client("a")["x"] < 10).all()
+    assert (np.concatenate([pooled.client(k)["x"] for k in "ab"]) >= 15).any()
+    again = data.hold_out(0.5, 3, pooled=True)[1]
+    np.testing.assert_array_equal(again.x, pooled.x)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

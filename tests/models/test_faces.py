@@ -34,13 +34,12 @@ def keras_model(reference):
 
     layers = tf.keras.layers
     side, units = (5, 1024) if reference else (3, 512)
-    activation = None if reference else "relu"
     return tf.keras.Sequential(
         [
             layers.Rescaling(1 / 255, input_shape=(64, 64, 3)),
-            layers.Conv2D(32, side, padding="same", activation=activation),
+            layers.Conv2D(32, side, padding="same"),
             layers.MaxPooling2D(),
-            layers.Conv2D(64, side, padding="same", activation=activation),
+            layers.Conv2D(64, side, padding="same"),
             layers.MaxPooling2D(),
             layers.Flatten(),
             layers.Dense(units, activation="relu"),

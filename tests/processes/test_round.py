@@ -26,9 +26,9 @@ def keras_cnn(initial):
     model = tf.keras.Sequential(
         [
             layers.Rescaling(1 / 255, input_shape=(28, 28, 1)),
-            layers.Conv2D(32, 5, padding="same", activation="relu"),
+            layers.Conv2D(32, 5, padding="same"),
             layers.MaxPooling2D(),
-            layers.Conv2D(64, 5, padding="same", activation="relu"),
+            layers.Conv2D(64, 5, padding="same"),
             layers.MaxPooling2D(),
             layers.Flatten(),
             layers.Dense(512, activation="relu"),

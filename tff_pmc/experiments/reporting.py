@@ -79,9 +79,12 @@ def write_seeds(
         RecordError: a record is broken, or a seed has other runs than the first.
     """
     plots.write_seeds(by_seed, folder, what=label_word(found))
+    # The baseline alone shows how far seeds move it, and has no effect.
+    alone = all(len(runs) == 1 for runs in by_seed.values())
+    names = () if alone else found.seed_reports
     return _joined(
         SEED_REPORTS[name](by_seed, folder, baseline=found.baseline)
-        for name in (*found.seed_reports, *FOR_ALL_SEEDS)
+        for name in (*names, *FOR_ALL_SEEDS)
     )
 
 

@@ -13,12 +13,12 @@ from tff_pmc.models.functional import (
     conv,
     initial_weights,
 )
-from tff_pmc.models.model_settings import MODELS, ModelSettings
+from tff_pmc.models.model_settings import MODELS, LinearModelSettings
 
 
 def mnist_cnn(
     *,
-    conv_activation: str = "relu",
+    conv_activation: str = "none",
     initializer: str = "glorot_uniform",
     seed: int = 0,
 ) -> tff.learning.models.FunctionalModel:
@@ -28,9 +28,9 @@ def mnist_cnn(
     max pooling, a dense layer of 512 ReLU units and a linear layer of 10.
 
     Args:
-        conv_activation: `relu` (as the field's re-implementations have it) or
-            `none` (the paper names ReLU for the dense layer only, and the
-            authors' published code has linear convolutions).
+        conv_activation: `none` (the paper names ReLU for the dense layer only, and
+            the authors' published code has linear convolutions) or `relu` (as in
+            other implementations of McMahan's CNN).
         initializer: `glorot_uniform` (Keras's default) or `glorot_normal` (the
             authors' code) for the kernels; biases start at zero.
         seed: the seed of the initial weights.
@@ -47,7 +47,7 @@ def mnist_cnn(
 
 def femnist_cnn(
     *,
-    conv_activation: str = "relu",
+    conv_activation: str = "none",
     initializer: str = "glorot_uniform",
     seed: int = 0,
 ) -> tff.learning.models.FunctionalModel:
@@ -86,7 +86,7 @@ def _two_convolutions(units, classes, parameters, conv_activation, initializer, 
 
 
 @dataclasses.dataclass(frozen=True)
-class MnistCnn(ModelSettings):
+class MnistCnn(LinearModelSettings):
     """The CNN of PMC's MNIST experiments: 1,663,370 parameters."""
 
     function: ClassVar[Callable[..., Any]] = mnist_cnn
@@ -94,7 +94,7 @@ class MnistCnn(ModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class FemnistCnn(ModelSettings):
+class FemnistCnn(LinearModelSettings):
     """The CNN of DA's FEMNIST experiment: 6,603,710 parameters."""
 
     function: ClassVar[Callable[..., Any]] = femnist_cnn

@@ -24,7 +24,7 @@ from tff_pmc.models.functional import (
 from tff_pmc.models.model_settings import (
     MODELS,
     DroppingModelSettings,
-    ModelSettings,
+    LinearModelSettings,
 )
 
 BATCH_NORMS = ("frozen", "aggregated")
@@ -35,7 +35,7 @@ _MOMENTUM, _EPSILON = 0.99, 1e-3
 
 def celeba_cnn(
     *,
-    conv_activation: str = "relu",
+    conv_activation: str = "none",
     initializer: str = "glorot_uniform",
     seed: int = 0,
 ) -> tff.learning.models.FunctionalModel:
@@ -45,7 +45,7 @@ def celeba_cnn(
     pooling, a dense layer of 512 ReLU units and one sigmoid unit.
 
     Args:
-        conv_activation: `relu`, or `none` (the paper names ReLU for the dense layer).
+        conv_activation: `none` (the paper names ReLU for the dense layer) or `relu`.
         initializer: see `mnist_cnn`.
         seed: the seed of the initial weights.
 
@@ -179,7 +179,7 @@ def _scores(hidden, kernel, bias):
 
 
 @dataclasses.dataclass(frozen=True)
-class CelebaCnn(ModelSettings):
+class CelebaCnn(LinearModelSettings):
     """The CNN that PMC describes for CelebA: 8,409,025 parameters."""
 
     function: ClassVar[Callable[..., Any]] = celeba_cnn
@@ -187,7 +187,7 @@ class CelebaCnn(ModelSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class CelebaReferenceCnn(DroppingModelSettings):
+class CelebaReferenceCnn(LinearModelSettings, DroppingModelSettings):
     """The CNN of the authors' published code for CelebA: 16,837,057 parameters."""
 
     function: ClassVar[Callable[..., Any]] = celeba_reference_cnn

@@ -9,6 +9,11 @@ from leaf_data.registration import Registry
 from leaf_data.settings import A_SEED, BELOW_1, Settings, setting
 from tff_pmc.models.functional import CONV_ACTIVATIONS, INITIALIZERS
 
+_ACTIVATION = (
+    "The activation of the convolutions. DA's and PMC's models have none by default, "
+    "because these papers name ReLU for the dense layer alone."
+)
+
 
 @dataclasses.dataclass(frozen=True)
 class ModelSettings(Settings):
@@ -28,9 +33,7 @@ class ModelSettings(Settings):
     element_shape: ClassVar[tuple[int, ...]] = ()
     element_dtype: ClassVar[str] = "uint8"
 
-    conv_activation: str = setting(
-        "relu", "The activation of the convolutions.", choices=CONV_ACTIVATIONS
-    )
+    conv_activation: str = setting("relu", _ACTIVATION, choices=CONV_ACTIVATIONS)
     initializer: str = setting(
         "glorot_uniform",
         "The distribution of the initial kernels.",
@@ -56,6 +59,17 @@ class ModelSettings(Settings):
         return {
             declared.name: getattr(self, declared.name) for declared in self.declared()
         }
+
+
+@dataclasses.dataclass(frozen=True)
+class LinearModelSettings(ModelSettings):
+    """The settings of a model whose paper names ReLU for the dense layer alone.
+
+    So do DA (section 3, "Convolutional Model") and PMC (5.1 and 5.2), whose published
+    code has linear convolutions. `--conv_activation=relu` is the other reading.
+    """
+
+    conv_activation: str = setting("none", _ACTIVATION, choices=CONV_ACTIVATIONS)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -134,10 +134,6 @@ CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4
             "name fedavg in --systems, too",
         ),
         (
-            ["--experiment=adafed_1", "--seeds=1,2", "--systems=fedavg"],
-            "nothing is named but the baseline",
-        ),
-        (
             ["--experiment=adafed_2", "--adafed_reading=a_class"],
             "--adafed_reading is of simulation 1, not of 2",
         ),

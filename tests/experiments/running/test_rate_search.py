@@ -82,6 +82,7 @@ def test_a_rate_that_reaches_the_target_ends_there_and_the_first_is_found(
     assert never is None and best < slow < ROUNDS
     assert text.endswith(f"First: {RATES[2]:g}, in round {best}")
     assert "reach 90 %" in text  # The highest of the targets.
+    assert "20% of all devices' training examples" in text
 
 
 def test_devices_are_judged_on_what_they_do_not_train_on(searched, table):
@@ -125,8 +126,12 @@ def test_a_half_done_search_goes_on(rate_search, data, searched, tmp_path, monke
     info = json.loads((folder / f"rate_{RATES[1]:g}" / "run.json").read_text())
     assert len(info["resumed"]) == 1  # It was not begun again.
     assert {path: path.read_bytes() for path in done.glob("*.*")} == before
-    with pytest.raises(RecordError, match="learning_rates"):
-        rate_search.search(runs(0.3), data, str(folder), resume=True)
+    for other, how, flag in (
+        (runs(0.3), {}, "learning_rates"),
+        (runs(*RATES), {"held_out": "own"}, "held_out"),
+    ):
+        with pytest.raises(RecordError, match=flag):
+            rate_search.search(other, data, str(folder), resume=True, **how)
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ rates were found by a grid search whose result the paper does not print. Those o
 are the defaults of the authors' published code (`docs/pmc.md`). CelebA's is in the
 code neither, and this one is ours: of 0.215, 0.1, 0.05 and 0.02 none brought half of
 the devices to the target in 60 rounds on a part of the images, and 0.215 and 0.1 came
-furthest, one image apart (`results/reproduced/celeba_crops_rates`). Drawn faces are a
-stand-in.
+furthest, one image apart (`results/reproduced/celeba_crops_rates_relu`). Drawn faces
+are a stand-in.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 
 _REFERENCE_CODE = {
-    "conv_activation": "none",
     "initializer": "glorot_normal",
     "model_divergence": "by_layer",
     "cohort_rounding": "nearest",

@@ -102,6 +102,13 @@ class WhatToRun(Settings):
         "validation part of the training examples (PMC's rule).",
         parse=lambda name: _known(EXPERIMENTS, name),
     )
+    held_out: str = setting(
+        "pooled",
+        "With --experiment=lr_search, what a device is judged on: its share of the "
+        "held-out training examples of all devices, mixed, as in PMC's published "
+        "scripts, or its own.",
+        choices=("pooled", "own"),
+    )
     learning_rates: tuple[float, ...] = setting(
         (0.5, 0.215, 0.1),
         "With --experiment=lr_search, the rates.",

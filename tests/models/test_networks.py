@@ -1,4 +1,4 @@
-"""The CNNs of AdaFed and Dual: the forward pass of Keras, and losses."""
+"""Each CNN held to the sentence it comes from, in Keras's layers; seeds and losses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import pytest
 from tff_pmc import models
 
 COUNTS = {
+    "mnist_cnn": 1_663_370,
+    "femnist_cnn": 6_603_710,
+    "celeba_cnn": 8_409_025,
     "keras_mnist_cnn": 1_199_882,
     "keras_simple_convnet": 34_826,
     "cifar_cnn": 1_116_970,
@@ -19,11 +22,41 @@ def build(name, **options):
     return models.MODELS[name](**options).build()
 
 
-def keras_model(name):
+# PMC 5.1, DA section 3, PMC 5.2: two convolutions with filters of this side, 32 and 64
+# channels, each followed by 2x2 max pooling; a dense layer of so many units "and ReLu
+# activation", the only one that is named; an output of so many units.
+SENTENCES = {
+    "mnist_cnn": (5, 512, 10),
+    "femnist_cnn": (5, 2048, 62),
+    "celeba_cnn": (3, 512, 1),
+}
+
+
+def keras_model(name, conv_activation=None):
     import tensorflow as tf
 
     layers = tf.keras.layers
     shape = models.MODELS[name].element_shape
+    if name in SENTENCES:
+        side, units, outputs = SENTENCES[name]
+        color = shape if len(shape) == 3 else (*shape, 1)
+
+        def convolution(channels):
+            yield layers.Conv2D(
+                channels, side, padding="same", activation=conv_activation
+            )
+            yield layers.MaxPooling2D()
+
+        return tf.keras.Sequential(
+            [
+                layers.Rescaling(1 / 255, input_shape=color),
+                *convolution(32),
+                *convolution(64),
+                layers.Flatten(),
+                layers.Dense(units, activation="relu"),
+                layers.Dense(outputs),
+            ]
+        )
     if name == "keras_mnist_cnn":  # As keras.io/examples/mnist_cnn had it.
         return tf.keras.Sequential(
             [
@@ -83,9 +116,17 @@ def with_biases(model):
     )
 
 
-@pytest.mark.parametrize("name", list(COUNTS))
-def test_it_predicts_as_keras_own(name):
-    model, keras = build(name, seed=2), keras_model(name)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *((name, {}) for name in COUNTS),
+        # The other reading, with ReLU after each convolution.
+        *((name, {"conv_activation": "relu"}) for name in SENTENCES),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value.values()),
+)
+def test_it_predicts_as_keras_own(name, options):
+    model, keras = build(name, seed=2, **options), keras_model(name, **options)
     assert (
         sum(w.size for w in model.initial_weights[0])
         == keras.count_params()
@@ -96,6 +137,8 @@ def test_it_predicts_as_keras_own(name):
     # Keras's images have a channel also where they are gray.
     expected = keras(x.reshape(-1, *keras.input_shape[1:]), training=False)
     found = model.predict_on_batch((weights, ()), x, False)
+    if name == "celeba_cnn":  # A logit z is the two scores (0, z).
+        expected = np.concatenate([np.zeros_like(expected), expected], axis=1)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     assert np.ptp(np.asarray(expected), axis=1).min() > 0.01
 
