@@ -69,16 +69,14 @@ def test_the_servers_examples_are_described_and_kept(toy_dataset):
     assert kept.server_examples is data.server_examples
 
 
-def test_what_is_held_out_may_be_mixed_and_dealt_anew():
+def test_what_is_held_out_may_be_mixed_and_dealt_anew(toy_dataset):
     """The same examples, as many to each client, in other hands."""
     sizes = np.array([10, 4, 1, 35])
     x = np.arange(50, dtype=np.uint8).reshape(50, 1)
     ids = ("a", "b", "c", "d")
     splits = np.concatenate([[0], np.cumsum(sizes)])
     examples = Examples(x, (x[:, 0] % 3).astype(np.int32), splits, ids)
-    data = _toy(
-        train_examples=examples, test_examples=examples.take(1), server_examples=None
-    )
+    data = toy_dataset(train_examples=examples, test_examples=examples.take(1))
     (kept, own), (same, pooled) = (
         data.hold_out(0.5, 3, pooled=pooled) for pooled in (False, True)
     )
