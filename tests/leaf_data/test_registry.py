@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import leaf_data
-from leaf_data import registry
+from leaf_data.registry import DATASETS
 
 NAMES = (
     *("celeba", "cifar10", "digits5k", "drawn_faces", "drawn_obstacles", "femnist"),
@@ -20,15 +20,15 @@ NAMES = (
 @pytest.fixture
 def restored(monkeypatch):
     """What a test registers is forgotten after it."""
-    len(registry.DATASETS)  # The package's own are found first.
-    things = dict(registry.DATASETS._things)
-    monkeypatch.setattr(registry.DATASETS, "_things", things)
+    len(DATASETS)  # The package's own are found first.
+    things = dict(DATASETS._things)
+    monkeypatch.setattr(DATASETS, "_things", things)
 
 
 def test_all_data_sets_are_found():
     assert leaf_data.names() == NAMES
     for name in NAMES:
-        kind = registry.DATASETS[name]
+        kind = DATASETS[name]
         assert issubclass(kind, leaf_data.Dataset)
         module = sys.modules[kind.__module__]
         assert f'register("{name}", {kind.__name__})' in inspect.getsource(module)
@@ -36,7 +36,7 @@ def test_all_data_sets_are_found():
 
 def test_a_flag_is_declared_once():
     owners = {}
-    for kind in registry.DATASETS.values():
+    for kind in DATASETS.values():
         for declared in kind.declared():
             assert declared.words.endswith(".")
             assert owners.setdefault(declared.flag, declared.owner) is declared.owner
@@ -129,7 +129,7 @@ def test_only_those_that_keep_a_cache_take_a_folder_for_it(
     name, assert_refused, tmp_path
 ):
     cached = name in ("celeba", "cifar10", "femnist", "obstacles")
-    assert registry.DATASETS[name].cached == cached
+    assert DATASETS[name].cached == cached
     assert_refused(
         lambda: leaf_data.load(name, tmp_path, cache_dir=tmp_path),
         f"{name}: ",
@@ -158,7 +158,7 @@ def test_a_data_set_of_a_module_from_outside(
         "stripes: stripe_width must be at least 1, got 0",
     )
     with pytest.raises(leaf_data.SettingError, match="^--stripe_width must be at lea"):
-        registry.DATASETS["stripes"](stripe_width=0)
+        DATASETS["stripes"](stripe_width=0)
 
 
 def test_a_name_that_is_taken(restored):

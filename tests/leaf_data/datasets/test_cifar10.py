@@ -150,7 +150,8 @@ def test_image_folders_deal_the_batches_by_class(tmp_path):
     assert test.num_examples == SIZE
     assert [len(set(test.client(k)["y"])) for k in range(4)] == [10] * 4
     np.testing.assert_array_equal(load(1).train_examples.x, data.train_examples.x)
-    assert load(2).train_examples.x.tobytes() != data.train_examples.x.tobytes()
+    for part in ("train_examples", "test_examples"):
+        assert getattr(load(2), part).x.tobytes() != getattr(data, part).x.tobytes()
     assert "dealt at random" in data.describe()
     assert str(data.pixel_convention) == "photograph"
 
