@@ -21,13 +21,12 @@ downloads of MNIST and of TFF's databases, the one time they happen).
 from __future__ import annotations
 
 from leaf_data.client_table import ClientTable, read_client_table
-from leaf_data.dataset import Dataset
+from leaf_data.dataset import Dataset, load, names, register
+from leaf_data.declare import SettingError, Settings, setting
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.pixels import PixelConvention
-from leaf_data.registry import load, names, register
-from leaf_data.settings import SettingError, Settings, setting
 
 __all__ = [
     "ClientTable",

@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.dataset import Dataset
+from leaf_data.dataset import Dataset, register
+from leaf_data.declare import A_SHARE, Range, setting
 from leaf_data.errors import DataError, reading
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import image_folder, places, regular
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import PHOTOGRAPH
-from leaf_data.registry import register
-from leaf_data.settings import A_SHARE, Range, setting
 from leaf_data.splits import by_class, partition
 
 CLASSES = (

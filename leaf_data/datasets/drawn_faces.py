@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
+from leaf_data.dataset import register
 from leaf_data.datasets.celeba import celeba
 from leaf_data.datasets.celeba.celeba_clients import WithClientRule
 from leaf_data.datasets.celeba.celeba_files import (
@@ -26,11 +27,10 @@ from leaf_data.datasets.celeba.celeba_files import (
     IDENTITIES,
     IMAGES,
 )
+from leaf_data.declare import AT_LEAST_1, Range, setting
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats.places import Folder
-from leaf_data.registry import register
-from leaf_data.settings import AT_LEAST_1, Range, setting
 from leaf_data.splits import partition
 
 # Half of CelebA's aligned photos, which are 178 x 218.

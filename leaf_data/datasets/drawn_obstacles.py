@@ -17,14 +17,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from PIL import Image, ImageDraw
 
-from leaf_data.dataset import Dataset
+from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import obstacles
 from leaf_data.datasets.drawn_faces import near
+from leaf_data.declare import Range, setting
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset
 from leaf_data.formats.places import Folder
-from leaf_data.registry import register
-from leaf_data.settings import Range, setting
 from leaf_data.splits import partition
 
 _SIDE = 96

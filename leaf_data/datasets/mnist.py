@@ -15,14 +15,13 @@ import os
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.dataset import Partitioned
+from leaf_data.dataset import Partitioned, register
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats import idx, places
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.registry import register
 from leaf_data.splits import partition as partitions
 
 Arrays = dict[str, npt.NDArray[np.uint8]]

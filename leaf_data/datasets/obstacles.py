@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.dataset import Dataset
+from leaf_data.dataset import Dataset, register
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import image_folder, places
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import DRAWING, PHOTOGRAPH
-from leaf_data.registry import register
 from leaf_data.splits import by_class, partition
 
 PLACES = ("hospital", "simple_room", "warehouse")

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from leaf_data.registry import DATASETS
+from leaf_data.dataset import DATASETS
 
 MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "subprocess"}
 # What reads files by itself, and what runs what it is given.

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import leaf_data
-from leaf_data.registry import DATASETS
+from leaf_data.dataset import DATASETS
 
 NAMES = (
     *("celeba", "cifar10", "digits5k", "drawn_faces", "drawn_obstacles", "femnist"),

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data.dataset import register
 from leaf_data.datasets.celeba import (
     celeba_clients,
     celeba_files,
@@ -24,14 +25,13 @@ from leaf_data.datasets.celeba import (
 )
 from leaf_data.datasets.celeba.celeba_clients import Clients, WithClientRule
 from leaf_data.datasets.celeba.celeba_files import IMAGES, SIDE, Photos
+from leaf_data.declare import SettingError, setting
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats import image_folder, places
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import DRAWING, PHOTOGRAPH
-from leaf_data.registry import register
-from leaf_data.settings import SettingError, setting
 
 SOURCES = ("raw", "leaf", "tff")
 """The forms in which CelebA may be there."""

@@ -22,17 +22,16 @@ import dataclasses
 import os
 from typing import Any
 
-from leaf_data.dataset import Dataset
+from leaf_data.dataset import Dataset, register
 from leaf_data.datasets.femnist import femnist_leaf, femnist_writers
 from leaf_data.datasets.femnist.femnist_leaf import FIELDS, NUM_CLASSES, SIDE
+from leaf_data.declare import A_SHARE, AT_LEAST_0, setting
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats import cache, leaf_json, places, tff_database, tff_sqlite
 from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import BLACK_ON_WHITE
-from leaf_data.registry import register
-from leaf_data.settings import A_SHARE, AT_LEAST_0, setting
 
 SOURCES = ("leaf", "tff")
 """The forms in which FEMNIST may be there."""
