@@ -14,8 +14,8 @@ clients, which goes with it.
 
 Importing this package needs numpy only, and the modules of the data sets are imported
 when the first one is asked for. TensorFlow and TFF are imported by the views
-`FederatedDataset.train` and `.test`, the first time one is asked for (and by the
-downloads of MNIST and of TFF's databases, the one time they happen).
+`FederatedDataset.train` and `.test`, the first time one is asked for (and where MNIST
+is downloaded, or a database of TFF's is read into its cache, the one time they are).
 """
 
 from __future__ import annotations
