@@ -105,3 +105,10 @@ def test_members_that_share_their_bytes(tmp_path):
     path.write_bytes(content[:start] + b"".join(entries) + tail)
     with pytest.raises(ValueError, match="share bytes"):
         npz.Archive(path, stored=True)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (2**40,)], ids=str)
+def test_a_header_of_other_bytes_is_refused_before_anything_is_read(tmp_path, shape):
+    path = _write(tmp_path / "file.npz", {"x.npy": _npy(ZEROS, shape=shape)})
+    with pytest.raises(ValueError, match="has other bytes than its header says"):
+        npz.Archive(path)
