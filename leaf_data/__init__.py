@@ -14,20 +14,19 @@ clients, which goes with it.
 
 Importing this package needs numpy only, and the modules of the data sets are imported
 when the first one is asked for. TensorFlow and TFF are imported by the views
-`FederatedDataset.train` and `.test`, the first time one is asked for (and by the
-downloads of MNIST and of TFF's databases, the one time they happen).
+`FederatedDataset.train` and `.test`, the first time one is asked for (and where MNIST
+is downloaded, or a database of TFF's is read into its cache, the one time they are).
 """
 
 from __future__ import annotations
 
 from leaf_data.client_table import ClientTable, read_client_table
-from leaf_data.dataset import Dataset
+from leaf_data.dataset import Dataset, load, names, register
+from leaf_data.declare import SettingError, Settings, setting
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.pixels import PixelConvention
-from leaf_data.registry import load, names, register
-from leaf_data.settings import SettingError, Settings, setting
 
 __all__ = [
     "ClientTable",

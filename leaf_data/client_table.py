@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data import client_names
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, reading
 from leaf_data.formats import regular
 
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
@@ -104,13 +104,10 @@ def read_client_table(path: str) -> ClientTable:
         DataError: the file is missing or no such table, a client or a column is there
             twice, or a name is none; the message names file, client and attribute.
     """
-    try:
+    with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
         content = regular.read(path, _MAX_BYTES)
         file = io.StringIO(content.decode("utf-8-sig"), newline="")
         clients, columns = _read_rows(path, csv.reader(file, strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = one_line(error)
-        raise DataError(f"{path}: cannot be read as CSV ({reason})") from error
     values = {name: np.array(column, np.float32) for name, column in columns.items()}
     digest = hashlib.sha256(content).hexdigest()
     return ClientTable(tuple(clients), values, f"CSV, sha256 {digest}")

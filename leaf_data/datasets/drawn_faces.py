@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
+from leaf_data.dataset import register
 from leaf_data.datasets.celeba import celeba
 from leaf_data.datasets.celeba.celeba_clients import WithClientRule
 from leaf_data.datasets.celeba.celeba_files import (
@@ -26,11 +27,10 @@ from leaf_data.datasets.celeba.celeba_files import (
     IDENTITIES,
     IMAGES,
 )
+from leaf_data.declare import AT_LEAST_1, Range, setting
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats.places import Folder
-from leaf_data.registry import register
-from leaf_data.settings import AT_LEAST_1, Range, setting
 from leaf_data.splits import partition
 
 # Half of CelebA's aligned photos, which are 178 x 218.
@@ -64,14 +64,6 @@ class DrawnFaces(WithClientRule):
         """Returns the data set: x uint8 [64, 64, 3] RGB, y 1 = smiling.
 
         `attributes["sharp"]` is 1 where a drawing is not blurred.
-
-        Args:
-            data_dir: the folder of other data; not used.
-            cache_dir: the folder of other data sets' caches; not used.
-
-        Raises:
-            DataError: there are too few faces for the client rule, or the temporary
-                folder of the drawings cannot be written.
         """
         del data_dir, cache_dir
         photographs = celeba.Celeba(client_rule=self.client_rule, seed=self.seed)
@@ -143,32 +135,22 @@ def write(
 
 @dataclasses.dataclass(frozen=True)
 class _Person:
-    """A person, as all of its drawings show it; lengths are parts of the width.
-
-    Attributes:
-        skin: the color of the face, RGB.
-        hair: the color of the hair, RGB.
-        background: the color behind the head, RGB.
-        center: the middle of the face, across and down.
-        radii: half of the face's width and height.
-        smiles: the probability that a drawing smiles.
-        blurs: the probability that a drawing is blurred.
-    """
+    """A person, as all of its drawings show it; lengths are parts of the width."""
 
     skin: tuple[int, ...]
     hair: tuple[int, ...]
     background: tuple[int, ...]
-    center: tuple[float, float]
-    radii: tuple[float, float]
-    smiles: float
+    center: tuple[float, float]  # Of the face, across and down.
+    radii: tuple[float, float]  # Half of the face's width and height.
+    smiles: float  # The probabilities that a drawing smiles, and is blurred.
     blurs: float
 
     @classmethod
     def random(cls, random: np.random.RandomState) -> _Person:
         """Draws a person's looks and habits."""
         return cls(
-            skin=_near(random, _SKINS[random.randint(len(_SKINS))]),
-            hair=_near(random, _HAIRS[random.randint(len(_HAIRS))]),
+            skin=near(random, _SKINS[random.randint(len(_SKINS))]),
+            hair=near(random, _HAIRS[random.randint(len(_HAIRS))]),
             background=tuple(random.randint(40, 230, 3).tolist()),
             center=(random.uniform(0.46, 0.54), random.uniform(0.62, 0.70)),
             radii=(random.uniform(0.27, 0.33), random.uniform(0.36, 0.44)),
@@ -217,5 +199,8 @@ class _Person:
         return image
 
 
-def _near(random: np.random.RandomState, color: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(np.clip(color + random.randint(-12, 13, 3), 0, 255).tolist())
+def near(
+    random: np.random.RandomState, color: tuple[int, ...], most: int = 12
+) -> tuple[int, ...]:
+    """Returns a color that differs by at most so much in red, green and blue."""
+    return tuple(np.clip(color + random.randint(-most, most + 1, 3), 0, 255).tolist())

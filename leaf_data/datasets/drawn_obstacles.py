@@ -17,13 +17,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from PIL import Image, ImageDraw
 
-from leaf_data.dataset import Dataset
+from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import obstacles
+from leaf_data.datasets.drawn_faces import near
+from leaf_data.declare import Range, setting
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset
 from leaf_data.formats.places import Folder
-from leaf_data.registry import register
-from leaf_data.settings import Range, setting
 from leaf_data.splits import partition
 
 _SIDE = 96
@@ -49,15 +49,7 @@ class DrawnObstacles(Dataset):
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
-        """Returns the data set: x uint8 [64, 64, 3] RGB; y 1 = blocked, 0 = free.
-
-        Args:
-            data_dir: the folder of other data; not used.
-            cache_dir: the folder of other data sets' caches; not used.
-
-        Raises:
-            DataError: the temporary folder of the drawings cannot be written.
-        """
+        """Returns the data set: x uint8 [64, 64, 3] RGB; y 1 = blocked, 0 = free."""
         del data_dir, cache_dir
         with tempfile.TemporaryDirectory() as folder:
             write(folder, self.pictures, self.seed)
@@ -142,16 +134,16 @@ def printed_counts() -> dict[str, tuple[int, int]]:
 def _draw(random: np.random.RandomState, place: str, blocked: bool) -> Image.Image:
     """Draws a corridor along its floor; a free one may have a thing at its side."""
     wall, floor, (dark, light) = _LOOKS[place]
-    image = Image.new("RGB", (_SIDE, _SIDE), _near(random, wall))
+    image = Image.new("RGB", (_SIDE, _SIDE), near(random, wall, 16))
     pen = ImageDraw.Draw(image)
     horizon = random.uniform(0.35, 0.5) * _SIDE
     middle = random.uniform(0.42, 0.58) * _SIDE
     far = random.uniform(0.1, 0.18) * _SIDE
     corners = [(0, _SIDE), (middle - far, horizon), (middle + far, horizon)]
-    pen.polygon([*corners, (_SIDE, _SIDE)], _near(random, floor))
+    pen.polygon([*corners, (_SIDE, _SIDE)], near(random, floor, 16))
     for end in (0, _SIDE):  # The edges between walls and ceiling.
         start = middle + (far if end else -far)
-        pen.line([(start, 0.6 * horizon), (end, 0)], _near(random, floor), 2)
+        pen.line([(start, 0.6 * horizon), (end, 0)], near(random, floor, 16), 2)
     if blocked or random.uniform() < 0.5:
         foot = random.uniform(0.7, 0.95) * _SIDE
         width = random.uniform(0.12, 0.3) * _SIDE
@@ -162,12 +154,10 @@ def _draw(random: np.random.RandomState, place: str, blocked: bool) -> Image.Ima
             center = random.choice([0.02, 0.98]) * _SIDE
         box = (center - width / 2, foot - height, center + width / 2, foot)
         shape = pen.ellipse if random.uniform() < 0.3 else pen.rectangle
-        shape(box, _near(random, tuple(random.randint(30, 226, 3))), outline=(25,) * 3)
+        shape(
+            box, near(random, tuple(random.randint(30, 226, 3)), 16), outline=(25,) * 3
+        )
     brightness = random.uniform(dark, light)
     noise = random.normal(0, 6, (_SIDE, _SIDE, 3))
     pixels = np.clip(brightness * np.asarray(image) + noise, 0, 255)
     return Image.fromarray(pixels.astype(np.uint8))
-
-
-def _near(random: np.random.RandomState, color: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(np.clip(color + random.randint(-16, 17, 3), 0, 255).tolist())

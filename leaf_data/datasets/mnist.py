@@ -15,14 +15,13 @@ import os
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.datasets.partitioned import Partitioned
+from leaf_data.dataset import Partitioned, register
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats import idx, places
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.registry import register
 from leaf_data.splits import partition as partitions
 
 Arrays = dict[str, npt.NDArray[np.uint8]]
@@ -60,16 +59,7 @@ class Mnist(Partitioned):
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
-        """Returns the data set: x uint8 [28, 28], 0 = background; ten classes.
-
-        Args:
-            data_dir: the folder that holds the files, see `read`.
-            cache_dir: the folder of other data sets' caches; not used.
-
-        Raises:
-            DataError: no data is found, or a file is truncated, corrupt or not
-                MNIST's.
-        """
+        """Returns the data set: x uint8 [28, 28], 0 = background; ten classes."""
         del cache_dir
         arrays, origin = read(data_dir)
         y_train, y_test = arrays["y_train"], arrays["y_test"]
@@ -100,16 +90,6 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
     Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` is searched so, then
     Keras's cache, then Keras downloads it (11 MB; the only case in which loading
     imports TensorFlow). With a `data_dir` nothing is ever downloaded.
-
-    Args:
-        data_dir: the folder; None where the user names none.
-
-    Returns:
-        `x_train` uint8 [60000, 28, 28], `y_train` uint8 [60000], and `x_test` and
-        `y_test` of 10,000; and the files they came from.
-
-    Raises:
-        DataError: no data is found, or a file is truncated, corrupt or not MNIST's.
     """
     folders = places.folders("mnist", data_dir)
     for folder in folders:

@@ -14,17 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.client_table import ClientTable
-from leaf_data.dataset import Dataset
+from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import mnist
+from leaf_data.declare import SettingError, setting
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.registry import register
-from leaf_data.settings import SettingError, setting
 from leaf_data.splits import adafed_simulations, by_class, partition
 from leaf_data.splits.adafed_simulations import READINGS
-from leaf_data.splits.mislabel import mislabel
 
 SIMULATIONS = ("1", "2", "3")
 """AdaFed's simulations, as the paper numbers them."""
@@ -103,13 +101,6 @@ class MnistAdafed(Dataset):
         """Returns the data set: x uint8 [28, 28], 0 = background; ten classes.
 
         Its clients are "client_1" and so on, as the paper counts them.
-
-        Args:
-            data_dir: the folder that holds MNIST's files, see `mnist.read`.
-            cache_dir: the folder of other data sets' caches; not used.
-
-        Raises:
-            DataError: MNIST is not found or unusable, see `mnist.read`.
         """
         del cache_dir
         arrays, origin = mnist.read(data_dir)
@@ -159,7 +150,7 @@ def _mislabeled(train: Examples, shares: Sequence[float], seed: int) -> Examples
     y, random = train.y.copy(), partition.random_state(seed, _MISLABEL_STREAM)
     for k in np.flatnonzero(shares):
         rows = slice(train.row_splits[k], train.row_splits[k + 1])
-        y[rows] = mislabel(y[rows], shares[k], _NUM_CLASSES, random)
+        y[rows] = adafed_simulations.mislabel(y[rows], shares[k], _NUM_CLASSES, random)
     return dataclasses.replace(train, y=y)
 
 

@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.dataset import Dataset
+from leaf_data.dataset import Dataset, register
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import image_folder, places
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import DRAWING, PHOTOGRAPH
-from leaf_data.registry import register
 from leaf_data.splits import by_class, partition
 
 PLACES = ("hospital", "simple_room", "warehouse")
@@ -101,16 +100,6 @@ class Obstacles(Dataset):
         resized to 64 x 64 (see `image_folder.read`). The clients are those of `PLACES`.
         The data set is named `drawn_obstacles` where a picture is one of
         `leaf_data.datasets.drawn_obstacles`.
-
-        Args:
-            data_dir: the folder that holds the places' folders.
-            cache_dir: the folder in which to keep the decoded pictures, instead of
-                beside the places' folders.
-
-        Raises:
-            DataError: no data is found, a folder or picture is missing or not what it
-                should be (the message names it), there are too few pictures to
-                split, or a picture would be in two parts of the split.
         """
         root, given = _find(places.folders("obstacles", data_dir))
         sets = tuple(PRINTED) if given else PLACES
@@ -211,11 +200,7 @@ def _check_apart(root: str, split: _Split, images: image_folder.Images) -> None:
 
 
 def _against_the_paper(counts: Mapping[str, Sequence[int]]) -> str:
-    """Says whether the numbers of pictures are those of the paper's Tables II and III.
-
-    Args:
-        counts: free and blocked pictures of each set.
-    """
+    """Says whether free and blocked pictures are as many as in Tables II and III."""
     other = []
     for name, (total, percent) in PRINTED.items():
         free, blocked = counts[name]

@@ -12,13 +12,15 @@ import json
 import logging
 import os
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError, one_line
+from leaf_data import client_names
+from leaf_data.errors import DataError, one_line, reading
+from leaf_data.examples import Examples
 from leaf_data.formats import npz, places
 from leaf_data.formats.places import Folder
 
@@ -28,9 +30,12 @@ Arrays = dict[str, npt.NDArray[Any]]
 Form = Mapping[str, tuple[str, tuple[Union[int, str], ...]]]
 """The arrays there have to be: by name the type and the shape.
 
-A type is as `numpy.dtype` has it, or "U" for texts of any length. Sizes in a shape that
-are equal wherever they appear, but not known, are words.
+"U" are texts of any length. Words in a shape are sizes that are not known, and equal
+wherever the word is.
 """
+
+Fields = Mapping[str, tuple[tuple[int, ...], Any]]
+"""The shape and type of one example's value in each field, by the field's name."""
 
 _KEY, _CHECKSUM = "key", "sha256"
 _LOG = logging.getLogger(__name__)
@@ -52,25 +57,6 @@ def cached(
     logged. A cache that was made under another key, or is damaged or half written, is
     made anew; one that cannot be written is a warning, and the arrays are returned all
     the same.
-
-    Args:
-        name: a word for the arrays, in the names of files and in messages.
-        folder: the folder of what they are made from; several folders can share one
-            `cache_dir`.
-        key: a text that changes whenever the arrays would, see `key_of_files`.
-        make: makes the arrays; none may be of objects, or be called "key" or
-            "sha256".
-        cache_dir: the folder in which to keep the cache, in `NAME_cache`, instead.
-        form: the arrays that a cache has to hold; None for any.
-        check: a function that raises `DataError` for arrays that cannot be what `make`
-            makes. A cache that it refuses is made anew.
-
-    Returns:
-        The arrays by name.
-
-    Raises:
-        DataError: `cache_dir` cannot be written; or what `make` raises, or `check` of
-            what `make` returned.
     """
     paths = _places(name, folder, cache_dir)
     for path in paths:
@@ -89,24 +75,14 @@ def cached(
 
 
 def key_of_files(paths: Iterable[str], **more: Any) -> str:
-    """Returns a key: the files' names, sizes, times of change and contents, and more.
-
-    Args:
-        paths: the files that the arrays are made from.
-        **more: all else that the arrays depend on; values that JSON can hold.
-
-    Raises:
-        DataError: a file cannot be read, or is no regular file.
-    """
+    """Returns a key: the files' names, sizes, times and contents, and more."""
     files = []
     for path in paths:
         # Size and time alone are those of other data, too, when that is unpacked with
         # its times. So all is read, a gigabyte a second.
         digest = places.sha256(path)
-        try:
+        with reading(path):
             status = os.stat(path)
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error})") from error
         parent, base = os.path.split(path)
         files.append(
             [os.path.basename(parent), base, status.st_size, status.st_mtime_ns, digest]
@@ -117,6 +93,52 @@ def key_of_files(paths: Iterable[str], **more: Any) -> str:
 def checksums(key: str) -> list[str]:
     """Returns the sha256s of the files that `key_of_files` made a key of."""
     return [file[-1] for file in json.loads(key)["files"]]
+
+
+def clients_form(parts: Sequence[str], fields: Fields) -> dict[str, Any]:
+    """Returns the form of arrays of clients' examples, as `cached` wants it.
+
+    They are `client_ids` [K] and, for each part ("train", "test" or "all"),
+    `sizes_PART` int64 [K] and fields `FIELD_PART` [N, ...], the clients' examples one
+    after the other.
+    """
+    made: dict[str, Any] = {"client_ids": ("U", ("K",))}
+    for part in parts:
+        made[f"sizes_{part}"] = ("int64", ("K",))
+        for field, (shape, dtype) in fields.items():
+            made[f"{field}_{part}"] = (np.dtype(dtype).name, (f"N_{part}", *shape))
+    return made
+
+
+def check_clients(arrays: Arrays, parts: Sequence[str], num_classes: int) -> None:
+    """Refuses arrays of that form that no reader makes; `y_PART` are labels."""
+    names = arrays["client_ids"].tolist()
+    for name in names:
+        client_names.check(name, "client")
+    if len(set(names)) != len(names) or "" in names:
+        raise DataError("a client is there twice, or has no name")
+    for part in parts:
+        sizes, labels = arrays[f"sizes_{part}"], arrays[f"y_{part}"]
+        # Each by itself first: a sum can wrap.
+        if sizes.min(initial=0) < 0 or sizes.max(initial=0) > len(labels):
+            raise DataError(f"a client with {sizes.max(initial=0)} {part} examples")
+        if sizes.sum() != len(labels):
+            raise DataError(f"{sizes.sum()} {part} examples in all, not {len(labels)}")
+        if labels.min(initial=0) < 0 or labels.max(initial=0) >= num_classes:
+            raise DataError(f"a {part} label that is not below {num_classes}")
+
+
+def clients_examples(
+    arrays: Arrays, part: str, attributes: Sequence[str] = ()
+) -> Examples:
+    """Returns a part of such arrays as examples, without a copy."""
+    return Examples(
+        x=arrays[f"x_{part}"],
+        y=arrays[f"y_{part}"],
+        row_splits=np.cumsum([0, *arrays[f"sizes_{part}"]], dtype=np.int64),
+        client_ids=tuple(arrays["client_ids"].tolist()),
+        attributes={name: arrays[f"{name}_{part}"] for name in attributes},
+    )
 
 
 def _places(name: str, folder: str, cache_dir: Folder | None) -> list[str]:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.errors import DataError, one_line
+from leaf_data.errors import DataError, reading
 from leaf_data.formats import npz, regular
 
 # Bytes that a file may have beside twice its values: headers, other arrays.
@@ -25,22 +25,10 @@ _MORE = 1 << 20
 
 
 def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
-    """Reads an idx file of unsigned bytes, gzipped when it ends in `.gz`.
-
-    Args:
-        path: the file.
-        shape: the shape of its array.
-
-    Returns:
-        The array, uint8 of that shape.
-
-    Raises:
-        DataError: the file cannot be read, is truncated or corrupt, or holds an array
-            of another shape or type.
-    """
+    """Reads an idx file of unsigned bytes, gzipped when it ends in `.gz`."""
     header = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape)
     size = len(header) + int(np.prod(shape))
-    try:
+    with reading(path, "truncated or corrupt", EOFError, zlib.error):
         with regular.open_file(path, 2 * size + _MORE) as file:
             packed = path.endswith(".gz")
             take: Callable[[int], bytes]
@@ -48,8 +36,6 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
             # One byte more than there should be: it shows a file that is too long,
             # and makes gzip read its checksum at the end.
             data = take(size + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path}: truncated or corrupt ({one_line(error)})") from error
     if data[:4] != header[:4]:
         raise DataError(
             f"{path}: magic number 0x{data[:4].hex()}, not 0x{header[:4].hex()} "
@@ -69,42 +55,21 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
 def read_npz(
     path: str, shapes: dict[str, tuple[int, ...]]
 ) -> dict[str, npt.NDArray[np.uint8]]:
-    """Reads arrays of unsigned bytes from an `.npz`; pickled objects are refused.
-
-    Args:
-        path: the file.
-        shapes: the shapes of the arrays, by name.
-
-    Returns:
-        The arrays by name.
-
-    Raises:
-        DataError: the file cannot be read, is truncated or corrupt, or lacks an array
-            of these names, shapes and type.
-    """
+    """Reads arrays of unsigned bytes from an `.npz`; pickled objects are refused."""
     size = sum(math.prod(shape) for shape in shapes.values())
-    try:
+    # Damaged files make numpy raise nearly anything.
+    with reading(path, "truncated or corrupt", Exception):
         with npz.Archive(path, 2 * size + _MORE) as archive:
             for name, shape in shapes.items():
-                _check_header(path, archive.headers, name, shape)
+                if name not in archive.headers:
+                    raise DataError(f"{path}: has no array {name!r}")
+                found = archive.headers[name]
+                if found.dtype != np.uint8 or found.shape != shape:
+                    raise DataError(
+                        f"{path}: {name} is {str(found.dtype)[:40]} "
+                        f"{_text(found.shape)}, not uint8 {_text(shape)}"
+                    )
             return {name: archive.read(name) for name in shapes}
-    except DataError:
-        raise
-    except Exception as error:  # Damaged files make numpy raise nearly anything.
-        raise DataError(f"{path}: truncated or corrupt ({one_line(error)})") from error
-
-
-def _check_header(
-    path: str, headers: dict[str, npz.Header], name: str, shape: tuple[int, ...]
-) -> None:
-    if name not in headers:
-        raise DataError(f"{path}: has no array {name!r}")
-    found = headers[name]
-    if found.dtype != np.uint8 or found.shape != shape:
-        raise DataError(
-            f"{path}: {name} is {str(found.dtype)[:40]} {_text(found.shape)}, not "
-            f"uint8 {_text(shape)}"
-        )
 
 
 def find(folder: str, name: str) -> str | None:

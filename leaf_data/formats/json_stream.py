@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, reading
 from leaf_data.formats import regular
 
 _BLOCK = 1 << 24
@@ -43,22 +43,14 @@ class Reader:
     def __init__(
         self, path: str, progress: Callable[[int], Any] = lambda count: None
     ) -> None:
-        """Opens the file.
-
-        Args:
-            path: the file, in UTF-8.
-            progress: a function that is called with the number of bytes of each block
-                read.
-        """
+        """Opens the file."""
         self._path = path
         self._progress = progress
         self._digest = hashlib.sha256()
         self._decode = codecs.getincrementaldecoder("utf-8-sig")()
         self._text, self._at, self._before, self._ended = "", 0, 0, False
-        try:
+        with reading(path):
             self._file = regular.open_file(path)
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error})") from error
 
     def __enter__(self) -> Reader:
         return self
@@ -90,11 +82,7 @@ class Reader:
                 return
 
     def value(self, of: str = "") -> Any:
-        """Returns the value that comes next, as `json.loads` would return it.
-
-        Args:
-            of: words for what the value is of, for the message when it is broken.
-        """
+        """Returns the value that comes next, as `json.loads` would return it."""
         self._peek()
         while True:
             try:
@@ -140,11 +128,9 @@ class Reader:
     def _more(self) -> None:
         """Widens the window, by at least what it holds: a long value costs O(n)."""
         left = self._text[self._at :]
-        try:
+        with reading(self._path, "cannot be read", UnicodeDecodeError):
             block = self._file.read(max(_BLOCK, len(left)))
             text = self._decode.decode(block, final=not block)
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{self._path}: cannot be read ({error})") from error
         self._digest.update(block)
         self._progress(len(block))
         self._before += self._at

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from leaf_data import client_names
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, reading
 from leaf_data.formats import json_stream, places
 
 T = TypeVar("T")
@@ -36,17 +36,11 @@ _PART = re.compile(r"(?:(.+)_)?(train|test)_(\d+)")
 
 @dataclasses.dataclass(frozen=True)
 class LeafFile:
-    """One file of a LEAF data set.
-
-    Attributes:
-        path: the path of the file.
-        part: "train", "test", or "all" when the users are not yet split.
-        number: the N of `all_data_N...json`; 0 without one.
-    """
+    """One file of a LEAF data set."""
 
     path: str
-    part: str
-    number: int
+    part: str  # "train", "test", or "all" when the users are not yet split.
+    number: int  # The N of `all_data_N...json`; 0 without one.
 
 
 def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
@@ -55,18 +49,6 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
     In each folder, first in its subfolder `data`, it looks for `train` and `test`
     together, then for `rem_user_data`, `sampled_data` and `all_data`; the first that
     holds `.json` files counts.
-
-    Args:
-        name: the name of the data set, for the messages.
-        folders: the folders to look into.
-
-    Returns:
-        The files by number, a number's train file before its test file: an order
-        that is the same on every file system.
-
-    Raises:
-        DataError: there are none; only one of `train` and `test` has files; a name
-            is not LEAF's; or files of different `preprocess.sh` runs are mixed.
     """
     empty = []
     for base in (os.path.join(f, sub) for f in folders for sub in ("data", "")):
@@ -100,23 +82,7 @@ def read(
     convert: Callable[[list[Any], list[Any]], T],
     progress: Callable[[int], Any] = lambda count: None,
 ) -> tuple[dict[str, T], str]:
-    """Reads a file, holding no more than one user's JSON at a time.
-
-    Args:
-        path: the path of the file.
-        convert: a function that makes a user's value of its `x` and `y`, lists of one
-            length. A `DataError` it raises is raised with file and user.
-        progress: a function that is called with the number of bytes of each block
-            read.
-
-    Returns:
-        The values that `convert` made, by user, in the order of `users`; and the
-        file's sha256.
-
-    Raises:
-        DataError: the file is truncated or not LEAF's; the message names file and
-            user.
-    """
+    """Reads a file, holding no more than one user's JSON at a time."""
     found: dict[str, tuple[int, T]] = {}
     header: dict[str, Any] = {}
     with json_stream.Reader(path, progress) as stream:
@@ -153,11 +119,7 @@ def read(
 
 
 def check_apart(files: Sequence[LeafFile], digests: Sequence[str]) -> None:
-    """Refuses a file that is there as a train and as a test file, by their sha256s.
-
-    Raises:
-        DataError: a train file and a test file are equal; the message names both.
-    """
+    """Refuses a file that is there as a train and as a test file, by their sha256s."""
     train = {d: f.path for f, d in zip(files, digests) if f.part == "train"}
     for file, digest in zip(files, digests):
         if file.part == "test" and digest in train:
@@ -201,10 +163,8 @@ def _counts(path: str, users: Any, num_samples: Any) -> dict[str, int]:
 def _json_names(folder: str) -> list[str]:
     if not os.path.isdir(folder):
         return []
-    try:
+    with reading(folder):
         names = os.listdir(folder)
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be read ({error.strerror})") from error
     return sorted(n for n in names if n.endswith(".json") and n[0] != ".")
 
 

@@ -28,17 +28,10 @@ _ENCRYPTED, _MOST = 1, 100
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """What a file says of one of its arrays.
-
-    Attributes:
-        shape: the array's shape.
-        dtype: the type of its values.
-        num_bytes: the number of bytes that they take.
-    """
+    """What a file says of one of its arrays."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    num_bytes: int
 
 
 class Archive:
@@ -54,19 +47,7 @@ class Archive:
     def __init__(
         self, path: regular.File, at_most: int | None = None, stored: bool = False
     ) -> None:
-        """Opens the file and reads all its headers.
-
-        Args:
-            path: the file.
-            at_most: the number of bytes that the file may have; None for any.
-            stored: whether it has to be without compression, so that no more is in it
-                than its size.
-
-        Raises:
-            OSError: the file cannot be opened, is no regular file or too large.
-            Exception: it is truncated, corrupt, encrypted, compressed otherwise than
-                numpy does, or has an array of objects.
-        """
+        """Opens the file and reads all its headers."""
         self._file = regular.open_file(path, at_most)
         try:
             self._zip = zipfile.ZipFile(self._file)
@@ -88,11 +69,7 @@ class Archive:
         self._file.close()
 
     def read(self, name: str) -> npt.NDArray[Any]:
-        """Returns an array, of the shape and type that its header says.
-
-        Raises:
-            Exception: it is truncated or corrupt.
-        """
+        """Returns an array, of the shape and type that its header says."""
         with self._zip.open(self._members[name]) as member:
             array: npt.NDArray[Any] = _FORMAT.read_array(member, allow_pickle=False)
             if member.read(1):  # At the end the checksum is looked at.
@@ -129,7 +106,7 @@ class Archive:
             raise ValueError(f"{ascii(name[:40])} holds pickled objects")
         if min(shape, default=0) < 0:
             raise ValueError(f"{ascii(name[:40])} has a negative size")
-        num_bytes = math.prod(shape) * dtype.itemsize
-        if num_bytes != self._members[name].file_size - start:
+        size = self._members[name].file_size - start
+        if math.prod(shape) * dtype.itemsize != size:
             raise ValueError(f"{ascii(name[:40])} has other bytes than its header says")
-        return Header(tuple(shape), dtype, num_bytes)
+        return Header(tuple(shape), dtype)

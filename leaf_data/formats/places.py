@@ -6,7 +6,7 @@ import hashlib
 import os
 from typing import Union
 
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, reading
 from leaf_data.formats import regular
 
 Folder = Union[str, "os.PathLike[str]"]
@@ -49,10 +49,7 @@ def sha256(path: str) -> str:
         DataError: it cannot be read, or is no regular file.
     """
     digest = hashlib.sha256()
-    try:
-        with regular.open_file(path) as file:
-            for block in iter(lambda: file.read(1 << 20), b""):
-                digest.update(block)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error})") from error
+    with reading(path), regular.open_file(path) as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
     return digest.hexdigest()

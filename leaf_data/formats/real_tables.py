@@ -24,21 +24,7 @@ _STEPS_AT_LEAST, _EVERY = 1_000_000, 10_000
 def opened(
     path: str, tables: Mapping[str, Sequence[str]]
 ) -> Iterator[sqlite3.Connection]:
-    """Opens a database, read only, for queries of these tables and nothing else.
-
-    Args:
-        path: the file.
-        tables: the names of the tables, and of the columns that are needed of each.
-
-    Returns:
-        A context with the open database.
-
-    Raises:
-        OSError: the file cannot be opened, or is no regular file.
-        sqlite3.Error: it is no database, or damaged; it lacks a table or a column; one
-            of them is no real one.
-        DataError: reading it does not end.
-    """
+    """Opens a database, read only, for queries of these tables and nothing else."""
     with regular.open_file(path) as file:
         left = _STEPS_AT_LEAST + os.fstat(file.fileno()).st_size
     uri = f"file:{urllib.parse.quote(os.fsencode(path))}?mode=ro&immutable=1"

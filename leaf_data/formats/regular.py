@@ -16,19 +16,7 @@ File = Union[str, "os.PathLike[str]"]
 
 
 def open_file(path: File, at_most: int | None = None) -> BinaryIO:
-    """Opens a regular file, or a link to one, for reading.
-
-    Args:
-        path: the file.
-        at_most: the number of bytes that it may have; None for any.
-
-    Returns:
-        The open file.
-
-    Raises:
-        OSError: it cannot be opened, is no regular file (a folder, a FIFO, a device),
-            is too large, or its name cannot be a file's.
-    """
+    """Opens a regular file, or a link to one, for reading."""
     try:
         # Asked first: opening a device can already do something.
         _check(os.stat(path), path, at_most)

@@ -1,94 +1,96 @@
-"""Databases of examples by client, as TFF ships them, read without TensorFlow.
+"""Databases of examples by client, as TFF ships them.
 
 TFF's `SqlClientData` says what is in one: a table `examples` with `client_id`,
 `split_name` and `serialized_example_proto`, and a table `client_metadata` with each
-client's `num_examples`. The protocol buffer is a `tf.train.Example`.
+client's `num_examples`. It asks for one client after the other, its name written into
+the question; here one pass over the file reads them all.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import tqdm
 
 from leaf_data import client_names
-from leaf_data.errors import DataError, one_line
-from leaf_data.formats import real_tables
+from leaf_data.errors import DataError, one_line, reading
+from leaf_data.formats import cache, real_tables
 from leaf_data.formats.cache import Arrays
-from leaf_data.formats.cached_clients import Fields
-from leaf_data.formats.tf_example import Features, parse_example
 
 _TABLES = {
     "client_metadata": ("client_id", "split_name", "num_examples"),
     "examples": ("client_id", "split_name", "serialized_example_proto"),
 }
+PARTS = ("train", "test")
 # The largest there is, CelebA's image of 84 x 84 x 3 integers, has 43 KB.
 _LARGEST_EXAMPLE = 1 << 18
 _MORE = 1 << 20  # Bytes that a file may seem to lack for its examples.
 
+_Places = dict[tuple[str, str], Iterator[int]]
 
-def read(
-    path: str,
-    words: str,
-    splits: Mapping[str, str],
-    fields: Fields,
-    needed: tuple[str, ...],
-    convert: Callable[[Features], Mapping[str, Any]],
-    smallest: int,
-) -> Arrays:
-    """Reads all clients, in the order of their sorted ids, as TFF has them.
 
-    Args:
-        path: the path of the unpacked database.
-        words: the database in words, e.g. "TFF's EMNIST".
-        splits: for each `split_name` to read, "train" or "test".
-        fields: the shape and dtype of each field that `convert` returns, by name.
-        needed: the features every example has to have.
-        convert: a function that makes the fields out of one example's features; a
-            `DataError` it raises is raised with file and client.
-        smallest: the number of bytes that every example has at least, by which the
-            file's size bounds the examples that it may say it has.
+@dataclasses.dataclass(frozen=True)
+class Database:
+    """A database as TFF ships it, and what is made of its examples."""
 
-    Returns:
-        For each part ("train" and "test") `FIELD_PART` [N, ...] of each field and
-        `sizes_PART` int64 [K], the clients' numbers of examples; and `client_ids` [K].
+    dataset: str  # Its name in `leaf_data`.
+    file: str  # Its name; TFF's download adds `.lzma`.
+    words: str  # What it is, e.g. "TFF's EMNIST".
+    splits: Mapping[str, str]  # For each `split_name` to read, "train" or "test".
+    # The shape and type of each feature that an example has to have, and the bytes
+    # that it has at least: by these the file's size bounds the number of examples.
+    features: Mapping[str, tuple[tuple[int, ...], str]]
+    smallest: int
+    fields: cache.Fields  # What is made of an example; `y` is the label.
+    num_classes: int
+    convert: Callable[[Arrays], Mapping[str, Any]]  # An example's features to fields.
+    download: Callable[[str], Any]  # Lets TFF download it into a folder.
 
-    Raises:
-        DataError: it is damaged, no such database, or holds fewer or more examples
-            than it says; the message names file and client.
-    """
-    try:
-        most = (os.path.getsize(path) + _MORE) // smallest
-        with real_tables.opened(path, _TABLES) as database:
-            counts = _counts(path, database, splits, most)
-            return _read(path, database, counts, splits, fields, needed, convert)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error})") from error
+
+def read(path: str, database: Database) -> Arrays:
+    """Reads an unpacked database; `tff_database.load` says what it returns."""
     # What SQLite says of a damaged schema is not always text.
-    except (sqlite3.Error, UnicodeDecodeError) as error:
-        reason = one_line(error)
-        raise DataError(f"{path}: not {words}, or damaged ({reason})") from error
+    kinds = sqlite3.Error, UnicodeDecodeError
+    with reading(path, f"not {database.words}, or damaged", *kinds):
+        most = (os.path.getsize(path) + _MORE) // database.smallest
+        with real_tables.opened(path, _TABLES) as tables:
+            counts = _counts(path, tables, database.splits, most)
+            return _read(path, tables, counts, database)
 
 
-def _where(splits: Mapping[str, str]) -> str:
+def _rows(
+    path: str,
+    tables: sqlite3.Connection,
+    table: str,
+    splits: Mapping[str, str],
+) -> Iterator[tuple[str, str, Any]]:
+    """Yields part, client and value of each row, in one pass in the file's order."""
     # No index: what one says may be something else than what the table does.
-    return f"NOT INDEXED WHERE split_name IN ({', '.join(map(repr, splits))})"
+    query = f"SELECT {', '.join(_TABLES[table])} FROM {table} NOT INDEXED"
+    chosen = ", ".join(map(repr, splits))
+    for client, split, value in tables.execute(
+        f"{query} WHERE split_name IN ({chosen})"
+    ):
+        if type(client) is not str or not client:
+            raise DataError(f"{path}: {client!r:.40} is no client's name")
+        client_names.check(client, f"{path}: client")
+        # A column can compare texts in its own way.
+        if split not in splits:
+            raise DataError(f"{path}: client {client}: {split!r:.40} is no split")
+        yield splits[split], client, value
 
 
 def _counts(
-    path: str, database: sqlite3.Connection, splits: Mapping[str, str], most: int
+    path: str, tables: sqlite3.Connection, splits: Mapping[str, str], most: int
 ) -> dict[tuple[str, str], int]:
     """Returns the numbers of examples by part and client."""
     counts: dict[tuple[str, str], int] = {}
-    for client, split, count in database.execute(
-        "SELECT client_id, split_name, num_examples FROM client_metadata "
-        + _where(splits)
-    ):
-        part, client = _of(path, splits, client, split)
+    for part, client, count in _rows(path, tables, "client_metadata", splits):
         if type(count) is not int or count < 0:
             raise DataError(
                 f"{path}: client {client}: {count!r:.40} is no number of examples"
@@ -98,70 +100,52 @@ def _counts(
         counts[part, client] = count
     if not counts:
         raise DataError(f"{path}: has no clients with a split {' or '.join(splits)}")
-    if sum(counts.values()) > most:
+    total = sum(counts.values())
+    if total > most:
         raise DataError(
-            f"{path}: says it has {sum(counts.values()):,} examples, more than "
-            "there are in its size"
+            f"{path}: says it has {total:,} examples, more than there are in its size"
         )
     return counts
 
 
-def _of(
-    path: str, splits: Mapping[str, str], client: Any, split: Any
-) -> tuple[str, str]:
-    """Returns the part and the client of a row."""
-    if type(client) is not str or not client:
-        raise DataError(f"{path}: {client!r:.40} is no client's name")
-    client_names.check(client, f"{path}: client")
-    # A column can compare texts in its own way.
-    if split not in splits:
-        raise DataError(f"{path}: client {client}: {split!r:.40} is no split")
-    return splits[split], client
-
-
 def _read(
     path: str,
-    database: sqlite3.Connection,
+    tables: sqlite3.Connection,
     counts: Mapping[tuple[str, str], int],
-    splits: Mapping[str, str],
-    fields: Fields,
-    needed: tuple[str, ...],
-    convert: Callable[[Features], Mapping[str, Any]],
+    database: Database,
 ) -> Arrays:
     clients = sorted({client for _, client in counts})
     arrays: Arrays = {"client_ids": np.array(clients, str)}
-    places: dict[tuple[str, str], int] = {}
-    for part in splits.values():
+    free: _Places = {}  # The rows of the arrays that are still to be filled.
+    for part in PARTS:
         sizes = np.array([counts.get((part, c), 0) for c in clients], np.int64)
         arrays[f"sizes_{part}"] = sizes
-        for field, (shape, dtype) in fields.items():
+        for field, (shape, dtype) in database.fields.items():
             arrays[f"{field}_{part}"] = np.zeros((sizes.sum(), *shape), dtype)
-        starts = np.cumsum(sizes) - sizes
-        places.update(((part, c), int(start)) for c, start in zip(clients, starts))
-    # One pass in the order of the file: asking client by client would want an index.
-    rows = database.execute(
-        "SELECT client_id, split_name, serialized_example_proto FROM examples "
-        + _where(splits)
+        for client, size, end in zip(clients, sizes, np.cumsum(sizes)):
+            free[part, client] = iter(range(end - size, end))
+    rows = tqdm.tqdm(
+        _rows(path, tables, "examples", database.splits),
+        "TFF's data, once",
+        total=sum(counts.values()),
+        delay=2,
+        mininterval=1,
     )
-    left = dict(counts)
-    for client, split, proto in tqdm.tqdm(
-        rows, "TFF's data, once", total=sum(counts.values()), delay=2, mininterval=1
-    ):
-        part, client = _of(path, splits, client, split)
-        if left.get((part, client), 0) < 1:
+    for part, client, proto in rows:
+        place = next(free.get((part, client), iter(())), None)
+        if place is None:
             raise DataError(
                 f"{path}: client {client}: more {part} examples than the "
                 f"{counts.get((part, client), 0)} of client_metadata"
             )
         try:
-            values = convert(_features(proto, needed))
+            values = database.convert(_parse(proto, database.features))
         except DataError as error:
             raise DataError(f"{path}: client {client}: {error}") from error
         for field, value in values.items():
-            arrays[f"{field}_{part}"][places[part, client]] = value
-        places[part, client] += 1
-        left[part, client] -= 1
-    for (part, client), missing in left.items():
+            arrays[f"{field}_{part}"][place] = value
+    for (part, client), left in free.items():
+        missing = len(list(left))
         if missing:
             raise DataError(
                 f"{path}: client {client}: {missing} of {counts[part, client]} {part} "
@@ -170,14 +154,20 @@ def _read(
     return arrays
 
 
-def _features(proto: Any, needed: tuple[str, ...]) -> Features:
+def _parse(proto: Any, features: Mapping[str, tuple[tuple[int, ...], str]]) -> Arrays:
+    """Returns the features of a serialized `tf.train.Example`, of their shapes."""
+    import tensorflow as tf
+
+    found = {}
     try:
-        if type(proto) is not bytes:
-            raise TypeError(f"{type(proto).__name__}, not bytes")
-        if len(proto) > _LARGEST_EXAMPLE:
-            raise ValueError(f"{len(proto):,} bytes")
-        features = parse_example(proto)
-        return {name: features[name] for name in needed}
-    except (KeyError, TypeError, ValueError) as error:
-        problem = f"an example is no tf.train.Example with {' and '.join(needed)}"
-        raise DataError(problem) from error
+        if type(proto) is not bytes or len(proto) > _LARGEST_EXAMPLE:
+            raise ValueError(f"{type(proto).__name__}, or too large")
+        own = tf.train.Example.FromString(proto).features.feature
+        for name, (shape, dtype) in features.items():
+            lists = {"float32": own[name].float_list, "int64": own[name].int64_list}
+            # Reshaped, so that other numbers of values are refused.
+            found[name] = np.array(lists[dtype].value, dtype).reshape(shape)
+    except Exception as error:  # The parser has a kind of its own.
+        words = f"an example is no tf.train.Example with {' and '.join(features)}"
+        raise DataError(f"{words} ({one_line(error)})") from error
+    return found

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data.errors import DataError
+
 IntArray = npt.NDArray[Any]  # Of any integer type.
 
 TABLE_1 = (
@@ -48,13 +50,6 @@ def simulation_1(
 
     The first five have two digits each; of 0 there are 100 and of 5 there are 200. The
     sixth has 500 of each digit.
-
-    Args:
-        reading: `a_client`: each of the five has 5,500 images in all, half of each
-            digit, or what 0 and 5 leave. `a_class`: 5,500 images of each digit but 0
-            and 5; of 2, 4, 6, 8 and 9 MNIST then has no 500 more, and the sixth gets
-            what is left.
-        available: the images of each digit that there are.
     """
     rows = []
     for pair in PAIRS:
@@ -80,15 +75,6 @@ def deal(
     """Deals as many images of each digit to each client as a table says.
 
     Clients that are added at a table's end leave the others' images as they are.
-
-    Args:
-        labels: the labels of MNIST, [N], from 0 to 9.
-        counts: the images of each digit, a row a client; in all no more than there
-            are.
-        random: see `partition.random_state`.
-
-    Returns:
-        For each client the indices of its images, in random order.
     """
     digits = range(len(counts[0]))
     shuffled = [random.permutation(np.flatnonzero(labels == d)) for d in digits]
@@ -103,3 +89,20 @@ def deal(
         for k, row in enumerate(counts)
     ]
     return [random.permutation(part) for part in parts]
+
+
+def mislabel(
+    labels: IntArray,
+    fraction: float,
+    num_classes: int,
+    random: np.random.RandomState,
+) -> npt.NDArray[np.int32]:
+    """Returns a copy of labels, a part of them wrong, each wrong one as likely."""
+    if not 0 <= fraction <= 1:
+        raise DataError(f"mislabeled_fraction has to be from 0 to 1, not {fraction}")
+    wrong = labels.astype(np.int32)
+    rows = random.permutation(len(labels))[: round(fraction * len(labels))]
+    # A step of 1 to num_classes - 1 around the circle of labels: never the same one.
+    steps = random.randint(1, num_classes, len(rows))
+    wrong[rows] = (wrong[rows] + steps) % num_classes
+    return wrong

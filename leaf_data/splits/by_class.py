@@ -19,20 +19,7 @@ IntArray = npt.NDArray[Any]  # Of any integer type.
 def split(
     labels: IntArray, fraction: float, random: np.random.RandomState
 ) -> tuple[IntArray, IntArray]:
-    """Cuts a random part out of every class.
-
-    Args:
-        labels: the labels, [N].
-        fraction: the fraction, from 0 to 1. Of a class of n examples
-            `round(fraction * n)` are in the part, a half rounded to the even number.
-        random: the random numbers that decide which.
-
-    Returns:
-        The part, and the others; both in their old order.
-
-    Raises:
-        DataError: the fraction is not from 0 to 1.
-    """
+    """Cuts a random part out of every class."""
     if not 0 <= fraction <= 1:
         raise DataError(f"a fraction has to be from 0 to 1, not {fraction}")
     counts = np.bincount(labels)

@@ -29,11 +29,7 @@ IntArray = npt.NDArray[Any]  # Of any integer type.
 def by_name(
     partition: str, labels: IntArray, num_clients: int, seed: int
 ) -> list[IntArray]:
-    """Returns `iid(...)` or, for "noniid", `sorted_shards(...)`.
-
-    Raises:
-        DataError: there is no such partition, or what the two raise.
-    """
+    """Returns `iid(...)` or, for "noniid", `sorted_shards(...)`."""
     if partition == "iid":
         return iid(labels, num_clients, seed)
     if partition == "noniid":
@@ -42,19 +38,7 @@ def by_name(
 
 
 def iid(labels: IntArray, num_clients: int = 100, seed: int = 0) -> list[IntArray]:
-    """Shuffles the examples and gives every client as many.
-
-    Args:
-        labels: the labels, [N]; only their number matters.
-        num_clients: the number of clients, which has to divide N.
-        seed: the seed of the shuffle, 0 to 2**32 - 1.
-
-    Returns:
-        `num_clients` arrays of N / num_clients indices.
-
-    Raises:
-        DataError: the sizes do not divide, or the seed is out of range.
-    """
+    """Shuffles the examples and gives every client as many."""
     labels = _check_labels(labels)
     per_client = _divide(len(labels), num_clients, "clients")
     order = random_state(seed).permutation(len(labels))
@@ -75,19 +59,6 @@ def sorted_shards(
     four labels, where PMC (section 6.3) says two at most: 77 to 90 of the 100 have two
     (seeds 0 to 9), 6 to 8 have three, the rest, whose shards are of one digit, one;
     in 111 of the seeds 0 to 999 some client has four (the first is seed 15).
-
-    Args:
-        labels: the labels, [N]; the sort is stable, so equal labels keep their order.
-        num_clients: the number of clients, K.
-        shards_per_client: the number of shards of each, S; K * S has to divide N.
-        seed: the seed, 0 to 2**32 - 1, of who gets which shards, not of what they
-            hold.
-
-    Returns:
-        K arrays of N / K indices, a client's shards one after the other.
-
-    Raises:
-        DataError: the sizes do not divide, or the seed is out of range.
     """
     labels = _check_labels(labels)
     _at_least_one(num_clients, "clients")
@@ -100,21 +71,13 @@ def sorted_shards(
 
 
 def consecutive(num_examples: int, num_clients: int) -> list[IntArray]:
-    """Gives client i the i-th run of examples, in file order: n i .. n i + n - 1.
-
-    Raises:
-        DataError: the sizes do not divide.
-    """
+    """Gives client i the i-th run of examples, in file order: n i .. n i + n - 1."""
     per_client = _divide(num_examples, num_clients, "clients")
     return list(np.arange(num_examples, dtype=np.int64).reshape(-1, per_client))
 
 
 def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:
-    """Returns the random numbers of a seed; each `stream` is an independent sequence.
-
-    Raises:
-        DataError: the seed is not an integer from 0 to 2**32 - 1.
-    """
+    """Returns the random numbers of a seed; each `stream` is a sequence of its own."""
     try:
         value = operator.index(seed)
     except TypeError:

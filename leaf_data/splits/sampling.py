@@ -25,17 +25,6 @@ def niid(sizes: IntArray, files: IntArray, fraction: float, seed: int) -> IntArr
     For each file alone: its users are shuffled and taken one after the other until
     `int(fraction * examples of the file)` is reached; of the last one taken only as
     many examples as are missing, its first.
-
-    Args:
-        sizes: the K users' numbers of examples, [K].
-        files: the number of the file that each user is in, [K].
-        fraction: the fraction of the examples, above 0 and at most 1.
-        seed: the seed, 0 to 2**32 - 1; a file's draw depends on it and the file's
-            number.
-
-    Returns:
-        The number of each user's examples that are taken, int64 [K]; 0 for the users
-        that are not.
     """
     taken = np.zeros(len(sizes), np.int64)
     for number in np.unique(files):
@@ -48,16 +37,7 @@ def niid(sizes: IntArray, files: IntArray, fraction: float, seed: int) -> IntArr
 
 
 def cut_parts(sizes: IntArray, taken: IntArray) -> IntArray:
-    """Shares what is taken of each user between train and test, in proportion.
-
-    Args:
-        sizes: the K users' numbers of train and test examples, [K, 2].
-        taken: the number that is taken of each user, [K], at most what it has.
-
-    Returns:
-        The numbers of train and test examples that are taken, int64 [K, 2]: the test
-        part gets `floor(taken * test / (train + test))`, the train part the rest.
-    """
+    """Shares what is taken of each user between train and test, in proportion."""
     total = np.maximum(sizes.sum(axis=1), 1)
     test = taken * sizes[:, 1] // total
     return np.stack([taken - test, test], axis=1)
@@ -70,17 +50,6 @@ def split(
 
     `max(1, int(train_fraction * size))` of them, drawn at random, are the train
     examples, the others the test examples; both stay in their order.
-
-    Args:
-        user: the user's name; the draw depends on it and the seed alone, not on which
-            other users there are.
-        size: the number of the user's examples, at least 2.
-        seed: the seed, 0 to 2**32 - 1.
-        train_fraction: the fraction of train examples, between 0 and 1; 0.9 is LEAF's
-            default.
-
-    Returns:
-        The indices of the train and of the test examples, int64.
     """
     # Half of a character is a name here as any other.
     stream = zlib.crc32(user.encode(errors="surrogatepass"))

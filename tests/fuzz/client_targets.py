@@ -117,6 +117,8 @@ register(Target("leaf_celeba", _photos_seeds, edit_json, _read_photos, ERRORS))
 
 def _database(rows):
     """The bytes of a database of TFF's form, of rows of client, split and example."""
+    import tensorflow  # noqa: F401  What the reader needs, of which no time is its own.
+
     handle, name = tempfile.mkstemp(prefix="fuzz_", suffix=".sqlite")
     os.close(handle)
     database = sqlite3.connect(name)

@@ -1,11 +1,10 @@
-"""Readers of single files: arrays, batches, images, lists, tables."""
+"""Readers of single files: arrays, images, lists, tables."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import io
-import pickle
 import struct
 import zipfile
 
@@ -13,12 +12,11 @@ import numpy as np
 from fuzzing import Target, register, same
 from mutations import edit_jpeg, edit_lines, edit_png, edit_zip, flip
 from PIL import Image
-from program_mutations import edit_pickle
 
 import leaf_data
 from leaf_data import DataError
 from leaf_data.datasets.celeba import celeba_files
-from leaf_data.formats import cifar10_batches, idx, image_folder
+from leaf_data.formats import idx, image_folder
 
 ERRORS = (DataError,)
 SHAPES = {"x": (4, 3, 3), "y": (4,)}
@@ -85,28 +83,6 @@ def _read_npz(folder, data):
 
 
 register(Target("npz", _npz_seeds, edit_zip, _read_npz, ERRORS))
-
-
-def _batch_seeds():
-    data = np.random.default_rng(0).integers(0, 256, (3, 3072)).astype(np.uint8)
-    names = {b"batch_label": b"one", b"filenames": [b"a.png", b"b.png", b"c.png"]}
-    batch = {b"data": data, b"labels": [7, 0, 9], **names}
-    return [pickle.dumps(batch, protocol) for protocol in range(5)]
-
-
-def _read_batch(folder, data):
-    path = folder / "data_batch_1"
-    path.write_bytes(data)
-    x, y = cifar10_batches.read(str(path), 3)
-    assert x.dtype == np.uint8 and x.shape == (3, 32, 32, 3)
-    assert y.dtype == np.int32 and y.shape == (3,) and 0 <= y.min() <= y.max() < 10
-
-
-def _edit_batch(source, data):
-    return (flip if source.random() < 0.2 else edit_pickle)(source, data)
-
-
-register(Target("cifar10_batch", _batch_seeds, _edit_batch, _read_batch, ERRORS))
 
 
 def _image(form, **options):

@@ -1,14 +1,12 @@
-"""Random changes of what is more than values: databases, messages in them, pickles."""
+"""Random changes of what is more than values: databases, messages in them."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import pathlib
-import pickletools
 import random
 import sqlite3
-import struct
 import tempfile
 
 from mutations import NUMBERS, TEXTS, flip
@@ -190,43 +188,3 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
         if data[at - 1] < 128:
             return number, at
-
-
-OPCODES = (
-    *(b"N", b"(", b"]", b"}", b")", b"t", b"l", b"d", b"a", b"e", b"s", b"u", b"R"),
-    *(b"b", b"0", b"2", b"1", b"\x85", b"\x86", b"\x87", b"\x88", b"\x94", b"\x93"),
-    *(b"h\x00", b"h\x05", b"q\x00", b"r\xff\xff\xff\xff", b"j\x00\x00\x00\x00"),
-    *(b"K\x00", b"K\xff", b"M\xff\xff", b"J\xff\xff\xff\x7f", b"J\xff\xff\xff\xff"),
-    *(b"T\xff\xff\xff\x7f", b"B\xff\xff\xff\xff", b"X\xff\xff\xff\xff", b"U\x01b"),
-    *(b"\x8a\xff", b"\x8b\xff\xff\xff\x7f", b"\x8e" + b"\xff" * 8, b"\x8f", b"\x98"),
-    *(b"I99999\n", b"I" + b"9" * 5000 + b"\n", b"L1L\n", b"F1e400\n", b"g0\n"),
-    *(b"cos\nsystem\n", b"cnumpy\ndtype\n", b"cnumpy\nndarray\n", b"P0\n", b"Q"),
-    *(b"cnumpy.core.multiarray\n_reconstruct\n", b"c_codecs\nencode\n", b"i", b"o"),
-    *(b"\x81", b"\x92", b"\x95" + b"\xff" * 8, b"\x96" + b"\xff" * 8, b"\x97"),
-    *(b"U\x02O8", b"U\x02u1", b"U\x02i8", b"V\\uffff\n", b"S'\\xff'\n", b"G" * 9),
-)
-
-
-def edit_pickle(source: Random, data: bytes) -> bytes:
-    """Changes of a pickle's instructions, and of its bytes."""
-    places = [place for _, _, place in pickletools.genops(data)]
-    steps = [data[a:b] for a, b in zip(places, [*places[1:], len(data)])]
-    for _ in range(source.choice((1, 1, 2, 3, 8))):
-        at, kind = source.randrange(len(steps)), source.randrange(7)
-        if kind == 0 and len(steps) > 1:
-            del steps[at]
-        elif kind == 1:
-            steps.insert(at, steps[at])
-        elif kind == 2:
-            other = source.randrange(len(steps))
-            steps[at], steps[other] = steps[other], steps[at]
-        elif kind == 3:
-            steps[at] = source.choice(OPCODES)
-        elif kind == 4:
-            many = source.choice((1, 1, 1, 50, 100_000))
-            steps.insert(at, source.choice(OPCODES) * many)
-        elif kind == 5:
-            steps[at] = flip(source, steps[at])
-        else:
-            steps.insert(at, struct.pack("<cI", b"T", source.randrange(1 << 32)))
-    return b"".join(steps)

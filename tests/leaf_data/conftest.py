@@ -1,5 +1,6 @@
 """What the tests of `leaf_data` share: a data set made by hand, and an empty home."""
 
+import collections
 import functools
 import pathlib
 import sqlite3
@@ -94,68 +95,52 @@ def as_idx():
 
 
 @pytest.fixture(scope="session")
-def cifar10_batch():
-    """Makes a batch of 40 as CIFAR-10 stores it, in planes, and its labels.
-
-    Red is the batch, green the place in it, and blue zero but for one pixel.
-    """
-
-    def make(number, size=40):
-        data = np.zeros((size, 3, 32, 32), np.uint8)
-        data[:, 0] = 10 * number
-        data[:, 1] = np.arange(size)[:, None, None]
-        data[:, 2, 0, 1] = 255  # Row 0, column 1.
-        labels = np.random.default_rng(number).permutation(np.arange(size) % 10)
-        return data.reshape(size, 3072), labels.tolist()
-
-    return make
-
-
-@pytest.fixture(scope="session")
 def example_proto(tf):
-    """Makes a serialized example, by TensorFlow's own class."""
+    """Makes a serialized example of lists of floats or integers, by TensorFlow."""
 
-    def make(pixels, labels, name="pixels"):
-        feature = {
-            name: tf.train.Feature(float_list=tf.train.FloatList(value=pixels)),
-            "label": tf.train.Feature(int64_list=tf.train.Int64List(value=labels)),
-            "note": tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"text"])),
-        }
-        features = tf.train.Features(feature=feature)
-        return tf.train.Example(features=features).SerializeToString()
+    def feature(values):
+        if isinstance(values[0], float):
+            return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+    def make(**values):
+        features = {name: feature(value) for name, value in values.items()}
+        made = tf.train.Features(feature=features)
+        return tf.train.Example(features=made).SerializeToString()
 
     return make
+
+
+TFF_TABLES = (
+    "CREATE TABLE examples (split_name TEXT, client_id TEXT,"
+    " serialized_example_proto BLOB)",
+    "CREATE TABLE client_metadata (client_id TEXT, split_name TEXT,"
+    " num_examples INTEGER)",
+)
 
 
 @pytest.fixture(scope="session")
 def write_tff_database():
     """Writes a database of TFF's form, of rows of client, split and example.
 
-    `counts` replaces, by client, what its table `client_metadata` says.
+    `counts` are the rows of its table `client_metadata`, if they are not right.
     """
 
-    def write(path, rows, **counts):
+    def write(path, rows, counts=None, create=TFF_TABLES, after=()):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        sizes = {}
-        for client, split, _ in rows:
-            sizes[client, split] = sizes.get((client, split), 0) + 1
+        if counts is None:
+            sizes = collections.Counter((client, split) for client, split, _ in rows)
+            counts = [(*key, size) for key, size in sizes.items()]
         database = sqlite3.connect(path)
-        database.execute(
-            "CREATE TABLE examples (split_name TEXT, client_id TEXT,"
-            " serialized_example_proto BLOB)"
-        )
-        database.execute(
-            "CREATE TABLE client_metadata (client_id TEXT, split_name TEXT,"
-            " num_examples INTEGER)"
-        )
+        for statement in create:
+            database.execute(statement)
         database.executemany(
             "INSERT INTO examples VALUES (?, ?, ?)", [(s, c, p) for c, s, p in rows]
         )
-        database.executemany(
-            "INSERT INTO client_metadata VALUES (?, ?, ?)",
-            [(c, s, counts.get(c, n)) for (c, s), n in sizes.items()],
-        )
+        database.executemany("INSERT INTO client_metadata VALUES (?, ?, ?)", counts)
+        for statement in after:
+            database.execute(statement)
         database.commit()
         database.close()
         return path

@@ -43,16 +43,15 @@ def test_names_that_are_not(name, three_clients):
 
 
 @pytest.mark.parametrize("where", ["user_data", "users", "both"])
-@pytest.mark.parametrize("name", REFUSED, ids=lambda name: ascii(name)[:12])
+@pytest.mark.parametrize("name", ["a\nb", "a\ud800", "n" * 257], ids=ascii)
 def test_a_leaf_user_is_refused_by_name(
     tmp_path, empty_home, name, where, assert_refused
 ):
     path = tmp_path / "all_data" / "all_data_0.json"
     path.parent.mkdir()
-    users = {f"f{k:04d}": 2 for k in range(300)}
     images = {"x": [[1.0] * 784] * 2, "y": [1, 2]}
-    listed = [*users, name] if where != "user_data" else list(users)
-    held = [*users, name] if where != "users" else list(users)
+    listed = ["f0001", name] if where != "user_data" else ["f0001"]
+    held = ["f0001", name] if where != "users" else ["f0001"]
     document = {
         "users": listed,
         "num_samples": [2] * len(listed),

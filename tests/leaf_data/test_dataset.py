@@ -40,12 +40,8 @@ def test_options_have_the_seed_last_and_plain_types():
     )
 
 
-def test_options_by_name_are_told_of_by_name(assert_refused):
+def test_a_class_is_made_of_options_and_tells_of_flags():
     assert Digits5k.of_options(seed=4) == Digits5k(seed=4)
-    assert_refused(
-        lambda: Celeba.of_options(client_rule="reference_code", source="leaf"),
-        "client_rule=reference_code needs source=raw, not leaf",
-    )
     with pytest.raises(SettingError, match="^--client_rule=reference_code needs --cel"):
         Celeba(client_rule="reference_code", source="leaf")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leaf_data import Examples, FederatedDataset, Origin
-from leaf_data.pixels import NO_PIXELS, WHITE_ON_BLACK
+from leaf_data import Examples
+from leaf_data.pixels import NO_PIXELS
 
 
 def test_describe(toy_dataset):
@@ -56,41 +56,27 @@ def test_a_regression_has_no_classes(three_clients, toy_dataset, assert_refused)
     assert_refused(lambda: toy_dataset(**both), "num_classes has to be 0, not 3")
 
 
-def _toy(**changes):
-    x = np.zeros((4, 2), np.uint8)
-    y = np.array([0, 1, 2, 0], np.int32)
-    both = Examples(x, y, np.array([0, 2, 4]), ("a", "b"))
-    fields = {
-        "name": "toy",
-        "train_examples": both,
-        "test_examples": both,
-        "num_classes": 3,
-        "pixel_convention": WHITE_ON_BLACK,
-        "origin": Origin("a test", (), ""),
-        "options": {},
-        "server_examples": Examples(x, y, np.array([0, 4]), ("server",)),
-    }
-    return FederatedDataset(**{**fields, **changes})
+def _server(label=0, client="server", width=2):
+    x, y = np.zeros((1, width), np.uint8), np.array([label], np.int32)
+    return Examples(x, y, np.array([0, 1]), (client,))
 
 
-def test_the_servers_examples_are_described_and_kept():
-    data = _toy()
-    assert "server: 4 examples" in data.describe().splitlines()
-    assert "server" not in _toy(server_examples=None).describe()
+def test_the_servers_examples_are_described_and_kept(toy_dataset):
+    data = toy_dataset(server_examples=_server())
+    assert "server: 1 examples" in data.describe().splitlines()
+    assert "server" not in toy_dataset().describe()
     kept, _ = data.hold_out(0.5)
     assert kept.server_examples is data.server_examples
 
 
-def test_what_is_held_out_may_be_mixed_and_dealt_anew():
+def test_what_is_held_out_may_be_mixed_and_dealt_anew(toy_dataset):
     """The same examples, as many to each client, in other hands."""
     sizes = np.array([10, 4, 1, 35])
     x = np.arange(50, dtype=np.uint8).reshape(50, 1)
     ids = ("a", "b", "c", "d")
     splits = np.concatenate([[0], np.cumsum(sizes)])
     examples = Examples(x, (x[:, 0] % 3).astype(np.int32), splits, ids)
-    data = _toy(
-        train_examples=examples, test_examples=examples.take(1), server_examples=None
-    )
+    data = toy_dataset(train_examples=examples, test_examples=examples.take(1))
     (kept, own), (same, pooled) = (
         data.hold_out(0.5, 3, pooled=pooled) for pooled in (False, True)
     )
@@ -106,13 +92,13 @@ def test_what_is_held_out_may_be_mixed_and_dealt_anew():
 
 
 @pytest.mark.parametrize(
-    ("x", "label", "client", "message"),
+    ("changes", "message"),
     [
-        (np.zeros((1, 2), np.uint8), 0, "a", "the server's one client is 'server'"),
-        (np.zeros((1, 3), np.uint8), 0, "server", "of server uint8 (3,)"),
-        (np.zeros((1, 2), np.uint8), 3, "server", "toy: server has label 3"),
+        ({"client": "a"}, "the server's one client is 'server'"),
+        ({"width": 3}, "of server uint8 (3,)"),
+        ({"label": 3}, "toy: server has label 3"),
     ],
 )
-def test_server_examples_that_do_not_fit(x, label, client, message, assert_refused):
-    examples = Examples(x, np.array([label], np.int32), np.array([0, 1]), (client,))
-    assert_refused(lambda: _toy(server_examples=examples), message)
+def test_server_examples_that_do_not_fit(changes, message, toy_dataset, assert_refused):
+    server = _server(**changes)
+    assert_refused(lambda: toy_dataset(server_examples=server), message)

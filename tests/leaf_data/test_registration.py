@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from leaf_data.registration import Registry, UnknownNameError
+from leaf_data.declare import Registry, UnknownNameError
 
 
 @pytest.fixture
@@ -15,8 +15,7 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "toy_colors"
     folder.mkdir()
     (folder / "__init__.py").write_text(
-        "from leaf_data.registration import Registry\n"
-        "COLORS = Registry('color', __name__)\n"
+        "from leaf_data.declare import Registry\nCOLORS = Registry('color', __name__)\n"
     )
     for name, value in (("yellow", 3), ("blue", 1)):
         (folder / f"{name}.py").write_text(

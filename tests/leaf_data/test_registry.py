@@ -5,13 +5,11 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-import textwrap
 
-import numpy as np
 import pytest
 
 import leaf_data
-from leaf_data import registry
+from leaf_data.dataset import DATASETS
 
 NAMES = (
     *("celeba", "cifar10", "digits5k", "drawn_faces", "drawn_obstacles", "femnist"),
@@ -22,15 +20,15 @@ NAMES = (
 @pytest.fixture
 def restored(monkeypatch):
     """What a test registers is forgotten after it."""
-    len(registry.DATASETS)  # The package's own are found first.
-    things = dict(registry.DATASETS._things)
-    monkeypatch.setattr(registry.DATASETS, "_things", things)
+    len(DATASETS)  # The package's own are found first.
+    things = dict(DATASETS._things)
+    monkeypatch.setattr(DATASETS, "_things", things)
 
 
 def test_all_data_sets_are_found():
     assert leaf_data.names() == NAMES
     for name in NAMES:
-        kind = registry.DATASETS[name]
+        kind = DATASETS[name]
         assert issubclass(kind, leaf_data.Dataset)
         module = sys.modules[kind.__module__]
         assert f'register("{name}", {kind.__name__})' in inspect.getsource(module)
@@ -38,7 +36,7 @@ def test_all_data_sets_are_found():
 
 def test_a_flag_is_declared_once():
     owners = {}
-    for kind in registry.DATASETS.values():
+    for kind in DATASETS.values():
         for declared in kind.declared():
             assert declared.words.endswith(".")
             assert owners.setdefault(declared.flag, declared.owner) is declared.owner
@@ -46,6 +44,7 @@ def test_a_flag_is_declared_once():
 
 
 def test_the_data_sets_are_imported_when_one_is_asked_for(run_python):
+    """And load without TensorFlow, and without the package that one is a file of."""
     run_python(
         "import sys, leaf_data\n"
         "def imported(): return [m for m in sys.modules"
@@ -53,34 +52,76 @@ def test_the_data_sets_are_imported_when_one_is_asked_for(run_python):
         "assert not imported(), imported()\n"
         "leaf_data.names()\n"
         "assert 'leaf_data.datasets.celeba.celeba' in imported()\n"
+        "leaf_data.load('digits5k', partition='noniid').describe()\n"
+        "leaf_data.load('drawn_faces', num_identities=6, images_per_identity=10)\n"
+        "leaf_data.load('drawn_obstacles', pictures=10)\n"
         "heavy = {'tensorflow', 'tensorflow_federated', 'pandas', 'mlxtend', 'keras'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
 
 
-def test_unknown_names_and_options(assert_refused):
+RULES = "client_rule must be one of paper, reference_code; got "
+REFUSED = [
+    *[
+        (name, options, message)
+        for name in NAMES
+        for options, message in (
+            ({"sede": 1}, "no option 'sede' (did you mean seed?): there are seed"),
+            ({"seed": -1}, "seed must be in [0, 2^31), got -1"),
+            ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
+        )
+    ],
+    ("digits5k", {"partition": "a"}, "partition must be one of iid, noniid; got 'a'"),
+    ("mnist", {"partition": 1}, "partition must be one of iid, noniid; got 1"),
+    ("femnist", {"source": None}, "source must be one of leaf, tff; got None"),
+    *[
+        ("femnist", {"sample_fraction": value}, f"sample_fraction must be {words}")
+        for value, words in ((0, "above 0"), (1.01, "above 0"), (True, "a number"))
+    ],
+    ("femnist", {"sample_fraction": float("nan")}, "sample_fraction must be above 0"),
+    ("femnist", {"min_samples": -1}, "min_samples must be 0 or more, got -1"),
+    ("femnist", {"min_samples": "3"}, "min_samples must be a whole number, got '3'"),
+    ("celeba", {"source": "png"}, "source must be one of raw, leaf, tff; got 'png'"),
+    ("celeba", {"missing_images": ""}, "missing_images must be one of skip, refuse"),
+    ("celeba", {"client_rule": "leaf"}, RULES + "'leaf'"),
+    (
+        "celeba",
+        {"client_rule": "reference_code", "source": "leaf"},
+        "client_rule=reference_code needs source=raw, not leaf",
+    ),
+    ("cifar10", {"num_clients": 5}, "num_clients must be 3 or 4, or 0"),
+    ("cifar10", {"image_fraction": 0}, "image_fraction must be above 0, at most 1"),
+    (
+        "cifar10",
+        {"image_fraction": 1.1},
+        "image_fraction must be above 0, at most",
+    ),
+    ("mnist_adafed", {"simulation": 1}, "simulation must be one of 1, 2, 3; got 1"),
+    ("mnist_adafed", {"server_set": "own"}, "server_set must be one of reported, apar"),
+    ("mnist_adafed", {"reading": "both"}, "reading must be one of a_client, a_class"),
+    (
+        "mnist_adafed",
+        {"simulation": "2", "reading": "a_class"},
+        "reading is of simulation 1, not of 2",
+    ),
+    ("drawn_faces", {"num_identities": 1}, "num_identities must be at least 2, got 1"),
+    ("drawn_faces", {"images_per_identity": 0}, "images_per_identity must be at leas"),
+    ("drawn_faces", {"client_rule": "all"}, RULES + "'all'"),
+    ("drawn_obstacles", {"pictures": 9}, "pictures must be at least 10, got 9"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "message"), REFUSED)
+def test_options_that_cannot_be(name, options, message, assert_refused):
+    assert_refused(lambda: leaf_data.load(name, **options), f"{name}: {message}")
+
+
+def test_an_unknown_name(assert_refused):
     assert_refused(
         lambda: leaf_data.load("minst"),
         "no data set 'minst' (did you mean mnist?): there are ",
         *NAMES,
     )
-    for name in ("digits5k", "mnist"):
-        assert_refused(
-            lambda name=name: leaf_data.load(name, sede=1),
-            f"{name}: no option 'sede' (did you mean seed?): there are seed, partition",
-        )
-        assert_refused(
-            lambda name=name: leaf_data.load(name, partition="non-iid"),
-            f"{name}: partition must be one of iid, noniid; got 'non-iid'",
-        )
-        assert_refused(
-            lambda name=name: leaf_data.load(name, seed=-1),
-            f"{name}: seed must be in [0, 2^31), got -1",
-        )
-        assert_refused(
-            lambda name=name: leaf_data.load(name, cache_dir="caches"),
-            f"{name}: keeps no cache",
-        )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,7 +129,7 @@ def test_only_those_that_keep_a_cache_take_a_folder_for_it(
     name, assert_refused, tmp_path
 ):
     cached = name in ("celeba", "cifar10", "femnist", "obstacles")
-    assert registry.DATASETS[name].cached == cached
+    assert DATASETS[name].cached == cached
     assert_refused(
         lambda: leaf_data.load(name, tmp_path, cache_dir=tmp_path),
         f"{name}: ",
@@ -96,34 +137,28 @@ def test_only_those_that_keep_a_cache_take_a_folder_for_it(
     )
 
 
-def _example():
-    """The data set that the documentation of `Dataset` shows, as a module's text."""
-    _, _, rest = inspect.getdoc(leaf_data.Dataset).partition("    import dataclasses")
-    code, _, _ = ("    import dataclasses" + rest).partition("\nThen `leaf_data.load(")
-    return textwrap.dedent(code)
-
-
 def test_a_data_set_of_a_module_from_outside(
-    restored, tmp_path, monkeypatch, assert_refused
+    restored, root, tmp_path, monkeypatch, assert_refused
 ):
-    (tmp_path / "toy_noise.py").write_text(_example())
+    """The one of the document about extensions."""
+    text = (root / "docs" / "extend.md").read_text(encoding="utf-8")
+    _, _, rest = text.partition("`stripes.py`, a data set:\n\n```python\n")
+    (tmp_path / "toy_stripes.py").write_text(rest.partition("```")[0])
     monkeypatch.syspath_prepend(str(tmp_path))
     try:
-        importlib.import_module("toy_noise")
+        importlib.import_module("toy_stripes")
     finally:
-        sys.modules.pop("toy_noise", None)
-    assert "noise" in leaf_data.names()
-    data = leaf_data.load("noise", images=5, seed=2)
-    assert data.train_examples.sizes.tolist() == [5, 5, 5]
-    assert list(data.options.items()) == [("images", 5), ("seed", 2)]
-    again = leaf_data.load("noise", images=5, seed=2)
-    np.testing.assert_array_equal(data.train_examples.x, again.train_examples.x)
+        sys.modules.pop("toy_stripes", None)
+    assert "stripes" in leaf_data.names()
+    data = leaf_data.load("stripes", stripe_width=2, seed=2)
+    assert data.train_examples.sizes.tolist() == [10, 15, 20, 35]
+    assert dict(data.options) == {"stripe_width": 2, "seed": 2}
     assert_refused(
-        lambda: leaf_data.load("noise", images=0),
-        "noise: images must be at least 1, got 0",
+        lambda: leaf_data.load("stripes", stripe_width=0),
+        "stripes: stripe_width must be at least 1, got 0",
     )
-    with pytest.raises(leaf_data.SettingError, match="^--noise_images must be at lea"):
-        registry.DATASETS["noise"](images=0)
+    with pytest.raises(leaf_data.SettingError, match="^--stripe_width must be at lea"):
+        DATASETS["stripes"](stripe_width=0)
 
 
 def test_a_name_that_is_taken(restored):

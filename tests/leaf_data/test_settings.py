@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leaf_data import SettingError, Settings, setting
-from leaf_data.settings import (
+from leaf_data.declare import (
     A_SEED,
     A_SHARE,
     ABOVE_0,

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc import models
 
 NAMES = {

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from leaf_data.registry import DATASETS
+from leaf_data.dataset import DATASETS
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
 from tff_pmc.experiments.flags import flag_definitions, flag_help
 from tff_pmc.models import MODELS

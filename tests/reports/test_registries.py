@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from leaf_data.registration import UnknownNameError
+from leaf_data.declare import UnknownNameError
 from tff_pmc import reports
 
 PUBLISHED = [

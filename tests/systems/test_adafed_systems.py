@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 
 
 def test_adafed_records_reports_and_resumes(

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
-from leaf_data.registration import Registry
+from leaf_data.declare import Registry
 
 
 @dataclasses.dataclass(frozen=True)

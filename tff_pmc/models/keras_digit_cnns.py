@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable, ClassVar
 
-from leaf_data.settings import BELOW_1, setting
+from leaf_data.declare import BELOW_1, setting
 from tff_pmc._lazy import tf, tff
 from tff_pmc.models.functional import (
     activation_of,

@@ -12,7 +12,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Protocol
 
-from leaf_data.registration import Registry
+from leaf_data.declare import Registry
 
 if TYPE_CHECKING:
     from tff_pmc.reports.read import Run

@@ -9,7 +9,7 @@ import ssl
 import urllib.parse
 from typing import NamedTuple, Optional
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc.settings.engine_names import SPREADS
 
 LOCAL = "local"

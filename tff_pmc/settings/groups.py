@@ -11,7 +11,7 @@ import fractions
 import math
 from typing import ClassVar
 
-from leaf_data.settings import (
+from leaf_data.declare import (
     A_SEED,
     ABOVE_0,
     Range,

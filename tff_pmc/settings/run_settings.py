@@ -12,10 +12,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
-from leaf_data.dataset import Dataset
-from leaf_data.registration import Registry, UnknownNameError
-from leaf_data.registry import DATASETS
-from leaf_data.settings import A_SEED, SettingError, Settings
+from leaf_data.dataset import DATASETS, Dataset
+from leaf_data.declare import A_SEED, Registry, SettingError, Settings, UnknownNameError
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.scores import Score
 from tff_pmc.settings.aggregation_settings import AggregationSettings

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from leaf_data.settings import Range, setting
+from leaf_data.declare import Range, setting
 from tff_pmc import scores
 from tff_pmc.settings.run_settings import SYSTEMS
 from tff_pmc.systems.scored import ScoredSystem

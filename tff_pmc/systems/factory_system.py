@@ -6,7 +6,7 @@ import abc
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc import scores
 from tff_pmc.settings.run_settings import System
 from tff_pmc.systems.rounds import FixedRounds, Rounds

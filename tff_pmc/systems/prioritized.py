@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc import scores, search
 from tff_pmc.settings.run_settings import SYSTEMS
 from tff_pmc.systems.scored import PrioritySystem

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from leaf_data.settings import Range, setting
+from leaf_data.declare import Range, setting
 from tff_pmc.settings.run_settings import SYSTEMS
 from tff_pmc.systems.factory_system import FactorySystem
 

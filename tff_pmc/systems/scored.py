@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc.scores import Basis, Score
 from tff_pmc.settings.run_settings import System, in_small_letters
 from tff_pmc.systems import online_adjustment

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import leaf_data
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tff
 from tff_pmc.settings.run_settings import RunSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from leaf_data.settings import setting
+from leaf_data.declare import setting
 from tff_pmc import scores
 from tff_pmc.settings import flag_values
 from tff_pmc.settings.run_settings import SYSTEMS

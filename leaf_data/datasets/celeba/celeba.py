@@ -16,23 +16,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data.dataset import register
 from leaf_data.datasets.celeba import (
     celeba_clients,
     celeba_files,
-    celeba_images,
     celeba_listing,
     celeba_tff,
 )
 from leaf_data.datasets.celeba.celeba_clients import Clients, WithClientRule
-from leaf_data.datasets.celeba.celeba_files import IMAGES, Photos
+from leaf_data.datasets.celeba.celeba_files import IMAGES, SIDE, Photos
+from leaf_data.declare import SettingError, setting
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import places
+from leaf_data.formats import image_folder, places
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import DRAWING, PHOTOGRAPH
-from leaf_data.registry import register
-from leaf_data.settings import SettingError, setting
 
 SOURCES = ("raw", "leaf", "tff")
 """The forms in which CelebA may be there."""
@@ -59,7 +58,7 @@ class Celeba(WithClientRule):
     source "raw".
 
     The first load decodes all images that are there, into a cache (see
-    `celeba_images.read`), which the later ones read whatever their settings.
+    `image_folder.decoded`), which the later ones read whatever their settings.
     """
 
     cached = True
@@ -99,15 +98,6 @@ class Celeba(WithClientRule):
         Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` counts. It and its
         subfolder `celeba` are searched: for the images as `celeba_files.find` says, for
         LEAF's JSON as `leaf_json.find`, for TFF's database as `celeba_tff.load`.
-
-        Args:
-            data_dir: the folder that holds the files.
-            cache_dir: the folder in which to keep the cache, and TFF's download,
-                instead.
-
-        Raises:
-            DataError: no data is found, a file is not what it should be (the message
-                names it), text files and images disagree, or no client is left.
         """
         folders = places.folders("celeba", data_dir)
         if self.source == "tff":
@@ -121,10 +111,10 @@ class Celeba(WithClientRule):
             rule = self.client_rule
             identities = found.photos.by_identity()
             clients = celeba_clients.by_name(rule, identities, self.seed)
-        image_folder = os.path.join(found.folder, IMAGES)
-        images = celeba_files.find_images(image_folder)
+        folder = os.path.join(found.folder, IMAGES)
+        images = image_folder.find(folder)
         if not of_leaf:  # LEAF's JSON may hold a part of the photos.
-            celeba_files.check_known(image_folder, images, found.photos.names)
+            celeba_files.check_known(folder, images, found.photos.names)
         rows_of = {name: row for row, name in enumerate(images)}
         # The row of each photo among the images, -1 if its image is missing.
         rows = np.array([rows_of.get(name, -1) for name in found.photos.names])
@@ -133,12 +123,15 @@ class Celeba(WithClientRule):
             missing = [k for both in clients.values() for k in np.concatenate(both)]
             first = min(found.photos.names[k] for k in missing if rows[k] < 0)
             raise DataError(
-                f"{image_folder}: {incomplete}; {first} is the first that is missing "
+                f"{folder}: {incomplete}; {first} is the first that is missing "
                 "(--missing_images=skip leaves such images out)"
             )
         if incomplete:
-            _LOG.warning("%s: %s", image_folder, incomplete)
-        x, digest = celeba_images.read(image_folder, images, cache_dir)
+            _LOG.warning("%s: %s", folder, incomplete)
+        files = list(images.values())
+        x, _, digest = image_folder.decoded(
+            "celeba", folder, files, SIDE, cache_dir, found.folder
+        )
         train, test = (
             _examples(x, found.photos, rows, with_images, part) for part in (0, 1)
         )
@@ -174,15 +167,7 @@ register("celeba", Celeba)
 
 
 def _drop_missing(clients: Clients, rows: npt.NDArray[Any]) -> tuple[Clients, str]:
-    """Leaves out photos without an image, and clients without a part of theirs.
-
-    Args:
-        clients: the clients' photos.
-        rows: the row of each photo among the images, -1 if its image is missing.
-
-    Returns:
-        The clients that are left, and what is missing in words, "" if nothing is.
-    """
+    """Leaves out photos without an image, and clients without a part of theirs."""
     left: Clients = {}
     wanted = found = 0
     for client, parts in clients.items():

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.dataset import Dataset
+from leaf_data.declare import setting
 from leaf_data.errors import DataError
-from leaf_data.settings import setting
 from leaf_data.splits import partition, sampling
 
 RULES = ("paper", "reference_code")
@@ -32,11 +32,7 @@ Clients = dict[str, tuple[Rows, Rows]]
 
 @dataclasses.dataclass(frozen=True)
 class WithClientRule(Dataset):
-    """A data set of people's photos, whose clients one of the two rules chooses.
-
-    Attributes:
-        client_rule: the name of the rule, see `by_name`.
-    """
+    """A data set of people's photos, whose clients one of the two rules chooses."""
 
     client_rule: str = setting(
         "paper",
@@ -47,12 +43,7 @@ class WithClientRule(Dataset):
 
 
 def by_name(rule: str, photos: Mapping[str, Rows], seed: int) -> Clients:
-    """Returns `paper(...)` or `reference_code(...)`.
-
-    Raises:
-        DataError: there is no such rule, it keeps no identity, or the seed is out of
-            range.
-    """
+    """Returns `paper(...)` or `reference_code(...)`."""
     if rule not in RULES:
         raise DataError(f"no client_rule {rule!r}: there are {', '.join(RULES)}")
     clients = (paper if rule == "paper" else reference_code)(photos, seed)
@@ -74,17 +65,6 @@ def paper(photos: Mapping[str, Rows], seed: int = 0) -> Clients:
     max(1, int(0.8 n)) of n for training (`sampling.split`). LEAF's own
     script for CelebA removes small identities once before it samples as well, which
     the paper does not say and is not done here.
-
-    Args:
-        photos: the rows of each identity, in file order.
-        seed: the seed of the draws, 0 to 2**32 - 1. The paper names none, and LEAF's
-            draws cannot be repeated.
-
-    Returns:
-        The clients, identities and rows in the order given.
-
-    Raises:
-        DataError: the seed is out of range.
     """
     sizes = np.array([len(rows) for rows in photos.values()], np.int64)
     taken = sampling.niid(sizes, np.zeros(len(sizes), np.int64), 0.5, seed)
@@ -103,17 +83,6 @@ def reference_code(photos: Mapping[str, Rows], seed: int = 0) -> Clients:
     half is taken, and of it those with at least 10 photos; the first round(0.2 n)
     photos are for testing. With CelebA's 10,177
     identities and seed 0: 4,168 clients, 77,098 training and 19,319 test photos.
-
-    Args:
-        photos: the rows of each identity, in file order; an identity is the text of
-            a number.
-        seed: the seed of the shuffle, 0 to 2**32 - 1; the authors' is 0.
-
-    Returns:
-        The clients, in shuffled order, as in the code.
-
-    Raises:
-        DataError: the seed is out of range.
     """
     partition.random_state(seed)  # Checks it.
     identities = sorted(photos, key=int)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data import client_names
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, reading
 from leaf_data.formats import places, regular
 
 IDENTITIES = "identity_CelebA.txt"
@@ -25,29 +25,24 @@ ATTRIBUTES = "list_attr_celeba.txt"
 IMAGES = "img_align_celeba"
 """The folder of the images."""
 
+SIDE = 64
+"""The width and height that the images are given, in pixels."""
+
 DRAWN_PREFIX = "drawn_"
 """The start of every drawing's file name, which marks it as a stand-in."""
 
-_SUFFIXES = (".jpg", ".jpeg", ".png")
 # All photos' list has 27 MB; its longest line, of attributes' names, 500 characters.
 _MAX_BYTES, _MAX_LINE, _MAX_DIGITS = 1 << 27, 1 << 14, 18
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Photos:
-    """The names, people and attributes of N photos, without their pixels.
+    """The names, people and attributes of N photos, without their pixels."""
 
-    Attributes:
-        names: file names without suffix (LEAF's copies are .png, the original .jpg).
-        identities: the person on each, as the number in the file, e.g. "2880".
-        smiling: int32 [N], the label: 1 where Smiling is 1, 0 where it is -1.
-        sharp: uint8 [N], 0 where Blurry is 1, 1 where it is -1; None if not known.
-    """
-
-    names: tuple[str, ...]
-    identities: tuple[str, ...]
-    smiling: npt.NDArray[np.int32]
-    sharp: Optional[npt.NDArray[np.uint8]]
+    names: tuple[str, ...]  # Without suffix: LEAF's copies are .png, the original .jpg.
+    identities: tuple[str, ...]  # The person's number in the file, e.g. "2880".
+    smiling: npt.NDArray[np.int32]  # [N], the label: 1 where Smiling is 1, else 0.
+    sharp: Optional[npt.NDArray[np.uint8]]  # [N], 0 where Blurry is 1; None if unknown.
 
     @property
     def drawn(self) -> bool:
@@ -63,18 +58,7 @@ class Photos:
 
 
 def find(folders: Sequence[str], needed: Sequence[str]) -> str:
-    """Finds LEAF's `raw` folder: in each folder `data/raw`, `raw` and itself.
-
-    Args:
-        folders: the folders to look into.
-        needed: the text files that it has to hold beside the images.
-
-    Returns:
-        The first folder that holds the images.
-
-    Raises:
-        DataError: there is none, or it lacks a text file, which the message names.
-    """
+    """Finds LEAF's `raw` folder: in each folder `data/raw`, `raw` and itself."""
     if not folders:
         raise DataError(
             "celeba: no folder to look for CelebA in: pass data_dir or set "
@@ -95,16 +79,7 @@ def find(folders: Sequence[str], needed: Sequence[str]) -> str:
 
 
 def read_photos(folder: str) -> Photos:
-    """Reads `identity_CelebA.txt` and `list_attr_celeba.txt`.
-
-    Returns:
-        The photos in the order of the identity file.
-
-    Raises:
-        DataError: a file cannot be read, has no Smiling or Blurry, a line is wrong,
-            or the two files do not list the same photos; the message names file and
-            line.
-    """
+    """Reads `identity_CelebA.txt` and `list_attr_celeba.txt`."""
     identities = _read_identities(os.path.join(folder, IDENTITIES))
     attributes = read_attributes(os.path.join(folder, ATTRIBUTES))
     for name in identities:
@@ -123,15 +98,7 @@ def read_photos(folder: str) -> Photos:
 
 
 def read_attributes(path: str) -> dict[str, tuple[int, int]]:
-    """Reads `list_attr_celeba.txt`: the number of photos, the names, a line a photo.
-
-    Returns:
-        Smiling and Blurry, each 0 or 1, by the photo's name without suffix.
-
-    Raises:
-        DataError: the file cannot be read or is not what it should be, see
-            `read_photos`.
-    """
+    """Reads `list_attr_celeba.txt`: the number of photos, the names, a line a photo."""
     lines = _lines(path)
     _, count = next(lines, (0, [""]))
     _, header = next(lines, (0, []))
@@ -163,37 +130,8 @@ def read_attributes(path: str) -> dict[str, tuple[int, int]]:
     return attributes
 
 
-def find_images(folder: str) -> dict[str, str]:
-    """Returns the images' file names by the photos' names without suffix, sorted.
-
-    Raises:
-        DataError: there is no image, two of one photo, or one whose name no record can
-            hold.
-    """
-    found: dict[str, str] = {}
-    try:
-        files = sorted(os.listdir(folder))
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be read ({error.strerror})") from error
-    for file in files:
-        stem, suffix = os.path.splitext(file)
-        if suffix.lower() not in _SUFFIXES or stem.startswith("."):
-            continue
-        client_names.check(file, f"{folder}: the photo")
-        if stem in found:
-            raise DataError(f"{folder}: holds both {found[stem]} and {file}")
-        found[stem] = file
-    if not found:
-        raise DataError(f"{folder}: holds no .jpg or .png image")
-    return found
-
-
 def check_known(folder: str, images: Mapping[str, str], names: Sequence[str]) -> None:
-    """Refuses an image that the text files do not list.
-
-    Raises:
-        DataError: there is one; the message names the first.
-    """
+    """Refuses an image that the text files do not list."""
     known = set(names)
     unknown = [file for name, file in images.items() if name not in known]
     if unknown:
@@ -226,7 +164,7 @@ def _read_identities(path: str) -> dict[str, str]:
 
 def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
     """Yields line number and fields of each line that is not blank."""
-    try:
+    with reading(path, "cannot be read", UnicodeDecodeError):
         with regular.open_file(path, _MAX_BYTES) as content:
             file = io.TextIOWrapper(content, encoding="utf-8-sig")
             lines = iter(lambda: file.readline(_MAX_LINE), "")
@@ -236,8 +174,6 @@ def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
                 fields = line.split()
                 if fields:
                     yield number, fields
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read ({error})") from error
 
 
 def _add(table: dict[str, Any], path: str, number: int, name: str, value: Any) -> None:

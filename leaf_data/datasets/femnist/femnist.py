@@ -20,18 +20,18 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import Any
 
-from leaf_data.dataset import Dataset
-from leaf_data.datasets.femnist import femnist_leaf, femnist_tff, femnist_writers
-from leaf_data.datasets.femnist.femnist_values import FIELDS, NUM_CLASSES
+from leaf_data.dataset import Dataset, register
+from leaf_data.datasets.femnist import femnist_leaf, femnist_writers
+from leaf_data.datasets.femnist.femnist_leaf import FIELDS, NUM_CLASSES, SIDE
+from leaf_data.declare import A_SHARE, AT_LEAST_0, setting
 from leaf_data.errors import DataError
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import cached_clients, leaf_json, places
+from leaf_data.formats import cache, leaf_json, places, tff_database, tff_sqlite
 from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import BLACK_ON_WHITE
-from leaf_data.registry import register
-from leaf_data.settings import A_SHARE, AT_LEAST_0, setting
 
 SOURCES = ("leaf", "tff")
 """The forms in which FEMNIST may be there."""
@@ -90,22 +90,13 @@ class Femnist(Dataset):
         "tff" for `emnist_all.sqlite` or `.sqlite.lzma`. Where neither folder is named,
         or the one of `TFF_PMC_DATA_DIR` has no database, "tff" goes on to TFF's own
         cache and download.
-
-        Args:
-            data_dir: the folder that holds the files.
-            cache_dir: the folder in which to keep the cache, and TFF's download,
-                instead.
-
-        Raises:
-            DataError: no data is found; a file is truncated or not what it should be
-                (the message names file and user); or no writer is left.
         """
         folders = places.folders("femnist", data_dir)
         if self.source == "leaf":
             arrays, origin = _from_leaf(folders, cache_dir)
         else:
-            arrays, origin = femnist_tff.load(
-                folders, cache_dir, download=data_dir is None, version=_VERSION
+            arrays, origin = tff_database.load(
+                DATABASE, folders, cache_dir, data_dir is None, _VERSION
             )
         train, test = femnist_writers.train_and_test(
             arrays, self.sample_fraction, self.min_samples, self.seed, origin.folder
@@ -133,7 +124,7 @@ def _from_leaf(
     parts = sorted({file.part for file in files})
 
     def check(arrays: Arrays) -> None:
-        cached_clients.check(arrays, parts, NUM_CLASSES)
+        cache.check_clients(arrays, parts, NUM_CLASSES)
         if not set(arrays["files"].tolist()) <= {file.number for file in files}:
             raise DataError(f"{folder}: a user of a file that is not there")
         if arrays["source_sha256"].tolist() != checksums(key):
@@ -146,17 +137,44 @@ def _from_leaf(
         lambda: femnist_leaf.read(files),
         cache_dir,
         form={
-            **cached_clients.form(parts, FIELDS),
+            **cache.clients_form(parts, FIELDS),
             "files": ("int64", ("K",)),
             "source_names": ("U", (len(files),)),
             "source_sha256": ("U", (len(files),)),
         },
         check=check,
     )
-    if files[0].part == "all":
-        sub = os.path.basename(os.path.dirname(files[0].path))
-        source = f"LEAF JSON ({sub}, split here)"
-    else:
-        source = "LEAF JSON (train and test)"
+    sub = os.path.basename(os.path.dirname(files[0].path))
+    split = f"{sub}, split here" if parts == ["all"] else "train and test"
     names = [os.path.basename(file.path) for file in files]
-    return arrays, Origin(source, tuple(zip(names, checksums(key))), folder)
+    return arrays, Origin(
+        f"LEAF JSON ({split})", tuple(zip(names, checksums(key))), folder
+    )
+
+
+def _download(folder: str) -> Any:
+    import tensorflow_federated as tff
+
+    tff.simulation.datasets.emnist.load_data(only_digits=False, cache_dir=folder)
+
+
+def _convert(features: Arrays) -> dict[str, Any]:
+    if features["label"] not in range(NUM_CLASSES):
+        raise DataError(f"the label {features['label']}, not one of 0 to 61")
+    (image,) = femnist_leaf.to_bytes(features["pixels"])
+    return {"x": image, "y": features["label"]}
+
+
+DATABASE = tff_sqlite.Database(
+    dataset="femnist",
+    file="emnist_all.sqlite",
+    words="TFF's EMNIST",
+    # As `tff.simulation.datasets.emnist.load_data(only_digits=False)` names them.
+    splits={"all_train": "train", "all_test": "test"},
+    features={"pixels": ((1, SIDE * SIDE), "float32"), "label": ((), "int64")},
+    smallest=4 * SIDE * SIDE,
+    fields=FIELDS,
+    num_classes=NUM_CLASSES,
+    convert=_convert,
+    download=_download,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 from collections.abc import Sequence
@@ -11,14 +12,26 @@ import numpy as np
 import numpy.typing as npt
 import tqdm
 
-from leaf_data.datasets.femnist import femnist_values
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, reading
 from leaf_data.formats import leaf_json
 from leaf_data.formats.cache import Arrays
 
+SIDE = 28
+"""The width and height of the images, in pixels."""
+
+NUM_CLASSES = 62
+"""The number of classes: digits, capital and small letters."""
+
+FIELDS: dict[str, tuple[tuple[int, ...], Any]] = {
+    "x": ((SIDE, SIDE), np.uint8),
+    "y": ((), np.int32),
+}
+"""The shapes and types of an example's image and label, as they are kept."""
+
+_PIXELS = SIDE * SIDE
 _Examples = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]
 _EMPTY: _Examples = (
-    np.zeros((0, femnist_values.SIDE, femnist_values.SIDE), np.uint8),
+    np.zeros((0, SIDE, SIDE), np.uint8),
     np.zeros(0, np.int32),
 )
 _LOG = logging.getLogger(__name__)
@@ -31,28 +44,15 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
     that is in several files of one part is one user with all the examples, in the
     files' order; examples that are exactly those of an earlier file are left out, as
     copies. Both are logged.
-
-    Args:
-        files: the files as `leaf_json.find` returns them.
-
-    Returns:
-        For each part ("train" and "test", or "all") `x_PART` uint8 [N, 28, 28],
-        `y_PART` int32 [N] and `sizes_PART` int64 [K], the K users' numbers of
-        examples; `client_ids` [K]; `files` int64 [K], the number of each user's file;
-        `source_names` and `source_sha256`, of each file.
-
-    Raises:
-        DataError: a file cannot be used, or is there for training and for testing;
-            the message names file and user.
     """
     users: dict[str, int] = {}
     paths: dict[str, str] = {}
     parts: dict[str, dict[str, _Examples]] = {file.part: {} for file in files}
     digests = []
-    try:
-        total = sum(os.path.getsize(file.path) for file in files)
-    except OSError as error:
-        raise DataError(f"{error.filename}: cannot be read ({error})") from error
+    total = 0
+    for file in files:
+        with reading(file.path):
+            total += os.path.getsize(file.path)
     with tqdm.tqdm(
         total=total,
         desc="FEMNIST, once",
@@ -62,9 +62,7 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
         mininterval=1,
     ) as progress:
         for file in files:
-            found, digest = leaf_json.read(
-                file.path, femnist_values.examples, progress.update
-            )
+            found, digest = leaf_json.read(file.path, to_arrays, progress.update)
             digests.append(digest)
             for user, examples in found.items():
                 paths.setdefault(user, file.path)
@@ -126,3 +124,41 @@ def _warn_of_halves(arrays: Arrays, folder: str) -> None:
                 len(train),
                 part,
             )
+
+
+def to_arrays(
+    x: list[Any], y: list[Any]
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    """Makes arrays of a LEAF user's lists `x` and `y`."""
+    for place, image in enumerate(x):
+        if not isinstance(image, list) or len(image) != _PIXELS:
+            found = f"{len(image)} values" if isinstance(image, list) else repr(image)
+            raise DataError(f"image {place} is {found[:40]}, not {_PIXELS} values")
+    # Booleans and digits in quotes would pass for numbers in numpy.
+    if not set(map(type, itertools.chain.from_iterable(x))) <= {int, float}:
+        for place, image in enumerate(x):
+            for value in image:
+                if type(value) not in (int, float):
+                    raise DataError(f"image {place} has the value {value!r:.40}")
+    for place, label in enumerate(y):
+        if type(label) not in (int, float) or label not in range(NUM_CLASSES):
+            raise DataError(
+                f"label {place} is {label!r:.40}, not one of 0 to {NUM_CLASSES - 1}"
+            )
+    try:
+        values = np.array(x, np.float64).reshape(-1, _PIXELS)
+    except OverflowError as error:  # An integer of hundreds of digits.
+        raise DataError("an image has a value that is not in [0, 1]") from error
+    return to_bytes(values), np.array(y, np.int32)
+
+
+def to_bytes(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Makes pixels in [0, 1] bytes by `round(255 * v)`: LEAF divided by 255."""
+    good = (values >= 0) & (values <= 1)  # False for NaN.
+    if not good.all():
+        place, pixel = np.argwhere(~good)[0]
+        raise DataError(
+            f"image {place} has the value {values[place, pixel]:g}, not in [0, 1]"
+        )
+    pixels: npt.NDArray[np.uint8] = np.rint(255 * values).astype(np.uint8)
+    return pixels.reshape(-1, SIDE, SIDE)

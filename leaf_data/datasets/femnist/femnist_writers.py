@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
+from leaf_data.formats import cache
 from leaf_data.formats.cache import Arrays
 from leaf_data.splits import sampling
 
@@ -16,22 +17,8 @@ from leaf_data.splits import sampling
 def train_and_test(
     arrays: Arrays, fraction: float, min_samples: int, seed: int, folder: str
 ) -> tuple[Examples, Examples]:
-    """Samples writers, removes small ones, and splits what is not yet split.
-
-    Args:
-        arrays: the examples as `femnist_leaf.read` returns them.
-        fraction: the fraction to sample, see `sampling.niid`; 1 takes all.
-        min_samples: writers with fewer sampled images are removed.
-        seed: the seed of the sampling and of the split.
-        folder: the folder the examples are from, for the message.
-
-    Returns:
-        The train and the test examples of the writers that are left.
-
-    Raises:
-        DataError: no writer is left.
-    """
-    names = ("all",) if "x_all" in arrays else ("train", "test")
+    """Samples writers, removes small ones, and splits what is not yet split."""
+    names: tuple[str, ...] = ("all",) if "x_all" in arrays else ("train", "test")
     sizes = np.stack([arrays[f"sizes_{name}"] for name in names], axis=1)
     ids = arrays["client_ids"].tolist()
     taken = sizes.sum(axis=1)  # Of each writer.
@@ -49,28 +36,16 @@ def train_and_test(
     users = np.flatnonzero(stays)
     if names == ("all",):
         splits = [sampling.split(ids[k], int(taken[k]), seed) for k in users]
-        train, test = zip(*splits)
-        return _gather(arrays, "all", users, train), _gather(arrays, "all", users, test)
-    if stays.all() and fraction == 1:
+        names, rows = ("all", "all"), [list(part) for part in zip(*splits)]
+    elif stays.all() and fraction == 1:
         # All of them, and no copy of them.
-        return _whole(arrays, "train"), _whole(arrays, "test")
-    cut = sampling.cut_parts(sizes, taken)
-    rows = [[np.arange(count) for count in cut[users, part]] for part in (0, 1)]
-    return (
-        _gather(arrays, "train", users, rows[0]),
-        _gather(arrays, "test", users, rows[1]),
-    )
-
-
-def _whole(arrays: Arrays, part: str) -> Examples:
-    """Returns all examples of a part, as views."""
-    sizes = arrays[f"sizes_{part}"]
-    return Examples(
-        x=arrays[f"x_{part}"],
-        y=arrays[f"y_{part}"],
-        row_splits=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        client_ids=tuple(arrays["client_ids"].tolist()),
-    )
+        train, test = (cache.clients_examples(arrays, part) for part in names)
+        return train, test
+    else:
+        cut = sampling.cut_parts(sizes, taken)[users].T
+        rows = [[np.arange(count) for count in counts] for counts in cut]
+    train, test = (_gather(arrays, part, users, own) for part, own in zip(names, rows))
+    return train, test
 
 
 def _gather(

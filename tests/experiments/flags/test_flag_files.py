@@ -5,7 +5,7 @@ import pathlib
 import pytest
 from absl import flags
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc.experiments.flags import flag_definitions, flag_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]

@@ -5,7 +5,7 @@ import sys
 import pytest
 from absl import flags
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc.experiments.flags import plugins
 
 TAKEN = """import dataclasses

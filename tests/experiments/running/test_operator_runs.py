@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.experiments.record import rows
 

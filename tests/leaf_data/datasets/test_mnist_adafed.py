@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 
 import numpy as np
 import pytest
@@ -157,36 +156,3 @@ def test_a_server_set_apart_from_the_one_that_reports(digits):
     # The clients' training examples do not depend on it.
     reported = leaf_data.load("mnist_adafed", simulation="2")
     np.testing.assert_array_equal(reported.train_examples.x, data.train_examples.x)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"simulation": "4"}, "simulation must be one of 1, 2, 3; got '4'"),
-        ({"simulation": 1}, "simulation must be one of 1, 2, 3; got 1"),
-        ({"server_set": "own"}, "server_set must be one of reported, apart; got"),
-        ({"reading": "both"}, "reading must be one of a_client, a_class; got 'both'"),
-        (
-            {"simulation": "2", "reading": "a_class"},
-            "reading is of simulation 1, not of 2",
-        ),
-        ({"seed": -1}, "seed must be in [0, 2^31), got -1"),
-    ],
-)
-def test_options_that_cannot_be(digits, options, message, assert_refused):
-    assert_refused(lambda: leaf_data.load("mnist_adafed", **options), message)
-
-
-def test_real_mnist_in_every_simulation():
-    folder = os.environ.get("TFF_PMC_DATA_DIR")
-    if not folder or not any(
-        os.path.isfile(os.path.join(folder, sub, "train-images-idx3-ubyte.gz"))
-        for sub in ("", "mnist")
-    ):
-        pytest.skip("needs MNIST's idx files: set TFF_PMC_DATA_DIR to their folder")
-    totals = {"1": 32500, "2": 10110, "3": 13120}
-    for simulation, total in totals.items():
-        data = leaf_data.load("mnist_adafed", simulation=simulation)
-        assert data.train_examples.num_examples == total
-        assert np.bincount(data.server_examples.y).tolist() == TEST_COUNTS
-        assert data.element_shape == (28, 28)

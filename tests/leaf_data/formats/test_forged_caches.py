@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import leaf_data
-from leaf_data import DataError
 from leaf_data.formats import cache
 
 pytestmark = pytest.mark.usefixtures("empty_home")
@@ -152,15 +151,3 @@ def test_a_database_that_is_packed_too_well(tmp_path, assert_refused, monkeypatc
     # A dictionary of 4 GB, in a header of thirteen bytes.
     packed.write_bytes(b"\x5d\xff\xff\xff\xff" + b"\xff" * 8 + b"\0" * 20)
     assert_refused(load, f"{packed}: cannot be unpacked (")
-
-
-def test_the_key_is_of_the_contents(tmp_path):
-    path = tmp_path / "file"
-    keys = set()
-    for content in ("one", "two"):
-        path.write_text(content)
-        os.utime(path, ns=(5, 5))
-        keys.add(cache.key_of_files([str(path)]))
-    assert len(keys) == 2
-    with pytest.raises(DataError, match="no regular file"):
-        cache.key_of_files([str(tmp_path)])

@@ -129,7 +129,7 @@ def test_one_picture_in_two_forms_would_count_twice(tmp_path, assert_refused):
         lambda: image_folder.find(str(tmp_path)), tmp_path, "holds both b.JPG and b.png"
     )
     (tmp_path / "b.png").unlink()
-    assert image_folder.find(str(tmp_path)) == ["b.JPG"]
+    assert image_folder.find(str(tmp_path)) == {"b": "b.JPG"}
 
 
 def test_what_a_cache_gives_is_what_was_decoded(tmp_path):
@@ -145,3 +145,24 @@ def test_what_a_cache_gives_is_what_was_decoded(tmp_path):
     assert (first.files, first.sha256s) == (again.files, again.sha256s)
     assert first.x[:, 0, 0, 0].tolist() == [0, 1, 2] and len(set(first.sha256s)) == 3
     assert first.sha256 == again.sha256
+
+
+def test_images_are_resized_whole_and_averaged():
+    wide = np.zeros((128, 256, 3), np.uint8)
+    wide[:, 128:, 0] = 200  # The right half is red,
+    wide[64:, :, 2] = 100  # the lower half blue,
+    wide[::2, :, 1] = 255  # and every other line green.
+    found = image_folder.resized(Image.fromarray(wide), 64).astype(int)
+    assert found.shape == (64, 64, 3)
+    for (row, column), red, blue in (
+        ((10, 10), 0, 0),
+        ((10, 53), 200, 0),
+        ((53, 10), 0, 100),
+        ((53, 53), 200, 100),
+    ):
+        assert found[row, column, 0] == red
+        assert found[row, column, 2] == blue
+    assert abs(found[..., 1] - 127.5).max() < 20  # Nearest would be 0 or 255.
+    # What has no three channels becomes RGB.
+    gray = image_folder.resized(Image.new("L", (30, 20), 77), 64)
+    assert gray.shape == (64, 64, 3) and (gray == 77).all()

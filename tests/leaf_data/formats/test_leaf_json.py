@@ -91,10 +91,15 @@ def test_train_and_test_of_two_runs_are_refused(tmp_path, assert_refused):
     _touch(tmp_path / "test", "all_data_0_niid_05_train_9.json")
     assert_refused(lambda: _found(tmp_path), "a train file where test should be")
     (tmp_path / "test" / "all_data_0_niid_05_train_9.json").unlink()
-    _touch(tmp_path / "test", "mine.json")
-    assert_refused(
-        lambda: _found(tmp_path), tmp_path / "test" / "mine.json", "not named"
-    )
+    # A number of more digits fits into no array.
+    for name in (
+        "mine.json",
+        f"all_data_{'9' * 10}.json",
+        f"all_data_{'9' * 200}.json",
+    ):
+        _touch(tmp_path / "test", name)
+        assert_refused(lambda: _found(tmp_path), tmp_path / "test", name, "not named")
+        (tmp_path / "test" / name).unlink()
 
 
 def test_folders_without_data(tmp_path, assert_refused):

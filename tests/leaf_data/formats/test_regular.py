@@ -8,28 +8,27 @@ import pytest
 
 import leaf_data
 from leaf_data import DataError
+from leaf_data.datasets import cifar10
 from leaf_data.datasets.celeba import celeba_files, celeba_tff
-from leaf_data.datasets.femnist import emnist_sqlite
 from leaf_data.formats import (
     cache,
-    cifar10_batches,
     idx,
     image_folder,
     leaf_json,
     places,
     regular,
+    tff_sqlite,
 )
 
 READERS = {
-    "cifar10": lambda path: cifar10_batches.read(path, 10),
+    "cifar10": lambda path: cifar10._read_batch(path, ""),
     "idx": lambda path: idx.read(path, (2, 2)),
     "npz": lambda path: idx.read_npz(path, {"x": (2,)}),
     "image": image_folder.decode,
     "json": lambda path: leaf_json.read(path, lambda x, y: x),
     "sha256": places.sha256,
     "key": lambda path: cache.key_of_files([path]),
-    "emnist": emnist_sqlite.read,
-    "celeba": celeba_tff.read,
+    "tff": lambda path: tff_sqlite.read(path, celeba_tff.DATABASE),
     "attributes": celeba_files.read_attributes,
     "table": leaf_data.read_client_table,
 }

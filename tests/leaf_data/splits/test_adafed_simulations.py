@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leaf_data.splits import adafed_simulations
+from leaf_data.splits import adafed_simulations, partition
 
 # LeCun, Cortes, Burges: the training labels of each digit.
 MNIST = (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949)
@@ -41,16 +41,8 @@ def test_simulation_1_read_as_5500_a_class():
 def test_simulation_3_adds_clients_3_and_4_once_more():
     """Section 4.0.3: 50 % and 100 % of their labels are wrong."""
     counts = np.array(adafed_simulations.SIMULATION_3)
-    assert counts.sum(axis=1).tolist() == [
-        190,
-        1710,
-        1780,
-        1230,
-        2040,
-        3160,
-        1780,
-        1230,
-    ]
+    totals = [190, 1710, 1780, 1230, 2040, 3160, 1780, 1230]
+    assert counts.sum(axis=1).tolist() == totals
     np.testing.assert_array_equal(counts[6:], counts[2:4])
     assert adafed_simulations.WRONG_LABELS == (0, 0, 0, 0, 0, 0, 0.5, 1)
     assert (counts.sum(axis=0) <= MNIST).all()
@@ -65,3 +57,18 @@ def test_every_table_is_dealt_and_no_image_twice(table):
         assert np.bincount(labels[part], minlength=10).tolist() == list(row)
     everyone = np.concatenate(parts)
     assert len(np.unique(everyone)) == len(everyone)
+
+
+def test_wrong_labels_are_wrong_and_of_every_kind():
+    y = np.repeat(np.arange(4), 50)
+    given = y.copy()
+    wrong = adafed_simulations.mislabel(y, 1.0, 4, partition.random_state(0))
+    np.testing.assert_array_equal(y, given)
+    assert wrong.dtype == np.int32 and not np.any(wrong == y)
+    for label in range(4):
+        assert set(wrong[y == label]) == set(range(4)) - {label}
+    half = adafed_simulations.mislabel(y, 0.5, 4, partition.random_state(0))
+    assert np.count_nonzero(half != y) == 100
+    np.testing.assert_array_equal(
+        adafed_simulations.mislabel(y, 0, 4, partition.random_state(0)), y
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Optional
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.settings.cluster_options import LOCAL, ClusterOptions
 

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from leaf_data.registry import DATASETS
-from leaf_data.settings import (
+from leaf_data.dataset import DATASETS
+from leaf_data.declare import (
     A_SEED,
     AT_LEAST_1,
     SettingError,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from leaf_data.registry import DATASETS
-from leaf_data.settings import SettingError
+from leaf_data.dataset import DATASETS
+from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import Experiment, experiment, values_of
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.experiments.flags.ordering_runs import runs_of_orderings

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from leaf_data.dataset import Dataset
-from leaf_data.registry import DATASETS
-from leaf_data.settings import Setting, SettingError, Settings
+from leaf_data.dataset import DATASETS, Dataset
+from leaf_data.declare import Setting, SettingError, Settings
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags import flag_files
 from tff_pmc.experiments.flags.command import PARTS, Command

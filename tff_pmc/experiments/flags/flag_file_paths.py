@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc import project_files
 
 FOLDER = "experiments"

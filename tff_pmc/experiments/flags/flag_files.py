@@ -16,7 +16,7 @@ from typing import NamedTuple, Optional
 
 from absl import flags
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc import project_files
 from tff_pmc.experiments.flags.flag_file_paths import FOLDER, path_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
-from leaf_data.registry import DATASETS
-from leaf_data.settings import Setting
+from leaf_data.dataset import DATASETS
+from leaf_data.declare import Setting
 from tff_pmc import criteria
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions, flag_files

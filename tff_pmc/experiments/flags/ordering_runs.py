@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import Experiment
 from tff_pmc.experiments.flags.command import Command
 from tff_pmc.experiments.flags.run_list import settings_of

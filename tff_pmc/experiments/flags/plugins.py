@@ -10,8 +10,8 @@ from collections.abc import Sequence, Sized
 
 from absl import flags
 
-from leaf_data.registry import DATASETS
-from leaf_data.settings import SettingError
+from leaf_data.dataset import DATASETS
+from leaf_data.declare import SettingError
 from tff_pmc import criteria
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_files

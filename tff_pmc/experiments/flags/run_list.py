@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leaf_data.settings import SettingError
+from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import Experiment
 from tff_pmc.settings import RunSettings
 from tff_pmc.systems import SYSTEMS

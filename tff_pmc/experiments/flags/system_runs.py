@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leaf_data.registry import DATASETS
-from leaf_data.settings import SettingError
+from leaf_data.dataset import DATASETS
+from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import Experiment, Row
 from tff_pmc.experiments.flags.command import Command
 from tff_pmc.experiments.flags.run_list import settings_of

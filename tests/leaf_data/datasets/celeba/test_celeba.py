@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from leaf_data.datasets.celeba import celeba_clients, celeba_images
+from leaf_data.datasets.celeba import celeba_clients
+from leaf_data.formats import image_folder
 
 pytestmark = pytest.mark.usefixtures("no_download")
 
@@ -54,7 +55,7 @@ def test_the_paper_is_the_default(raw, toy):
 def test_images_are_decoded_once(raw, tmp_path, monkeypatch, caplog, toy):
     first = toy.load(raw)
     assert (raw / "celeba_cache" / "celeba.npz").is_file()
-    monkeypatch.setattr(celeba_images, "to_pixels", None)  # From here on the cache.
+    monkeypatch.setattr(image_folder, "_decode", None)  # From here on the cache.
     again = toy.load(raw, client_rule="reference_code", seed=2)
     assert again.origin == first.origin
     toy.all_photos(again)
@@ -113,30 +114,6 @@ def test_no_client_is_left(raw, assert_refused, toy):
     )
 
 
-def test_options_that_are_refused(raw, assert_refused, toy):
-    for options, parts in (
-        (
-            {"source": "png"},
-            ["celeba: source must be one of raw, leaf, tff; got 'png'"],
-        ),
-        (
-            {"missing_images": ""},
-            ["missing_images must be one of skip, refuse; got ''"],
-        ),
-        (
-            {"client_rule": "leaf"},
-            ["client_rule must be one of paper, reference_code; got 'leaf'"],
-        ),
-        ({"seed": -1}, ["seed must be in [0, 2^31), got -1"]),
-        ({"fraction": 1}, ["celeba: no option 'fraction'"]),
-        (
-            {"client_rule": "reference_code", "source": "leaf"},
-            ["client_rule=reference_code needs source=raw, not leaf"],
-        ),
-    ):
-        assert_refused(lambda options=options: toy.load(raw, **options), *parts)
-
-
 def test_folders_that_are_refused(raw, tmp_path, assert_refused, toy):
     assert_refused(lambda: toy.load(None), "pass data_dir or set TFF_PMC_DATA_DIR")
     empty = tmp_path / "empty"
@@ -152,12 +129,3 @@ def test_folders_that_are_refused(raw, tmp_path, assert_refused, toy):
     assert_refused(
         lambda: toy.load(raw), "img_align_celeba: holds no .jpg or .png image"
     )
-
-
-def test_loading_imports_no_tensorflow(raw, run_python):
-    code = (
-        "import sys, leaf_data\n"
-        f"leaf_data.load('celeba', {str(raw)!r})\n"
-        "sys.exit('tensorflow' in sys.modules)\n"
-    )
-    run_python(code)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import numpy as np
 import pytest
 
 from leaf_data import DataError
-from leaf_data.datasets.celeba import celeba_clients, celeba_files
+from leaf_data.datasets.celeba import celeba_clients
 
 
 def _photos(sizes):
@@ -116,35 +115,3 @@ def test_what_is_refused(rule):
 def test_an_unknown_rule():
     with pytest.raises(DataError, match="no client_rule 'leaf': there are paper, ref"):
         celeba_clients.by_name("leaf", {}, 0)
-
-
-@pytest.fixture(scope="module")
-def celeba():
-    folder = os.environ.get("TFF_PMC_DATA_DIR")
-    raw = os.path.join(folder or "", "celeba", "data", "raw")
-    if not folder or not os.path.exists(os.path.join(raw, celeba_files.IDENTITIES)):
-        pytest.skip("needs CelebA's identity file: set TFF_PMC_DATA_DIR to its folder")
-    photos = celeba_files.read_photos(raw)
-    if len(photos.names) != 202599:
-        pytest.skip("needs CelebA's complete identity file")
-    return photos
-
-
-def test_celeba_has_the_clients_of_the_reference_code(celeba):
-    photos = celeba.by_identity()
-    assert len(photos) == 10177
-    clients = celeba_clients.reference_code(photos, 0)
-    assert len(clients) == 4168
-    assert sum(len(train) for train, _ in clients.values()) == 77098
-    assert sum(len(test) for _, test in clients.values()) == 19319
-    assert round(0.1 * len(clients)) == 417
-
-
-def test_celeba_has_the_clients_of_the_paper(celeba):
-    clients = celeba_clients.paper(celeba.by_identity(), 0)
-    total = sum(len(train) + len(test) for train, test in clients.values())
-    # Half of 202,599, without what the 834 identities below 5 photos had of it.
-    assert 99_500 < total <= 101_299
-    assert 4_500 < len(clients) < 4_850
-    train = sum(len(train) for train, _ in clients.values())
-    assert 0.77 < train / total < 0.80  # int(0.8 n) is below 0.8 n.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 
@@ -14,32 +15,21 @@ from leaf_data.datasets.celeba import celeba_tff
 pytestmark = pytest.mark.usefixtures("no_download")
 
 
-ATTRIBUTES = ("male", "smiling", "blurry", "young")
-
-
-def _proto(tf, image, **values):
-    values = {**dict.fromkeys(ATTRIBUTES, [1]), "image": image, **values}
-    feature = {
-        name: tf.train.Feature(int64_list=tf.train.Int64List(value=value))
-        for name, value in values.items()
-        if value is not None
-    }
-    features = tf.train.Features(feature=feature)
-    return tf.train.Example(features=features).SerializeToString()
+RIGHT = dict.fromkeys(("male", "smiling", "blurry", "young"), [1])
 
 
 def _flat(toy, k):
-    return np.tile(toy.color(k), 84 * 84)
-
-
-def _example(tf, toy, k):
-    return _proto(tf, _flat(toy, k), smiling=[toy.smiling(k)], blurry=[toy.blurry(k)])
+    return np.tile(toy.color(k), 84 * 84).tolist()
 
 
 @pytest.fixture
-def database(tmp_path, tf, toy, write_tff_database):
+def database(tmp_path, example_proto, toy, write_tff_database):
+    def example(k):
+        own = {"smiling": [int(toy.smiling(k))], "blurry": [int(toy.blurry(k))]}
+        return example_proto(image=_flat(toy, k), **{**RIGHT, **own})
+
     rows = [
-        (user, f"split_by_examples_{part}", _example(tf, toy, k))
+        (user, f"split_by_examples_{part}", example(k))
         for part, users in (("test", toy.TEST), ("train", toy.TRAIN))
         for user, photos in reversed(list(users.items()))
         for k in photos
@@ -61,15 +51,15 @@ def test_tffs_database(database, toy):
     assert (database.parent / "celeba_tff_cache" / "celeba_tff.npz").is_file()
 
 
-def test_tffs_database_is_read_as_tff_reads_it(tmp_path, tf, toy, write_tff_database):
+def test_tffs_database_is_read_as_tff_reads_it(
+    tmp_path, tf, toy, example_proto, write_tff_database
+):
     tff = pytest.importorskip("tensorflow_federated")
-    image = np.random.RandomState(0).randint(0, 256, 84 * 84 * 3)
+    image = np.random.RandomState(0).randint(0, 256, 84 * 84 * 3).tolist()
+    proto = example_proto(image=image, **RIGHT)
     path = write_tff_database(
         tmp_path / "celeba.sqlite",
-        [
-            ("7", "split_by_examples_train", _proto(tf, image)),
-            ("7", "split_by_examples_test", _proto(tf, image)),
-        ],
+        [("7", f"split_by_examples_{part}", proto) for part in ("train", "test")],
     )
     found = toy.load(tmp_path, source="tff").train_examples.client("7")
     theirs = tff.simulation.datasets.SqlClientData(str(path), "split_by_examples_train")
@@ -89,7 +79,8 @@ def test_tffs_download_is_asked_for_by_its_name(
         with open(os.path.join(folder, "celeba.sqlite"), "wb") as file:
             file.write(content)
 
-    monkeypatch.setattr(celeba_tff, "_download", download)
+    changed = dataclasses.replace(celeba_tff.DATABASE, download=download)
+    monkeypatch.setattr(celeba_tff, "DATABASE", changed)
     data = toy.load(None, source="tff")
     assert data.origin.source == "TFF's CelebA (its download)"
     assert (tmp_path / "home" / ".tff" / "celeba.sqlite").is_file()
@@ -100,24 +91,31 @@ def test_tffs_download_is_asked_for_by_its_name(
     )
 
 
-def test_databases_that_are_refused(
-    tmp_path, tf, assert_refused, toy, write_tff_database
+NEEDED = "an example is no tf.train.Example with image and smiling and blurry"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda image: {"smiling": None}, NEEDED),
+        (lambda image: {"blurry": None}, NEEDED),
+        (lambda image: {"image": None}, NEEDED),
+        (lambda image: {"image": image[3:]}, NEEDED),
+        (lambda image: {"blurry": [0, 1]}, NEEDED),
+        (lambda image: {"image": [v - 61 for v in image]}, "an image from -61 to -41"),
+        (lambda image: {"image": [26 * v for v in image]}, "an image from 0 to 520"),
+        (lambda image: {"smiling": [2]}, "smiling is 2, not 0 or 1"),
+    ],
+    ids=range(8),
+)
+def test_examples_that_are_refused(
+    tmp_path, change, message, example_proto, assert_refused, toy, write_tff_database
 ):
-    flat = _flat(toy, 1)
+    image = _flat(toy, 1)
+    values = {**RIGHT, "image": image, **change(image)}
+    proto = example_proto(**{name: v for name, v in values.items() if v is not None})
     path = tmp_path / "celeba.sqlite"
-    needed = "an example is no tf.train.Example with image and smiling and blurry"
-    for proto, message in (
-        (_proto(tf, flat, smiling=None), needed),
-        (_proto(tf, flat, blurry=None), needed),
-        (_proto(tf, None), needed),
-        (_proto(tf, flat)[:-9], needed),
-        (_proto(tf, flat[:-3]), "an image of 21165 values, not 84 x 84 x 3"),
-        (_proto(tf, flat - 61), "an image from -61 to -41, not 0 to 255"),
-        (_proto(tf, flat * 26), "an image from 0 to 520, not 0 to 255"),
-        (_proto(tf, flat, smiling=[2]), "smiling is [2], not 0 or 1"),
-        (_proto(tf, flat, blurry=[0, 1]), "blurry is [0, 1], not 0 or 1"),
-    ):
-        write_tff_database(path, [("20", "split_by_examples_train", proto)])
-        assert_refused(
-            lambda: toy.load(tmp_path, source="tff"), f"{path}: client 20: ", message
-        )
+    write_tff_database(path, [("20", "split_by_examples_train", proto)])
+    assert_refused(
+        lambda: toy.load(tmp_path, source="tff"), f"{path}: client 20: ", message
+    )

@@ -1,11 +1,12 @@
 """A small FEMNIST in LEAF's form, whose images tell whose and which they are."""
 
+import dataclasses
 import json
 
 import pytest
 
 import leaf_data
-from leaf_data.datasets.femnist import femnist_tff
+from leaf_data.datasets.femnist import femnist
 
 
 @pytest.fixture
@@ -15,7 +16,8 @@ def no_download(empty_home, monkeypatch):
     def refuse(folder):
         raise AssertionError("tried to download")
 
-    monkeypatch.setattr(femnist_tff, "_download", refuse)
+    changed = dataclasses.replace(femnist.DATABASE, download=refuse)
+    monkeypatch.setattr(femnist, "DATABASE", changed)
 
 
 class Toy:

@@ -97,46 +97,6 @@ def test_unsplit_data_is_split_by_leafs_rule(tmp_path, toy):
     assert fewer == {u: test[u] for u in ("nineteen", "fifty")}
 
 
-def test_loading_imports_no_tensorflow(tmp_path, toy, run_python):
-    toy.write_split(tmp_path)
-    code = (
-        "import sys, leaf_data\n"
-        f"leaf_data.load('femnist', {str(tmp_path)!r}, sample_fraction=0.5)\n"
-        "sys.exit('tensorflow' in sys.modules)\n"
-    )
-    run_python(code)
-
-
-def test_options_that_cannot_be(tmp_path, assert_refused, toy):
-    for source in ("emnist", "", None):
-        assert_refused(
-            lambda s=source: toy.load(tmp_path, source=s),
-            f"femnist: source must be one of leaf, tff; got {source!r}",
-        )
-    for fraction in (0, -0.1, 1.01, float("nan")):
-        assert_refused(
-            lambda f=fraction: toy.load(tmp_path, sample_fraction=f),
-            f"femnist: sample_fraction must be above 0, at most 1, got {fraction!r}",
-        )
-    for fraction in ("0.5", None, True):
-        assert_refused(
-            lambda f=fraction: toy.load(tmp_path, sample_fraction=f),
-            f"femnist: sample_fraction must be a number, got {fraction!r}",
-        )
-    assert_refused(
-        lambda: toy.load(tmp_path, min_samples=-1),
-        "femnist: min_samples must be 0 or more, got -1",
-    )
-    for number in (1.5, "3", None, True):
-        assert_refused(
-            lambda n=number: toy.load(tmp_path, min_samples=n),
-            f"femnist: min_samples must be a whole number, got {number!r}",
-        )
-    assert_refused(
-        lambda: toy.load(tmp_path, seed=-1), "femnist: seed must be in [0, 2^31)"
-    )
-
-
 def test_folders_without_data(tmp_path, assert_refused, toy):
     assert_refused(
         lambda: toy.load(tmp_path / "none"), "femnist: data_dir", "is not a folder"

@@ -1,4 +1,4 @@
-"""FEMNIST of LEAF's files: writers in several, progress, damaged files."""
+"""FEMNIST of LEAF's files: writers in several, progress, and what is refused."""
 
 from __future__ import annotations
 
@@ -38,22 +38,6 @@ def test_progress_is_shown_on_stderr_for_long_work(tmp_path, monkeypatch, capsys
     assert "FEMNIST, once: 100%" in captured.err and captured.out == ""
 
 
-def test_files_that_are_damaged(tmp_path, assert_refused, toy):
-    toy.write_split(tmp_path)
-    path = next((tmp_path / "data" / "train").glob("all_data_10_*"))
-    text = path.read_text()
-    path.write_text(text[: len(text) // 2])
-    assert_refused(lambda: toy.load(tmp_path), f"{path}: user d: truncated or not JSON")
-    path.write_text(text.replace('"users": ["d",', '"users": ["x",'))
-    assert_refused(
-        lambda: toy.load(tmp_path), f"{path}: user x: is in users but not in"
-    )
-    path.write_text("")
-    assert_refused(lambda: toy.load(tmp_path), f"{path}: truncated or not JSON")
-    shutil.copy(path, path.with_name("all_data_10_niid_1_keep_0_train_9.json"))
-    assert_refused(lambda: toy.load(tmp_path), "different runs of preprocess.sh")
-
-
 def test_a_user_without_any_example_is_named(tmp_path, assert_refused, toy):
     toy.write_split(tmp_path)
     name = "data/{0}/all_data_7_niid_05_keep_0_{0}_9.json"
@@ -77,12 +61,54 @@ def test_one_file_as_train_and_test_is_refused(tmp_path, assert_refused, toy):
     assert_refused(lambda: toy.load(tmp_path), f"{train} and {test} are the same")
 
 
-def test_numbers_of_files_that_no_array_can_hold(tmp_path, assert_refused, toy):
-    for digits in (10, 23, 5000):
-        name = f"all_data_{'9' * min(digits, 200)}.json"
-        path = tmp_path / "all_data" / name
-        toy.write(path, {"a": toy.user(1, 3)})
-        assert_refused(lambda: toy.load(tmp_path), f"{path}: is not named as LEAF does")
-        path.unlink()
-    toy.write(tmp_path / "all_data" / "all_data_999999999.json", {"a": toy.user(1, 3)})
-    assert toy.load(tmp_path, sample_fraction=0.9).client_ids == ("a",)
+def test_pixels_are_rounded_from_floats_and_ints(tmp_path, toy):
+    image = [k % 256 / 255 for k in range(784)]
+    image[256:260] = [0, 1, 0.3, 0.999]
+    for part, label in (("train", 61), ("test", 60)):
+        user = {"x": [image], "y": [label]}
+        toy.write(tmp_path / part / f"all_data_0_{part}_9.json", {"a": user})
+    found = toy.load(tmp_path).train_examples.x.reshape(-1)
+    expected = [k % 256 for k in range(784)]
+    expected[256:260] = [0, 255, 76, 255]  # 76.5 goes to the even one.
+    assert found.tolist() == expected
+
+
+def _with(place, value):
+    """A user whose second of three images has this value."""
+    x = [[1.0] * 784 for _ in range(3)]
+    x[1][place] = value
+    return {"x": x, "y": [1, 2, 3]}
+
+
+_HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    "user, message",
+    [
+        (_with(5, 255), "image 1 has the value 255, not in [0, 1]"),
+        (_with(5, 1.0001), "image 1 has the value 1.0001, not in [0, 1]"),
+        (_with(5, -0.5), "image 1 has the value -0.5, not in [0, 1]"),
+        (_with(5, float("nan")), "image 1 has the value nan, not in [0, 1]"),
+        (_with(5, float("inf")), "image 1 has the value inf, not in [0, 1]"),
+        (_with(5, _HUGE), "an image has a value that is not in [0, 1]"),
+        (_with(5, "0.5"), "image 1 has the value '0.5'"),
+        (_with(5, None), "image 1 has the value None"),
+        (_with(5, True), "image 1 has the value True"),
+        (_with(5, [1]), "image 1 has the value [1]"),
+        ({"x": [[1.0] * 783], "y": [1]}, "image 0 is 783 values, not 784 values"),
+        ({"x": [[[1.0] * 28] * 28], "y": [1]}, "image 0 is 28 values, not 784"),
+        ({"x": ["f.png"], "y": [1]}, "image 0 is 'f.png', not 784 values"),
+        ({"x": [[1.0] * 784], "y": [62]}, "label 0 is 62, not one of 0 to 61"),
+        ({"x": [[1.0] * 784], "y": [-1]}, "label 0 is -1, not one of 0 to 61"),
+        ({"x": [[1.0] * 784], "y": [1.5]}, "label 0 is 1.5, not one of"),
+        ({"x": [[1.0] * 784], "y": ["A"]}, "label 0 is 'A', not one of"),
+        ({"x": [[1.0] * 784], "y": [False]}, "label 0 is False, not one of"),
+        ({"x": [[1.0] * 784], "y": [1, 2]}, "1 examples but 2 labels"),
+    ],
+)
+def test_users_that_are_not_femnists(tmp_path, user, message, assert_refused, toy):
+    path = tmp_path / "all_data" / "all_data_0.json"
+    toy.write(path, {"good": toy.user(2, 2), "bad": user})
+    assert_refused(lambda: toy.load(tmp_path), f"{path}: user bad: {message}")
+    assert not list(tmp_path.rglob("*.npz"))
