@@ -48,7 +48,7 @@ from tff_pmc import criteria, processes, scores
 from tff_pmc.aggregation import SumPlan, combine
 from tff_pmc.aggregation.running_sums import add_contribution, sums_of_no_clients
 from tff_pmc.clients import packing
-from tff_pmc.clients.measuring import measure_contribution
+from tff_pmc.clients.client_work import measure_contribution
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.reports import reference_code
 from tff_pmc.runtime import Runtime

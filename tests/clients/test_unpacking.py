@@ -11,7 +11,7 @@ def read():
     """The clients of a pack, read in a graph as training does."""
     import tensorflow as tf
 
-    from tff_pmc.clients.unpacking import PackedClients
+    from tff_pmc.clients.packing import PackedClients
 
     @tf.function
     def element(pack, place):

@@ -38,7 +38,7 @@ def called_by_several_processes(function_of, tf):
 
 
 def test_several_processes_are_not_taken_for_retracing(tf, warnings):
-    from tff_pmc.processes.traced_once import traced_once
+    from tff_pmc.processes.server_examples import traced_once
 
     called_by_several_processes(traced_once, tf)
     assert not warnings
@@ -63,7 +63,7 @@ def test_the_servers_measures_of_several_runs_are_not_either(
 
 
 def test_it_is_traced_once_for_each_shape_and_type(tf):
-    from tff_pmc.processes.traced_once import traced_once
+    from tff_pmc.processes.server_examples import traced_once
 
     traced = []
 
@@ -81,7 +81,7 @@ def test_it_is_traced_once_for_each_shape_and_type(tf):
 
 
 def test_within_a_graph_it_is_part_of_it(tf, tff):
-    from tff_pmc.processes.traced_once import traced_once
+    from tff_pmc.processes.server_examples import traced_once
 
     double = doubled(traced_once, tf)
 

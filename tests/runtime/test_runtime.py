@@ -37,7 +37,7 @@ def test_a_call_that_ends_between_two_polls_is_no_timeout(worker):
     import numpy as np
     import tensorflow_federated as tff
 
-    import tff_pmc.runtime.worker_context as module
+    import tff_pmc.runtime.worker as module
 
     @tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
     def add(x):

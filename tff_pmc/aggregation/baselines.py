@@ -24,8 +24,9 @@ it is `simple_average` after the client's step `quantize_parameters` (`client_st
 from __future__ import annotations
 
 import math
-from typing import Callable
+from typing import Any, Callable
 
+import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.baseline_parts import (
@@ -203,3 +204,36 @@ def _mean(value_sum_factory=None) -> _Factory:
 def _check_above_0(name: str, value: float) -> None:
     if not 0 < value < math.inf:
         raise ValueError(f"{name} must be finite and above 0, got {value}")
+
+
+ClientStep = Callable[[Any, Any], Any]
+"""(received weights, update) -> update, all of one structure."""
+
+
+def quantize_parameters(bits: int = 8) -> ClientStep:
+    """Rounds the trained parameters: `round(theta (2^Q - 1)) / (2^Q - 1)`.
+
+    It is the first formula of Quantization in Dual's Table I, whose second is the
+    simple average of what the clients send (`aggregation.simple_average`). Q is a
+    number of bits: the values are the multiples of `1 / (2^Q - 1)`, and a number half
+    way between two becomes the even multiple, as NumPy and PyTorch round. No value
+    is clipped, so that Q bits suffice for a parameter in [0, 1] alone.
+
+    Args:
+        bits: Q, from 1 to 16.
+
+    Raises:
+        ValueError: Q is something else.
+    """
+    if not 1 <= bits <= 16:
+        raise ValueError(f"bits must be from 1 to 16, got {bits}")
+    steps = float(2**bits - 1)
+
+    def step(received: Any, update: Any) -> Any:
+        flat = zip(tf.nest.flatten(received), tf.nest.flatten(update))
+        quantized = [
+            old - tf.round((old - moved) * steps) / steps for old, moved in flat
+        ]
+        return tf.nest.pack_sequence_as(update, quantized)
+
+    return step

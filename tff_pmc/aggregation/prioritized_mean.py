@@ -14,11 +14,11 @@ from tff_pmc.aggregation.basis_sums import (
     with_score_in_force,
 )
 from tff_pmc.aggregation.contributions import check_not_negative, contribution_of
-from tff_pmc.aggregation.model_sums import weighted_updates
 from tff_pmc.aggregation.running_sums import (
     add_contribution,
     client_result,
     sums_of_no_clients,
+    weighted_updates,
 )
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
 from tff_pmc.aggregation.two_stage_sums import build_two_stage_sums

@@ -15,16 +15,19 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.as_written import as_written
-from tff_pmc.aggregation.model_sums import weighted_updates
 from tff_pmc.aggregation.running_sums import (
     add_contribution,
     client_result,
     measurements,
     sums_of_no_clients,
+    weighted_updates,
 )
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.clients.client_work import build_client_work, pack_output
-from tff_pmc.clients.measuring import measure_contribution
+from tff_pmc.clients.client_work import (
+    build_client_work,
+    measure_contribution,
+    pack_output,
+)
 from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
 from tff_pmc.criteria import Criterion
 

@@ -9,31 +9,33 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.model_sums import ModelSums
 from tff_pmc.aggregation.running_sums import (
+    ModelSums,
     add_contribution,
     client_result,
     measurements,
     sums_of_no_clients,
 )
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.aggregation.waiting_updates import (
+from tff_pmc.aggregation.two_stage_sums import (
     append_update,
     no_updates,
     stack_updates,
 )
-from tff_pmc.clients.client_work import build_client_work, pack_output
+from tff_pmc.clients.client_work import (
+    build_client_work,
+    measure_contribution,
+    pack_output,
+)
 from tff_pmc.clients.local_training import train_locally
-from tff_pmc.clients.measuring import measure_contribution
 from tff_pmc.clients.model_metrics import metrics_of_included
-from tff_pmc.clients.own_models import OwnModels
-from tff_pmc.clients.packing import element_spec
-from tff_pmc.clients.unpacking import PackedClients
+from tff_pmc.clients.packing import PackedClients, element_spec
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
 
@@ -192,3 +194,69 @@ def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:
             class_weights=tff.TensorType(np.float32, [num_classes]),
         )
     )
+
+
+class OwnModels(NamedTuple):
+    """The clients that have models of their own.
+
+    Attributes:
+        clients: the numbers of these clients in the federation, A of them.
+    """
+
+    clients: tuple[int, ...]
+
+    @classmethod
+    def of(cls, clients: Sequence[int]) -> OwnModels:
+        """Raises a `ValueError` when a client is named twice or below 0."""
+        found = tuple(int(client) for client in clients)
+        if len(set(found)) < len(found) or any(client < 0 for client in found):
+            raise ValueError(
+                f"keep_own_model must name clients by number, each once: {found}"
+            )
+        return cls(found)
+
+    def initial(self, weights: Any) -> Any:
+        """The memory before the first round: the initial model for each of them."""
+        count = len(self.clients)
+        return tf.nest.map_structure(
+            lambda w: np.repeat(np.asarray(w)[np.newaxis], count, axis=0), weights
+        )
+
+    def start(self, memory: Any, client: tf.Tensor, received: Any) -> Any:
+        """The weights a client starts from: its own, or those it received."""
+        if not self.clients:
+            return received
+        place = self._place(client)
+        is_own, row = tf.reduce_any(place), tf.argmax(tf.cast(place, tf.int32))
+        return tf.nest.map_structure(
+            lambda w, rows: tf.where(is_own, rows[row], w), received, memory
+        )
+
+    def nothing(self, memory: Any) -> Any:
+        """The models that a pack remembers before its first client: none."""
+        if not self.clients:
+            return ()
+        return collections.OrderedDict(
+            rows=tf.nest.map_structure(tf.zeros_like, memory),
+            present=tf.zeros([len(self.clients)]),
+        )
+
+    def remember(self, found: Any, client: tf.Tensor, trained: Any) -> Any:
+        """The models that a pack remembers after one more client."""
+        if not self.clients:
+            return ()
+        place = self._place(client)
+
+        def put(rows, w):
+            # Selected, not multiplied: a model of NaNs must not reach other rows.
+            of_row = tf.reshape(place, [-1] + [1] * len(w.shape))
+            return tf.where(of_row, w[tf.newaxis], rows)
+
+        return collections.OrderedDict(
+            rows=tf.nest.map_structure(put, found["rows"], trained),
+            present=found["present"] + tf.cast(place, tf.float32),
+        )
+
+    def _place(self, client: tf.Tensor) -> tf.Tensor:
+        """A mask of the client among `clients`, bool [A]; all False for any other."""
+        return tf.equal(tf.constant(self.clients), client)

@@ -11,7 +11,7 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
-from tff_pmc.clients.measuring import raw_value
+from tff_pmc.clients.client_work import raw_value
 from tff_pmc.clients.model_metrics import FunctionalWithMetrics
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.scores import Score, prioritized

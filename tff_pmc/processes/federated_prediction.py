@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -10,6 +11,10 @@ import tensorflow_federated as tff
 
 import leaf_data
 from tff_pmc import models
+from tff_pmc.clients import packing
+from tff_pmc.clients.local_training import train_locally
+from tff_pmc.clients.packing import PackedClients
+from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.prediction import BATCH_SIZE, over_batches, predicted_labels
 from tff_pmc.processes.evaluation import evaluation_packs
 
@@ -84,3 +89,106 @@ def prediction_packs(examples: leaf_data.Examples, **options) -> list:
         packs.append(collections.OrderedDict(x=pack["x"], row=rows))
         start = stop
     return packs
+
+
+def build_local_tuning_prediction(
+    model: tff.learning.models.FunctionalModel,
+    num_clients: int,
+    num_examples: int,
+    *,
+    client_optimizer_fn: tff.learning.optimizers.Optimizer,
+    local_epochs: int = 1,
+    batch_size: int = 0,
+    seed: int = 0,
+    prediction_batch_size: int = BATCH_SIZE,
+) -> tff.Computation:
+    """Builds the computation of the predictions by clients' further trained models.
+
+    It is the personalized baseline by Dual's text (`aggregation.personalized` with
+    `form="text"`), for simulation only. The type is
+
+        (<W@SERVER, {D*}@CLIENTS, x=uint8[?, ...]@SERVER>
+         -> int32[num_clients, num_examples]@SERVER)
+
+    with the packed clients D of `build_prioritized_fed_avg`, many or one in a pack. No
+    model comes back to the server.
+
+    Args:
+        model: a functional model whose output is a score per class.
+        num_clients: the number of clients in the federation, K.
+        num_examples: the number of inputs x, N.
+        client_optimizer_fn: the clients' optimizer.
+        local_epochs: the number of passes E of the further training.
+        batch_size: B; 0 is one batch of all examples.
+        seed: the seed of the order of the batches.
+        prediction_batch_size: the number of examples in a forward pass.
+
+    Returns:
+        A computation that gives the label each client's tuned model predicts for each
+        example; -1 for a client without data in the call.
+    """
+    model = PackedModel.of(model)
+    received_type = weights_type(model)
+    spec, x_spec = packing.element_spec(model.input_spec), model.input_spec[0]
+    data_type = tff.SequenceType(tff.types.tensorflow_to_type(spec))
+    x_type = tff.types.tensorflow_to_type(x_spec)
+
+    @tf.function
+    def predict(weights, x):
+        def add(predicted: Any, rows: slice, output: Any) -> Any:
+            places = tf.range(rows.start, tf.minimum(rows.stop, num_examples))
+            return tf.tensor_scatter_nd_update(
+                predicted, places[:, tf.newaxis], predicted_labels(output)
+            )
+
+        return over_batches(
+            model,
+            weights,
+            x,
+            num_examples,
+            tf.zeros([num_examples], tf.int32),
+            add,
+            batch_size=prediction_batch_size,
+        )
+
+    @tf.function
+    def tune(received, pack, x):
+        # One more than the label, so that a sum tells class 0 from no answer.
+        answers = tf.zeros([num_clients, num_examples], tf.int32)
+        clients = PackedClients.read(pack)
+        for place in tf.range(clients.count):
+            element = clients[place]
+            tuned, *_ = train_locally(
+                model,
+                client_optimizer_fn,
+                received,
+                element["x"],
+                element["y"],
+                local_epochs=local_epochs,
+                batch_size=batch_size,
+                seed=tf.stack([seed, element["client"]]),
+            )
+            answers = tf.tensor_scatter_nd_add(
+                answers, [[element["client"]]], predict(tuned, x)[tf.newaxis] + 1
+            )
+        return answers
+
+    @tff.tensorflow.computation(received_type, data_type, x_type)
+    def tune_pack(received, pack, x):
+        return tune(received, pack, x)
+
+    @tff.tensorflow.computation(tff.TensorType(np.int32, [num_clients, num_examples]))
+    def labels(answers):
+        return answers - 1
+
+    @tff.federated_computation(
+        tff.FederatedType(received_type, tff.SERVER),
+        tff.FederatedType(data_type, tff.CLIENTS),
+        tff.FederatedType(x_type, tff.SERVER),
+    )
+    def predict_all(weights, clients, x):
+        sent = tff.federated_broadcast(weights), clients, tff.federated_broadcast(x)
+        answers = tff.federated_sum(tff.federated_map(tune_pack, sent))
+        return tff.federated_map(labels, answers)
+
+    return predict_all

@@ -152,3 +152,56 @@ def with_score(state: Any, basis: Basis, score: Score) -> Any:
     aggregator = dict(state.aggregator)
     aggregator["coefficients"] = basis.coefficients(score)
     return state._replace(aggregator=type(state.aggregator)(aggregator))
+
+
+def build_two_stage_fed_avg(
+    model_fn: tff.learning.models.FunctionalModel,
+    *,
+    priority: Optional[Sequence[str]] = None,
+    score: Optional[Score] = None,
+    criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
+    basis: Optional[Basis] = None,
+    **training_options: Any,
+) -> tff.learning.templates.LearningProcess:
+    """Builds the learning process of any score under any normalization.
+
+    For simulation: its `next` runs on one machine, and compiles to none of TFF's
+    deployment forms (MapReduceForm, DistributeAggregateForm, the mergeable form),
+    because a broadcast depends on an aggregate. A pack keeps the updates of all its
+    clients: memory grows with the cohort, by a model for each client. With declared
+    ranges, or for the weighted average, `build_prioritized_fed_avg` does the same in
+    one stage and compiles to all of them.
+
+    The types are those of `build_prioritized_fed_avg`; `totals` in the metrics are of
+    the criteria as they came in, `monomials` of normalized ones.
+
+    Args:
+        model_fn: a functional model; clients are packed.
+        priority: the codes of criteria, for the prioritized score.
+        score: any other score, in the place of `priority`: `scores.owa("most")`.
+        criteria: the m criteria the clients measure, codes or `Criterion`s.
+        basis: the sums to make; by default those the score needs.
+        **training_options: the attributes of `TrainingOptions`. Its `sums` take neither
+            `privacy` nor a `scalar_sum_factory`: the totals are summed in the clear.
+
+    Returns:
+        A `tff.learning.templates.LearningProcess`.
+
+    Raises:
+        ValueError: as `build_prioritized_fed_avg`, or an option is not for this form.
+        TypeError: an optimizer is not a `tff.learning.optimizers.Optimizer`.
+
+    Example:
+        >>> process = build_two_stage_fed_avg(
+        ...     models.mnist_cnn(),
+        ...     score=scores.owa("most"),
+        ...     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+        ... )
+    """
+    found = criteria_lib.resolve(criteria)
+    score = arguments.resolve_score(priority, score, [c.code for c in found])
+    basis = basis or Basis.of(len(found), [score])
+    basis.coefficients(score)  # Refused here, before anything is traced.
+    options = TrainingOptions(**training_options)
+    parts = build_round_parts(model_fn, found, basis, options, two_stage=True)
+    return compose(parts, score)

@@ -23,10 +23,13 @@ from absl import logging
 from tensorflow.python.eager import cancellation
 
 from tff_pmc.runtime import given_data, values
-from tff_pmc.runtime.graph_parts import graph_parts
-from tff_pmc.runtime.imported_graph import ImportedGraph
-from tff_pmc.runtime.pack_sums import PackGraphs, PackSums, merged_in_tree
-from tff_pmc.runtime.round_form import NotInFormError, RoundForm, SumPacks
+from tff_pmc.runtime.pack_sums import (
+    ImportedGraph,
+    PackGraphs,
+    PackSums,
+    merged_in_tree,
+)
+from tff_pmc.runtime.round_form import NotInFormError, RoundForm, SumPacks, graph_parts
 from tff_pmc.runtime.worker import WorkerEngine
 
 # How long a signal waits for its handler: Python runs none while TensorFlow does.

@@ -9,7 +9,7 @@ runs the computation.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -17,9 +17,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.runtime import values
-from tff_pmc.runtime.graph_parts import graph_parts
-from tff_pmc.runtime.imported_graph import ImportedGraph
-from tff_pmc.runtime.pack_sums import PackGraphs
+from tff_pmc.runtime.pack_sums import GraphParts, ImportedGraph, PackGraphs
 
 # Grappler runs when the graphs are called. Applied by TFF before it, as is its default,
 # it takes seconds and makes nothing faster (docs/performance.md).
@@ -210,3 +208,39 @@ def _without_placement(type_: tff.Type) -> tff.Type:
         lambda t: (t.member, True) if isinstance(t, tff.FederatedType) else (t, False),
     )
     return found
+
+
+def graph_parts(
+    computation: tff.Computation, results: Optional[slice] = None
+) -> GraphParts:
+    """The parts of a computation that is TensorFlow alone.
+
+    Args:
+        computation: the computation.
+        results: which of its results, by place, are wanted; None for all.
+    """
+    serialized = tff.framework.serialize_computation(computation).tensorflow
+    graph = tf.compat.v1.GraphDef()
+    serialized.graph_def.Unpack(graph)
+    feeds: list[str] = []
+    if serialized.HasField("parameter"):
+        feeds = list(_names(serialized.parameter))
+    fetches = list(_names(serialized.result))[results or slice(None)]
+    return GraphParts(
+        graph.SerializeToString(deterministic=True),
+        tuple(feeds),
+        tuple(fetches),
+        serialized.initialize_op,
+    )
+
+
+def _names(binding: object) -> Iterable[str]:
+    """The names of a binding's tensors, in order."""
+    kind = binding.WhichOneof("binding")
+    if kind == "tensor":
+        yield binding.tensor.tensor_name
+    elif kind == "struct":
+        for element in binding.struct.element:
+            yield from _names(element)
+    elif kind == "sequence":
+        yield binding.sequence.variant_tensor_name

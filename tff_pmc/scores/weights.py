@@ -73,3 +73,33 @@ def participant_weights(
         raise ValueError("the score gave a value that is negative or not finite")
     total = scores.sum()
     return np.asarray(scores / total) if total > 0 else np.zeros_like(scores)
+
+
+def coefficient_of_variation(weights: npt.ArrayLike) -> float:
+    """Standard deviation of the weights over their mean; 0 when all are equal.
+
+    Args:
+        weights: participant weights [clients], summing to 1 (or all 0, which
+            gives 0).
+    """
+    p = np.asarray(weights, float)
+    return float(p.std() / p.mean()) if p.sum() > 0 else 0.0
+
+
+def effective_clients(weights: npt.ArrayLike) -> float:
+    """The number of equally weighted clients that are as unequal: `1/sum p^2`.
+
+    Between 1 (one client decides) and the number of clients; 0 if no weight.
+    """
+    p = np.asarray(weights, float)
+    return float(1.0 / np.square(p).sum()) if p.sum() > 0 else 0.0
+
+
+def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
+    """Half the sum of absolute differences: the share of weight that moves.
+
+    Args:
+        p: participant weights [clients].
+        q: other weights of the same clients.
+    """
+    return float(0.5 * np.abs(np.asarray(p, float) - np.asarray(q, float)).sum())
