@@ -23,9 +23,7 @@ def as_written(function: _F) -> _F:
 def method_as_written(owner: Any, name: str) -> Callable[..., Any]:
     """A method of an object; as it is if its class is this package's or TFF's.
 
-    Args:
-        owner: the object; the class may be a user's, who may rely on the conversion.
-        name: of the method.
+    The class may be a user's, who may rely on the conversion.
     """
     method = getattr(owner, name)
     return as_written(method) if type(owner).__module__.startswith(_OURS) else method

@@ -24,22 +24,16 @@ class IncludedClients(tff.aggregators.WeightedAggregationFactory):
         *,
         equal_weights: bool = False,
     ) -> None:
-        """Makes the factory.
+        """Takes a factory that gives nothing to a value of weight 0.
 
-        Args:
-            inner: gives nothing to a value of weight 0.
-            equal_weights: the clients that count all have the weight 1.
+        With `equal_weights` the clients that count all have the weight 1.
         """
         self._inner, self._equal_weights = inner, equal_weights
 
     def create(
         self, value_type: tff.Type, weight_type: tff.Type
     ) -> tff.templates.AggregationProcess:
-        """Creates the aggregation; see the module `aggregation.baselines`.
-
-        Raises:
-            TypeError: the weight is not a float32 scalar.
-        """
+        """Creates the aggregation; see the module `aggregation.baselines`."""
         if not WEIGHT_TYPE.is_equivalent_to(weight_type):
             raise TypeError(
                 "the weight must be the client's number of examples, a float32 scalar; "

@@ -19,10 +19,9 @@ class Contribution(NamedTuple):
         raw: the raw criteria as measured, float32 [m].
         criteria: the same, after a normalization that the client applies.
         monomials: `r_S` for each sum of the basis, float32 [B].
-        update: received minus trained weights, a `ModelWeights`: TFF's sign, in
-            which a server optimizer takes it for a gradient.
-        included: bool, False when an update or a criterion is not finite, or the update
-            is larger than allowed.
+        update: received minus trained weights: TFF's sign, a server optimizer's
+            gradient.
+        included: bool; not where it is not finite, or the update is too large.
     """
 
     raw: tf.Tensor
@@ -34,16 +33,11 @@ class Contribution(NamedTuple):
 
 @as_written
 def contribution_of(plan: SumPlan, raw: tf.Tensor, update: Any) -> Contribution:
-    """A client's contribution, inside its TensorFlow graph.
+    """A client's contribution, from its raw criteria [m] and its update, in its graph.
 
     A client whose update or criteria are not finite, or whose update has a norm above
     the plan's `max_update_norm`, contributes zeros: one diverged client must not
     destroy the round.
-
-    Args:
-        plan: the plan of the sums.
-        raw: the client's raw criteria, float32 [m].
-        update: the received minus the trained weights.
     """
     values = raw
     if plan.normalization.method == "range":
@@ -83,10 +77,7 @@ def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
 
 @as_written
 def check_not_negative(code: str, value: tf.Tensor) -> tf.Tensor:
-    """Returns the value with a check in the graph that it is not below 0.
-
-    NaN passes: such a client is left out, not refused.
-    """
+    """The value, checked in the graph; NaN passes: such a client is left out."""
     # Spelled out, because TensorFlow's optimizer rewrites `not (value < 0)` to
     # `value >= 0`.
     allowed = tf.reduce_all(tf.logical_or(value >= 0, tf.math.is_nan(value)))

@@ -90,15 +90,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
     def create(
         self, value_type: tff.Type, weight_type: tff.Type
     ) -> tff.templates.AggregationProcess:
-        """Creates the aggregation for one type of update.
-
-        Args:
-            value_type: a structure of float tensors.
-            weight_type: must be `self.weight_type`.
-
-        Raises:
-            TypeError: the weight is not the vector of the criteria.
-        """
+        """Creates the aggregation; a `TypeError` for another type of weights."""
         if not self.weight_type.is_equivalent_to(weight_type):
             raise TypeError(
                 f"the weight must be the client's raw criteria, {self.weight_type}, "

@@ -55,11 +55,7 @@ class GaussianSums:
     def bounds(
         self, basis: Basis, normalization: Normalization, clip_norm: Optional[float]
     ) -> tuple[float, float]:
-        """L2 bounds of one client's updates, `C sqrt(B)`, and scalars, `sqrt(B + m)`.
-
-        Raises:
-            ValueError: there are no such bounds; the message says what is missing.
-        """
+        """L2 bounds of a client's updates, `C sqrt(B)`, and scalars, `sqrt(B + m)`."""
         if normalization.method != "range":
             raise ValueError(
                 "differential privacy needs a declared range for every criterion: "
@@ -77,11 +73,7 @@ class GaussianSums:
     def factories(
         self, basis: Basis, normalization: Normalization, clip_norm: Optional[float]
     ) -> tuple[GaussianSumFactory, GaussianSumFactory]:
-        """The factories of the noisy sums of updates and of scalars.
-
-        Raises:
-            ValueError: see `bounds`.
-        """
+        """The factories of the noisy sums of updates and of scalars."""
         models, scalars = (
             GaussianSumFactory(
                 math.sqrt(2) * self.noise_multiplier * bound, self.seed, stream

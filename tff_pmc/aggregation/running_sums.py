@@ -58,14 +58,7 @@ def sums_of_no_clients(basis: Basis) -> RunningSums:
 def add_contribution(
     sums: RunningSums, added: Contribution, examples: tf.Tensor, loss: tf.Tensor
 ) -> RunningSums:
-    """The sums with one more client.
-
-    Args:
-        sums: the sums so far.
-        added: the client's contribution.
-        examples: the number of its training examples.
-        loss: the sum of their losses.
-    """
+    """The sums with one more client, its number of examples and their losses' sum."""
     return RunningSums(
         sums.criteria + added.criteria,
         tf.maximum(sums.maxima, added.criteria),
@@ -81,13 +74,7 @@ def add_contribution(
 def client_result(
     models: tuple[Any, ...], sums: RunningSums, normalization: Normalization
 ) -> tff.learning.templates.ClientResult:
-    """The sums that leave the pack, to be aggregated.
-
-    Args:
-        models: `sum_k r_S[k] d_k`, a tuple of B structures like the weights.
-        sums: those of scalars.
-        normalization: the normalization; `max` sends maxima, too.
-    """
+    """What leaves the pack: the sums of models and of scalars; for `max` maxima."""
     scalars = collections.OrderedDict(criteria=sums.criteria, monomials=sums.monomials)
     if normalization.method == "max":
         scalars["maxima"] = sums.maxima
@@ -114,20 +101,14 @@ def measurements(
 class ModelSums:
     """`sum_k r_S[k] d_k` for each sum S of the basis.
 
-    A sum is changed where it is: adding a client to tensors, which cannot change, would
-    move each sum and a product of its size through memory once more, and takes two to
-    three times as long (docs/performance.md). `add` may be called in a loop, of which
-    the sums are no variables.
+    A sum is changed where it is: adding a client to tensors, which cannot change, takes
+    two to three times as long (docs/performance.md). `add` may be called in a loop, of
+    which the sums are no variables.
     """
 
     @as_written
     def __init__(self, count: int, like: Any) -> None:
-        """Begins with zeros.
-
-        Args:
-            count: the number of sums, B.
-            like: a structure of tensors like an update.
-        """
+        """Begins with zeros, `count` structures like an update."""
         self._like = like
         self._sums = [
             [_variable(tf.zeros_like(t)) for t in tf.nest.flatten(like)]

@@ -27,12 +27,7 @@ class DeclaredSumFactory(tff.aggregators.UnweightedAggregationFactory):
     """
 
     def __init__(self, inner: SumFactory) -> None:
-        """Takes the factory.
-
-        Raises:
-            ValueError: it is no unweighted factory, or one of TFF's that is known
-                not to sum.
-        """
+        """Takes the factory; a `ValueError` for one that is known not to sum."""
         known = (
             tff.aggregators.DifferentiallyPrivateFactory,
             tff.aggregators.UnweightedMeanFactory,
@@ -57,19 +52,12 @@ SUMS = (
 
 
 def check_is_sum(name: str, factory: Optional[SumFactory]) -> None:
-    """Refuses a factory that is not known to sum.
+    """Refuses a factory that is not known to sum; None is the plain sum.
 
     A mean depends on how clients are packed. TFF's differentially private factory
     clips what a pack sends as if it were one client's update, and its guarantee does
-    not hold for updates weighted by data; `GaussianSums` is what holds. What wraps a
-    factory, as TFF's clipping and zeroing do, does not say what it wraps.
-
-    Args:
-        name: the name of the option, for the message.
-        factory: the factory; None is the plain sum.
-
-    Raises:
-        ValueError: the factory is none of `SUMS`; the message names it.
+    not hold for updates weighted by data. What wraps a factory, as TFF's clipping and
+    zeroing do, does not say what it wraps.
     """
     if factory is None or isinstance(factory, SUMS):
         return
@@ -196,11 +184,7 @@ class SumOptions:
         return {name: option for name, option in options.items() if option is not None}
 
     def plan(self, basis: Basis, codes: Sequence[str]) -> SumPlan:
-        """The plan of the sums over a basis.
-
-        Args:
-            basis: the monomials and minima to sum.
-            codes: the criteria, in the order of the basis's columns.
+        """The plan of the sums over a basis, whose columns have these codes.
 
         Raises:
             ValueError: ranges do not fit the criteria, or privacy has no bounds.

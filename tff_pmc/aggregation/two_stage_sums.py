@@ -137,17 +137,10 @@ def stack_updates(
 def sum_of_stacked_updates(
     basis: Basis, scales: tf.Tensor, updates: Any, criteria: tf.Tensor
 ) -> tff.learning.templates.ClientResult:
-    """Sums the weighted updates of a pack, once the scales are known.
+    """Sums the weighted updates of a pack, once the scales are known, float32 [m].
 
-    Args:
-        basis: the products and minima of normalized criteria that weight the updates.
-        scales: the divisor of each criterion, float32 [m]; a criterion whose
-            scale is 0 is 0.
-        updates: the updates of `stack_updates`.
-        criteria: the criteria of `stack_updates`, float32 [n, m].
-
-    Returns:
-        A result of the same form as `running_sums.client_result`.
+    Updates and criteria are of `stack_updates`, the result is as of `client_result`. A
+    criterion whose scale is 0 is 0.
     """
     normalized = tf.math.divide_no_nan(criteria, scales)
     weights = basis_values(basis, normalized)

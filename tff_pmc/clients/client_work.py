@@ -41,22 +41,22 @@ def build_client_work(
              measurements=<train=<clients=int32, excluded=int32, examples=int32,
                                   loss_sum=float32, M>>@SERVER>)
 
-    with M the model's own metrics by name, where `metrics` aggregates them. The state
-    is the seed of the batches and the number of rounds done.
+    with M the model's own metrics by name, where `metrics` aggregates them.
 
     Args:
-        received_type: the type of what clients receive, R.
+        received_type: R.
         data_type: the type of the sequence that a pack is.
         train_pack: `(state, received, sequence) -> pack_output(...)` in TensorFlow; the
             measurements are summed.
         seed: the seed of the batches.
-        memory: for simulation: the arrays `[A, ...]`, one row for each client, that A
-            clients would remember from round to round if TFF's clients were not
-            stateless. The state then has them as `memory`, and `train_pack` gives its
-            own `memory`, `<rows=like memory, present=float32[A]>`: the rows, zeros
-            elsewhere, of the clients that are `present` in the pack.
-        metrics: aggregates the `metrics` that `train_pack` gives, and whose result
-            stands beside the measurements; see `model_metrics.build_aggregation`.
+        memory: for simulation: arrays `[A, ...]`, one row for each client that
+            remembers.
+            The state then has them as `memory`, and `train_pack` gives its own
+            `memory`,
+            `<rows=like memory, present=float32[A]>`: the rows, zeros elsewhere, of the
+            clients that are `present` in the pack.
+        metrics: aggregates the `metrics` that `train_pack` gives; see
+            `model_metrics.build_aggregation`.
 
     Raises:
         ValueError: a metric has the name of a measurement; the message names it.
@@ -119,14 +119,7 @@ def pack_output(
     memory: Optional[Any] = None,
     metrics: Optional[Any] = None,
 ) -> collections.OrderedDict:
-    """What a pack's training gives, as `build_client_work` takes it.
-
-    Args:
-        result: what is aggregated.
-        measurements: what is measured beside it, by name, to be summed.
-        memory: what is remembered of its clients, where anything is.
-        metrics: the model's unfinalized metrics, where they are reported.
-    """
+    """What a pack's training gives, as `build_client_work` takes it."""
     output = collections.OrderedDict(result=result, measurements=measurements)
     if memory is not None:
         output["memory"] = memory
@@ -178,15 +171,6 @@ def measure_contribution(
     """Measures a client and computes its contribution, inside its TensorFlow graph.
 
     A negative criterion is an error of whoever wrote it and ends the round, by name.
-
-    Args:
-        criteria: the m criteria, in the order of the basis's columns.
-        plan: the plan of the sums.
-        client: the client after its training.
-
-    Raises:
-        ValueError: while tracing, when a criterion does not give a scalar.
-        tf.errors.InvalidArgumentError: in the graph, on a negative criterion.
     """
     # A declared range cuts what is below it; an error would show the value.
     checked = plan.normalization.method != "range"
@@ -202,13 +186,8 @@ def raw_value(
 ) -> tf.Tensor:
     """A criterion's value as a float32 scalar.
 
-    Args:
-        criterion: the criterion.
-        client: the client of whom it is measured.
-        checked: whether a negative value is an error in the graph.
-
-    Raises:
-        ValueError: while tracing, when the criterion does not give a scalar.
+    With `checked` a negative one is an error in the graph. While it is traced, a
+    criterion that gives no scalar is a `ValueError`.
     """
     value = tf.cast(criterion.value(client), tf.float32)
     if value.shape.rank not in (0, None):

@@ -96,19 +96,9 @@ def build_dataset_client_work(
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work for clients that are datasets of batches.
 
-    Its type is that of `build_client_work`, with the data `{batch*}@CLIENTS`,
-    or `{<batch, <name=float32, ...>>*}@CLIENTS` with attributes.
-
-    Args:
-        model_fn: makes the model, as TFF's learning algorithms take it.
-        criteria: the m criteria, in the order of the basis's columns.
-        plan: the plan of the sums.
-        optimizer: the client's optimizer.
-        local_epochs: the number of passes over the dataset (which may itself repeat).
-        client_attributes: the names of the attributes beside each batch.
-        only_counts: see `running_sums.measurements`.
-        metrics: aggregates the model's metrics, of `model_metrics.build_aggregation`;
-            None leaves them out.
+    Its type is that of `build_client_work`, with the data `{batch*}@CLIENTS`, or
+    `{<batch, <name=float32, ...>>*}@CLIENTS` with attributes. A dataset may itself
+    repeat; `metrics` aggregates the model's metrics, and None leaves them out.
     """
     with tf.Graph().as_default():
         spec_model = model_fn()

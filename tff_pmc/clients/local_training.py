@@ -34,11 +34,10 @@ def train_locally(
         y: the labels `[n]`.
         local_epochs: the number of passes over the examples, E.
         batch_size: B; 0 is one batch of all examples.
-        seed: the seed, int32 [2], of this client's batches and of its dropout in this
-            round.
-        class_weights: the factors, float32 [classes], of the examples' losses before
-            the mean over the batch, as Keras's `class_weight`; None for 1. They need a
-            model with `example_losses`.
+        seed: int32 [2], of this client's batches and dropout in this round.
+        class_weights: factors, float32 [classes], of the examples' losses before the
+            mean
+            over the batch, as Keras's `class_weight`; they need `example_losses`.
         with_metrics: whether the model's metrics are updated.
 
     Returns:

@@ -25,11 +25,8 @@ MetricsAggregator = Callable[[Any], tff.Computation]
 class OwnMetrics(NamedTuple):
     """The metrics of a model.
 
-    Attributes:
-        finalizers: what makes the metrics of the sums, as a `metrics_aggregator` of
-            TFF's takes it.
-        specs: the structure of `tf.TensorSpec`s of what a client reports, by name;
-            without tensors if the model has no metrics.
+    The `finalizers`, as a `metrics_aggregator` of TFF's takes them, and the `specs` of
+    what a client reports, by name; without tensors if the model has no metrics.
     """
 
     finalizers: Any
@@ -60,12 +57,8 @@ def build_aggregation(
 ) -> Optional[tff.Computation]:
     """Builds what aggregates a model's metrics over the clients.
 
-    Args:
-        model: a functional model, or a `model_fn`.
-        aggregator: TFF's `metrics_aggregator`; by default
-            `tff.learning.metrics.sum_then_finalize`, which sums in the clear.
-        hidden: whether nothing may be summed in the clear. Without an aggregator the
-            metrics are then left out.
+    By default it is `tff.learning.metrics.sum_then_finalize`, which sums in the clear.
+    Where nothing may be (`hidden`), metrics without an aggregator are left out.
 
     Returns:
         A computation `(specs@CLIENTS -> <name=..., ...>@SERVER)`; None where the model
@@ -105,13 +98,7 @@ def build_aggregation(
 
 @as_written
 def metrics_of_included(own: Contribution, found: Any, none: Any) -> Any:
-    """A client's metrics; none where the client is left out, as in TFF's algorithms.
-
-    Args:
-        own: the client's contribution.
-        found: the state of the metrics after its training.
-        none: the state before any example.
-    """
+    """A client's metrics; `none` where it is left out, as in TFF's algorithms."""
     return tf.nest.map_structure(
         lambda some, no: tf.where(own.included, some, no), found, none
     )

@@ -73,24 +73,17 @@ def build_packed_client_work(
         batch_size: B; 0 is full batch.
         seed: the seed of the batches; with round and client it fixes their order.
         client_attributes: the names of the attributes that travel with a client.
-        report_num_clients: for simulation only: the number of clients in the
-            federation. The measurements then have `criteria_by_client`, float32
-            [clients, m], raw, and `excluded_by_client`, float32 [clients], 1 for a
-            client left out: they show the server what it must not see in a
-            deployment.
+        report_num_clients: for simulation: the federation's size. The measurements then
+            have `criteria_by_client`, float32 [clients, m], raw, and
+            `excluded_by_client`, float32 [clients], which a deployment must not show.
         only_counts: see `running_sums.measurements`.
-        metrics: aggregates the model's metrics, of `model_metrics.build_aggregation`;
-            None leaves them out. A pack sends the sum over its clients.
+        metrics: aggregates the model's metrics; None leaves them out. A pack sends the
+            sum over its clients.
         num_weighted_classes: above 0, clients receive not the weights W but
             `<weights=W, class_weights=float32[classes]>`; see `train_locally`.
-        keep_own_model: for simulation: the numbers of the clients that do not start
-            from the weights received, but from their own; see `own_models`.
+        keep_own_model: for simulation: the numbers of the clients of `OwnModels`.
         updates_wait: for simulation: nothing is weighted or summed yet, and the result
-            is that of `waiting_updates.stack_updates`: every client's update, so that
-            memory grows with the pack.
-
-    Returns:
-        A `tff.learning.templates.ClientWorkProcess`.
+            is that of `stack_updates`: memory grows with the pack.
     """
     spec = element_spec(
         model.input_spec, client_attributes, example_attributes(criteria)
@@ -197,10 +190,10 @@ def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:
 
 
 class OwnModels(NamedTuple):
-    """The clients that have models of their own.
+    """Clients that go on with models of their own (simulation only).
 
-    Attributes:
-        clients: the numbers of these clients in the federation, A of them.
+    AdaFed's adversaries do (its simulation 3). TFF's clients keep nothing between
+    rounds, so their models travel in the client work's state, as its `memory`.
     """
 
     clients: tuple[int, ...]

@@ -31,16 +31,7 @@ def element_spec(
     client_attributes: Sequence[str] = (),
     example_attributes: Sequence[str] = (),
 ) -> collections.OrderedDict:
-    """The packed element of a model.
-
-    Args:
-        input_spec: the model's `input_spec`, batched `TensorSpec`s of x and y.
-        client_attributes: the names of the attributes that travel with a client.
-        example_attributes: the names of those that travel with its examples.
-
-    Returns:
-        The structure of `TensorSpec`s of one packed client.
-    """
+    """The `TensorSpec`s of one packed client of a model, with the attributes named."""
     x, y = split_batch(input_spec)
     spec = collections.OrderedDict(x=x, y=y, client=tf.TensorSpec([], tf.int32))
     if client_attributes:
@@ -53,10 +44,7 @@ def element_spec(
 def attribute_spec(
     names: Sequence[str], shape: Sequence[Optional[int]] = ()
 ) -> collections.OrderedDict:
-    """The structure of attributes: float32 for each name, a scalar by default.
-
-    Sorted by name, so that it does not matter in which order they are given.
-    """
+    """float32 for each name, sorted, so that their order does not matter."""
     return collections.OrderedDict(
         (name, tf.TensorSpec(shape, tf.float32)) for name in sorted(names)
     )
@@ -77,14 +65,9 @@ def split_batch(batch: Any) -> tuple[Any, Any]:
 
 
 def split_evenly(sizes: Sequence[int], num_packs: int) -> list[list[int]]:
-    """Deals clients to packs of about equal work, largest clients first.
+    """Deals clients of these sizes to packs of about equal work, largest clients first.
 
-    Args:
-        sizes: the number of examples of each client of the cohort.
-        num_packs: the most packs wanted.
-
-    Returns:
-        The positions in `sizes`, ascending, for each pack; none is empty.
+    The positions in `sizes`, ascending, for each pack; none is empty.
     """
     loads = [0] * min(num_packs, len(sizes))
     packs: list[list[int]] = [[] for _ in loads]
@@ -222,13 +205,10 @@ _ALL = 2**31
 
 @dataclasses.dataclass(frozen=True)
 class PackedClients:
-    """The clients of one pack, in memory.
+    """The clients of one pack, in memory; their `count` is a scalar int64.
 
     Training in a loop over a dataset takes 1.5 times as long for every step as in a
     loop over tensors (docs/performance.md), so a pack is read whole first.
-
-    Attributes:
-        count: the number of clients, a scalar int64.
     """
 
     count: tf.Tensor

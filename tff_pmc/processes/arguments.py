@@ -24,11 +24,7 @@ def resolve_score(
     score: Optional[Score],
     codes: Sequence[str],
 ) -> Score:
-    """Returns the score that `priority` or `score` names.
-
-    Raises:
-        ValueError: both are given, or the ordering does not fit the criteria.
-    """
+    """The score that `priority` or `score` names; a `ValueError` for both."""
     if score is not None:
         if priority is not None:
             raise ValueError("give either priority or score, not both")
@@ -63,12 +59,7 @@ def as_model_fn(model_fn: Any) -> Any:
 
 
 def check_two_stage(packed: bool, sums: SumOptions) -> None:
-    """Refuses options that the two-stage form does not support.
-
-    Raises:
-        ValueError: the clients are not packed, or sums are to be hidden; the message
-            names the option.
-    """
+    """Raises a `ValueError` that names an option that two stages cannot have."""
     if not packed:
         raise ValueError(
             "the two-stage form keeps the updates of packed clients: it needs a "

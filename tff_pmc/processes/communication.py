@@ -17,13 +17,10 @@ _COUNT_BYTES = 4  # A judge's answer is one int32.
 
 
 class Traffic(NamedTuple):
-    """The bytes that a training client and a testing client send and receive.
+    """The bytes that a client sends and receives when it trains, and when it judges.
 
-    Attributes:
-        per_client_training: the bytes of a client that trains: the model and the
-            round's number to it, its weighted updates, criteria and measurements back.
-        per_client_testing: the bytes of a client that judges one candidate: the model
-            to it, an integer back.
+    Training: the model and the round's number to it, its weighted updates, criteria and
+    measurements back. Judging one candidate: the model to it, an integer back.
     """
 
     per_client_training: int
@@ -49,11 +46,11 @@ def traffic(
             broadcast have that of `distributor`. A baseline has no `totals`: then a
             client sends its update and one weight. What a simulation reports of each
             client (`*_by_client`) is left out, and so is what it remembers for them.
-        own_metrics: the structure of `tf.TensorSpec`s of what a client reports of the
-            model's own metrics, whose finalized values are other numbers.
-        normalization: the normalization of the criteria; `max` sends the maxima too.
+        normalization: `max` sends the maxima too.
         two_stage: whether the totals (or maxima) come back to the clients, which send
             the sums of the normalized criteria in addition.
+        own_metrics: the `tf.TensorSpec`s of what a client reports of the model's own
+            metrics, whose finalized values are other numbers.
     """
     specs = tff.types.type_to_tf_tensor_specs
     model, state = size(specs(weights_type)), dict(specs(work_state_type))

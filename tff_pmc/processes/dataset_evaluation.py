@@ -39,17 +39,7 @@ def build_dataset_evaluation(
     *,
     metrics: Optional[tff.Computation] = None,
 ) -> tff.Computation:
-    """Builds the evaluation of a model on datasets of batches.
-
-    Its types are those of `build_federated_evaluation`.
-
-    Args:
-        model_fn: makes the model.
-        num_clients: the number of clients in the federation, K, to tell each client's
-            figures apart; None gives those of all together.
-        metrics: aggregates the model's metrics, of `model_metrics.build_aggregation`;
-            None leaves them out.
-    """
+    """The evaluation on datasets of batches; see `build_federated_evaluation`."""
     with tf.Graph().as_default():
         spec_model = model_fn()
         has_classes = _has_classes(spec_model)

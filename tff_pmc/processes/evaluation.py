@@ -158,13 +158,7 @@ def _build_packed_evaluation(
 
 
 def type_of_examples(model: tff.learning.models.FunctionalModel) -> tff.Type:
-    """The type of a pack of `evaluation_packs`.
-
-    It is <x=X[?, ...], y=Y[?, ...], client=int32[?]>.
-
-    Args:
-        model: the model whose `input_spec` says what x and y are.
-    """
+    """The type of a pack of `evaluation_packs`, <x=X[?, ...], y=Y[?, ...], client>."""
     x, y = model.input_spec
     client = tf.TensorSpec([None], tf.int32)
     return tff.types.tensorflow_to_type(

@@ -108,8 +108,7 @@ def _one_client_each(
     """The client work whose results are a client's update and its size.
 
     `inner` sends the sum over a pack's clients of `n_k d_k`, and of `n_k`. Of one
-    client they give `d_k` back, on which the client's step acts. A client that is left
-    out sends an update of 0 all the same.
+    client they give `d_k` back. One that is left out sends an update of 0 all the same.
     """
     _, weights_type, data_type = inner.next.type_signature.parameter
     sums_type = inner.next.type_signature.result.result.member

@@ -21,12 +21,6 @@ def apply_update(
     that is all zero (no client was included, or every score was 0) or not
     finite leaves model and optimizer as they are.
 
-    Args:
-        optimizer: the server's optimizer.
-        state: the optimizer's state.
-        weights: the model's `ModelWeights`.
-        update: the update, of the same structure.
-
     Returns:
         The optimizer's state, the weights, and whether the update was rejected
         (int32, 0 or 1).
@@ -65,16 +59,7 @@ def build_optimizer_initializer(
 def build_finalizer(
     optimizer: tff.learning.optimizers.Optimizer, weights_type: tff.Type
 ) -> tff.learning.templates.FinalizerProcess:
-    """Builds the finalizer around `apply_update`.
-
-    Args:
-        optimizer: the server's optimizer.
-        weights_type: the type of the model's `ModelWeights`.
-
-    Returns:
-        A finalizer whose update has the type of the whole `ModelWeights`, and
-        whose measurement is `update_rejected`.
-    """
+    """Builds the finalizer around `apply_update`, for a whole `ModelWeights`."""
     initial_state = build_optimizer_initializer(optimizer, weights_type)
     state_type = initial_state.type_signature.result
 

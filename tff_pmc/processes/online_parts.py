@@ -39,12 +39,9 @@ class OnlineState(NamedTuple):
 class OnlineParts(NamedTuple):
     """The parts of which either form of online adjustment is composed.
 
-    Attributes:
-        candidates: the scores that are searched, in the order of testing.
-        round_parts: the parts of a round: clients, criteria and sums.
-        initialize: `( -> OnlineState@SERVER)`.
-        train: see `build_train`.
-        step: see `build_step`.
+    The scores that are searched, in the order of testing; the parts of a round;
+    `initialize`, `( -> OnlineState@SERVER)`; and what `build_train` and `build_step`
+    give.
     """
 
     candidates: tuple[Score, ...]
@@ -64,10 +61,7 @@ def build_parts(
     first: Optional[Score] = None,
     two_stage: bool,
 ) -> OnlineParts:
-    """Checks the candidates, and builds the parts.
-
-    Args and errors are those of `build_online_adjusted_fed_avg`.
-    """
+    """Checks and builds the parts; args are of `build_online_adjusted_fed_avg`."""
     found = criteria_lib.resolve(criteria)
     codes = [criterion.code for criterion in found]
     index = 0
@@ -157,11 +151,7 @@ def build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
 
 
 def default_judge(model_fn: Any, num_clients: Optional[int]) -> tff.Computation:
-    """Builds the default judge, an evaluation of each client or of all together.
-
-    Raises:
-        ValueError: the model is not functional.
-    """
+    """An evaluation, by client or of all, which needs a functional model."""
     if not isinstance(model_fn, tff.learning.models.FunctionalModel):
         raise ValueError(
             "a model_fn needs a judge of its own: a computation (<W@SERVER, "
@@ -171,11 +161,7 @@ def default_judge(model_fn: Any, num_clients: Optional[int]) -> tff.Computation:
 
 
 def check_nothing_hidden(sums: SumOptions) -> None:
-    """Refuses the default judge, whose counts are exact, beside hidden sums.
-
-    Raises:
-        ValueError: `privacy` or `scalar_sum_factory` is given; it is named.
-    """
+    """Refuses the default judge, whose counts are exact, beside hidden sums."""
     for name in sums.hiding:
         raise ValueError(
             f"{name} would hide the sums of training, while the default judge "

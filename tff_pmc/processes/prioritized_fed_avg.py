@@ -120,10 +120,7 @@ def compose(
 ) -> tff.learning.templates.LearningProcess:
     """The learning process of a fixed score, of either form of the sums.
 
-    Args:
-        parts: the parts of the round.
-        score: the score in force, which the basis covers.
-        distributor: sends what the clients receive; by default the model.
+    The `distributor` sends what the clients receive; by default the model.
     """
     weights_type = parts.weights_type
     return tff.learning.templates.compose_learning_process(

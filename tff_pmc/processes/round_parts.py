@@ -31,8 +31,7 @@ class RoundParts:
 
     Attributes:
         initial_weights: `( -> W)`, W the type of the model's `ModelWeights`.
-        client_work: local training and the criteria; see
-            `clients.client_work.build_client_work`.
+        client_work: local training and the criteria, of `build_client_work`.
         plan: the plan of the sums over the clients.
         sums: the aggregation of `build_basis_sums` or `build_two_stage_sums`.
         server_optimizer: the server's optimizer.
@@ -61,17 +60,8 @@ def build_round_parts(
 ) -> RoundParts:
     """Checks the options against the model and builds the parts.
 
-    Args:
-        model_fn: the model, as of `build_prioritized_fed_avg`.
-        criteria: the m criteria, resolved.
-        basis: the monomials and minima to sum.
-        options: the options of the training and of the sums.
-        two_stage: whether the totals go back to the clients before they weight their
-            updates; see `build_two_stage_fed_avg`.
-        num_weighted_classes: see `build_packed_client_work`.
-
-    Raises:
-        ValueError: as `build_prioritized_fed_avg`.
+    With `two_stage` the totals go back to the clients before they weight their updates.
+    The errors are those of `build_prioritized_fed_avg`.
     """
     if basis.num_criteria != len(criteria):
         raise ValueError(
@@ -134,12 +124,7 @@ def build_round_parts(
 def _check_datasets_suffice(
     criteria: Sequence[criteria_lib.Criterion], num_weighted_classes: int
 ) -> None:
-    """Refuses options that clients in the form of datasets of batches cannot follow.
-
-    Raises:
-        ValueError: a criterion needs the examples' attributes, or the loss is weighted
-            by class.
-    """
+    """Refuses what clients in the form of datasets of batches cannot follow."""
     if criteria_lib.example_attributes(criteria):
         names = ", ".join(criteria_lib.example_attributes(criteria))
         raise ValueError(

@@ -15,19 +15,15 @@ from tff_pmc.models.prediction import over_batches, predicted_labels
 
 
 def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function that TensorFlow traces in its first call, and not in later ones.
+    """Makes a function that is traced once for each type and shape of arguments.
 
-    Within a graph, such as that of a TFF computation, it is a part of the graph.
+    Within a graph, such as that of a TFF computation, it is a part of the graph. The
+    arguments' structure is the same in all calls.
 
     Every process has functions of its own, for its own model, and each is traced once.
     `tf.function` alone counts the tracings of all functions of the same code together:
     it takes the first calls of several processes for one function that is traced again
     and again, and warns of it.
-
-    Args:
-        function: takes structures of tensors, or of what becomes tensors, and returns
-            one. For arguments of other types or shapes it is traced anew; their
-            structure is the same in all calls.
     """
     in_graph = tf.function(function)
     traced: dict[tuple[tf.TensorSpec, ...], Callable[..., Any]] = {}
@@ -89,8 +85,7 @@ def build_server_judge(
 def f1_of_classes(confusion: tf.Tensor) -> tf.Tensor:
     """F1 of each class, `2 TP / (2 TP + FP + FN)`; 0 for a class that is not there.
 
-    Args:
-        confusion: the numbers of examples by label (rows) and answer (columns).
+    The confusion has the numbers of examples by label (rows) and answer (columns).
     """
     counts = tf.cast(confusion, tf.float32)
     there_and_answered = tf.reduce_sum(counts, 0) + tf.reduce_sum(counts, 1)
@@ -117,16 +112,6 @@ def build_class_weight_distributor(
              measurements=<class_weights=float32[classes]>@SERVER>)
 
     The state is the number of rounds done.
-
-    Args:
-        model: the model.
-        x: the inputs of the server's examples.
-        y: their labels.
-        num_classes: the number of classes.
-        epsilon: limits the weights to 1 / epsilon; 0.1 in AdaFed's simulation 2.
-
-    Raises:
-        ValueError: epsilon is not above 0.
     """
     if not epsilon > 0:
         raise ValueError(f"epsilon must be above 0, got {epsilon}")

@@ -1,8 +1,7 @@
 """The engine that spreads the clients of a round over the workers of a cluster.
 
-Everything is as in `LocalEngine` but the map and the reduce of a MapReduceForm, which
-are tasks of Dask distributed (`cluster_sums.py`). The sum of packs is a tree that their
-number fixes, so results equal those of `LocalEngine` with as many threads, to the bit.
+The sum of packs is a tree that their number fixes, so results equal those of
+`LocalEngine` with as many threads, to the bit.
 """
 
 from __future__ import annotations
@@ -35,14 +34,8 @@ class ClusterEngine(LocalEngine):
     ) -> None:
         """Connects to the cluster; one on this machine is started (about 8 seconds).
 
-        Args:
-            cluster: where it is, as `--cluster` has it, or all of its options.
-            private: how TFF's worker runs, if one is needed; see `WorkerEngine`.
-            remembered_bytes: how many bytes of packs stay on the workers after a call,
-                so that packs that come again are not sent again.
-
-        Raises:
-            ClusterSettingError: it cannot be used; the message names the flag.
+        The errors are those of `ClusterConnection`; `remembered_bytes` of packs stay on
+        the workers after a call, so that packs that come again are not sent again.
         """
         super().__init__(private=private)
         if isinstance(cluster, str):

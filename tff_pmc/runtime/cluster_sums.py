@@ -36,13 +36,7 @@ Tensors = Sequence[tf.Tensor]
 
 
 class ClusterSums:
-    """Makes sums of packs by a cluster; its packs serve all computations.
-
-    Attributes:
-        connection: the way to the workers.
-        traffic: what has been sent and received.
-        packs: the packs that are there.
-    """
+    """Makes sums of packs by a cluster; its packs serve all computations."""
 
     def __init__(
         self, connection: ClusterConnection, remembered_bytes: int = REMEMBERED_BYTES
@@ -80,11 +74,7 @@ class _Call:
         self._manager = cancellation.context()
 
     def total(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
-        """The sum, made again when workers are lost.
-
-        Raises:
-            ClusterError: they are lost each time, or the scheduler is.
-        """
+        """The sum, made again when workers are lost, in the end a `ClusterError`."""
         for attempt in range(1, ATTEMPTS + 1):
             self._connection.wait_for_a_worker()
             try:

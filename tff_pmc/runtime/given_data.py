@@ -28,10 +28,6 @@ def check(computation: tff.Computation, argument: Any) -> None:
     Looked at are containers, the number of arguments and the kinds of datasets; single
     tensors are when they are used.
 
-    Args:
-        computation: the computation that is called.
-        argument: what it is called with, as a TFF context is given it.
-
     Raises:
         WrongDataError: it is of another kind; the message names it, in one line.
     """

@@ -51,11 +51,7 @@ class LocalEngine:
     """
 
     def __init__(self, *, private: bool = True) -> None:
-        """Starts nothing yet.
-
-        Args:
-            private: how the worker runs, if one is needed; see `WorkerEngine`.
-        """
+        """Starts nothing yet; `private` is for the worker, if one is needed."""
         self._private = private
         self.worker: Optional[WorkerEngine] = None
         self._compiled: dict[int, tuple[Optional[Callable[[Any], Any]], Any]] = {}
@@ -123,11 +119,7 @@ class LocalContext(tff.framework.SyncContext):
         self._run = run
 
     def invoke(self, comp: tff.Computation, arg: Any) -> Any:
-        """Invokes `comp`; what it had begun is cancelled if it is interrupted.
-
-        Raises:
-            WrongDataError: the argument is of another kind than the parameter.
-        """
+        """Invokes `comp`; what it had begun is cancelled if it is interrupted."""
         given_data.check(comp, arg)
         manager = cancellation.CancellationManager()
         outcome: dict[str, Any] = {}

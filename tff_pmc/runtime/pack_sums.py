@@ -21,11 +21,8 @@ _numbers = itertools.count()
 class GraphParts(NamedTuple):
     """A TensorFlow computation as what it takes to import it.
 
-    Attributes:
-        graph_def: the serialized `GraphDef`.
-        feeds: the names of the tensors that are its arguments, in order.
-        fetches: the names of those that are its results.
-        initialize_op: the name of what begins its variables anew; empty without any.
+    The serialized `GraphDef`, the names of the tensors that are its arguments and its
+    results, in order, and of what begins its variables anew (empty without any).
     """
 
     graph_def: bytes
@@ -42,11 +39,7 @@ class ImportedGraph:
     """
 
     def __init__(self, parts: GraphParts) -> None:
-        """Imports the graph, once.
-
-        Raises:
-            ValueError: TensorFlow cannot import the graph.
-        """
+        """Imports the graph, once; a `ValueError` if TensorFlow cannot."""
         graph = tf.compat.v1.GraphDef.FromString(parts.graph_def)
         feeds, fetches = list(parts.feeds), list(parts.fetches)
         self._has_results = bool(fetches)
@@ -106,10 +99,7 @@ def _only_what_is_needed(
 
 
 def _name_apart(graph: tf.compat.v1.GraphDef, number: int) -> None:
-    """Gives the graph's variables names of their own: all graphs here share one space.
-
-    In TFF's worker each call has a session, and with it variables, of its own.
-    """
+    """Names variables apart: in TFF's worker each call has a session of its own."""
     functions = (function.node_def for function in graph.library.function)
     for node in itertools.chain(graph.node, *functions):
         if node.op in _STATEFUL_OPS:
@@ -143,11 +133,7 @@ class PackSums:
     """Sums of packs: what is accumulated, then the integers, as one flat list."""
 
     def __init__(self, graphs: PackGraphs) -> None:
-        """Imports the graphs.
-
-        Raises:
-            ValueError: TensorFlow cannot import one.
-        """
+        """Imports the graphs; a `ValueError` if TensorFlow cannot."""
         self._work, self._zero, self._accumulate, self._merge = map(
             ImportedGraph, graphs[:4]
         )
@@ -174,10 +160,7 @@ class PackSums:
 def merged_in_tree(sums: Iterable[_T], merge: Callable[[_T, _T], _T]) -> _T:
     """The sum of at least one sum, by pairs, pairs of pairs, and so on.
 
-    Args:
-        sums: the sums, in the order of the packs; each is merged as soon as its
-            neighbour is there, so that few are kept.
-        merge: makes one of two neighbours.
+    Each is merged as soon as its neighbour is there, so that few are kept.
     """
     waiting: list[tuple[int, _T]] = []
     for found in sums:

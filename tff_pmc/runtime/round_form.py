@@ -45,10 +45,6 @@ class RoundForm:
     ) -> None:
         """Compiles it, which takes about two seconds for a round.
 
-        Args:
-            computation: the computation.
-            sum_packs: makes what sums the packs, from their graphs.
-
         Raises:
             NotInFormError: it is no such computation, or does not compile.
         """
@@ -83,11 +79,7 @@ class RoundForm:
         self._import(form, sum_packs)
 
     def __call__(self, argument: Any) -> Any:
-        """Runs it.
-
-        Args:
-            argument: the value of the argument, or, where there are several, a
-                structure of them; for one at CLIENTS, a list with a value for each.
+        """Runs it on its argument, or a structure of several; clients' are lists.
 
         Raises:
             TypeError: a value is not of its type; the message names it.
@@ -213,12 +205,7 @@ def _without_placement(type_: tff.Type) -> tff.Type:
 def graph_parts(
     computation: tff.Computation, results: Optional[slice] = None
 ) -> GraphParts:
-    """The parts of a computation that is TensorFlow alone.
-
-    Args:
-        computation: the computation.
-        results: which of its results, by place, are wanted; None for all.
-    """
+    """The parts of a computation that is TensorFlow alone; `results` picks some."""
     serialized = tff.framework.serialize_computation(computation).tensorflow
     graph = tf.compat.v1.GraphDef()
     serialized.graph_def.Unpack(graph)

@@ -17,11 +17,7 @@ _tensors: dict[int, tf.Tensor] = {}
 def to_tensors(value: Any, type_: tff.Type, place: str) -> list[tf.Tensor]:
     """The tensors of a value, in the order of its type.
 
-    Args:
-        value: the value: nested containers of arrays, tensors and numbers; where the
-            type has a sequence, a `tf.data.Dataset` or a list of elements.
-        type_: its type; no placements.
-        place: what the value is called in an error.
+    Where the type has a sequence, the value has a `tf.data.Dataset` or a list.
 
     Raises:
         TypeError: the value has another type; the message names the place.
@@ -109,15 +105,10 @@ def _cast_number(value: np.ndarray, type_: tff.TensorType, place: str) -> np.nda
 
 
 def members_of(value: Any, names: Sequence[Optional[str]], place: str) -> Sequence[Any]:
-    """The members of a container, in the order of its type.
-
-    Args:
-        value: a mapping, a sequence, or an object that has them as attributes.
-        names: the members' names; None for one that has none.
-        place: what the value is called in an error.
+    """The members of a mapping, a sequence or an object, in the order of these names.
 
     Raises:
-        TypeError: it has other members.
+        TypeError: it has other members; the message names the place.
     """
     if isinstance(value, tff.structure.Struct):
         value = tff.structure.to_odict_or_tuple(value, recursive=False)
@@ -149,16 +140,7 @@ def check_clients(value: Any, place: str) -> None:
 
 
 def check_dataset(value: Any, type_: tff.SequenceType, place: str) -> None:
-    """Refuses what is no dataset of elements of the type.
-
-    Args:
-        value: anything but a list of elements.
-        type_: the type of the sequence.
-        place: what the value is called in an error.
-
-    Raises:
-        TypeError: it is none; the message names the place.
-    """
+    """Raises a `TypeError` for what is no dataset of elements of the type."""
     if not isinstance(value, tf.data.Dataset):
         raise TypeError(
             f"{place} must be a tf.data.Dataset or a list of its elements, and is "

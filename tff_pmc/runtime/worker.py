@@ -68,12 +68,7 @@ class WorkerContext(tff.framework.SyncContext):
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def invoke(self, comp, arg):
-        """Invokes `comp`; TFF alone would retry for ever on a dead worker.
-
-        Raises:
-            WrongDataError: the argument is of another kind than the parameter.
-            WorkerDiedError: the worker has ended.
-        """
+        """Invokes `comp`; TFF alone would retry for ever on a dead worker."""
         given_data.check(comp, arg)
         call = asyncio.run_coroutine_threadsafe(
             self.inner.invoke(comp, arg), self._loop

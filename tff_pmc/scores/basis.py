@@ -112,11 +112,7 @@ class Basis:
         return np.array(rows)
 
     def check_computable(self, normalization: Normalization) -> None:
-        """Refuses minima of criteria that a client cannot normalize by itself.
-
-        Raises:
-            ValueError: there are minima, and the ranges are not declared.
-        """
+        """Raises a `ValueError` for minima of criteria without declared ranges."""
         if self.minima and normalization.method != "range":
             raise ValueError(
                 "OWA and Choquet compare a client's normalized criteria, which it does "

@@ -128,12 +128,7 @@ def product(
 
 
 def check_weights(weights: Sequence[float], size: int, what: str) -> None:
-    """Refuses weights that are no distribution over the criteria.
-
-    Raises:
-        ValueError: there is not one for each criterion, one is negative or not
-            finite, or they do not sum to 1.
-    """
+    """Raises a `ValueError` for weights that are no distribution over the criteria."""
     if len(weights) != size:
         raise ValueError(
             f"the {what} of {size} criteria needs {size} weights, got {len(weights)}"
