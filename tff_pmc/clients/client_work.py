@@ -10,7 +10,6 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.as_written import as_written
 from tff_pmc.aggregation.contributions import (
     Contribution,
     check_not_negative,
@@ -46,13 +45,12 @@ def build_client_work(
     Args:
         received_type: R.
         data_type: the type of the sequence that a pack is.
-        train_pack: `(state, received, sequence) -> pack_output(...)` in TensorFlow; the
-            measurements are summed.
+        train_pack: `(state, received, sequence) -> <result=..., measurements=...>` in
+            TensorFlow; the measurements are summed. With `memory` and `metrics` the
+            result has these, too.
         seed: the seed of the batches.
         memory: for simulation: arrays `[A, ...]`, one row for each client that
-            remembers.
-            The state then has them as `memory`, and `train_pack` gives its own
-            `memory`,
+            remembers. The state has them as `memory`, and `train_pack` gives
             `<rows=like memory, present=float32[A]>`: the rows, zeros elsewhere, of the
             clients that are `present` in the pack.
         metrics: aggregates the `metrics` that `train_pack` gives; see
@@ -99,9 +97,9 @@ def build_client_work(
         # Under `train`, as TFF's own algorithms have it and its programs expect.
         measurements = collections.OrderedDict(train=measured)
         if memory is not None:
-            found = outputs["memory"]
-            recalled = _build_recall(state_type, found.type_signature.member)
-            state = tff.federated_map(recalled, (state, tff.federated_sum(found)))
+            recalled = tff.tensorflow.computation(_recall)
+            found = tff.federated_sum(outputs["memory"])
+            state = tff.federated_map(recalled, (state, found))
         return tff.templates.MeasuredProcessOutput(
             tff.federated_map(advance, state),
             outputs["result"],
@@ -109,23 +107,6 @@ def build_client_work(
         )
 
     return tff.learning.templates.ClientWorkProcess(initialize, next_fn)
-
-
-@as_written
-def pack_output(
-    result: tff.learning.templates.ClientResult,
-    measurements: Any,
-    *,
-    memory: Optional[Any] = None,
-    metrics: Optional[Any] = None,
-) -> collections.OrderedDict:
-    """What a pack's training gives, as `build_client_work` takes it."""
-    output = collections.OrderedDict(result=result, measurements=measurements)
-    if memory is not None:
-        output["memory"] = memory
-    if metrics is not None:
-        output["metrics"] = metrics
-    return output
 
 
 def _joined(measured: Any, metrics: Any) -> Any:
@@ -150,19 +131,16 @@ def _member(value: Any) -> tff.Type:
     return type_.member if isinstance(type_, tff.FederatedType) else type_
 
 
-def _build_recall(state_type: tff.Type, found_type: tff.Type) -> tff.Computation:
-    @tff.tensorflow.computation(state_type, found_type)
-    def recall(state, found):
-        present = found["present"] > 0
+def _recall(state: Any, found: Any) -> collections.OrderedDict:
+    """The state with the memory of the clients that are present."""
+    present = found["present"] > 0
 
-        def choose(new, old):
-            of_row = tf.reshape(present, [-1] + [1] * (len(new.shape) - 1))
-            return tf.where(of_row, new, old)
+    def choose(new, old):
+        of_row = tf.reshape(present, [-1] + [1] * (len(new.shape) - 1))
+        return tf.where(of_row, new, old)
 
-        rows = tf.nest.map_structure(choose, found["rows"], state["memory"])
-        return collections.OrderedDict(state, memory=rows)
-
-    return recall
+    rows = tf.nest.map_structure(choose, found["rows"], state["memory"])
+    return collections.OrderedDict(state, memory=rows)
 
 
 def measure_contribution(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -31,11 +31,11 @@ from tff_pmc.aggregation.two_stage_sums import (
 from tff_pmc.clients.client_work import (
     build_client_work,
     measure_contribution,
-    pack_output,
 )
 from tff_pmc.clients.local_training import train_locally
 from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.packing import PackedClients, element_spec
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
 
@@ -44,17 +44,10 @@ def build_packed_client_work(
     model: PackedModel,
     criteria: Sequence[Criterion],
     plan: SumPlan,
-    optimizer: tff.learning.optimizers.Optimizer,
-    *,
-    local_epochs: int,
-    batch_size: int,
-    seed: int,
-    client_attributes: Sequence[str] = (),
-    report_num_clients: int | None = None,
-    only_counts: bool = False,
+    options: TrainingOptions,
     metrics: tff.Computation | None = None,
+    *,
     num_weighted_classes: int = 0,
-    keep_own_model: Sequence[int] = (),
     updates_wait: bool = False,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work for packs of packed clients.
@@ -68,32 +61,27 @@ def build_packed_client_work(
         model: the model; its `input_spec` types the packed element.
         criteria: the m criteria, in the order of the basis's columns.
         plan: the plan of the sums.
-        optimizer: the client's optimizer.
-        local_epochs: the number of passes over a client's examples, E.
-        batch_size: B; 0 is full batch.
-        seed: the seed of the batches; with round and client it fixes their order.
-        client_attributes: the names of the attributes that travel with a client.
-        report_num_clients: for simulation: the federation's size. The measurements then
-            have `criteria_by_client`, float32 [clients, m], raw, and
-            `excluded_by_client`, float32 [clients], which a deployment must not show.
-        only_counts: see `running_sums.measurements`.
+        options: of the training. With round and client the seed fixes the order of the
+            batches. With `report_num_clients` the measurements have
+            `criteria_by_client`, float32 [clients, m], raw, and `excluded_by_client`,
+            float32 [clients], which a deployment must not show.
         metrics: aggregates the model's metrics; None leaves them out. A pack sends the
             sum over its clients.
         num_weighted_classes: above 0, clients receive not the weights W but
             `<weights=W, class_weights=float32[classes]>`; see `train_locally`.
-        keep_own_model: for simulation: the numbers of the clients of `OwnModels`.
         updates_wait: for simulation: nothing is weighted or summed yet, and the result
             is that of `stack_updates`: memory grows with the pack.
     """
+    report_num_clients = options.report_num_clients
     spec = element_spec(
-        model.input_spec, client_attributes, example_attributes(criteria)
+        model.input_spec, options.client_attributes, example_attributes(criteria)
     )
     plan = plan.unweighted() if updates_wait else plan
     num_criteria = plan.basis.num_criteria
     received_type = weights_type(model)
     if num_weighted_classes:
         received_type = weighted_type(received_type, num_weighted_classes)
-    own = OwnModels.of(keep_own_model)
+    own = OwnModels(options.keep_own_model)
 
     @tf.function
     def train_pack(state, received, pack):
@@ -119,12 +107,12 @@ def build_packed_client_work(
             start = own.start(own_models, element["client"], received)
             trained, loss, found = train_locally(
                 model,
-                optimizer,
+                options.client_optimizer_fn,
                 start,
                 x,
                 y,
-                local_epochs=local_epochs,
-                batch_size=batch_size,
+                local_epochs=options.local_epochs,
+                batch_size=options.batch_size,
                 seed=fold_in(round_seed, element["client"]),
                 class_weights=class_weights,
                 with_metrics=metrics is not None,
@@ -153,7 +141,7 @@ def build_packed_client_work(
                     [[element["client"]]],
                     tf.concat([contribution.raw, [left_out]], 0)[tf.newaxis],
                 )
-        measured = measurements(sums, only_counts=only_counts)
+        measured = measurements(sums, only_counts=options.only_counts)
         if report_num_clients is not None:
             measured["criteria_by_client"] = by_client[:, :-1]
             measured["excluded_by_client"] = by_client[:, -1]
@@ -161,19 +149,19 @@ def build_packed_client_work(
             result = stack_updates(waiting, received)
         else:
             result = client_result(models.read(), sums, plan.normalization)
-        return pack_output(
-            result,
-            measured,
-            memory=memory if own.clients else None,
-            metrics=own_metrics if metrics is not None else None,
-        )
+        output = collections.OrderedDict(result=result, measurements=measured)
+        if own.clients:
+            output["memory"] = memory
+        if metrics is not None:
+            output["metrics"] = own_metrics
+        return output
 
     first = tff.learning.models.ModelWeights(*model.initial_weights)
     return build_client_work(
         received_type,
         tff.SequenceType(tff.types.tensorflow_to_type(spec)),
         train_pack,
-        seed=seed,
+        seed=options.seed,
         memory=own.initial(first) if own.clients else None,
         metrics=metrics,
     )
@@ -189,24 +177,20 @@ def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:
     )
 
 
-class OwnModels(NamedTuple):
+class OwnModels:
     """Clients that go on with models of their own (simulation only).
 
     AdaFed's adversaries do (its simulation 3). TFF's clients keep nothing between
     rounds, so their models travel in the client work's state, as its `memory`.
     """
 
-    clients: tuple[int, ...]
-
-    @classmethod
-    def of(cls, clients: Sequence[int]) -> OwnModels:
+    def __init__(self, clients: Sequence[int]) -> None:
         """Raises a `ValueError` when a client is named twice or below 0."""
-        found = tuple(int(client) for client in clients)
+        self.clients = found = tuple(int(client) for client in clients)
         if len(set(found)) < len(found) or any(client < 0 for client in found):
             raise ValueError(
                 f"keep_own_model must name clients by number, each once: {found}"
             )
-        return cls(found)
 
     def initial(self, weights: Any) -> Any:
         """The memory before the first round: the initial model for each of them."""

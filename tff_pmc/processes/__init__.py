@@ -8,6 +8,7 @@ they share. Online adjustment is `build_online_adjusted_fed_avg`, or as one pure
 `build_online_adjusted_iterative_process`. The others evaluate, or make their data.
 """
 
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes.adaptive_fed_avg import build_adafed
 from tff_pmc.processes.dataset_evaluation import with_client_number
 from tff_pmc.processes.evaluation import (
@@ -38,7 +39,6 @@ from tff_pmc.processes.prioritized_fed_avg import (
     with_score,
 )
 from tff_pmc.processes.server_examples import build_server_judge
-from tff_pmc.processes.training_options import TrainingOptions
 
 __all__ = [
     "OnlineAdjustedFedAvg",

@@ -9,7 +9,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.as_written import as_written
-from tff_pmc.clients.dataset_training import num_examples_of
+from tff_pmc.clients.dataset_training import num_examples_of, unstar
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.models.prediction import predicted_labels
 
@@ -30,7 +30,7 @@ def with_client_number(dataset: tf.data.Dataset, number: int) -> tf.data.Dataset
     if number < 0:
         raise ValueError(f"a client's number must be 0 or more, got {number}")
     constant = tf.constant(number, tf.int32)
-    return dataset.map(lambda *b: (b if len(b) > 1 else b[0], constant))
+    return dataset.map(lambda *batch: (unstar(batch), constant))
 
 
 def build_dataset_evaluation(

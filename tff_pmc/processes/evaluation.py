@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
-from typing import Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -101,9 +101,6 @@ def _build_packed_evaluation(
     batch_size: int,
     metrics: Optional[tff.Computation],
 ) -> tff.Computation:
-    weights_type = models.weights_type(model)
-    examples_type = type_of_examples(model)
-
     @tf.function
     def count(weights, examples):
         x, y, client = examples["x"], examples["y"], examples["client"]
@@ -135,24 +132,37 @@ def _build_packed_evaluation(
         )
         return correct[0] if num_clients is None else correct, state
 
-    @tff.tensorflow.computation(weights_type, examples_type)
-    def count_locally(weights, examples):
-        return count(weights, examples)
-
-    @tff.federated_computation(
-        tff.FederatedType(weights_type, tff.SERVER),
-        tff.FederatedType(examples_type, tff.CLIENTS),
-    )
-    def evaluate(weights, examples):
-        found = tff.federated_map(
-            count_locally, (tff.federated_broadcast(weights), examples)
-        )
+    def combine(found):
         correct = tff.federated_sum(found[0])
         if metrics is None:
             return correct
         return tff.federated_zip(
             collections.OrderedDict(correct=correct, metrics=metrics(found[1]))
         )
+
+    return over_packs(model, type_of_examples(model), count, combine)
+
+
+def over_packs(
+    model: tff.learning.models.FunctionalModel,
+    data_type: tff.Type,
+    of_pack: Callable[[Any, Any], Any],
+    combine: Callable[[Any], Any] = tff.federated_sum,
+) -> tff.Computation:
+    """Builds `(<W@SERVER, data@CLIENTS> -> R@SERVER)` from what is done with a pack.
+
+    `of_pack` is a `tf.function` of the weights and a pack; its results are combined.
+    """
+    types = models.weights_type(model), data_type
+    locally = tff.tensorflow.computation(*types)(of_pack)
+
+    @tff.federated_computation(
+        tff.FederatedType(types[0], tff.SERVER),
+        tff.FederatedType(types[1], tff.CLIENTS),
+    )
+    def evaluate(weights, examples):
+        sent = tff.federated_broadcast(weights)
+        return combine(tff.federated_map(locally, (sent, examples)))
 
     return evaluate
 
@@ -223,8 +233,6 @@ def build_loss_sums(
         num_clients: the number of clients in the federation, K.
         batch_size: the most examples in a forward pass.
     """
-    weights_type = models.weights_type(model)
-    examples_type = type_of_examples(model)
 
     @tf.function
     def add_up(weights, examples):
@@ -244,18 +252,4 @@ def build_loss_sums(
             start += count
         return losses
 
-    @tff.tensorflow.computation(weights_type, examples_type)
-    def add_up_locally(weights, examples):
-        return add_up(weights, examples)
-
-    @tff.federated_computation(
-        tff.FederatedType(weights_type, tff.SERVER),
-        tff.FederatedType(examples_type, tff.CLIENTS),
-    )
-    def evaluate(weights, examples):
-        losses = tff.federated_map(
-            add_up_locally, (tff.federated_broadcast(weights), examples)
-        )
-        return tff.federated_sum(losses)
-
-    return evaluate
+    return over_packs(model, type_of_examples(model), add_up)

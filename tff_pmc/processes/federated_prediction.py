@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import collections
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
 import leaf_data
-from tff_pmc import models
 from tff_pmc.clients import packing
 from tff_pmc.clients.local_training import train_locally
 from tff_pmc.clients.packing import PackedClients
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.prediction import BATCH_SIZE, over_batches, predicted_labels
-from tff_pmc.processes.evaluation import evaluation_packs
+from tff_pmc.processes.evaluation import evaluation_packs, over_packs
 
 
 def build_federated_prediction(
@@ -40,39 +38,31 @@ def build_federated_prediction(
     Returns:
         A computation that gives the predicted label of each example, at its row.
     """
-    weights_type = models.weights_type(model)
     x_spec, _ = model.input_spec
     examples_type = tff.types.tensorflow_to_type(
         collections.OrderedDict(x=x_spec, row=tf.TensorSpec([None], tf.int32))
     )
 
     @tf.function
-    def predict(weights, x, row):
-        def add(predicted, rows, output):
-            return tf.tensor_scatter_nd_update(
-                predicted, row[rows][:, tf.newaxis], predicted_labels(output)
-            )
+    def predict(weights, examples):
+        x, row = examples["x"], examples["row"]
+        return _predicted(model, weights, x, row, num_examples, batch_size)
 
-        none = tf.zeros([num_examples], tf.int32)
-        return over_batches(
-            model, weights, x, tf.shape(row)[0], none, add, batch_size=batch_size
+    return over_packs(model, examples_type, predict)  # Each row is in one pack.
+
+
+def _predicted(model, weights, x, row, num_examples, batch_size):
+    """The predicted label of each x at its row, int32 [num_examples], else 0."""
+
+    def add(predicted, rows, output):
+        return tf.tensor_scatter_nd_update(
+            predicted, row[rows][:, tf.newaxis], predicted_labels(output)
         )
 
-    @tff.tensorflow.computation(weights_type, examples_type)
-    def predict_locally(weights, examples):
-        return predict(weights, examples["x"], examples["row"])
-
-    @tff.federated_computation(
-        tff.FederatedType(weights_type, tff.SERVER),
-        tff.FederatedType(examples_type, tff.CLIENTS),
+    none = tf.zeros([num_examples], tf.int32)
+    return over_batches(
+        model, weights, x, tf.shape(row)[0], none, add, batch_size=batch_size
     )
-    def predict_all(weights, examples):
-        predicted = tff.federated_map(
-            predict_locally, (tff.federated_broadcast(weights), examples)
-        )
-        return tff.federated_sum(predicted)  # Each row is in one pack.
-
-    return predict_all
 
 
 def prediction_packs(examples: leaf_data.Examples, **options) -> list:
@@ -133,28 +123,12 @@ def build_local_tuning_prediction(
     data_type = tff.SequenceType(tff.types.tensorflow_to_type(spec))
     x_type = tff.types.tensorflow_to_type(x_spec)
 
+    @tff.tensorflow.computation(received_type, data_type, x_type)
     @tf.function
-    def predict(weights, x):
-        def add(predicted: Any, rows: slice, output: Any) -> Any:
-            places = tf.range(rows.start, tf.minimum(rows.stop, num_examples))
-            return tf.tensor_scatter_nd_update(
-                predicted, places[:, tf.newaxis], predicted_labels(output)
-            )
-
-        return over_batches(
-            model,
-            weights,
-            x,
-            num_examples,
-            tf.zeros([num_examples], tf.int32),
-            add,
-            batch_size=prediction_batch_size,
-        )
-
-    @tf.function
-    def tune(received, pack, x):
+    def tune_pack(received, pack, x):
         # One more than the label, so that a sum tells class 0 from no answer.
         answers = tf.zeros([num_clients, num_examples], tf.int32)
+        rows = tf.range(num_examples)
         clients = PackedClients.read(pack)
         for place in tf.range(clients.count):
             element = clients[place]
@@ -168,14 +142,13 @@ def build_local_tuning_prediction(
                 batch_size=batch_size,
                 seed=tf.stack([seed, element["client"]]),
             )
+            found = _predicted(
+                model, tuned, x, rows, num_examples, prediction_batch_size
+            )
             answers = tf.tensor_scatter_nd_add(
-                answers, [[element["client"]]], predict(tuned, x)[tf.newaxis] + 1
+                answers, [[element["client"]]], found[tf.newaxis] + 1
             )
         return answers
-
-    @tff.tensorflow.computation(received_type, data_type, x_type)
-    def tune_pack(received, pack, x):
-        return tune(received, pack, x)
 
     @tff.tensorflow.computation(tff.TensorType(np.int32, [num_clients, num_examples]))
     def labels(answers):

@@ -11,6 +11,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes.online_parts import (
     OnlineState,
     build_parts,
@@ -18,7 +19,6 @@ from tff_pmc.processes.online_parts import (
     default_judge,
 )
 from tff_pmc.processes.round_parts import ModelFn
-from tff_pmc.processes.training_options import TrainingOptions
 from tff_pmc.scores import Score
 
 

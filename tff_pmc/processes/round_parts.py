@@ -14,9 +14,9 @@ from tff_pmc.aggregation import SumPlan, build_basis_sums, build_two_stage_sums
 from tff_pmc.clients import model_metrics
 from tff_pmc.clients.dataset_training import build_dataset_client_work
 from tff_pmc.clients.packed_training import build_packed_client_work
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.models import PackedModel
 from tff_pmc.processes import arguments
-from tff_pmc.processes.training_options import TrainingOptions
 from tff_pmc.scores import Basis
 
 ModelFn = Union[
@@ -86,28 +86,14 @@ def build_round_parts(
             PackedModel.of(model_fn),
             criteria,
             plan,
-            options.client_optimizer_fn,
-            local_epochs=options.local_epochs,
-            batch_size=options.batch_size,
-            seed=options.seed,
-            client_attributes=options.client_attributes,
-            report_num_clients=options.report_num_clients,
-            only_counts=options.only_counts,
-            metrics=metrics,
+            options,
+            metrics,
             num_weighted_classes=num_weighted_classes,
-            keep_own_model=options.keep_own_model,
             updates_wait=two_stage,
         )
     else:
         client_work = build_dataset_client_work(
-            arguments.as_model_fn(model_fn),
-            criteria,
-            plan,
-            options.client_optimizer_fn,
-            local_epochs=options.local_epochs,
-            client_attributes=options.client_attributes,
-            only_counts=options.only_counts,
-            metrics=metrics,
+            arguments.as_model_fn(model_fn), criteria, plan, options, metrics
         )
 
     @tff.tensorflow.computation
