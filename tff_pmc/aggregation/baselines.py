@@ -33,9 +33,9 @@ from tff_pmc.aggregation.baseline_parts import (
     WEIGHT_TYPE,
     AtServer,
     IncludedClients,
-    LaplaceNoise,
     Median,
-    OptimizerStep,
+    laplace_noise,
+    optimizer_step,
 )
 
 PERSONALIZED_FORMS = ("formula", "text")
@@ -95,7 +95,7 @@ def momentum(beta: float = 0.9, eta: float = 1.0) -> _Factory:
         raise ValueError(f"beta must be in [0, 1), got {beta}")
     _check_above_0("eta", eta)
     optimizer = tff.learning.optimizers.build_sgdm(eta, beta or None)
-    return AtServer(weighted_mean(), OptimizerStep(optimizer))
+    return AtServer(weighted_mean(), optimizer_step(optimizer))
 
 
 def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
@@ -126,7 +126,7 @@ def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
     if form == "text":
         return simple_average()
     optimizer = tff.learning.optimizers.build_sgdm(1 - alpha)
-    return AtServer(simple_average(), OptimizerStep(optimizer))
+    return AtServer(simple_average(), optimizer_step(optimizer))
 
 
 def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
@@ -146,7 +146,7 @@ def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
         ValueError: epsilon is not above 0.
     """
     _check_above_0("epsilon", epsilon)
-    return AtServer(simple_average(), LaplaceNoise(1.0 / epsilon, seed))
+    return AtServer(simple_average(), laplace_noise(1.0 / epsilon, seed))
 
 
 def quantized_updates(levels: int = 256) -> _Factory:

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.building import aggregation_process
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.scores import Basis, Score
 
@@ -47,19 +48,15 @@ def build_basis_sums(
     sums_type = tff.to_type((update_type,) * len(basis))
     per_criterion = tff.TensorType(np.float32, [columns])
     per_monomial = tff.TensorType(np.float32, [len(basis)])
-    scalars_type = tff.to_type(
-        collections.OrderedDict(criteria=per_criterion, monomials=per_monomial)
-    )
+    scalars = collections.OrderedDict(criteria=per_criterion, monomials=per_monomial)
+    scalars_type = tff.to_type(scalars)
     has_maxima = normalization.method == "max"
-    weights_type = scalars_type
     if has_maxima:
-        weights_type = tff.to_type(
-            collections.OrderedDict(
-                criteria=per_criterion, monomials=per_monomial, maxima=per_criterion
-            )
-        )
-    model_sums = plan.model_sums(sums_type)
-    scalar_sums = plan.scalar_sums(scalars_type)
+        scalars["maxima"] = per_criterion
+    weights_type = tff.to_type(scalars)
+    plain = tff.aggregators.SumFactory()
+    model_sums = (plan.model_sum_factory or plain).create(sums_type)
+    scalar_sums = (plan.scalar_sum_factory or plain).create(scalars_type)
 
     @tff.federated_computation
     def initialize():
@@ -81,11 +78,6 @@ def build_basis_sums(
             return tff.federated_max(weights.maxima)
         return tff.federated_eval(ones, tff.SERVER)  # Applied at the clients.
 
-    @tff.federated_computation(
-        initialize.type_signature.result,
-        tff.FederatedType(sums_type, tff.CLIENTS),
-        tff.FederatedType(weights_type, tff.CLIENTS),
-    )
     def next_fn(state, updates, weights):
         models = model_sums.next(state.model_sums, updates)
         to_sum = collections.OrderedDict(
@@ -109,7 +101,7 @@ def build_basis_sums(
             *map(tff.federated_zip, (new_state, result, measurements))
         )
 
-    return tff.templates.AggregationProcess(initialize, next_fn)
+    return aggregation_process(initialize, next_fn, sums_type, weights_type)
 
 
 def build_basis_aggregation(
@@ -148,7 +140,7 @@ def with_score_in_force(
         ValueError: the basis does not cover the score.
     """
     first = basis.coefficients(score)
-    _, *client_types = sums.next.type_signature.parameter
+    client_types = [t.member for t in sums.next.type_signature.parameter[1:]]
     result_type = sums.next.type_signature.result.result.member
 
     @tff.tensorflow.computation
@@ -172,7 +164,6 @@ def with_score_in_force(
             basis, coefficients, found["scales"], found["monomials"], found["models"]
         )
 
-    @tff.federated_computation(initialize.type_signature.result, *client_types)
     def next_fn(state, updates, weights):
         inner_state = tff.federated_zip(
             collections.OrderedDict(
@@ -200,7 +191,7 @@ def with_score_in_force(
             tff.federated_zip(new_state), update, tff.federated_zip(measurements)
         )
 
-    return tff.templates.AggregationProcess(initialize, next_fn)
+    return aggregation_process(initialize, next_fn, *client_types)
 
 
 def combine(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from tff_pmc.aggregation.as_written import as_written
+from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.scores import Basis
 
@@ -31,7 +31,7 @@ class Contribution(NamedTuple):
     included: tf.Tensor
 
 
-@as_written
+@without_autograph
 def contribution_of(plan: SumPlan, raw: tf.Tensor, update: Any) -> Contribution:
     """A client's contribution, from its raw criteria [m] and its update, in its graph.
 
@@ -63,7 +63,7 @@ def contribution_of(plan: SumPlan, raw: tf.Tensor, update: Any) -> Contribution:
     return Contribution(raw, values, monomials, update, included)
 
 
-@as_written
+@without_autograph
 def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
     """The products and minima of criteria [..., m] that the basis names, [..., B]."""
     members = tf.constant(basis.membership())
@@ -75,7 +75,7 @@ def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
     return tf.where(np.arange(len(basis)) < len(basis.summed), products, minima)
 
 
-@as_written
+@without_autograph
 def check_not_negative(code: str, value: tf.Tensor) -> tf.Tensor:
     """The value, checked in the graph; NaN passes: such a client is left out."""
     # Spelled out, because TensorFlow's optimizer rewrites `not (value < 0)` to

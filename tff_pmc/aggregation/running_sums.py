@@ -1,4 +1,4 @@
-"""The sums of scalars over the clients of a pack, one client after another."""
+"""The sums over the clients of a pack, one client after another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 from tensorflow.python.eager import context
 
-from tff_pmc.aggregation.as_written import as_written
+from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import Contribution
 from tff_pmc.scores import Basis, Normalization
 
@@ -38,64 +38,51 @@ class RunningSums(NamedTuple):
     examples: tf.Tensor
     loss: tf.Tensor
 
+    @classmethod
+    @without_autograph
+    def of_nobody(cls, basis: Basis) -> RunningSums:
+        """The sums over no clients."""
+        criteria, zero = tf.zeros([basis.num_criteria]), tf.constant(0)
+        monomials, loss = tf.zeros([len(basis)]), tf.constant(0.0)
+        return cls(criteria, criteria, monomials, zero, zero, zero, loss)
 
-@as_written
-def sums_of_no_clients(basis: Basis) -> RunningSums:
-    """The sums over no clients."""
-    zero = tf.constant(0)
-    return RunningSums(
-        tf.zeros([basis.num_criteria]),
-        tf.zeros([basis.num_criteria]),
-        tf.zeros([len(basis)]),
-        zero,
-        zero,
-        zero,
-        tf.constant(0.0),
-    )
-
-
-@as_written
-def add_contribution(
-    sums: RunningSums, added: Contribution, examples: tf.Tensor, loss: tf.Tensor
-) -> RunningSums:
-    """The sums with one more client, its number of examples and their losses' sum."""
-    return RunningSums(
-        sums.criteria + added.criteria,
-        tf.maximum(sums.maxima, added.criteria),
-        sums.monomials + added.monomials,
-        sums.clients + 1,
-        sums.excluded + tf.cast(tf.logical_not(added.included), tf.int32),
-        sums.examples + tf.where(added.included, examples, 0),
-        sums.loss + tf.where(added.included, loss, 0.0),
-    )
-
-
-@as_written
-def client_result(
-    models: tuple[Any, ...], sums: RunningSums, normalization: Normalization
-) -> tff.learning.templates.ClientResult:
-    """What leaves the pack: the sums of models and of scalars; for `max` maxima."""
-    scalars = collections.OrderedDict(criteria=sums.criteria, monomials=sums.monomials)
-    if normalization.method == "max":
-        scalars["maxima"] = sums.maxima
-    return tff.learning.templates.ClientResult(models, scalars)
-
-
-@as_written
-def measurements(
-    sums: RunningSums, *, only_counts: bool = False
-) -> collections.OrderedDict:
-    """The measurements of a pack beside its sums, for the record.
-
-    With `only_counts` they are the number of clients alone: whatever else is released
-    without noise would break differential privacy.
-    """
-    measured = collections.OrderedDict(clients=sums.clients)
-    if not only_counts:
-        measured.update(
-            excluded=sums.excluded, examples=sums.examples, loss_sum=sums.loss
+    @without_autograph
+    def plus(
+        self, added: Contribution, examples: tf.Tensor, loss: tf.Tensor
+    ) -> RunningSums:
+        """The sums with one more client, its number of examples and their losses."""
+        return RunningSums(
+            self.criteria + added.criteria,
+            tf.maximum(self.maxima, added.criteria),
+            self.monomials + added.monomials,
+            self.clients + 1,
+            self.excluded + tf.cast(tf.logical_not(added.included), tf.int32),
+            self.examples + tf.where(added.included, examples, 0),
+            self.loss + tf.where(added.included, loss, 0.0),
         )
-    return measured
+
+    @without_autograph
+    def result(
+        self, models: tuple[Any, ...], normalization: Normalization
+    ) -> tff.learning.templates.ClientResult:
+        """What leaves the pack: the sums of models and of scalars; for `max` maxima."""
+        scalars = collections.OrderedDict(
+            criteria=self.criteria, monomials=self.monomials
+        )
+        if normalization.method == "max":
+            scalars["maxima"] = self.maxima
+        return tff.learning.templates.ClientResult(models, scalars)
+
+    @without_autograph
+    def measurements(self, only_counts: bool) -> collections.OrderedDict:
+        """The measurements of a pack beside its sums, for the record.
+
+        With `only_counts` they are the number of clients alone: whatever else is
+        released without noise would break differential privacy.
+        """
+        values = self.clients, self.excluded, self.examples, self.loss
+        measured = zip(MEASUREMENTS, values)
+        return collections.OrderedDict([next(measured)] if only_counts else measured)
 
 
 class ModelSums:
@@ -106,7 +93,7 @@ class ModelSums:
     which the sums are no variables.
     """
 
-    @as_written
+    @without_autograph
     def __init__(self, count: int, like: Any) -> None:
         """Begins with zeros, `count` structures like an update."""
         self._like = like
@@ -115,7 +102,7 @@ class ModelSums:
             for _ in range(count)
         ]
 
-    @as_written
+    @without_autograph
     def add(self, added: Contribution) -> None:
         """Adds a client's update, weighted with each of its monomials."""
         update = tf.nest.flatten(added.update)
@@ -126,7 +113,7 @@ class ModelSums:
                     var=handle, alpha=-factor, delta=d
                 )
 
-    @as_written
+    @without_autograph
     def read(self) -> tuple[Any, ...]:
         """The sums, a tuple of B structures."""
         return tuple(
@@ -141,7 +128,7 @@ class ModelSums:
         )
 
 
-@as_written
+@without_autograph
 def weighted_updates(added: Contribution) -> tuple[Any, ...]:
     """The sums over one client alone, a tuple of B structures."""
     return tuple(

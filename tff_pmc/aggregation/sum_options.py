@@ -110,14 +110,6 @@ class SumPlan:
         """The same plan with updates that are not weighted by the criteria yet."""
         return dataclasses.replace(self, basis=Basis.singles(self.basis.num_criteria))
 
-    def model_sums(self, value_type: tff.Type) -> tff.templates.AggregationProcess:
-        """The process that sums values of this type as the weighted updates are."""
-        return _or_plain(self.model_sum_factory).create(value_type)
-
-    def scalar_sums(self, value_type: tff.Type) -> tff.templates.AggregationProcess:
-        """The process that sums values of this type as criteria and monomials are."""
-        return _or_plain(self.scalar_sum_factory).create(value_type)
-
 
 @dataclasses.dataclass(frozen=True)
 class SumOptions:
@@ -202,7 +194,3 @@ class SumOptions:
 
 PLAIN_SUMS = SumOptions()
 """The papers' normalization, summed in the clear."""
-
-
-def _or_plain(factory: Optional[SumFactory]) -> SumFactory:
-    return factory or tff.aggregators.SumFactory()

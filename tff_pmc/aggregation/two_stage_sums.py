@@ -11,6 +11,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.basis_sums import build_basis_sums
+from tff_pmc.aggregation.building import aggregation_process
 from tff_pmc.aggregation.contributions import Contribution, basis_values
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.scores import Basis, Normalization
@@ -75,11 +76,6 @@ def build_two_stage_sums(
     def weighted_sums(scales, updates, criteria):
         return sum_of_stacked_updates(plan.basis, scales, updates, criteria)
 
-    @tff.federated_computation(
-        inner.initialize.type_signature.result,
-        tff.FederatedType(stacked_type, tff.CLIENTS),
-        tff.FederatedType(criteria_type, tff.CLIENTS),
-    )
     def next_fn(state, updates, criteria):
         totals = tff.federated_sum(tff.federated_map(total, criteria))
         if method == "sum":
@@ -103,7 +99,7 @@ def build_two_stage_sums(
             output.state, output.result, tff.federated_zip(measurements)
         )
 
-    return tff.templates.AggregationProcess(inner.initialize, next_fn)
+    return aggregation_process(inner.initialize, next_fn, stacked_type, criteria_type)
 
 
 WaitingUpdates = tuple  # Of `tf.TensorArray`s: each tensor of an update, the criteria.
@@ -139,7 +135,7 @@ def sum_of_stacked_updates(
 ) -> tff.learning.templates.ClientResult:
     """Sums the weighted updates of a pack, once the scales are known, float32 [m].
 
-    Updates and criteria are of `stack_updates`, the result is as of `client_result`. A
+    Updates and criteria are of `stack_updates`, the result is as of `RunningSums`. A
     criterion whose scale is 0 is 0.
     """
     normalized = tf.math.divide_no_nan(criteria, scales)

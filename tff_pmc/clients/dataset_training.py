@@ -14,12 +14,9 @@ from typing import Any, Callable, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.as_written import as_written
+from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.running_sums import (
-    add_contribution,
-    client_result,
-    measurements,
-    sums_of_no_clients,
+    RunningSums,
     weighted_updates,
 )
 from tff_pmc.aggregation.sum_options import SumPlan
@@ -139,10 +136,9 @@ def build_dataset_client_work(
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
         client = DatasetClient(batches, received, trained, attributes)
         own = measure_contribution(criteria, plan, client)
-        sums = sums_of_no_clients(plan.basis)
-        sums = add_contribution(sums, own, examples, loss_sum)
-        result = client_result(weighted_updates(own), sums, plan.normalization)
-        measured = measurements(sums, only_counts=options.only_counts)
+        sums = RunningSums.of_nobody(plan.basis).plus(own, examples, loss_sum)
+        result = sums.result(weighted_updates(own), plan.normalization)
+        measured = sums.measurements(options.only_counts)
         output = collections.OrderedDict(result=result, measurements=measured)
         if metrics is not None:
             if not own.included:
@@ -162,7 +158,7 @@ def build_dataset_client_work(
     )
 
 
-@as_written
+@without_autograph
 def num_examples_of(output: tff.learning.models.BatchOutput) -> tf.Tensor:
     """The number of examples of a batch, int32, from the model's output on it."""
     if output.num_examples is None:  # As in TFF's algorithms.

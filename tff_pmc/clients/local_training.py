@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.as_written import method_as_written
+from tff_pmc.aggregation.building import method_without_autograph
 from tff_pmc.models import PackedModel
 
 
@@ -49,8 +49,8 @@ def train_locally(
     weights = (*received.trainable, *local)
     non_trainable = received.non_trainable
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), weights)
-    state = method_as_written(optimizer, "initialize")(specs)
-    next_step = method_as_written(optimizer, "next")
+    state = method_without_autograph(optimizer, "initialize")(specs)
+    next_step = method_without_autograph(optimizer, "next")
     fold_in = tf.random.experimental.stateless_fold_in
     size = tf.shape(y)[0]
     step = tf.maximum(size, 1) if batch_size == 0 else tf.constant(batch_size)

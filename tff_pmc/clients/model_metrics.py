@@ -13,7 +13,7 @@ from typing import Any, Callable, NamedTuple, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.as_written import as_written
+from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import Contribution
 from tff_pmc.clients.packing import split_batch
 
@@ -96,7 +96,7 @@ def build_aggregation(
     return aggregate_metrics
 
 
-@as_written
+@without_autograph
 def metrics_of_included(own: Contribution, found: Any, none: Any) -> Any:
     """A client's metrics; `none` where it is left out, as in TFF's algorithms."""
     return tf.nest.map_structure(

@@ -17,10 +17,7 @@ import tensorflow_federated as tff
 
 from tff_pmc.aggregation.running_sums import (
     ModelSums,
-    add_contribution,
-    client_result,
-    measurements,
-    sums_of_no_clients,
+    RunningSums,
 )
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.two_stage_sums import (
@@ -90,7 +87,7 @@ def build_packed_client_work(
             received, class_weights = received["weights"], received["class_weights"]
         own_models = state.get("memory", ())
         memory = own.nothing(own_models)
-        sums = sums_of_no_clients(plan.basis)
+        sums = RunningSums.of_nobody(plan.basis)
         models = ModelSums(0 if updates_wait else len(plan.basis), received)
         waiting = no_updates(received, num_criteria) if updates_wait else ()
         own_metrics = no_metrics = ()
@@ -127,7 +124,7 @@ def build_packed_client_work(
                 element.get("example_attributes", {}),
             )
             contribution = measure_contribution(criteria, plan, client)
-            sums = add_contribution(sums, contribution, tf.shape(y)[0], loss)
+            sums = sums.plus(contribution, tf.shape(y)[0], loss)
             models.add(contribution)
             if metrics is not None:
                 found = metrics_of_included(contribution, found, no_metrics)
@@ -141,14 +138,14 @@ def build_packed_client_work(
                     [[element["client"]]],
                     tf.concat([contribution.raw, [left_out]], 0)[tf.newaxis],
                 )
-        measured = measurements(sums, only_counts=options.only_counts)
+        measured = sums.measurements(options.only_counts)
         if report_num_clients is not None:
             measured["criteria_by_client"] = by_client[:, :-1]
             measured["excluded_by_client"] = by_client[:, -1]
         if updates_wait:
             result = stack_updates(waiting, received)
         else:
-            result = client_result(models.read(), sums, plan.normalization)
+            result = sums.result(models.read(), plan.normalization)
         output = collections.OrderedDict(result=result, measurements=measured)
         if own.clients:
             output["memory"] = memory

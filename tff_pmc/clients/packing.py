@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 import leaf_data
-from tff_pmc.aggregation.as_written import as_written
+from tff_pmc.aggregation.building import without_autograph
 
 MAX_PACK_BYTES = 500_000_000
 """Default limit of a pack: a message to the worker cannot exceed 2 GB."""
@@ -215,7 +215,7 @@ class PackedClients:
     _rows: Any
 
     @classmethod
-    @as_written
+    @without_autograph
     def read(cls, pack: tf.data.Dataset) -> PackedClients:
         """Reads a pack of any number of clients, none included."""
         # With nobody at the end there is always an element to get.

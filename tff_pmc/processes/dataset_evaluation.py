@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.as_written import as_written
+from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.clients.dataset_training import num_examples_of, unstar
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.models.prediction import predicted_labels
@@ -121,7 +121,7 @@ def _has_classes(model: tff.learning.models.VariableModel) -> bool:
     return one_each and scores and predictions.shape[1] != 1
 
 
-@as_written
+@without_autograph
 def _count_correct(scores: Any, labels: Any) -> tf.Tensor:
     hits = tf.equal(predicted_labels(scores), tf.cast(labels, tf.int32))
     return tf.reduce_sum(tf.cast(hits, tf.int32))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Union
 
 from tff_pmc.runtime.cluster_connection import ClusterConnection
-from tff_pmc.runtime.cluster_packs import REMEMBERED_BYTES
 from tff_pmc.runtime.cluster_sums import ClusterSums
 from tff_pmc.runtime.local import LocalEngine
 from tff_pmc.runtime.pack_sums import PackGraphs
@@ -26,34 +25,18 @@ class ClusterEngine(LocalEngine):
     """
 
     def __init__(
-        self,
-        cluster: Union[str, ClusterOptions] = LOCAL,
-        *,
-        private: bool = True,
-        remembered_bytes: int = REMEMBERED_BYTES,
+        self, cluster: Union[str, ClusterOptions] = LOCAL, *, private: bool = True
     ) -> None:
         """Connects to the cluster; one on this machine is started (about 8 seconds).
 
-        The errors are those of `ClusterConnection`; `remembered_bytes` of packs stay on
-        the workers after a call, so that packs that come again are not sent again.
+        The errors are those of `ClusterConnection`; `private` is of `WorkerEngine`.
         """
         super().__init__(private=private)
         if isinstance(cluster, str):
             cluster = ClusterOptions(cluster)
         self.connection = ClusterConnection(cluster)
-        self.sums = ClusterSums(self.connection, remembered_bytes)
+        self.sums = ClusterSums(self.connection)
         self.record("clients")
-
-    @property
-    def bytes_sent(self) -> int:
-        """The bytes of tensors and graphs that went to workers so far."""
-        traffic = self.sums.traffic
-        return traffic.packs + traffic.sent + traffic.graphs
-
-    @property
-    def bytes_received(self) -> int:
-        """The bytes of sums that came back so far."""
-        return self.sums.traffic.received
 
     def record(self, spread: str) -> None:
         """Says what is spread, `runs` or `clients`, for the versions in `run.json`."""

@@ -146,7 +146,9 @@ class ClusterConnection:
         """Asks every worker whether it is fit, which imports TensorFlow there."""
         asked = {
             worker: self.client.submit(
-                *(cluster_tasks.meet, self.terms), workers=[worker], pure=False
+                *(cluster_tasks.check_versions, self.terms),
+                workers=[worker],
+                pure=False,
             )
             for worker in self.workers()
         }

@@ -46,16 +46,11 @@ class HeldPack(NamedTuple):
 class PacksOnWorkers:
     """Packs by a digest of what they are; the ones not used for longest go first."""
 
-    def __init__(
-        self,
-        connection: ClusterConnection,
-        traffic: Traffic,
-        remembered_bytes: int = REMEMBERED_BYTES,
-    ) -> None:
-        """Takes the cluster, what counts, and how many bytes stay after a call."""
+    def __init__(self, connection: ClusterConnection, traffic: Traffic) -> None:
+        """Takes the cluster, and what counts the bytes that are sent."""
         self._connection = connection
         self._traffic = traffic
-        self._remembered_bytes = remembered_bytes
+        self._remembered_bytes = REMEMBERED_BYTES
         self._held: collections.OrderedDict[str, HeldPack] = collections.OrderedDict()
         # Digests by the identity of a pack's tensors: a pack that comes again as the
         # same objects, as evaluation packs do, is not looked at again.

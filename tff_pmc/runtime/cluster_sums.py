@@ -18,12 +18,7 @@ from tensorflow.python.eager import cancellation
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import ClusterConnection
 from tff_pmc.runtime.cluster_errors import LOSSES, ClusterError
-from tff_pmc.runtime.cluster_packs import (
-    REMEMBERED_BYTES,
-    HeldPack,
-    PacksOnWorkers,
-    Traffic,
-)
+from tff_pmc.runtime.cluster_packs import PacksOnWorkers, Traffic
 from tff_pmc.runtime.pack_sums import PackGraphs, merged_in_tree
 
 ATTEMPTS = 5
@@ -38,43 +33,35 @@ Tensors = Sequence[tf.Tensor]
 class ClusterSums:
     """Makes sums of packs by a cluster; its packs serve all computations."""
 
-    def __init__(
-        self, connection: ClusterConnection, remembered_bytes: int = REMEMBERED_BYTES
-    ) -> None:
-        """Takes the cluster, and how many bytes of packs stay there after a call."""
+    def __init__(self, connection: ClusterConnection) -> None:
+        """Takes the way to the workers."""
         self.connection = connection
         self.traffic = Traffic()
-        self.packs = PacksOnWorkers(connection, self.traffic, remembered_bytes)
-        self._one_at_a_time = threading.Lock()
+        self.packs = PacksOnWorkers(connection, self.traffic)
+        self.one_at_a_time = threading.Lock()
 
     def of(self, graphs: PackGraphs) -> Callable[[Iterator[Tensors], Tensors], Tensors]:
         """What sums the packs of one computation; see `round_form.SumPacks`."""
-        content = cluster_tasks.sealed(graphs)
+        return _Computation(self, graphs)
+
+
+class _Computation:
+    """The sums of one computation: its graphs, and whether they are on the workers."""
+
+    def __init__(self, sums: ClusterSums, graphs: PackGraphs) -> None:
+        content = cluster_tasks.to_bytes(graphs)
         digest = hashlib.blake2b(content, digest_size=16).hexdigest()
-        on_workers: list[Any] = []
-
-        def sum_packs(packs: Iterator[Tensors], sent: Tensors) -> Tensors:
-            with self._one_at_a_time:
-                call = _Call(self, cluster_tasks.Graphs(digest, content), on_workers)
-                return call.total(list(packs), [tensor.numpy() for tensor in sent])
-
-        return sum_packs
-
-
-class _Call:
-    """One call of a computation: its tasks, and how often they were begun."""
-
-    def __init__(
-        self, sums: ClusterSums, graphs: cluster_tasks.Graphs, on_workers: list[Any]
-    ) -> None:
+        self._graphs = cluster_tasks.Graphs(digest, content)
+        self._on_workers: list[Any] = []  # The graphs' future, once there is one.
         self._sums = sums
-        self._graphs = graphs
-        self._on_workers = on_workers  # The graphs' future, once there is one.
         self._connection = sums.connection
-        self._manager = cancellation.context()
 
-    def total(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
+    def __call__(self, packs: Iterator[Tensors], sent: Tensors) -> list[tf.Tensor]:
         """The sum, made again when workers are lost, in the end a `ClusterError`."""
+        with self._sums.one_at_a_time:
+            return self._total(list(packs), [tensor.numpy() for tensor in sent])
+
+    def _total(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
         for attempt in range(1, ATTEMPTS + 1):
             self._connection.wait_for_a_worker()
             try:
@@ -101,20 +88,16 @@ class _Call:
         traffic = self._sums.traffic
         begun: list[Any] = []
 
-        def submit(
-            function: Callable[..., Any], *arguments: Any, **options: Any
-        ) -> Any:
+        def submit(worker: str, function: Callable[..., Any], *arguments: Any) -> _Sum:
+            arguments = (terms, self._on_workers[0], *arguments)
             begun.append(
-                client.submit(
-                    function,
-                    terms,
-                    self._on_workers[0],
-                    *arguments,
-                    pure=False,
-                    **options,
-                )
+                client.submit(function, *arguments, pure=False, workers=[worker])
             )
-            return begun[-1]
+            return _Sum(begun[-1], worker)
+
+        def merged(one: _Sum, other: _Sum) -> _Sum:
+            # Where one of them is: the scheduler would take who has the time.
+            return submit(one.worker, cluster_tasks.merge, one.future, other.future)
 
         try:
             with _losses():
@@ -123,25 +106,13 @@ class _Call:
                     self._on_workers += self._broadcast(self._graphs)
                     traffic.graphs += len(self._graphs.content) * len(workers)
                 (at_workers,) = self._broadcast(sent)
-                traffic.sent += sum(np.asarray(a).nbytes for a in sent) * len(workers)
-
-                def of_pack(pack: HeldPack) -> _Sum:
-                    function, worker = cluster_tasks.sum_of_pack, pack.worker
-                    return _Sum(
-                        submit(function, pack.future, at_workers, workers=[worker]),
-                        worker,
+                traffic.sent += _num_bytes(sent) * len(workers)
+                of_packs = {
+                    number: submit(
+                        pack.worker, cluster_tasks.sum_of_pack, pack.future, at_workers
                     )
-
-                def merged(one: _Sum, other: _Sum) -> _Sum:
-                    # Where one of them is: the scheduler would take who has the time.
-                    function, worker = cluster_tasks.merge, one.worker
-                    return _Sum(
-                        submit(function, one.future, other.future, workers=[worker]),
-                        worker,
-                    )
-
-                placed = self._sums.packs.place(packs, workers)
-                of_packs = {number: of_pack(pack) for number, pack in placed}
+                    for number, pack in self._sums.packs.place(packs, workers)
+                }
                 total, _ = merged_in_tree(
                     (of_packs[number] for number in range(len(packs))), merged
                 )
@@ -153,7 +124,7 @@ class _Call:
                 client.cancel(begun)
             raise
         self._sums.packs.trim()
-        traffic.received += sum(np.asarray(array).nbytes for array in found)
+        traffic.received += _num_bytes(found)
         return [tf.constant(array) for array in found]
 
     def _broadcast(self, value: Any) -> list[Any]:
@@ -163,11 +134,12 @@ class _Call:
 
     def _wait(self, total: Any, workers: set[str]) -> None:
         """Waits for the sum, and looks whether the workers are still there."""
+        manager = cancellation.context()  # It is this call's.
         ended = threading.Event()
         total.add_done_callback(lambda _: ended.set())
         look_at = time.monotonic() + _LOOK_SECONDS
         while not ended.wait(_POLL_SECONDS):
-            if self._manager is not None and self._manager.is_cancelled:
+            if manager is not None and manager.is_cancelled:
                 raise CancelledError("the call was cancelled")
             if time.monotonic() > look_at:
                 look_at = time.monotonic() + _LOOK_SECONDS
@@ -204,6 +176,10 @@ def _losses() -> Iterator[None]:
         yield
     except LOSSES as error:
         raise _LostError(f"{type(error).__name__} {error}".strip()) from error
+
+
+def _num_bytes(arrays: Sequence[Any]) -> int:
+    return sum(np.asarray(array).nbytes for array in arrays)
 
 
 def _raise_of_task(error: BaseException) -> None:

@@ -37,7 +37,7 @@ class Graphs(NamedTuple):
     content: bytes
 
 
-def sealed(value: Any) -> bytes:
+def to_bytes(value: Any) -> bytes:
     """A value in the form of Dask's messages, which the scheduler passes on unread.
 
     Reading it may import TensorFlow, which a scheduler does without.
@@ -48,14 +48,14 @@ def sealed(value: Any) -> bytes:
     return content
 
 
-def opened(content: bytes) -> Any:
+def from_bytes(content: bytes) -> Any:
     """The value of these bytes."""
     from distributed.protocol import deserialize_bytes
 
     return deserialize_bytes(content)
 
 
-def meet(terms: Terms) -> None:
+def check_versions(terms: Terms) -> None:
     """Checks versions and sets the threads; must come before TensorFlow's first use.
 
     Raises:
@@ -95,7 +95,7 @@ def terms_of(threads: int) -> Terms:
 
 def sum_of_pack(terms: Terms, graphs: Graphs, pack: Any, sent: Any) -> list[Any]:
     """The sum of one encoded pack, arrays; see `PackSums.of_pack`."""
-    meet(terms)
+    check_versions(terms)
     import tensorflow as tf
 
     from tff_pmc.runtime import pack_bytes
@@ -107,7 +107,7 @@ def sum_of_pack(terms: Terms, graphs: Graphs, pack: Any, sent: Any) -> list[Any]
 
 def merge(terms: Terms, graphs: Graphs, first: Any, second: Any) -> list[Any]:
     """The sum of two sums, arrays; see `PackSums.merge`."""
-    meet(terms)
+    check_versions(terms)
     import tensorflow as tf
 
     both = ([tf.constant(a) for a in part] for part in (first, second))
@@ -120,7 +120,7 @@ def _imported(graphs: Graphs) -> Any:
 
     with _lock:
         if graphs.digest not in _sums:
-            _sums[graphs.digest] = PackSums(opened(graphs.content))
+            _sums[graphs.digest] = PackSums(from_bytes(graphs.content))
         _sums.move_to_end(graphs.digest)
         while len(_sums) > KEPT_COMPUTATIONS:
             _sums.popitem(last=False)

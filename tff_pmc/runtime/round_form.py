@@ -75,7 +75,7 @@ class RoundForm:
                 self._two_arguments(computation), _NO_GRAPPLER
             )
         except Exception as error:  # TFF raises many kinds here.
-            raise NotInFormError(" ".join(str(error).split())[:300]) from error
+            raise NotInFormError(values.one_line(error)) from error
         self._import(form, sum_packs)
 
     def __call__(self, argument: Any) -> Any:
@@ -160,7 +160,7 @@ class RoundForm:
             ),
             len(flat),
         )
-        num_state = values.num_tensors(form.update.type_signature.parameter[0])
+        num_state = len(values.flat_types(form.update.type_signature.parameter[0]))
         try:
             moduli = _imported(form.secure_modular_sum_modulus)([])
             # Without packs there is no work, and nothing to send.
@@ -171,8 +171,8 @@ class RoundForm:
             self._report = _imported(form.report)
             self._update = _imported(form.update, slice(num_state, None))
         except ValueError as error:
-            raise NotInFormError(" ".join(str(error).split())[:300]) from error
-        plain = len(flat) - values.num_tensors(modular)
+            raise NotInFormError(values.one_line(error)) from error
+        plain = len(flat) - len(values.flat_types(modular))
         self._moduli = [None] * plain + moduli
         assert len(self._moduli) == len(flat)
 

@@ -35,6 +35,16 @@ _CHANNEL_OPTIONS = [
     ("grpc.max_send_message_length", _MESSAGE_LIMIT),
 ]
 _POLL_SECONDS = 0.25
+_START_SECONDS = 60
+# glibc's per-thread arenas let the worker's memory climb from round to round; one
+# arena, which keeps what models of some 25 MB give back, holds it flat, and spares the
+# next model the page faults of fresh memory (docs/performance.md).
+_WORKER_ENVIRONMENT = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),  # The most glibc takes.
+    "MALLOC_TRIM_THRESHOLD_": str(2**33),
+    "TF_CPP_MIN_LOG_LEVEL": "1",
+}
 
 
 class WorkerContext(tff.framework.SyncContext):
@@ -90,18 +100,6 @@ async def _cancel_others() -> None:
         task.cancel()
     if others:
         await asyncio.wait(others)
-
-
-_START_SECONDS = 60
-# glibc's per-thread arenas let the worker's memory climb from round to round; one
-# arena, which keeps what models of some 25 MB give back, holds it flat, and spares the
-# next model the page faults of fresh memory (docs/performance.md).
-_WORKER_ENVIRONMENT = {
-    "MALLOC_ARENA_MAX": "1",
-    "MALLOC_MMAP_THRESHOLD_": str(2**25),  # The most glibc takes.
-    "MALLOC_TRIM_THRESHOLD_": str(2**33),
-    "TF_CPP_MIN_LOG_LEVEL": "1",
-}
 
 
 class WorkerDiedError(RuntimeError):
@@ -201,17 +199,6 @@ class WorkerEngine:
             lines = []
         return "its log is empty" if not lines else f"its log ends: {lines[-1][:500]}"
 
-    def memory(self) -> int:
-        """Resident memory of the worker in bytes (0 when it is gone)."""
-        for process in _children(self._host.pid):
-            try:
-                with open(f"/proc/{process}/statm") as file:
-                    pages = int(file.read().split()[1])
-                return pages * os.sysconf("SC_PAGE_SIZE")
-            except OSError:
-                pass
-        return 0
-
     def close(self) -> None:
         """Ends the worker; safe to call twice."""
         if self._closed:
@@ -231,14 +218,6 @@ class WorkerEngine:
 
 def _worker_binary() -> str:
     return os.path.join(os.path.dirname(tff.__file__), "data", "worker_binary")
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            return [int(child) for child in file.read().split()]
-    except OSError:
-        return []
 
 
 def _describe(exit_code: int) -> str:
