@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from tff_pmc._lazy import tf
 
-def test_sums_in_a_loop_are_numpys_and_begin_anew_in_each_call(tf):
+
+def test_sums_in_a_loop_are_numpys_and_begin_anew_in_each_call():
     from tff_pmc.aggregation.contributions import Contribution
     from tff_pmc.aggregation.running_sums import ModelSums, weighted_updates
 

@@ -7,6 +7,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc import scores
+from tff_pmc._lazy import tff
 
 RAW = np.array([[600, 2, 0.5], [20, 4, 0.8], [100, 1, 0.9]], np.float32)
 UPDATES = np.array([[1, 2], [3, -1], [0, 5]], np.float32)
@@ -22,8 +23,6 @@ def hand_mean(raw, updates, order, scale):
 
 
 def create(factory):
-    import tensorflow_federated as tff
-
     return factory.create(tff.TensorType(np.float32, [2]), factory.weight_type)
 
 
@@ -36,8 +35,6 @@ class TestFactory:
         np.testing.assert_allclose(output.result, expected, rtol=1e-5)
 
     def test_it_is_an_aggregation_process_with_a_documented_type(self):
-        import tensorflow_federated as tff
-
         factory = tff_pmc.PrioritizedMeanFactory(("DS", "LD"), ("LD", "DS"))
         assert isinstance(factory, tff.aggregators.WeightedAggregationFactory)
         process = create(factory)
@@ -85,8 +82,6 @@ class TestFactory:
         np.testing.assert_allclose(output.result, s / s.sum() @ clipped, rtol=1e-5)
 
     def test_what_two_stages_cannot_do_is_refused(self):
-        import tensorflow_federated as tff
-
         args = ("DS", "LD"), scores.owa((0.7, 0.3), ("DS", "LD"))
         with pytest.raises(ValueError, match="two_stage=True"):
             tff_pmc.PrioritizedMeanFactory(*args)
@@ -96,8 +91,6 @@ class TestFactory:
             tff_pmc.PrioritizedMeanFactory(*args, two_stage=True, sums=sums)
 
     def test_another_weight_is_refused(self):
-        import tensorflow_federated as tff
-
         factory = tff_pmc.PrioritizedMeanFactory(("DS", "LD"), ("LD",))
         with pytest.raises(TypeError, match="raw criteria"):
             factory.create(tff.TensorType(np.float32, [2]), tff.TensorType(np.float32))
@@ -154,7 +147,7 @@ def test_one_huge_update_does_not_decide_the_mean(runtime, huge):
 
 
 @pytest.mark.parametrize("bound", [0, -1.0, float("inf"), float("nan")])
-def test_a_bound_that_bounds_nothing_is_refused(tf, bound):
+def test_a_bound_that_bounds_nothing_is_refused(bound):
     with pytest.raises(ValueError, match="max_update_norm must be finite and above 0"):
         tff_pmc.SumOptions(max_update_norm=bound)
 

@@ -4,13 +4,12 @@ import pytest
 
 import tff_pmc
 from tff_pmc import scores
+from tff_pmc._lazy import tff
 
 RANGES = {"LD": (0, 10), "DS": (0, 1000)}
 
 
 def secure():
-    import tensorflow_federated as tff
-
     return tff.aggregators.SecureSumFactory(8.0)
 
 

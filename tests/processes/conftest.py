@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tf, tff
 
 RATE = 0.1
 
@@ -13,8 +14,6 @@ def sgd():
     """Makes TFF's SGD."""
 
     def make(rate=RATE, momentum=None):
-        import tensorflow_federated as tff
-
         return tff.learning.optimizers.build_sgdm(rate, momentum)
 
     return make
@@ -25,8 +24,6 @@ def datasets():
     """Makes the datasets of batches of a cohort."""
 
     def make(examples, cohort, batch_size):
-        import tensorflow as tf
-
         parts = [examples.client(k) for k in cohort]
         return [
             tf.data.Dataset.from_tensor_slices((p["x"], p["y"])).batch(batch_size)
@@ -64,7 +61,7 @@ def build_prioritized(sgd):
     """Builds a process that sees sums only, with SGD at the clients."""
 
     def build(model, **options):
-        return tff_pmc.processes.build_prioritized_fed_avg(
+        return tff_pmc.build_prioritized_fed_avg(
             model, client_optimizer_fn=sgd(), **options
         )
 
@@ -76,7 +73,7 @@ def build_factory(sgd):
     """Builds a process around an aggregation factory, with SGD at the clients."""
 
     def build(model, factory, **options):
-        return tff_pmc.processes.build_factory_fed_avg(
+        return tff_pmc.build_factory_fed_avg(
             model, factory, client_optimizer_fn=sgd(), **options
         )
 
@@ -121,8 +118,6 @@ def flat_tensors():
     """The tensor types within a TFF type, in order."""
 
     def flat(type_):
-        import tensorflow_federated as tff
-
         if isinstance(type_, tff.FederatedType):
             return flat(type_.member)
         if isinstance(type_, tff.TensorType):

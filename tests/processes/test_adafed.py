@@ -5,6 +5,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc import criteria, scores
+from tff_pmc._lazy import tf, tff
 
 RATE = 0.5
 
@@ -64,9 +65,7 @@ def oracle_round(weights, own, examples, server, weigh, factors):
 
 
 def build(model, server, **options):
-    import tensorflow_federated as tff
-
-    return tff_pmc.processes.build_adafed(
+    return tff_pmc.build_adafed(
         model,
         server_examples=server,
         num_classes=3,
@@ -83,10 +82,7 @@ def build(model, server, **options):
         ({"adapt_loss": False}, lambda acc, n: acc),
         ({"power": 3.0}, lambda acc, n: acc**3),
         ({"epsilon": 0.5}, lambda acc, n: acc),
-        (
-            {"score": scores.product(("ACC", "DS"))},
-            lambda acc, n: acc * n,
-        ),
+        ({"score": scores.product(("ACC", "DS"))}, lambda acc, n: acc * n),
         ({"score": scores.single(1), "adapt_loss": False}, lambda acc, n: n),
         ({"keep_own_model": (4, 1)}, lambda acc, n: acc),
     ],
@@ -173,8 +169,6 @@ def test_f1_of_classes_by_hand():
 def test_it_compiles_to_map_reduce_form_with_sums_alone(
     runtime, toy_packed_model, server
 ):
-    import tensorflow_federated as tff
-
     process = build(toy_packed_model, server)
     form = tff.backends.mapreduce.get_map_reduce_form_for_computation(process.next)
     update, *secure = form.work.type_signature.result
@@ -186,10 +180,8 @@ def test_it_compiles_to_map_reduce_form_with_sums_alone(
 
 
 def test_the_server_judges_alone(runtime, toy_packed_model, server):
-    import tensorflow_federated as tff
-
     weights = tff.learning.models.ModelWeights(*toy_packed_model.initial_weights)
-    judge = tff_pmc.processes.build_server_judge(toy_packed_model, *server, 3)
+    judge = tff_pmc.build_server_judge(toy_packed_model, *server, 3)
     expected = round(accuracy(toy_packed_model.initial_weights[0], *server) * 40)
     assert judge(weights, []) == expected
 
@@ -220,8 +212,6 @@ def test_bad_input_is_named(toy_model, toy_packed_model, server):
 
 def test_regression_weighs_by_any_metric(runtime):
     """Two clients know the slope, one is far off: the inverse error leaves it out."""
-    import tensorflow as tf
-    import tensorflow_federated as tff
 
     @tf.function
     def predict(weights, x, training=True):
@@ -251,7 +241,7 @@ def test_regression_weighs_by_any_metric(runtime):
         of_example=lambda output, y: tf.square(output - y)[:, 0],
         quality=lambda error: 1 / (error + 0.01),
     )
-    process = tff_pmc.processes.build_prioritized_fed_avg(
+    process = tff_pmc.build_prioritized_fed_avg(
         line,
         criteria=(fitness,),
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.5),

@@ -7,20 +7,19 @@ import pytest
 
 import tff_pmc
 from tff_pmc import scores, search
+from tff_pmc._lazy import tf, tff
 
 COHORT = [0, 2, 3, 5]
 ORDERINGS = search.orderings(("DS", "LD", "MD"))
 
 
 def options(rate=0.3, **more):
-    import tensorflow_federated as tff
-
     sgd = tff.learning.optimizers.build_sgdm(rate)
     return dict(client_optimizer_fn=sgd, local_epochs=2, batch_size=3, seed=4, **more)
 
 
 def online(model, **more):
-    return tff_pmc.processes.build_online_adjusted_fed_avg(model, **options(**more))
+    return tff_pmc.build_online_adjusted_fed_avg(model, **options(**more))
 
 
 def arrays(weights):
@@ -58,7 +57,7 @@ def test_every_candidate_is_the_model_its_ordering_alone_gives(
     packs = tff_pmc.pack(toy_examples, COHORT)
     process.next(process.initialize(), packs, [])
     for order, model in zip(ORDERINGS, judge.seen):
-        alone = tff_pmc.processes.build_prioritized_fed_avg(
+        alone = tff_pmc.build_prioritized_fed_avg(
             toy_model, priority=order, **options()
         )
         state, _ = alone.next(alone.initialize(), packs)
@@ -113,12 +112,10 @@ def test_candidates_are_judged_on_every_clients_examples(
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_both_forms_choose_the_same(runtime, toy_examples, toy_model, momentum):
     """`best_of_all`, driven and pure, over rounds in which the ordering changes."""
-    import tensorflow_federated as tff
-
     server = tff.learning.optimizers.build_sgdm(0.8, momentum)
     chosen = dict(rate=2.0, server_optimizer_fn=server)  # So wild that models differ.
     driven = online(toy_model, policy="best_of_all", **chosen)
-    pure = tff_pmc.processes.build_online_adjusted_iterative_process(
+    pure = tff_pmc.build_online_adjusted_iterative_process(
         toy_model, **options(**chosen)
     )
     tests = tff_pmc.processes.evaluation_packs(toy_examples, num_packs=3)
@@ -156,7 +153,7 @@ def test_any_scores_can_be_searched(runtime, toy_examples, toy_model):
     assert process.candidates == tuple(candidates)
     output = process.next(process.initialize(), tff_pmc.pack(toy_examples, COHORT), [])
     assert int(output.state.index) == 1
-    alone = tff_pmc.processes.build_prioritized_fed_avg(
+    alone = tff_pmc.build_prioritized_fed_avg(
         toy_model, priority=("DS", "MD"), **options()
     )
     state, _ = alone.next(alone.initialize(), tff_pmc.pack(toy_examples, COHORT))
@@ -188,8 +185,6 @@ def test_traffic_is_that_of_the_types(toy_model):
 
 
 def test_the_state_survives_a_checkpoint(runtime, toy_examples, toy_model, tmp_path):
-    import tensorflow as tf
-
     from tff_pmc.experiments.record.checkpoints import Checkpoints
 
     process = online(toy_model)
@@ -211,14 +206,12 @@ def test_the_state_survives_a_checkpoint(runtime, toy_examples, toy_model, tmp_p
 def test_an_evaluation_counts_in_all_or_for_each_client(
     runtime, toy_examples, toy_model
 ):
-    import tensorflow_federated as tff
-
     weights = tff.learning.models.ModelWeights(*toy_model.initial_weights)
     packs = tff_pmc.processes.evaluation_packs(toy_examples)
-    in_all = tff_pmc.processes.build_federated_evaluation(toy_model)(weights, packs)
-    by_client = tff_pmc.processes.build_federated_evaluation(
-        toy_model, toy_examples.num_clients
-    )(weights, packs)
+    in_all = tff_pmc.build_federated_evaluation(toy_model)(weights, packs)
+    by_client = tff_pmc.build_federated_evaluation(toy_model, toy_examples.num_clients)(
+        weights, packs
+    )
     expected = correct_by_hand(arrays(weights), toy_examples)
     assert int(in_all) == int(np.sum(by_client)) == expected
 
@@ -266,8 +259,6 @@ def test_pairs_are_filled_up_with_empty_packs(toy_examples):
 
 def test_nothing_hidden_beside_exact_counts(toy_model):
     """The default judge's counts would undo what privacy and secure sums promise."""
-    import tensorflow_federated as tff
-
     from tff_pmc.aggregation import GaussianSums, SumOptions
 
     ranges = {"DS": (0, 10), "LD": (0, 3), "MD": (0, 1)}
@@ -283,7 +274,7 @@ def test_nothing_hidden_beside_exact_counts(toy_model):
         with pytest.raises(ValueError, match=f"{name} would hide the sums"):
             online(toy_model, **more)
         with pytest.raises(ValueError, match=f"{name} would hide the sums"):
-            tff_pmc.processes.build_online_adjusted_iterative_process(
+            tff_pmc.build_online_adjusted_iterative_process(
                 toy_model, **options(**more)
             )
         online(toy_model, judge=Scripted([1]), **more)

@@ -7,6 +7,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc import criteria, scores
+from tff_pmc._lazy import tf, tff
 
 RANGES = {"DS": (0.0, 10.0), "LD": (0.0, 4.0), "MD": (0.0, 1.0)}
 COHORT = [0, 2, 3, 5]
@@ -18,8 +19,6 @@ def ranged_sums():
 
 
 def options(**more):
-    import tensorflow_federated as tff
-
     return dict(
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
         local_epochs=2,
@@ -102,11 +101,8 @@ def test_two_stages_equal_numpy(
     assert_close,
 ):
     """Two rounds; one pack, then three."""
-    process = tff_pmc.processes.build_two_stage_fed_avg(
-        toy_model,
-        score=score,
-        sums=sums_of(normalization),
-        **options(),
+    process = tff_pmc.build_two_stage_fed_avg(
+        toy_model, score=score, sums=sums_of(normalization), **options()
     )
     state = process.initialize()
     model = weights_of(process, state)
@@ -119,9 +115,7 @@ def test_two_stages_equal_numpy(
         assert_close(weights_of(process, state), model, 1e-5)
         assert metrics["client_work"]["train"]["clients"] == len(cohort)
     # The scores have to matter for the comparison to mean anything.
-    plain = tff_pmc.processes.build_prioritized_fed_avg(
-        toy_model, priority=("DS",), **options()
-    )
+    plain = tff_pmc.build_prioritized_fed_avg(toy_model, priority=("DS",), **options())
     other = plain.next(plain.initialize(), tff_pmc.pack(toy_examples, COHORT)).state
     first = process.next(process.initialize(), tff_pmc.pack(toy_examples, COHORT)).state
     gap = weights_of(plain, other)[0] - weights_of(process, first)[0]
@@ -132,12 +126,8 @@ def test_two_stages_equal_numpy(
 def test_one_stage_equals_numpy_with_declared_ranges(
     runtime, toy_examples, toy_model, oracle, score, basis, weights_of, assert_close
 ):
-    process = tff_pmc.processes.build_prioritized_fed_avg(
-        toy_model,
-        score=score,
-        basis=basis,
-        sums=ranged_sums(),
-        **options(),
+    process = tff_pmc.build_prioritized_fed_avg(
+        toy_model, score=score, basis=basis, sums=ranged_sums(), **options()
     )
     state = process.initialize()
     initial = weights_of(process, state)
@@ -155,12 +145,8 @@ def test_polynomials_are_the_same_in_one_stage_and_two(
         scores.weighted_average((0.5, 0.3, 0.2)),
         scores.prioritized(("LD", "MD", "DS")),
     ):
-        one = tff_pmc.processes.build_prioritized_fed_avg(
-            toy_model, score=score, **options()
-        )
-        two = tff_pmc.processes.build_two_stage_fed_avg(
-            toy_model, score=score, **options()
-        )
+        one = tff_pmc.build_prioritized_fed_avg(toy_model, score=score, **options())
+        two = tff_pmc.build_two_stage_fed_avg(toy_model, score=score, **options())
         (a, m), (b, n) = (p.next(p.initialize(), data) for p in (one, two))
         assert_close(weights_of(one, a), weights_of(two, b), 1e-5)
         totals = [x["aggregator"]["totals"] for x in (m, n)]
@@ -172,8 +158,6 @@ def test_polynomials_are_the_same_in_one_stage_and_two(
 def test_a_client_left_out_is_out_of_the_totals_too(
     runtime, toy_examples, toy_model, assert_close, weights_of
 ):
-    import tensorflow as tf
-
     broken = criteria.Criterion(
         "BR",
         "NaN for the client of five examples",
@@ -181,7 +165,7 @@ def test_a_client_left_out_is_out_of_the_totals_too(
         lambda client: tf.where(tf.equal(tf.shape(client.y)[0], 5), np.nan, 1.0),
     )
     codes = ("DS", "LD", "BR")
-    process = tff_pmc.processes.build_two_stage_fed_avg(
+    process = tff_pmc.build_two_stage_fed_avg(
         toy_model,
         score=scores.owa("most", codes),
         criteria=("DS", "LD", broken),
@@ -206,7 +190,7 @@ def test_a_search_over_operators_keeps_the_best(
     given = {} if two_stage else {"sums": ranged_sums()}
     given["two_stage"] = two_stage
     judged = iter([5, 9, 7])
-    online = tff_pmc.processes.build_online_adjusted_fed_avg(
+    online = tff_pmc.build_online_adjusted_fed_avg(
         toy_model,
         candidates=candidates,
         policy="best_of_all",
@@ -217,7 +201,7 @@ def test_a_search_over_operators_keeps_the_best(
     output = online.next(online.initialize(), data, [])
     assert [trial.correct for trial in output.trials] == [5, 9, 7]
     assert int(output.state.index) == 1
-    alone = tff_pmc.processes.build_two_stage_fed_avg(
+    alone = tff_pmc.build_two_stage_fed_avg(
         toy_model,
         score=candidates[1],
         **options(**{k: v for k, v in given.items() if k != "two_stage"}),
@@ -227,14 +211,10 @@ def test_a_search_over_operators_keeps_the_best(
 
 
 def test_one_stage_compiles_for_deployment_and_two_do_not(toy_model):
-    import tensorflow_federated as tff
-
     score = scores.owa("most")
     ranged = {"sums": ranged_sums()}
-    one = tff_pmc.processes.build_prioritized_fed_avg(
-        toy_model, score=score, **options(**ranged)
-    )
-    two = tff_pmc.processes.build_two_stage_fed_avg(toy_model, score=score, **options())
+    one = tff_pmc.build_prioritized_fed_avg(toy_model, score=score, **options(**ranged))
+    two = tff_pmc.build_two_stage_fed_avg(toy_model, score=score, **options())
     for to_form in (
         tff.backends.mapreduce.get_map_reduce_form_for_computation,
         tff.backends.mapreduce.get_distribute_aggregate_form_for_computation,
@@ -245,12 +225,10 @@ def test_one_stage_compiles_for_deployment_and_two_do_not(toy_model):
 
 
 def test_what_cannot_be_built_is_refused_by_name(toy_model):
-    import tensorflow_federated as tff
-
     score = scores.owa("most")
     for normalization in ("sum", "max"):
         with pytest.raises(ValueError, match="normalization='range'.*two_stage_fed"):
-            tff_pmc.processes.build_prioritized_fed_avg(
+            tff_pmc.build_prioritized_fed_avg(
                 toy_model,
                 score=score,
                 sums=tff_pmc.SumOptions(normalization),

@@ -6,6 +6,7 @@ import pytest
 import leaf_data
 import tff_pmc
 from tff_pmc import scores
+from tff_pmc._lazy import tf, tff
 
 RATE = 0.1  # Of the fixture `build_prioritized`.
 
@@ -20,8 +21,6 @@ def digits():
 
 def keras_cnn(initial):
     """The MNIST CNN as Keras has it."""
-    import tensorflow as tf
-
     layers = tf.keras.layers
     model = tf.keras.Sequential(
         [
@@ -41,8 +40,6 @@ def keras_cnn(initial):
 
 def keras_round(initial, examples, cohort, order, epochs):
     """One round as PMC describes it: Keras trains, NumPy weighs and averages."""
-    import tensorflow as tf
-
     trained, raw = [], []
     for k in cohort:
         model = keras_cnn(initial)
@@ -101,9 +98,6 @@ def test_ds_alone_is_tffs_own_weighted_fed_avg(
     runtime, toy_examples, toy_model, build_prioritized, assert_close, weights_of
 ):
     """The same clients, sizes and full batches through `tff.learning`."""
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
     cohort, epochs = [0, 2, 3, 5], 4
     ours = build_prioritized(toy_model, priority=("DS",), local_epochs=epochs)
     state, _ = ours.next(ours.initialize(), tff_pmc.pack(toy_examples, cohort))
@@ -126,8 +120,6 @@ def test_ds_alone_is_tffs_own_weighted_fed_avg(
 
 def batches(seed, round_num, client, epoch, size, batch_size):
     """The documented order of a client's examples in one epoch."""
-    import tensorflow as tf
-
     fold = tf.random.experimental.stateless_fold_in
     key = fold(fold([seed, round_num], client), epoch)
     order = tf.random.experimental.stateless_shuffle(tf.range(size), key).numpy()
@@ -164,8 +156,6 @@ def test_three_rounds_equal_numpy(
     assert_close,
 ):
     """Batches, epochs, criteria, weights, server rate and rounds, all at once."""
-    import tensorflow_federated as tff
-
     epochs, seed, order, server_rate = 2, 9, (2, 1, 0), 0.8
     process = build_prioritized(
         toy_model,
@@ -213,7 +203,7 @@ def test_any_ordering_over_the_basis_without_another_process(
     general = build_prioritized(toy_model, priority=("DS",), basis=basis)
     packs = tff_pmc.pack(toy_examples, [1, 3, 4])
     for order in (("LD", "MD", "DS"), ("MD",)):
-        state = tff_pmc.processes.with_score(
+        state = tff_pmc.with_score(
             general.initialize(), basis, scores.prioritized(order)
         )
         found = weights_of(general, general.next(state, packs).state)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tff
 
 PRELUDE = """
 import os, signal, sys, time
@@ -126,7 +127,7 @@ def digits():
 
 
 @pytest.fixture(scope="module")
-def process(tff):
+def process():
     """A process of three criteria and all orderings, with batches."""
     return tff_pmc.build_prioritized_fed_avg(
         tff_pmc.models.mnist_cnn(seed=1),

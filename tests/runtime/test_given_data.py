@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tf, tff
 
 ELEMENT = r"<x=uint8\[\?,4,4\],y=int32\[\?\],client=int32>"
 
@@ -17,14 +18,14 @@ def running(worker):
 
 
 @pytest.fixture(scope="module")
-def packed(running, toy_model, tff):
+def packed(running, toy_model):
     return tff_pmc.build_prioritized_fed_avg(
         toy_model, client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1)
     )
 
 
 @pytest.fixture(scope="module")
-def of_batches(running, toy_model, tff):
+def of_batches(running, toy_model):
     return tff_pmc.build_prioritized_fed_avg(
         toy_model,
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
@@ -33,7 +34,7 @@ def of_batches(running, toy_model, tff):
 
 
 @pytest.fixture(scope="module")
-def dataset(tf, toy_examples):
+def dataset(toy_examples):
     client = toy_examples.client(0)
     return tf.data.Dataset.from_tensor_slices((client["x"], client["y"]))
 
@@ -89,7 +90,7 @@ def test_a_pack_is_no_batch(of_batches, refused, toy_examples):
     )
 
 
-def test_the_last_clients_data_is_looked_at_first(of_batches, refused, dataset, tf):
+def test_the_last_clients_data_is_looked_at_first(of_batches, refused, dataset):
     """Before the first client trains: its data is never read."""
     read = []
 
@@ -121,7 +122,7 @@ def test_the_last_clients_data_is_looked_at_first(of_batches, refused, dataset, 
         (lambda x, y: {"pixels": x}, r"of <pixels=uint8\[\?,4,4\]>, and must"),
     ],
 )
-def test_other_types_and_shapes(of_batches, refused, dataset, tf, change, match):
+def test_other_types_and_shapes(of_batches, refused, dataset, change, match):
     changed = dataset.batch(2).map(lambda x, y: change(tf.cast(x, tf.uint8), y))
     refused(of_batches, of_batches.initialize(), [changed], match=match)
 
@@ -162,7 +163,7 @@ def test_what_fits_is_taken(packed, of_batches, dataset, toy_examples):
     assert train["examples"] == len(toy_examples.client(0)["y"])
 
 
-def test_values_at_clients_that_are_no_datasets(running, tff, assert_one_line):
+def test_values_at_clients_that_are_no_datasets(running, assert_one_line):
     pair = collections.OrderedDict(a=np.int32, b=np.int32)
 
     @tff.federated_computation(tff.FederatedType(pair, tff.CLIENTS))
@@ -182,9 +183,6 @@ def test_values_at_clients_that_are_no_datasets(running, tff, assert_one_line):
 @pytest.mark.parametrize("kind", ["ragged", "variant", "quantized"])
 def test_a_dataset_that_tffs_types_have_not_is_refused_in_tensorflows_words(kind):
     """TFF raises a TypeError, a KeyError and a NotImplementedError of these."""
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
     from tff_pmc.runtime import values
 
     elements = {

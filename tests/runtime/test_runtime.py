@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from tff_pmc._lazy import tf, tff
+
 
 def test_a_worker_that_cannot_start_is_reported(start):
     process = start("""
@@ -20,8 +22,6 @@ def test_a_worker_that_cannot_start_is_reported(start):
 
 def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(worker):
     import numpy as np
-    import tensorflow as tf
-    import tensorflow_federated as tff
 
     @tff.tensorflow.computation(np.int32)
     def fails(n):
@@ -35,7 +35,6 @@ def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(worker):
 def test_a_call_that_ends_between_two_polls_is_no_timeout(worker):
     """The poll's own timeout must not be taken for the call's result."""
     import numpy as np
-    import tensorflow_federated as tff
 
     import tff_pmc.runtime.worker as module
 

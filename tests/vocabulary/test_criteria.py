@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from tff_pmc import criteria
+from tff_pmc._lazy import tf, tff
 
 
 def local_client(y=(0, 2, 2, 1), moved=((3.0, 4.0), (0.0,))):
     """A client whose model moved by the given tensors (a kernel, then a bias)."""
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
     kernel, bias = moved
     before = (tf.ones([len(kernel), 1]), tf.ones([len(bias)]))
     after = (before[0] + np.reshape(kernel, (-1, 1)), before[1] + np.array(bias))
@@ -51,9 +49,6 @@ def test_model_divergence_by_layer_leaves_biases_out():
 
 
 def test_model_divergence_by_layer_takes_the_mean_of_norms():
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
     weights = tff.learning.models.ModelWeights
     client = criteria.LocalClient(
         None,
@@ -113,8 +108,6 @@ def test_accuracy_is_bound_like_any_other(toy_model, toy_examples):
         (acc,), toy_model, toy_examples.x, toy_examples.y
     )
     assert (found.code, found.name) == (acc.code, acc.name)
-    import tensorflow_federated as tff
-
     client = criteria.LocalClient(
         None, None, None, tff.learning.models.ModelWeights(weights, ())
     )

@@ -40,24 +40,14 @@ def build_client_work(
              measurements=<train=<clients=int32, excluded=int32, examples=int32,
                                   loss_sum=float32, M>>@SERVER>)
 
-    with M the model's own metrics by name, where `metrics` aggregates them.
+    with M the model's own metrics by name. `train_pack` gives, in TensorFlow, the
+    `result`, the `measurements`, which are summed, and the `metrics` that `metrics`
+    aggregates. A metric with the name of a measurement is a `ValueError`.
 
-    Args:
-        received_type: R.
-        data_type: the type of the sequence that a pack is.
-        train_pack: `(state, received, sequence) -> <result=..., measurements=...>` in
-            TensorFlow; the measurements are summed. With `memory` and `metrics` the
-            result has these, too.
-        seed: the seed of the batches.
-        memory: for simulation: arrays `[A, ...]`, one row for each client that
-            remembers. The state has them as `memory`, and `train_pack` gives
-            `<rows=like memory, present=float32[A]>`: the rows, zeros elsewhere, of the
-            clients that are `present` in the pack.
-        metrics: aggregates the `metrics` that `train_pack` gives; see
-            `model_metrics.build_aggregation`.
-
-    Raises:
-        ValueError: a metric has the name of a measurement; the message names it.
+    For simulation, `memory` has arrays `[A, ...]`, one row for each client that
+    remembers. The state then has them, too, and `train_pack` gives `memory`,
+    `<rows=like memory, present=float32[A]>`: the rows, zeros elsewhere, of the clients
+    that are `present` in the pack.
     """
     state = collections.OrderedDict(seed=np.int32(seed), round=np.int32(0))
     if memory is not None:

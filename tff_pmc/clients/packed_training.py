@@ -54,14 +54,16 @@ def build_packed_client_work(
         {<x=..., y=..., client=int32, attributes=<name=float32, ...>,
           example_attributes=<name=float32[n], ...>>*}@CLIENTS
 
+    With round and client the seed fixes the order of the batches. With
+    `report_num_clients` the measurements have `criteria_by_client`, float32 [clients,
+    m], raw, and `excluded_by_client`, float32 [clients], which a deployment must not
+    show.
+
     Args:
         model: the model; its `input_spec` types the packed element.
         criteria: the m criteria, in the order of the basis's columns.
         plan: the plan of the sums.
-        options: of the training. With round and client the seed fixes the order of the
-            batches. With `report_num_clients` the measurements have
-            `criteria_by_client`, float32 [clients, m], raw, and `excluded_by_client`,
-            float32 [clients], which a deployment must not show.
+        options: of the training.
         metrics: aggregates the model's metrics; None leaves them out. A pack sends the
             sum over its clients.
         num_weighted_classes: above 0, clients receive not the weights W but

@@ -41,40 +41,6 @@ def image_sharpness(client: LocalClient) -> Any:
     )
 
 
-register(
-    Criterion(
-        "DS", "dataset size", "DA section 3, PMC sections 5.1 and 5.2", dataset_size
-    )
-)
-register(
-    Criterion(
-        "LD",
-        "label diversity",
-        "DA section 3, PMC section 5.1",
-        label_diversity,
-        needs_classes=True,
-    )
-)
-register(
-    Criterion(
-        "CB",
-        "class balance",
-        "PMC section 5.2, eq. 9",
-        class_balance,
-        needs_classes=True,
-    )
-)
-register(
-    Criterion(
-        "IS",
-        "image sharpness",
-        "PMC section 5.2",
-        image_sharpness,
-        example_attributes=("sharp",),
-    )
-)
-
-
 def model_divergence(client: LocalClient) -> Any:
     """`1 / sqrt(||w - w_k||_2 + 1)`, one norm over all trainable parameters."""
     return tf.math.rsqrt(tf.linalg.global_norm(_difference(client)) + 1.0)
@@ -98,21 +64,31 @@ def _difference(client: LocalClient) -> list[Any]:
     return [b - a for a, b in zip(after, before)]
 
 
-register(
+_DA_AND_PMC = "DA section 3, PMC section 5.1"
+for _criterion in (
     Criterion(
-        "MD",
-        "model divergence",
-        "DA section 3, PMC section 5.1",
-        model_divergence,
-        needs_model=True,
-    )
-)
-register(
+        "DS", "dataset size", "DA section 3, PMC sections 5.1 and 5.2", dataset_size
+    ),
+    Criterion(
+        "LD", "label diversity", _DA_AND_PMC, label_diversity, needs_classes=True
+    ),
+    Criterion(
+        *("CB", "class balance", "PMC section 5.2, eq. 9", class_balance),
+        needs_classes=True,
+    ),
+    Criterion(
+        *("IS", "image sharpness", "PMC section 5.2", image_sharpness),
+        example_attributes=("sharp",),
+    ),
+    Criterion(
+        "MD", "model divergence", _DA_AND_PMC, model_divergence, needs_model=True
+    ),
     Criterion(
         "MD_layers",
         "model divergence, mean over the layers' kernels",
         "the authors' published code, MNIST/Server.py",
         model_divergence_by_layer,
         needs_model=True,
-    )
-)
+    ),
+):
+    register(_criterion)

@@ -84,8 +84,19 @@ def probe_criteria(
         ValueError: a criterion fails on it, is no scalar, is negative, or gives
             another value in a graph; the message names it.
     """
-    arrays = made_up_client(
-        weights, input_spec, client_attributes, criteria_lib.example_attributes(found)
+    x, y = (tf.nest.map_structure(_varied, spec) for spec in split_batch(input_spec))
+    by_example = criteria_lib.example_attributes(found)
+    arrays = dict(
+        x=x,
+        y=y,
+        initial_weights=weights,
+        trained_weights=tf.nest.map_structure(
+            lambda w: np.asarray(w + w.dtype.type(1)), weights
+        ),
+        attributes={name: np.float32(0.5) for name in client_attributes},
+        example_attributes={
+            name: np.ones(_PROBE_EXAMPLES, np.float32) for name in by_example
+        },
     )
     client = criteria_lib.LocalClient(**tf.nest.map_structure(tf.constant, arrays))
     for criterion in found:
@@ -107,29 +118,6 @@ def probe_criteria(
                 f"{in_graph:g} in a graph, where TFF runs it: is there an == between "
                 "tensors that should be tf.equal?"
             )
-
-
-def made_up_client(
-    weights: tff.learning.models.ModelWeights,
-    input_spec: Any,
-    client_attributes: Sequence[str],
-    example_attributes: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Returns a client with varied examples, a moved model, and attributes."""
-    x, y = (tf.nest.map_structure(_varied, spec) for spec in split_batch(input_spec))
-    moved = tf.nest.map_structure(lambda w: np.asarray(w + w.dtype.type(1)), weights)
-    attributes = {name: np.float32(0.5) for name in client_attributes}
-    by_example = {
-        name: np.ones(_PROBE_EXAMPLES, np.float32) for name in example_attributes
-    }
-    return dict(
-        x=x,
-        y=y,
-        initial_weights=weights,
-        trained_weights=moved,
-        attributes=attributes,
-        example_attributes=by_example,
-    )
 
 
 def _value_in_graph(criterion: criteria_lib.Criterion, arrays: dict[str, Any]) -> float:

@@ -38,19 +38,14 @@ def traffic(
 ) -> Traffic:
     """The traffic of a process, from the types in its `next`.
 
-    Args:
-        weights_type: the type of the model's `ModelWeights`.
-        work_state_type: the type of the client work's state, which is broadcast.
-        metrics_type: the type of the metrics, `<client_work, aggregator, ...>`, whose
-            sums have the types of what each client sends; class weights in the
-            broadcast have that of `distributor`. A baseline has no `totals`: then a
-            client sends its update and one weight. What a simulation reports of each
-            client (`*_by_client`) is left out, and so is what it remembers for them.
-        normalization: `max` sends the maxima too.
-        two_stage: whether the totals (or maxima) come back to the clients, which send
-            the sums of the normalized criteria in addition.
-        own_metrics: the `tf.TensorSpec`s of what a client reports of the model's own
-            metrics, whose finalized values are other numbers.
+    The metrics' sums have the types of what each client sends, and class weights in the
+    broadcast that of `distributor`. A baseline has no `totals`: then a client sends its
+    update and one weight. What a simulation reports of each client (`*_by_client`) is
+    left out, and so is what it remembers for them. `own_metrics` are the
+    `tf.TensorSpec`s of what a client reports of the model's own metrics, whose
+    finalized values are other numbers. The normalization `max` sends maxima too; with
+    `two_stage` the totals (or maxima) come back to the clients, which send the sums of
+    the normalized criteria, too.
     """
     specs = tff.types.type_to_tf_tensor_specs
     model, state = size(specs(weights_type)), dict(specs(work_state_type))

@@ -19,11 +19,7 @@ def apply_update(
     ones (batch-norm statistics) are averages and not directions: they become
     the clients' mean with the same weights, whatever the optimizer. An update
     that is all zero (no client was included, or every score was 0) or not
-    finite leaves model and optimizer as they are.
-
-    Returns:
-        The optimizer's state, the weights, and whether the update was rejected
-        (int32, 0 or 1).
+    finite leaves model and optimizer as they are: the last result is then 1.
     """
     norm = tf.linalg.global_norm(tf.nest.flatten(update))
     rejected = tf.logical_not(tf.math.is_finite(norm)) | tf.equal(norm, 0.0)

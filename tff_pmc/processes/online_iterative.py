@@ -15,7 +15,6 @@ from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes.online_parts import (
     OnlineState,
     build_parts,
-    check_nothing_hidden,
     default_judge,
 )
 from tff_pmc.processes.round_parts import ModelFn
@@ -52,9 +51,7 @@ def build_online_adjusted_iterative_process(
     `policy`; the judge has to give one integer.
     """
     options = TrainingOptions(**training_options)
-    if judge is None:
-        check_nothing_hidden(options.sums)
-        judge = default_judge(model_fn, None)
+    judge = judge or default_judge(model_fn, None, options.sums)
     parts = build_parts(
         model_fn, priority, candidates, criteria, options, two_stage=two_stage
     )

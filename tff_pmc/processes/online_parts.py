@@ -80,16 +80,12 @@ def build_parts(
         index = list(candidates).index(first)
     basis = Basis.of(len(found), candidates)
     parts = build_round_parts(model_fn, found, basis, options, two_stage=two_stage)
-    return OnlineParts(
-        tuple(candidates),
-        parts,
-        _build_initialize(parts, index),
-        build_train(parts),
-        build_step(parts),
-    )
+    initialize = _build_initialize(parts, index)
+    train = build_train(parts, initialize.type_signature.result.member)
+    return OnlineParts(tuple(candidates), parts, initialize, train, build_step(parts))
 
 
-def build_train(parts: RoundParts) -> tff.Computation:
+def build_train(parts: RoundParts, state_type: tff.Type) -> tff.Computation:
     """Builds the training of one cohort, whose result is the sums.
 
     Its type is
@@ -100,10 +96,11 @@ def build_train(parts: RoundParts) -> tff.Computation:
              metrics=<client_work=..., aggregator=...>>@SERVER)
     """
     sums = parts.sums
-    learning_type = _learning_type(parts)
     data_type = parts.client_work.next.type_signature.parameter[2]
 
-    @tff.federated_computation(tff.FederatedType(learning_type, tff.SERVER), data_type)
+    @tff.federated_computation(
+        tff.FederatedType(state_type.learning, tff.SERVER), data_type
+    )
     def train(state, clients):
         received = tff.federated_broadcast(state.global_model_weights)
         work = parts.client_work.next(state.client_work, received, clients)
@@ -150,23 +147,24 @@ def build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
     return step
 
 
-def default_judge(model_fn: Any, num_clients: Optional[int]) -> tff.Computation:
-    """An evaluation, by client or of all, which needs a functional model."""
+def default_judge(
+    model_fn: Any, num_clients: Optional[int], sums: SumOptions
+) -> tff.Computation:
+    """An evaluation, by client or of all, which needs a functional model.
+
+    Its counts are exact, so that it is refused beside hidden sums.
+    """
+    for name in sums.hiding:
+        raise ValueError(
+            f"{name} would hide the sums of training, while the default judge "
+            "returns exact counts of correct examples: give a judge of your own"
+        )
     if not isinstance(model_fn, tff.learning.models.FunctionalModel):
         raise ValueError(
             "a model_fn needs a judge of its own: a computation (<W@SERVER, "
             "data@CLIENTS> -> int32@SERVER) of how many examples a model gets right"
         )
     return build_correct_counts(model_fn, num_clients)
-
-
-def check_nothing_hidden(sums: SumOptions) -> None:
-    """Refuses the default judge, whose counts are exact, beside hidden sums."""
-    for name in sums.hiding:
-        raise ValueError(
-            f"{name} would hide the sums of training, while the default judge "
-            "returns exact counts of correct examples: give a judge of your own"
-        )
 
 
 def _build_initialize(parts: RoundParts, first: int) -> tff.Computation:
@@ -176,9 +174,7 @@ def _build_initialize(parts: RoundParts, first: int) -> tff.Computation:
     def search_state():
         return tf.constant(first), tf.constant(-1)
 
-    @tff.tensorflow.computation(
-        _learning_type(parts), search_state.type_signature.result
-    )
+    @tff.tensorflow.computation
     def join(learning, found):
         return OnlineState(learning, *found)
 
@@ -195,16 +191,3 @@ def _build_initialize(parts: RoundParts, first: int) -> tff.Computation:
         return tff.federated_map(join, (tff.federated_zip(learning), found))
 
     return initialize
-
-
-def _learning_type(parts: RoundParts) -> tff.Type:
-    optimizer = build_optimizer_initializer(parts.server_optimizer, parts.weights_type)
-    return tff.to_type(
-        tff.learning.templates.LearningAlgorithmState(
-            global_model_weights=parts.weights_type,
-            distributor=tff.to_type(()),
-            client_work=parts.client_work.state_type.member,
-            aggregator=parts.sums.state_type.member,
-            finalizer=optimizer.type_signature.result,
-        )
-    )

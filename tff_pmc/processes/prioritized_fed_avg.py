@@ -6,7 +6,11 @@ One round:
     -> sums over clients of r_S[k] * (w - w_k) and of r_S[k], for S in the basis
     -> the score in force combines the sums -> server optimizer -> new w
 
-The server sees sums only, and any score over the basis follows from them.
+The server sees sums only, and any score over the basis follows from them. OWA and
+Choquet compare a client's *normalized* criteria, which it does not know before the
+cohort's totals. In two stages it keeps its update until they are broadcast:
+
+    totals T_i -> broadcast T -> each client normalizes and weights its update -> sums
 """
 
 from __future__ import annotations
@@ -169,24 +173,10 @@ def build_two_stage_fed_avg(
     ranges, or for the weighted average, `build_prioritized_fed_avg` does the same in
     one stage and compiles to all of them.
 
-    The types are those of `build_prioritized_fed_avg`; `totals` in the metrics are of
-    the criteria as they came in, `monomials` of normalized ones.
-
-    Args:
-        model_fn: a functional model; clients are packed.
-        priority: the codes of criteria, for the prioritized score.
-        score: any other score, in the place of `priority`: `scores.owa("most")`.
-        criteria: the m criteria the clients measure, codes or `Criterion`s.
-        basis: the sums to make; by default those the score needs.
-        **training_options: the attributes of `TrainingOptions`. Its `sums` take neither
-            `privacy` nor a `scalar_sum_factory`: the totals are summed in the clear.
-
-    Returns:
-        A `tff.learning.templates.LearningProcess`.
-
-    Raises:
-        ValueError: as `build_prioritized_fed_avg`, or an option is not for this form.
-        TypeError: an optimizer is not a `tff.learning.optimizers.Optimizer`.
+    The args, types and errors are those of `build_prioritized_fed_avg`, but that the
+    model has to be functional, and the clients packed. `totals` in the metrics are of
+    the criteria as they came in, `monomials` of normalized ones. The totals are summed
+    in the clear: `sums` take neither `privacy` nor a `scalar_sum_factory`.
 
     Example:
         >>> process = build_two_stage_fed_avg(

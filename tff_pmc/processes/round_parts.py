@@ -29,12 +29,9 @@ ModelFn = Union[
 class RoundParts:
     """The parts that are composed into a process.
 
-    Attributes:
-        initial_weights: `( -> W)`, W the type of the model's `ModelWeights`.
-        client_work: local training and the criteria, of `build_client_work`.
-        plan: the plan of the sums over the clients.
-        sums: the aggregation of `build_basis_sums` or `build_two_stage_sums`.
-        server_optimizer: the server's optimizer.
+    `( -> W)`, W the type of the model's `ModelWeights`; local training and the
+    criteria; the plan of the sums over the clients, and their aggregation; the server's
+    optimizer.
     """
 
     initial_weights: tff.Computation

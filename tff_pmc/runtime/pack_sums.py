@@ -113,13 +113,10 @@ _T = TypeVar("_T")
 class PackGraphs(NamedTuple):
     """The graphs of a form that are needed where the packs are.
 
-    Attributes:
-        work: a pack's tensors and what the server sent, to what the pack answers.
-        zero: nothing, to the sum of no answers.
-        accumulate: a sum and an answer, to their sum.
-        merge: two sums, to their sum.
-        num_integers: how many of an answer's tensors, the last ones, are not
-            accumulated but integers to be added: TFF's secure sums.
+    `work` makes of a pack's tensors and what the server sent what the pack answers, and
+    `zero` the sum of no answers; `accumulate` adds an answer to a sum, `merge` two
+    sums. The last `num_integers` of an answer's tensors are not accumulated but
+    integers to be added: TFF's secure sums.
     """
 
     work: GraphParts

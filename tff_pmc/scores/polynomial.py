@@ -20,14 +20,7 @@ SUM_TOLERANCE = 1e-6
 
 @dataclasses.dataclass(frozen=True)
 class PolynomialScore(Score):
-    """A score `s = sum_S a_S * prod_{i in S} c_i` over sets S of criteria.
-
-    Attributes:
-        label: its name in tables and records, for example `LD,DS,MD`.
-        terms: `a_S` for every set S that occurs, all of them `>= 0`.
-        columns: the criteria's indices in order of priority (for a score
-            without priorities, ascending).
-    """
+    """A `Score` whose `terms` are `a_S >= 0` of products over sets S of criteria."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
