@@ -24,6 +24,8 @@ def test_counts_equal_numpy(runtime, toy_examples, toy_model, num_packs, batch_s
         predicted = (x @ trainable[0] + trainable[1]).argmax(axis=1)
         expected.append((predicted == part["y"]).sum())
     assert list(counts) == expected
+    in_all = tff_pmc.build_federated_evaluation(toy_model, batch_size=batch_size)
+    assert int(in_all(weights, packs)) == sum(expected)
     assert 0 < sum(expected) < toy_examples.num_examples
 
 

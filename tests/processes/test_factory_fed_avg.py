@@ -114,21 +114,6 @@ def test_more_criteria_are_measured_and_do_not_count(
     assert_equal(found, run_rounds(only, toy_examples, [COHORT])[0], 0)
 
 
-def test_what_does_not_fit_is_named(toy_model, build_factory):
-    with pytest.raises(TypeError, match="factory .* got str"):
-        build_factory(toy_model, "median")
-    with pytest.raises(ValueError, match="DS"):
-        build_factory(toy_model, tff_pmc.aggregation.median(), criteria=("LD",))
-    with pytest.raises(ValueError, match="local_epochs"):
-        build_factory(toy_model, tff_pmc.aggregation.median(), local_epochs=0)
-    with pytest.raises(ValueError, match="only clip_norm can be given"):
-        build_factory(
-            toy_model,
-            tff_pmc.aggregation.median(),
-            sums=tff_pmc.SumOptions(normalization="max"),
-        )
-
-
 def test_an_update_is_clipped_before_the_factory_sees_it(
     runtime, toy_examples, toy_model, build_factory, run_rounds
 ):

@@ -225,16 +225,3 @@ def test_tffs_training_program_runs_it(runtime, toy_examples, toy_model, tmp_pat
             )
         )
     assert sorted(metrics.values()) == [1, 2]
-
-
-def test_forms_that_do_not_fit_are_refused(toy_model, sgd):
-    def build(model, **options):
-        return tff_pmc.build_prioritized_fed_avg(
-            model, client_optimizer_fn=sgd(), **options
-        )
-
-    with pytest.raises(ValueError, match="need a tff.learning.models.FunctionalModel"):
-        build(lambda: None, packed=True)
-    for option in ({"batch_size": 3}, {"seed": 1}, {"report_num_clients": 6}):
-        with pytest.raises(ValueError, match=next(iter(option))):
-            build(toy_model, packed=False, **option)

@@ -37,20 +37,6 @@ def test_inputs_and_labels_of_a_shuffled_dataset_belong_together(
     np.testing.assert_allclose(output.metrics["aggregator"]["totals"], [40, 1])
 
 
-def test_a_comparison_that_fails_in_graphs_is_refused(toy_model, sgd):
-    """`==` between tensors compares Python objects where TFF traces."""
-    wrong = criteria.Criterion(
-        "EQ",
-        "share of zeros",
-        "this test",
-        lambda client: tf.reduce_mean(tf.cast(client.y == 0, tf.float32)),
-    )
-    with pytest.raises(ValueError, match="EQ .*"):
-        tff_pmc.build_prioritized_fed_avg(
-            toy_model, criteria=("DS", wrong), client_optimizer_fn=sgd()
-        )
-
-
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_criterion_and_a_score_from_a_notebook_cell(
     runtime, toy_examples, toy_model, packed, sgd, datasets, weights_of, assert_close
@@ -102,25 +88,6 @@ def test_a_criterion_and_a_score_from_a_notebook_cell(
     p = (raw / raw.sum(axis=0)) @ [0.75, 0.25]
     expected = [sum(w * part for w, part in zip(p, parts)) for parts in zip(*models)]
     assert_close(weights_of(process, output.state), expected, 1e-5)
-
-
-def test_wrong_criteria_are_refused_by_name_when_the_process_is_built(toy_model, sgd):
-    def build(value, **options):
-        own = criteria.Criterion("OWN", "mine", "this test", value)
-        return tff_pmc.build_prioritized_fed_avg(
-            toy_model, criteria=("DS", own), client_optimizer_fn=sgd(), **options
-        )
-
-    with pytest.raises(ValueError, match="criterion OWN gave a negative value"):
-        build(lambda client: tf.constant(-0.5))
-    with pytest.raises(ValueError, match="criterion OWN must give one number"):
-        build(lambda client: client.y)
-    with pytest.raises(ValueError, match="unknown criterion 'XX' in the ordering"):
-        build(lambda client: tf.constant(1.0), priority=("OWN", "XX"))
-    with pytest.raises(ValueError, match="OWN,OWN names a criterion twice"):
-        build(lambda client: tf.constant(1.0), priority=("OWN", "OWN"))
-    with pytest.raises(ValueError, match="OWN fails.*there is no 'battery'"):
-        build(lambda client: client.attributes["battery"])
 
 
 @pytest.mark.parametrize("packed", [True, False])

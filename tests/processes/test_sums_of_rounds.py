@@ -52,29 +52,6 @@ def test_a_round_with_noise_measures_counts_only(runtime, toy_examples, toy_mode
         assert np.abs(a - b).max() > 0
 
 
-@pytest.mark.parametrize(
-    ("options", "more", "message"),
-    [
-        ({}, {}, "declared range for every criterion"),
-        ({"normalization": "max"}, {}, "declared range for every criterion"),
-        ({"normalization": "range", "criteria_ranges": RANGES}, {}, "needs clip_norm"),
-        (
-            {"normalization": "range", "criteria_ranges": RANGES, "clip_norm": 1.0},
-            {"report_num_clients": 6},
-            "report_num_clients shows",
-        ),
-    ],
-)
-def test_where_it_would_not_hold_it_is_refused(toy_model, options, more, message, sgd):
-    with pytest.raises(ValueError, match=message):
-        tff_pmc.build_prioritized_fed_avg(
-            toy_model,
-            client_optimizer_fn=sgd(),
-            sums=tff_pmc.SumOptions(privacy=tff_pmc.GaussianSums(1.0), **options),
-            **more,
-        )
-
-
 class TestDeployment:
     """One aggregation: TFF's two deployment forms compile, with sums only."""
 
@@ -110,13 +87,6 @@ class TestDeployment:
         assert [tuple(t.shape) for t in flat_tensors(clear)] == [()]
         hidden = [tuple(t.shape) for part in secret for t in flat_tensors(part)]
         assert (16, 3) in hidden
-        with pytest.raises(ValueError, match="scalar_sum_factory"):
-            tff_pmc.build_prioritized_fed_avg(
-                toy_model,
-                client_optimizer_fn=sgd(),
-                sums=tff_pmc.SumOptions(scalar_sum_factory=secure),
-                report_num_clients=6,
-            )
 
     def test_it_compiles_to_distribute_aggregate_form(
         self, toy_model, sgd, flat_tensors

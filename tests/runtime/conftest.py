@@ -101,6 +101,33 @@ def assert_nothing_left():
     return check
 
 
+@pytest.fixture(scope="session")
+def summed():
+    """Makes a federated computation that sums what another makes of each client."""
+
+    def make(computation):
+        type_ = computation.type_signature.parameter
+
+        @tff.federated_computation(tff.FederatedType(type_, tff.CLIENTS))
+        def sums(clients):
+            return tff.federated_sum(tff.federated_map(computation, clients))
+
+        return sums
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def add():
+    """Sums the clients' integers."""
+
+    @tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
+    def add(x):
+        return tff.federated_sum(x)
+
+    return add
+
+
 @pytest.fixture(scope="module")
 def worker():
     """A worker, installed as the default context for the tests of a file."""

@@ -161,16 +161,12 @@ def test_a_sequence_may_be_a_list(local):
         ([[1.5]], r"clients\[0\]\[0\] is no int32: 1.5"),
     ],
 )
-def test_what_is_of_another_type_is_refused_by_name(local, clients, message):
+def test_what_is_of_another_type_is_refused_by_name(local, clients, message, summed):
     @tff.tensorflow.computation(tff.SequenceType(np.int32))
     def total(data):
         return data.reduce(np.int32(0), lambda a, b: a + b)
 
-    @tff.federated_computation(
-        tff.FederatedType(tff.SequenceType(np.int32), tff.CLIENTS)
-    )
-    def sums(clients):
-        return tff.federated_sum(tff.federated_map(total, clients))
+    sums = summed(total)
 
     assert sums([[1, 2], [3]]) == 6
     with pytest.raises(TypeError, match=message.replace("clients", "the argument")):
