@@ -71,7 +71,7 @@ class Aggregator:
         self.name = name
         factory = (FACTORIES.get(name) or tff_pmc.BASELINES[name])()
         self.weighs = getattr(
-            factory, "weight_type", tff_pmc.aggregation.baselines.WEIGHT_TYPE
+            factory, "weight_type", tff_pmc.aggregation.baseline_parts.WEIGHT_TYPE
         )
         update_type = tff.to_type([(np.float32, (3, 2)), (np.float32, (2,))])
         self.process = factory.create(update_type, self.weighs)
@@ -179,7 +179,9 @@ def rounds(name, count, **options):
     """The results of the same updates in `count` rounds, and the last state."""
     update_type = tff.to_type([(np.float32, (3, 2)), (np.float32, (2,))])
     factory = tff_pmc.BASELINES[name](**options)
-    process = factory.create(update_type, tff_pmc.aggregation.baselines.WEIGHT_TYPE)
+    process = factory.create(
+        update_type, tff_pmc.aggregation.baseline_parts.WEIGHT_TYPE
+    )
     state, results = process.initialize(), []
     for _ in range(count):
         output = process.next(state, [list(t) for t in zip(*UPDATES)], list(SIZES))
@@ -244,7 +246,7 @@ class TestFormulas:
             factory = tff_pmc.aggregation.laplace(epsilon, seed)
             process = factory.create(
                 tff.TensorType(np.float32, [20000]),
-                tff_pmc.aggregation.baselines.WEIGHT_TYPE,
+                tff_pmc.aggregation.baseline_parts.WEIGHT_TYPE,
             )
             state, zeros = process.initialize(), [np.zeros(20000, np.float32)]
             for _ in range(rounds):

@@ -17,7 +17,7 @@ The seventh baseline, Quantization, rounds the clients' models, which no factory
 it is `simple_average` after the client's step `quantize_parameters` (`client_steps`).
 `quantized_updates` is another thing, which the paper does not have.
 
-    >>> process = BASELINES["median"]().create(update_type, WEIGHT_TYPE)
+    >>> process = BASELINES["median"]().create(update_type, baseline_parts.WEIGHT_TYPE)
     >>> process.next(process.initialize(), updates, [600.0, 20.0, 100.0])
 """
 
@@ -30,7 +30,6 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.baseline_parts import (
-    WEIGHT_TYPE,
     AtServer,
     IncludedClients,
     Median,
@@ -173,28 +172,13 @@ def quantized_updates(levels: int = 256) -> _Factory:
 
 
 BASELINES: dict[str, Callable[..., _Factory]] = {
-    "simple_average": simple_average,
-    "weighted_mean": weighted_mean,
-    "median": median,
-    "momentum": momentum,
-    "personalized": personalized,
-    "laplace": laplace,
-    "quantized_updates": quantized_updates,
+    make.__name__: make
+    for make in (
+        *(simple_average, weighted_mean, median, momentum, personalized, laplace),
+        quantized_updates,
+    )
 }
 """What makes the factories: six of Dual's Table I in its order, and ours."""
-
-__all__ = [
-    "BASELINES",
-    "PERSONALIZED_FORMS",
-    "WEIGHT_TYPE",
-    "laplace",
-    "median",
-    "momentum",
-    "personalized",
-    "quantized_updates",
-    "simple_average",
-    "weighted_mean",
-]
 
 
 def _mean(value_sum_factory=None) -> _Factory:

@@ -62,8 +62,7 @@ def build_basis_sums(
     def initialize():
         return tff.federated_zip(
             collections.OrderedDict(
-                model_sums=model_sums.initialize(),
-                scalar_sums=scalar_sums.initialize(),
+                model_sums=model_sums.initialize(), scalar_sums=scalar_sums.initialize()
             )
         )
 

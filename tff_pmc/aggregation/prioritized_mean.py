@@ -9,10 +9,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.basis_sums import (
-    build_basis_aggregation,
-    with_score_in_force,
-)
+from tff_pmc.aggregation.basis_sums import build_basis_aggregation, with_score_in_force
 from tff_pmc.aggregation.building import aggregation_process
 from tff_pmc.aggregation.contributions import check_not_negative, contribution_of
 from tff_pmc.aggregation.running_sums import RunningSums, weighted_updates

@@ -72,18 +72,12 @@ def check_is_sum(name: str, factory: Optional[SumFactory]) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class SumPlan:
-    """The plan of a round's sums over its clients.
+    """The plan of a round's sums over its clients, with the options of `SumOptions`.
 
     Attributes:
         basis: the monomials and minima whose weighted updates are summed.
         normalization: the normalization of the criteria; `range` is applied at the
             client.
-        clip_norm: the L2 norm to which an update is clipped before it is weighted;
-            None does not clip.
-        max_update_norm: the L2 norm above which an update, clipped if it is to be, is
-            left out.
-        model_sum_factory: sums the weighted updates; plain sums by default.
-        scalar_sum_factory: sums criteria and monomials; plain sums by default.
 
     Raises:
         ValueError: (constructor) there is not one range for each criterion, or a

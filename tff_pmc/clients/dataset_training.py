@@ -15,15 +15,9 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import without_autograph
-from tff_pmc.aggregation.running_sums import (
-    RunningSums,
-    weighted_updates,
-)
+from tff_pmc.aggregation.running_sums import RunningSums, weighted_updates
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.clients.client_work import (
-    build_client_work,
-    measure_contribution,
-)
+from tff_pmc.clients.client_work import build_client_work, measure_contribution
 from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion
@@ -31,11 +25,10 @@ from tff_pmc.criteria import Criterion
 ModelFn = Callable[[], tff.learning.models.VariableModel]
 
 
-class DatasetClient:
+class _DatasetClient:
     """A `criteria.LocalClient` whose examples are gathered when asked for."""
 
     def __init__(self, batches, initial_weights, trained_weights, attributes):
-        """Takes the client's batches and what training made of them."""
         self._batches = batches
         self.initial_weights = initial_weights
         self.trained_weights = trained_weights
@@ -134,7 +127,7 @@ def build_dataset_client_work(
                 examples += count
                 loss_sum += output.loss * tf.cast(count, tf.float32)
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
-        client = DatasetClient(batches, received, trained, attributes)
+        client = _DatasetClient(batches, received, trained, attributes)
         own = measure_contribution(criteria, plan, client)
         sums = RunningSums.of_nobody(plan.basis).plus(own, examples, loss_sum)
         result = sums.result(weighted_updates(own), plan.normalization)

@@ -50,10 +50,7 @@ class OwnMetrics(NamedTuple):
 
 
 def build_aggregation(
-    model: Any,
-    aggregator: Optional[MetricsAggregator] = None,
-    *,
-    hidden: bool = False,
+    model: Any, aggregator: Optional[MetricsAggregator] = None, *, hidden: bool = False
 ) -> Optional[tff.Computation]:
     """Builds what aggregates a model's metrics over the clients.
 
@@ -104,14 +101,20 @@ def metrics_of_included(own: Contribution, found: Any, none: Any) -> Any:
     )
 
 
-class FunctionalWithMetrics(tff.learning.models.VariableModel):
+def as_model_fn(model: Any) -> Any:
+    """A function that makes a `VariableModel` out of either kind of model."""
+    if isinstance(model, tff.learning.models.FunctionalModel):
+        return lambda: _FunctionalWithMetrics(model)
+    return model
+
+
+class _FunctionalWithMetrics(tff.learning.models.VariableModel):
     """A functional model as a `VariableModel` with its own metrics.
 
     `tff.learning.models.model_from_functional` replaces them by the loss.
     """
 
     def __init__(self, model: tff.learning.models.FunctionalModel) -> None:
-        """Makes its variables."""
         self._functional = model
         self._inner = tff.learning.models.model_from_functional(model)
         self._metrics = tf.nest.map_structure(
@@ -120,32 +123,26 @@ class FunctionalWithMetrics(tff.learning.models.VariableModel):
 
     @property
     def trainable_variables(self) -> Any:
-        """The trainable weights."""
         return self._inner.trainable_variables
 
     @property
     def non_trainable_variables(self) -> Any:
-        """The other weights."""
         return self._inner.non_trainable_variables
 
     @property
     def local_variables(self) -> Any:
-        """The variables of the metrics."""
         return [*self._inner.local_variables, *tf.nest.flatten(self._metrics)]
 
     @property
     def input_spec(self) -> Any:
-        """The functional model's."""
         return self._inner.input_spec
 
     @tf.function
     def predict_on_batch(self, x: Any, training: bool = True) -> Any:
-        """The functional model's output."""
         return self._inner.predict_on_batch(x, training)
 
     @tf.function
     def forward_pass(self, batch_input: Any, training: bool = True) -> Any:
-        """The forward pass, which updates the metrics, too."""
         output = self._inner.forward_pass(batch_input, training)
         _, labels = split_batch(batch_input)
         self._assign(
@@ -159,16 +156,13 @@ class FunctionalWithMetrics(tff.learning.models.VariableModel):
 
     @tf.function
     def report_local_unfinalized_metrics(self) -> collections.OrderedDict:
-        """The state of the metrics."""
         return tf.nest.map_structure(lambda v: v.read_value(), self._metrics)
 
     def metric_finalizers(self) -> Any:
-        """The one function that finalizes all of them."""
         return self._functional.finalize_metrics
 
     @tf.function
     def reset_metrics(self) -> None:
-        """Takes the metrics back to their state before any example."""
         self._assign(self._functional.initialize_metrics_state())
 
     def _assign(self, state: Any) -> None:

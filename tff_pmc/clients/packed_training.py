@@ -15,20 +15,10 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.running_sums import (
-    ModelSums,
-    RunningSums,
-)
+from tff_pmc.aggregation.running_sums import ModelSums, RunningSums
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.aggregation.two_stage_sums import (
-    append_update,
-    no_updates,
-    stack_updates,
-)
-from tff_pmc.clients.client_work import (
-    build_client_work,
-    measure_contribution,
-)
+from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
+from tff_pmc.clients.client_work import build_client_work, measure_contribution
 from tff_pmc.clients.local_training import train_locally
 from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.packing import PackedClients, element_spec
@@ -170,8 +160,7 @@ def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:
     """The type of the weights and class weights that clients receive together."""
     return tff.to_type(
         collections.OrderedDict(
-            weights=model_type,
-            class_weights=tff.TensorType(np.float32, [num_classes]),
+            weights=model_type, class_weights=tff.TensorType(np.float32, [num_classes])
         )
     )
 

@@ -12,7 +12,6 @@ import tensorflow_federated as tff
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.clients.client_work import raw_value
-from tff_pmc.clients.model_metrics import FunctionalWithMetrics
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.scores import Score, prioritized
 
@@ -20,9 +19,7 @@ _PROBE_EXAMPLES = 3
 
 
 def resolve_score(
-    priority: Optional[Sequence[str]],
-    score: Optional[Score],
-    codes: Sequence[str],
+    priority: Optional[Sequence[str]], score: Optional[Score], codes: Sequence[str]
 ) -> Score:
     """The score that `priority` or `score` names; a `ValueError` for both."""
     if score is not None:
@@ -49,13 +46,6 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
     model = model_fn()
     variables = tff.learning.models.ModelWeights.from_model(model)
     return tf.nest.map_structure(lambda v: v.numpy(), variables), model.input_spec
-
-
-def as_model_fn(model_fn: Any) -> Any:
-    """Returns a function that makes a `VariableModel` out of either kind of model."""
-    if isinstance(model_fn, tff.learning.models.FunctionalModel):
-        return lambda: FunctionalWithMetrics(model_fn)
-    return model_fn
 
 
 def check_two_stage(packed: bool, sums: SumOptions) -> None:

@@ -15,7 +15,6 @@ from tff_pmc import models
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.prediction import BATCH_SIZE, over_batches, predicted_labels
-from tff_pmc.processes import arguments
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation
 from tff_pmc.processes.round_parts import ModelFn
 
@@ -80,9 +79,11 @@ def build_federated_evaluation(
         )
     metrics = model_metrics.build_aggregation(model, metrics_aggregator)
     if not is_functional or packed is False:
-        model_fn = arguments.as_model_fn(model)
+        model_fn = model_metrics.as_model_fn(model)
         return build_dataset_evaluation(model_fn, num_clients, metrics=metrics)
-    return _build_packed_evaluation(model, num_clients, batch_size, metrics)
+    return build_correct_counts(
+        model, num_clients, batch_size=batch_size, metrics=metrics
+    )
 
 
 def build_correct_counts(
@@ -90,17 +91,10 @@ def build_correct_counts(
     num_clients: Optional[int] = None,
     *,
     batch_size: int = BATCH_SIZE,
+    metrics: Optional[tff.Computation] = None,
 ) -> tff.Computation:
-    """The packed form of `build_federated_evaluation`: counts, without metrics."""
-    return _build_packed_evaluation(model, num_clients, batch_size, None)
+    """The packed form of `build_federated_evaluation`: counts, by default alone."""
 
-
-def _build_packed_evaluation(
-    model: tff.learning.models.FunctionalModel,
-    num_clients: Optional[int],
-    batch_size: int,
-    metrics: Optional[tff.Computation],
-) -> tff.Computation:
     @tf.function
     def count(weights, examples):
         x, y, client = examples["x"], examples["y"], examples["client"]

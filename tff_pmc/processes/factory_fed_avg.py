@@ -20,7 +20,7 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
-from tff_pmc.aggregation.baselines import WEIGHT_TYPE, ClientStep
+from tff_pmc.aggregation.baseline_parts import WEIGHT_TYPE, ClientStep
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes.finalizer import build_finalizer
 from tff_pmc.processes.round_parts import build_round_parts
@@ -102,8 +102,7 @@ def build_factory_fed_avg(
 
 
 def _one_client_each(
-    inner: tff.learning.templates.ClientWorkProcess,
-    client_step: Optional[ClientStep],
+    inner: tff.learning.templates.ClientWorkProcess, client_step: Optional[ClientStep]
 ) -> tff.learning.templates.ClientWorkProcess:
     """The client work whose results are a client's update and its size.
 

@@ -12,11 +12,7 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.clients.training_options import TrainingOptions
-from tff_pmc.processes.online_parts import (
-    OnlineState,
-    build_parts,
-    default_judge,
-)
+from tff_pmc.processes.online_parts import OnlineState, build_parts, default_judge
 from tff_pmc.processes.round_parts import ModelFn
 from tff_pmc.scores import Score
 

@@ -107,14 +107,8 @@ def build_prioritized_fed_avg(
         ...     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
         ... )
     """
-    found = criteria_lib.resolve(criteria)
-    codes = [criterion.code for criterion in found]
-    score = arguments.resolve_score(priority, score, codes)
-    basis = basis or Basis.of(len(found), [score])
-    basis.coefficients(score)  # Refused here, before anything is traced.
-    options = TrainingOptions(**training_options)
-    parts = build_round_parts(model_fn, found, basis, options)
-    return compose(parts, score)
+    named = priority, score, criteria, basis
+    return _build(model_fn, *named, training_options, two_stage=False)
 
 
 def compose(
@@ -185,10 +179,15 @@ def build_two_stage_fed_avg(
         ...     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
         ... )
     """
+    named = priority, score, criteria, basis
+    return _build(model_fn, *named, training_options, two_stage=True)
+
+
+def _build(model_fn, priority, score, criteria, basis, training_options, two_stage):
     found = criteria_lib.resolve(criteria)
     score = arguments.resolve_score(priority, score, [c.code for c in found])
     basis = basis or Basis.of(len(found), [score])
     basis.coefficients(score)  # Refused here, before anything is traced.
     options = TrainingOptions(**training_options)
-    parts = build_round_parts(model_fn, found, basis, options, two_stage=True)
+    parts = build_round_parts(model_fn, found, basis, options, two_stage=two_stage)
     return compose(parts, score)

@@ -20,8 +20,7 @@ from tff_pmc.processes import arguments
 from tff_pmc.scores import Basis
 
 ModelFn = Union[
-    tff.learning.models.FunctionalModel,
-    Callable[[], tff.learning.models.VariableModel],
+    tff.learning.models.FunctionalModel, Callable[[], tff.learning.models.VariableModel]
 ]
 
 
@@ -90,7 +89,7 @@ def build_round_parts(
         )
     else:
         client_work = build_dataset_client_work(
-            arguments.as_model_fn(model_fn), criteria, plan, options, metrics
+            model_metrics.as_model_fn(model_fn), criteria, plan, options, metrics
         )
 
     @tff.tensorflow.computation

@@ -39,9 +39,7 @@ class RoundForm:
     """A computation of what is at SERVER and at CLIENTS, with its result at SERVER."""
 
     def __init__(
-        self,
-        computation: tff.Computation,
-        sum_packs: Callable[[PackGraphs], SumPacks],
+        self, computation: tff.Computation, sum_packs: Callable[[PackGraphs], SumPacks]
     ) -> None:
         """Compiles it, which takes about two seconds for a round.
 

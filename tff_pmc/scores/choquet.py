@@ -61,8 +61,7 @@ class ChoquetScore(Score):
 
 
 def choquet(
-    capacity: Mapping[Any, float],
-    criteria: Sequence[str] = DEFAULT_CRITERIA,
+    capacity: Mapping[Any, float], criteria: Sequence[str] = DEFAULT_CRITERIA
 ) -> ChoquetScore:
     """The Choquet integral of the criteria (Choquet 1954; Grabisch 1996).
 

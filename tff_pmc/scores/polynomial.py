@@ -33,8 +33,7 @@ class PolynomialScore(Score):
 
 
 def prioritized(
-    order: Sequence[int | str],
-    criteria: Sequence[str] = DEFAULT_CRITERIA,
+    order: Sequence[int | str], criteria: Sequence[str] = DEFAULT_CRITERIA
 ) -> PolynomialScore:
     """The prioritized score of DA (eq. 4) and PMC (eq. 6).
 
