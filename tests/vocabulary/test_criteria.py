@@ -24,28 +24,23 @@ def value(code, client):
     return float(criteria.REGISTRY[code].value(client))
 
 
-def test_dataset_size_counts_examples():
-    assert value("DS", local_client()) == 4
-    assert value("DS", local_client(y=())) == 0
-
-
-def test_label_diversity_counts_distinct_labels():
-    assert value("LD", local_client()) == 3
-    assert value("LD", local_client(y=(7, 7))) == 1
-    assert value("LD", local_client(y=())) == 0
-
-
-def test_model_divergence_is_one_norm_over_all_parameters():
-    """Moved by (3, 4) and (12): the norm is 13, the value 1 / sqrt(14)."""
-    client = local_client(moved=((3.0, 4.0), (12.0,)))
-    assert value("MD", client) == pytest.approx(14**-0.5, rel=1e-6)
-    assert value("MD", local_client(moved=((0.0,), (0.0,)))) == 1
-
-
-def test_model_divergence_by_layer_leaves_biases_out():
-    """Only the kernel's norm counts: 5, and 1 / sqrt(6)."""
-    client = local_client(moved=((3.0, 4.0), (12.0,)))
-    assert value("MD_layers", client) == pytest.approx(6**-0.5, rel=1e-6)
+@pytest.mark.parametrize(
+    ("code", "client", "expected"),
+    [
+        ("DS", {}, 4),
+        ("DS", {"y": ()}, 0),
+        ("LD", {}, 3),
+        ("LD", {"y": (7, 7)}, 1),
+        ("LD", {"y": ()}, 0),
+        # Moved by (3, 4) and (12): one norm over all parameters, 13.
+        ("MD", {"moved": ((3.0, 4.0), (12.0,))}, 14**-0.5),
+        ("MD", {"moved": ((0.0,), (0.0,))}, 1),
+        # Only the kernel's norm counts, 5, and no bias.
+        ("MD_layers", {"moved": ((3.0, 4.0), (12.0,))}, 6**-0.5),
+    ],
+)
+def test_values_by_hand(code, client, expected):
+    assert value(code, local_client(**client)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_model_divergence_by_layer_takes_the_mean_of_norms():
