@@ -20,7 +20,8 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
-from tff_pmc.aggregation.baseline_parts import WEIGHT_TYPE, ClientStep
+from tff_pmc.aggregation.baseline_parts import WEIGHT_TYPE
+from tff_pmc.aggregation.baselines import ClientStep
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes.finalizer import build_finalizer
 from tff_pmc.processes.round_parts import build_round_parts
