@@ -46,7 +46,7 @@ from reference_side import Reference, check_repo
 import leaf_data
 from tff_pmc import criteria, processes, scores
 from tff_pmc.aggregation import SumPlan, combine
-from tff_pmc.aggregation.running_sums import ModelSums, RunningSums
+from tff_pmc.aggregation.contributions import ModelSums, RunningSums
 from tff_pmc.clients import packing
 from tff_pmc.clients.client_work import measure_contribution
 from tff_pmc.experiments.experiment import settings

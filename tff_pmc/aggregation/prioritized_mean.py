@@ -11,8 +11,12 @@ import tensorflow_federated as tff
 
 from tff_pmc.aggregation.basis_sums import build_basis_aggregation, with_score_in_force
 from tff_pmc.aggregation.building import aggregation_process
-from tff_pmc.aggregation.contributions import check_not_negative, contribution_of
-from tff_pmc.aggregation.running_sums import RunningSums, weighted_updates
+from tff_pmc.aggregation.contributions import (
+    RunningSums,
+    check_not_negative,
+    contribution_of,
+    weighted_updates,
+)
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
 from tff_pmc.aggregation.two_stage_sums import build_two_stage_sums
 from tff_pmc.scores import Basis, Score, prioritized

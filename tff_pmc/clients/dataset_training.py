@@ -15,7 +15,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import without_autograph
-from tff_pmc.aggregation.running_sums import RunningSums, weighted_updates
+from tff_pmc.aggregation.contributions import RunningSums, weighted_updates
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.clients.client_work import build_client_work, measure_contribution
 from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch

@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.running_sums import ModelSums, RunningSums
+from tff_pmc.aggregation.contributions import ModelSums, RunningSums
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
 from tff_pmc.clients.client_work import build_client_work, measure_contribution

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.running_sums import MEASUREMENTS
+from tff_pmc.aggregation.contributions import MEASUREMENTS
 
 _COUNT_BYTES = 4  # A judge's answer is one int32.
 

@@ -23,8 +23,7 @@ from tff_pmc.aggregation import SumOptions
 from tff_pmc.aggregation.baseline_parts import WEIGHT_TYPE
 from tff_pmc.aggregation.baselines import ClientStep
 from tff_pmc.clients.training_options import TrainingOptions
-from tff_pmc.processes.finalizer import build_finalizer
-from tff_pmc.processes.round_parts import build_round_parts
+from tff_pmc.processes.round_parts import build_finalizer, build_round_parts
 from tff_pmc.scores import Basis, single
 
 Factory = Union[

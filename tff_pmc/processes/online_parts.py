@@ -15,8 +15,13 @@ from tff_pmc.aggregation import SumOptions, combine
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes import arguments
 from tff_pmc.processes.evaluation import build_correct_counts
-from tff_pmc.processes.finalizer import apply_update, build_optimizer_initializer
-from tff_pmc.processes.round_parts import ModelFn, RoundParts, build_round_parts
+from tff_pmc.processes.round_parts import (
+    ModelFn,
+    RoundParts,
+    apply_update,
+    build_optimizer_initializer,
+    build_round_parts,
+)
 from tff_pmc.scores import Basis, Score, prioritized
 
 

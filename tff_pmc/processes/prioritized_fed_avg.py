@@ -24,8 +24,12 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import with_score_in_force
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes import arguments
-from tff_pmc.processes.finalizer import build_finalizer
-from tff_pmc.processes.round_parts import ModelFn, RoundParts, build_round_parts
+from tff_pmc.processes.round_parts import (
+    ModelFn,
+    RoundParts,
+    build_finalizer,
+    build_round_parts,
+)
 from tff_pmc.scores import Basis, Score
 
 

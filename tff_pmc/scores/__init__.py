@@ -20,7 +20,6 @@ Example (DA, Example 2):
 from tff_pmc.scores.basis import Basis
 from tff_pmc.scores.capacity import from_moebius, moebius
 from tff_pmc.scores.choquet import QUANTIFIERS, ChoquetScore, choquet, owa, owa_weights
-from tff_pmc.scores.normalization import SUM, Normalization
 from tff_pmc.scores.polynomial import (
     PolynomialScore,
     dual,
@@ -32,6 +31,8 @@ from tff_pmc.scores.polynomial import (
 )
 from tff_pmc.scores.score import Score
 from tff_pmc.scores.weights import (
+    SUM,
+    Normalization,
     coefficient_of_variation,
     effective_clients,
     normalize,

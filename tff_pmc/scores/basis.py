@@ -17,8 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tff_pmc.scores.normalization import Normalization
 from tff_pmc.scores.score import Score, Subset
+from tff_pmc.scores.weights import Normalization
 
 
 @dataclasses.dataclass(frozen=True)
