@@ -46,9 +46,9 @@ from reference_side import Reference, check_repo
 import leaf_data
 from tff_pmc import criteria, processes, scores
 from tff_pmc.aggregation import SumPlan, combine
-from tff_pmc.aggregation.running_sums import add_contribution, sums_of_no_clients
+from tff_pmc.aggregation.contributions import ModelSums, RunningSums
 from tff_pmc.clients import packing
-from tff_pmc.clients.measuring import measure_contribution
+from tff_pmc.clients.client_work import measure_contribution
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.reports import reference_code
 from tff_pmc.runtime import Runtime
@@ -101,7 +101,8 @@ def given_their_models(config, examples, cohort, before, trained):
     basis = scores.Basis.of(len(measured), [score])
     plan = SumPlan(basis)
     received = model_weights(before)
-    sums, raw = sums_of_no_clients(basis, received), []
+    sums, models = RunningSums.of_nobody(basis), ModelSums(len(basis), received)
+    raw = []
     for k, weights in zip(cohort, trained):
         own = {name: tf.constant(value) for name, value in examples.client(k).items()}
         client = criteria.LocalClient(
@@ -115,9 +116,10 @@ def given_their_models(config, examples, cohort, before, trained):
         )
         contribution = measure_contribution(measured, plan, client)
         raw.append(contribution.raw.numpy())
-        sums = add_contribution(sums, contribution, tf.size(own["y"]), 0.0)
+        sums = sums.plus(contribution, tf.size(own["y"]), 0.0)
+        models.add(contribution)
     update, _ = combine(
-        basis, basis.coefficients(score), sums.criteria, sums.monomials, sums.models
+        basis, basis.coefficients(score), sums.criteria, sums.monomials, models.read()
     )
     after = [w - d.numpy() for w, d in zip(before, update.trainable)]
     return scores.participant_weights(raw, score), after

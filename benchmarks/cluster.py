@@ -113,8 +113,12 @@ class Rounds:
     def turn(self):
         """The median seconds of a round, and the bytes of a round."""
         tff.framework.set_default_context(self.running.context)
-        seconds, engine = [], self.running.engine
-        before = wire(), engine.bytes_sent + engine.bytes_received
+        seconds, traffic = [], self.running.engine.sums.traffic
+
+        def counted():
+            return sum(vars(traffic).values())
+
+        before = wire(), counted()
         for _ in range(self.rounds):
             chosen = range(self.shape.clients)
             if not self.same_cohort:
@@ -124,7 +128,7 @@ class Rounds:
             packs = packing.pack(self.data, chosen, num_packs=self.num_packs)
             self.state, _ = self.process.next(self.state, packs)
             seconds.append(time.perf_counter() - begun)
-        after = wire(), engine.bytes_sent + engine.bytes_received
+        after = wire(), counted()
         return statistics.median(seconds), [
             (b - a) / self.rounds for a, b in zip(before, after)
         ]

@@ -8,6 +8,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc import scores
+from tff_pmc._lazy import tff
 
 SIZES = np.array([30, 10, 5, 20, 15], np.float32)
 GENERATOR = np.random.default_rng(2)
@@ -33,9 +34,7 @@ def prioritized_mean(score, two_stage=False, **sums):
 
 # All but the baselines in their own forms.
 FACTORIES = {
-    "personalized_text": lambda: tff_pmc.aggregation.baselines.personalized(
-        form="text"
-    ),
+    "personalized_text": lambda: tff_pmc.aggregation.personalized(form="text"),
     "prioritized": lambda: tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",)),
     **{
         name: functools.partial(prioritized_mean, score, **RANGES)
@@ -69,12 +68,10 @@ class Aggregator:
     """A factory's process, to which a client is two tensors and a size."""
 
     def __init__(self, name):
-        import tensorflow_federated as tff
-
         self.name = name
         factory = (FACTORIES.get(name) or tff_pmc.BASELINES[name])()
         self.weighs = getattr(
-            factory, "weight_type", tff_pmc.aggregation.baselines.WEIGHT_TYPE
+            factory, "weight_type", tff_pmc.aggregation.baseline_parts.WEIGHT_TYPE
         )
         update_type = tff.to_type([(np.float32, (3, 2)), (np.float32, (2,))])
         self.process = factory.create(update_type, self.weighs)
@@ -129,8 +126,6 @@ class Contract:
     def test_the_state_can_be_saved_and_goes_on_the_same(
         self, aggregator, tmp_path, assert_equal
     ):
-        import tensorflow_federated as tff
-
         manager = tff.program.FileProgramStateManager(str(tmp_path))
         _, state, _ = aggregator.next(UPDATES, SIZES)
         loaded = state
@@ -182,11 +177,11 @@ def weighted(updates, sizes=SIZES):
 
 def rounds(name, count, **options):
     """The results of the same updates in `count` rounds, and the last state."""
-    import tensorflow_federated as tff
-
     update_type = tff.to_type([(np.float32, (3, 2)), (np.float32, (2,))])
     factory = tff_pmc.BASELINES[name](**options)
-    process = factory.create(update_type, tff_pmc.aggregation.baselines.WEIGHT_TYPE)
+    process = factory.create(
+        update_type, tff_pmc.aggregation.baseline_parts.WEIGHT_TYPE
+    )
     state, results = process.initialize(), []
     for _ in range(count):
         output = process.next(state, [list(t) for t in zip(*UPDATES)], list(SIZES))
@@ -203,8 +198,6 @@ class TestFormulas:
         assert_equal(mean, weighted(UPDATES), 1e-6)
 
     def test_the_simple_average_is_tffs_unweighted_mean(self, runtime, assert_equal):
-        import tensorflow_federated as tff
-
         update_type = tff.to_type([(np.float32, (3, 2)), (np.float32, (2,))])
         process = tff.aggregators.UnweightedMeanFactory().create(update_type)
         values = [list(tensors) for tensors in zip(*UPDATES)]
@@ -249,13 +242,11 @@ class TestFormulas:
         )
 
     def test_laplace_noise_has_its_scale_its_seed_and_new_draws(self, runtime):
-        import tensorflow_federated as tff
-
         def draw(seed, epsilon, rounds=1):
-            factory = tff_pmc.aggregation.baselines.laplace(epsilon, seed)
+            factory = tff_pmc.aggregation.laplace(epsilon, seed)
             process = factory.create(
                 tff.TensorType(np.float32, [20000]),
-                tff_pmc.aggregation.baselines.WEIGHT_TYPE,
+                tff_pmc.aggregation.baseline_parts.WEIGHT_TYPE,
             )
             state, zeros = process.initialize(), [np.zeros(20000, np.float32)]
             for _ in range(rounds):
@@ -306,11 +297,9 @@ class TestFormulas:
             tff_pmc.BASELINES[name](**options)
 
     def test_a_negative_weight_and_another_type_are_refused(self, runtime):
-        import tensorflow_federated as tff
-
         with pytest.raises(Exception, match="negative"):
             Aggregator("weighted_mean").next(UPDATES, -SIZES)
         with pytest.raises(TypeError, match="number of examples"):
-            tff_pmc.aggregation.baselines.median().create(
+            tff_pmc.aggregation.median().create(
                 tff.TensorType(np.float32, [2]), tff.TensorType(np.float32, [1])
             )

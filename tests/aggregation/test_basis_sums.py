@@ -7,6 +7,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc import scores
+from tff_pmc._lazy import tff
 
 ORDERS = [
     order for size in (1, 2, 3) for order in itertools.permutations(range(3), size)
@@ -59,8 +60,6 @@ def run(process, state, raw, updates, basis):
 
 @pytest.fixture(scope="module")
 def process(runtime, clients):
-    import tensorflow_federated as tff
-
     update_type = tff.to_type([(np.float32, (6, 4)), (np.float32, (4,))])
     return tff_pmc.aggregation.build_basis_aggregation(
         update_type,
@@ -85,8 +84,6 @@ def test_every_ordering_from_the_same_sums(process, clients, order):
 
 
 def test_a_minimal_basis_gives_the_same(runtime, clients):
-    import tensorflow_federated as tff
-
     raw, updates = clients
     score = scores.prioritized((2, 0, 1))
     basis = scores.Basis.of(3, [score])

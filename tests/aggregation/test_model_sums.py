@@ -2,10 +2,15 @@
 
 import numpy as np
 
+from tff_pmc._lazy import tf
 
-def test_sums_in_a_loop_are_numpys_and_begin_anew_in_each_call(tf):
-    from tff_pmc.aggregation.contributions import Contribution
-    from tff_pmc.aggregation.model_sums import ModelSums, weighted_updates
+
+def test_sums_in_a_loop_are_numpys_and_begin_anew_in_each_call():
+    from tff_pmc.aggregation.contributions import (
+        Contribution,
+        ModelSums,
+        weighted_updates,
+    )
 
     generator = np.random.default_rng(0)
     updates = generator.normal(size=(5, 3, 2)).astype(np.float32)

@@ -5,6 +5,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc import scores
+from tff_pmc._lazy import tff
 
 
 def test_the_bound_of_one_clients_contribution_by_hand():
@@ -20,8 +21,6 @@ def test_the_bound_of_one_clients_contribution_by_hand():
 
 
 def test_the_noise_has_the_stated_spread_and_the_seed_fixes_it(runtime):
-    import tensorflow_federated as tff
-
     from tff_pmc.aggregation.privacy import GaussianSumFactory
 
     value_type = tff.TensorType(np.float32, [20000])

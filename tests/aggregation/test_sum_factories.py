@@ -5,14 +5,13 @@ import pytest
 
 import tff_pmc
 from tff_pmc import scores
+from tff_pmc._lazy import tf, tff
 
 RAW = np.array([[600, 2, 0.5], [20, 4, 0.8], [100, 1, 0.9]], np.float32)
 UPDATES = np.array([[1, 2], [3, -1], [0, 5]], np.float32)
 
 
 def create(factory):
-    import tensorflow_federated as tff
-
     return factory.create(tff.TensorType(np.float32, [2]), factory.weight_type)
 
 
@@ -23,9 +22,6 @@ def test_the_factories_are_injected_separately(runtime, toy_examples):
         """A sum that is doubled, to be seen in the result."""
 
         def __new__(cls):
-            import tensorflow as tf
-            import tensorflow_federated as tff
-
             class Factory(tff.aggregators.UnweightedAggregationFactory):
                 def create(self, value_type):
                     plain = tff.aggregators.SumFactory().create(value_type)
@@ -101,8 +97,6 @@ import os; os.killpg(0, 9)  # This backend's own worker outlives the process.
 
 def refused_factories():
     """What is no sum of what the packs send, by the name of its class."""
-    import tensorflow_federated as tff
-
     aggregators = tff.aggregators
     private = aggregators.DifferentiallyPrivateFactory.gaussian_fixed(
         noise_multiplier=1.0, clients_per_round=10, clip=1.0
@@ -126,8 +120,6 @@ def test_what_is_not_known_to_sum_is_refused_by_name(option):
 
 @pytest.mark.parametrize("option", ["model_sum_factory", "scalar_sum_factory"])
 def test_tffs_sums_are_taken(option):
-    import tensorflow_federated as tff
-
     aggregators = tff.aggregators
     for factory in (
         aggregators.SumFactory(),

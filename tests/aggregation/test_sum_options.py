@@ -4,20 +4,20 @@ import pytest
 
 import tff_pmc
 from tff_pmc import scores
+from tff_pmc._lazy import tff
 
 RANGES = {"LD": (0, 10), "DS": (0, 1000)}
 
 
 def secure():
-    import tensorflow_federated as tff
-
     return tff.aggregators.SecureSumFactory(8.0)
 
 
+@pytest.mark.parametrize("name", ["clip_norm", "max_update_norm"])
 @pytest.mark.parametrize("norm", [0.0, -1.0, float("inf"), float("nan")])
-def test_a_norm_out_of_range_is_named(norm):
-    with pytest.raises(ValueError, match="clip_norm must be finite and above 0"):
-        tff_pmc.SumOptions(clip_norm=norm)
+def test_a_norm_out_of_range_is_named(name, norm):
+    with pytest.raises(ValueError, match=f"{name} must be finite and above 0"):
+        tff_pmc.SumOptions(**{name: norm})
 
 
 def test_options_that_exclude_each_other_are_named():

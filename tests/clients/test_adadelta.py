@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from tff_pmc._lazy import tf
+
 
 @pytest.fixture(scope="module")
-def adadelta(tff):
+def adadelta():
     from tff_pmc.clients import adadelta
 
     return adadelta
@@ -16,7 +18,7 @@ def adadelta(tff):
 @pytest.mark.parametrize(
     ("rate", "rho", "epsilon"), [(1.0, 0.95, 1e-7), (0.3, 0.8, 1e-3)]
 )
-def test_seven_steps_equal_keras(tf, adadelta, rate, rho, epsilon):
+def test_seven_steps_equal_keras(adadelta, rate, rho, epsilon):
     generator = np.random.default_rng(1)
     shapes = [(3, 4), (4,)]
     first = [generator.normal(size=shape).astype(np.float32) for shape in shapes]
@@ -39,7 +41,7 @@ def test_seven_steps_equal_keras(tf, adadelta, rate, rho, epsilon):
     assert np.abs(np.asarray(weights[0]) - first[0]).max() > 1e-4
 
 
-def test_two_steps_by_hand(tf, adadelta):
+def test_two_steps_by_hand(adadelta):
     optimizer = adadelta.build_adadelta(0.5, rho=0.9, epsilon=0.01)
     state = optimizer.initialize(tf.TensorSpec([], tf.float32))
     w, g2, s2 = 1.0, 0.0, 0.0
@@ -53,7 +55,7 @@ def test_two_steps_by_hand(tf, adadelta):
         assert float(weight) == pytest.approx(w, rel=1e-6)
 
 
-def test_what_the_loss_does_not_depend_on_stays(tf, adadelta):
+def test_what_the_loss_does_not_depend_on_stays(adadelta):
     optimizer = adadelta.build_adadelta()
     weights = (tf.constant([1.0]), tf.constant([2.0]))
     state = optimizer.initialize((tf.TensorSpec([1]), tf.TensorSpec([1])))
@@ -61,7 +63,7 @@ def test_what_the_loss_does_not_depend_on_stays(tf, adadelta):
     assert float(weights[0]) < 1 and float(weights[1]) == 2
 
 
-def test_hyperparameters_are_read_and_set(tf, adadelta):
+def test_hyperparameters_are_read_and_set(adadelta):
     optimizer = adadelta.build_adadelta(0.5)
     state = optimizer.initialize(tf.TensorSpec([2]))
     hparams = optimizer.get_hparams(state)
@@ -84,14 +86,12 @@ def test_what_cannot_be_is_named(adadelta, options, message):
         adadelta.build_adadelta(**options)
 
 
-def test_a_round_trains_with_it(runtime, tff, adadelta, toy_packed_model, toy_examples):
+def test_a_round_trains_with_it(runtime, adadelta, toy_packed_model, toy_examples):
     from tff_pmc import processes
     from tff_pmc.clients import packing
 
     process = processes.build_prioritized_fed_avg(
-        toy_packed_model,
-        client_optimizer_fn=adadelta.build_adadelta(),
-        local_epochs=20,
+        toy_packed_model, client_optimizer_fn=adadelta.build_adadelta(), local_epochs=20
     )
     packs = packing.pack(toy_examples, range(6), num_packs=2)
     state, losses = process.initialize(), []

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tf, tff
 
 
 def test_an_attribute_out_of_range_is_refused(toy_examples):
-    import tensorflow as tf
-
     part = toy_examples.client(0)
     dataset = tf.data.Dataset.from_tensor_slices((part["x"], part["y"])).batch(2)
     with pytest.raises(ValueError, match="attribute battery must be in"):
@@ -20,8 +19,6 @@ def test_an_attribute_out_of_range_is_refused(toy_examples):
 
 
 def test_any_client_data_can_be_packed(runtime, toy_examples, toy_model):
-    import tensorflow_federated as tff
-
     client_data = tff.simulation.datasets.TestClientData(
         {
             f"user_{k}": collections.OrderedDict(
@@ -34,7 +31,7 @@ def test_any_client_data_can_be_packed(runtime, toy_examples, toy_model):
     packed = {int(e["client"]): e for one in packs for e in one}
     assert sorted(packed) == [1, 4]
     np.testing.assert_array_equal(packed[4]["x"], toy_examples.client(4)["x"])
-    process = tff_pmc.processes.build_prioritized_fed_avg(
+    process = tff_pmc.build_prioritized_fed_avg(
         toy_model, client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1)
     )
     ours = process.next(process.initialize(), tff_pmc.pack(toy_examples, [4, 1]))
@@ -50,8 +47,6 @@ def test_any_client_data_can_be_packed(runtime, toy_examples, toy_model):
 @pytest.mark.parametrize("names", [("x", "y"), ("pixels", "label"), ("image", "label")])
 def test_input_and_label_are_told_by_name(names):
     """TFF's EMNIST has the label before the pixels, in the alphabet's order."""
-    import tensorflow_federated as tff
-
     x, y = np.arange(12, dtype=np.float32).reshape(3, 2, 2), np.array([5, 6, 7])
     client_data = tff.simulation.datasets.TestClientData(
         {"a": collections.OrderedDict(sorted(zip(names, (x, y))))}
@@ -62,8 +57,6 @@ def test_input_and_label_are_told_by_name(names):
 
 
 def test_an_element_of_another_form_is_refused():
-    import tensorflow_federated as tff
-
     client_data = tff.simulation.datasets.TestClientData(
         {"a": collections.OrderedDict(first=np.zeros(2), second=np.zeros(2))}
     )

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tf
 
 
 @pytest.fixture
 def read():
     """The clients of a pack, read in a graph as training does."""
-    import tensorflow as tf
-
-    from tff_pmc.clients.unpacking import PackedClients
+    from tff_pmc.clients.packing import PackedClients
 
     @tf.function
     def element(pack, place):
@@ -45,8 +44,6 @@ def test_a_pack_of_nobody_has_no_client(toy_examples, read):
 
 def test_a_second_axis_of_unknown_size_stays_a_tensor(read):
     """Sentences of a client's own length, as a next-word model has them."""
-    import tensorflow as tf
-
     sentences = [np.arange(6).reshape(2, 3), np.arange(20).reshape(4, 5)]
     spec = {
         "x": tf.TensorSpec([None, None], tf.int64),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tf, tff
 
 RATE = 0.1
 
@@ -13,8 +14,6 @@ def sgd():
     """Makes TFF's SGD."""
 
     def make(rate=RATE, momentum=None):
-        import tensorflow_federated as tff
-
         return tff.learning.optimizers.build_sgdm(rate, momentum)
 
     return make
@@ -25,8 +24,6 @@ def datasets():
     """Makes the datasets of batches of a cohort."""
 
     def make(examples, cohort, batch_size):
-        import tensorflow as tf
-
         parts = [examples.client(k) for k in cohort]
         return [
             tf.data.Dataset.from_tensor_slices((p["x"], p["y"])).batch(batch_size)
@@ -64,7 +61,7 @@ def build_prioritized(sgd):
     """Builds a process that sees sums only, with SGD at the clients."""
 
     def build(model, **options):
-        return tff_pmc.processes.build_prioritized_fed_avg(
+        return tff_pmc.build_prioritized_fed_avg(
             model, client_optimizer_fn=sgd(), **options
         )
 
@@ -76,7 +73,7 @@ def build_factory(sgd):
     """Builds a process around an aggregation factory, with SGD at the clients."""
 
     def build(model, factory, **options):
-        return tff_pmc.processes.build_factory_fed_avg(
+        return tff_pmc.build_factory_fed_avg(
             model, factory, client_optimizer_fn=sgd(), **options
         )
 
@@ -100,18 +97,47 @@ def run_rounds():
 
 
 @pytest.fixture(scope="session")
-def trained_alone():
-    """One full-batch step on client k, in NumPy: a linear softmax model."""
+def numpy_sgd():
+    """SGD on the linear softmax model, written with NumPy alone."""
+
+    def train(
+        weights, client, rate=RATE, epochs=1, batches_of=None, class_weights=None
+    ):
+        kernel, bias = (np.array(w, float) for w in weights)
+        x, y = client["x"].reshape(len(client["y"]), -1) / 255.0, client["y"]
+        for epoch in range(epochs):
+            for batch in batches_of(epoch) if batches_of else [np.arange(len(y))]:
+                scores = x[batch] @ kernel + bias
+                p = np.exp(scores - scores.max(axis=1, keepdims=True))
+                p /= p.sum(axis=1, keepdims=True)
+                error = (p - np.eye(3)[y[batch]]) / len(batch)
+                if class_weights is not None:
+                    error *= class_weights[y[batch]][:, None]
+                kernel = kernel - rate * x[batch].T @ error
+                bias = bias - rate * error.sum(axis=0)
+        return [kernel, bias]
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def numpy_criteria():
+    """DS, LD and MD of a client, in NumPy."""
+
+    def measure(client, before, after):
+        norm = np.sqrt(sum(((a - b) ** 2).sum() for a, b in zip(after, before)))
+        return [len(client["y"]), len(set(client["y"])), 1 / np.sqrt(norm + 1)]
+
+    return measure
+
+
+@pytest.fixture(scope="session")
+def trained_alone(numpy_sgd):
+    """One full-batch step on client k, from the initial weights or others."""
 
     def train(model, examples, k, weights=None):
-        kernel, bias = model.initial_weights[0] if weights is None else weights
-        client = examples.client(k)
-        x = client["x"].reshape(-1, 16).astype(float) / 255
-        scores = x @ kernel.astype(float) + bias
-        p = np.exp(scores - scores.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        error = (p - np.eye(3)[client["y"]]) / len(x)
-        return kernel - RATE * x.T @ error, bias - RATE * error.sum(axis=0)
+        first = model.initial_weights[0] if weights is None else weights
+        return numpy_sgd(first, examples.client(k))
 
     return train
 
@@ -121,8 +147,6 @@ def flat_tensors():
     """The tensor types within a TFF type, in order."""
 
     def flat(type_):
-        import tensorflow_federated as tff
-
         if isinstance(type_, tff.FederatedType):
             return flat(type_.member)
         if isinstance(type_, tff.TensorType):

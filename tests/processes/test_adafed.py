@@ -5,6 +5,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc import criteria, scores
+from tff_pmc._lazy import tf, tff
 
 RATE = 0.5
 
@@ -37,25 +38,14 @@ def class_weights_of(weights, x, y, epsilon=0.1):
     return 1 / (np.array(f1) + epsilon)
 
 
-def trained(weights, x, y, class_weights, epochs=2):
-    kernel, bias = (np.array(w, float) for w in weights)
-    flat = x.reshape(len(x), -1) / 255.0
-    for _ in range(epochs):
-        z = np.exp(scores_of((kernel, bias), x))
-        slope = z / z.sum(axis=1, keepdims=True)
-        slope[np.arange(len(y)), y] -= 1
-        slope *= class_weights[y][:, None] / len(y)
-        kernel, bias = kernel - RATE * flat.T @ slope, bias - RATE * slope.sum(axis=0)
-    return kernel, bias
-
-
-def oracle_round(weights, own, examples, server, weigh, factors):
+def oracle_round(train, weights, own, examples, server, weigh, factors):
     """New weights, and the new models of clients that keep their own."""
     x, y = server
     models, raw = [], []
     for k in range(examples.num_clients):
         part = examples.client(k)
-        found = trained(own.get(k, weights), part["x"], part["y"], factors)
+        start = own.get(k, weights)
+        found = train(start, part, RATE, epochs=2, class_weights=factors)
         models.append(found)
         raw.append(weigh(accuracy(found, x, y), len(part["y"])))
     p = np.array(raw) / np.sum(raw)
@@ -64,9 +54,7 @@ def oracle_round(weights, own, examples, server, weigh, factors):
 
 
 def build(model, server, **options):
-    import tensorflow_federated as tff
-
-    return tff_pmc.processes.build_adafed(
+    return tff_pmc.build_adafed(
         model,
         server_examples=server,
         num_classes=3,
@@ -83,10 +71,7 @@ def build(model, server, **options):
         ({"adapt_loss": False}, lambda acc, n: acc),
         ({"power": 3.0}, lambda acc, n: acc**3),
         ({"epsilon": 0.5}, lambda acc, n: acc),
-        (
-            {"score": scores.product(("ACC", "DS"))},
-            lambda acc, n: acc * n,
-        ),
+        ({"score": scores.product(("ACC", "DS"))}, lambda acc, n: acc * n),
         ({"score": scores.single(1), "adapt_loss": False}, lambda acc, n: n),
         ({"keep_own_model": (4, 1)}, lambda acc, n: acc),
     ],
@@ -101,7 +86,7 @@ def build(model, server, **options):
     ],
 )
 def test_three_rounds_equal_numpy(
-    runtime, toy_packed_model, toy_examples, server, options, weigh
+    runtime, toy_packed_model, toy_examples, server, options, weigh, numpy_sgd
 ):
     process = build(toy_packed_model, server, **options)
     state = process.initialize()
@@ -111,7 +96,9 @@ def test_three_rounds_equal_numpy(
     factors = np.ones(3)  # Algorithm 1 adapts the loss after a round, line 11.
     for _ in range(3):
         state = process.next(state, packs).state
-        weights, own = oracle_round(weights, own, toy_examples, server, weigh, factors)
+        weights, own = oracle_round(
+            numpy_sgd, weights, own, toy_examples, server, weigh, factors
+        )
         if options.get("adapt_loss", True):
             epsilon = options.get("epsilon", 0.1)
             factors = class_weights_of(weights, *server, epsilon)
@@ -173,8 +160,6 @@ def test_f1_of_classes_by_hand():
 def test_it_compiles_to_map_reduce_form_with_sums_alone(
     runtime, toy_packed_model, server
 ):
-    import tensorflow_federated as tff
-
     process = build(toy_packed_model, server)
     form = tff.backends.mapreduce.get_map_reduce_form_for_computation(process.next)
     update, *secure = form.work.type_signature.result
@@ -186,33 +171,10 @@ def test_it_compiles_to_map_reduce_form_with_sums_alone(
 
 
 def test_the_server_judges_alone(runtime, toy_packed_model, server):
-    import tensorflow_federated as tff
-
     weights = tff.learning.models.ModelWeights(*toy_packed_model.initial_weights)
-    judge = tff_pmc.processes.build_server_judge(toy_packed_model, *server, 3)
+    judge = tff_pmc.build_server_judge(toy_packed_model, *server, 3)
     expected = round(accuracy(toy_packed_model.initial_weights[0], *server) * 40)
     assert judge(weights, []) == expected
-
-
-def test_bad_input_is_named(toy_model, toy_packed_model, server):
-    with pytest.raises(ValueError, match="power must be above 0"):
-        criteria.server_accuracy(toy_packed_model, *server, power=0)
-    with pytest.raises(ValueError, match="epsilon must be above 0, got 0"):
-        build(toy_packed_model, server, epsilon=0)
-    with pytest.raises(ValueError, match="x has 40, y has 0"):
-        criteria.server_accuracy(toy_packed_model, server[0], [])
-    with pytest.raises(ValueError, match="each once"):
-        build(toy_packed_model, server, keep_own_model=(1, 1))
-    with pytest.raises(ValueError, match="PackedModel with example_losses"):
-        build(toy_model, server)
-    own = criteria.server_accuracy(toy_packed_model, *server)
-    for wrong in ({"keep_own_model": (1,), "adapt_loss": False}, {}):
-        with pytest.raises(ValueError, match="of packed clients only"):
-            build(toy_packed_model, server, packed=False, **wrong)
-    with pytest.raises(ValueError, match="score must be a scores.Score, got str"):
-        build(toy_packed_model, server, score="ACC")
-    with pytest.raises(ValueError, match="ACC is named twice"):
-        build(toy_packed_model, server, criteria=("DS", own))
 
 
 # --- Regression (section 3.2) --------------------------------------------------
@@ -220,8 +182,6 @@ def test_bad_input_is_named(toy_model, toy_packed_model, server):
 
 def test_regression_weighs_by_any_metric(runtime):
     """Two clients know the slope, one is far off: the inverse error leaves it out."""
-    import tensorflow as tf
-    import tensorflow_federated as tff
 
     @tf.function
     def predict(weights, x, training=True):
@@ -251,7 +211,7 @@ def test_regression_weighs_by_any_metric(runtime):
         of_example=lambda output, y: tf.square(output - y)[:, 0],
         quality=lambda error: 1 / (error + 0.01),
     )
-    process = tff_pmc.processes.build_prioritized_fed_avg(
+    process = tff_pmc.build_prioritized_fed_avg(
         line,
         criteria=(fitness,),
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.5),

@@ -5,6 +5,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc import scores
+from tff_pmc._lazy import tf, tff
 from tff_pmc.criteria import Criterion
 
 COHORT = [0, 1, 2, 3]
@@ -14,9 +15,6 @@ def test_the_best_lambda_of_the_grid_without_retraining(
     runtime, toy_examples, toy_model, trained_alone, sgd, assert_equal
 ):
     """The judge prefers the kernel nearest to that of lambda = .7, in NumPy."""
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
     models = [trained_alone(toy_model, toy_examples, k) for k in COHORT]
     sizes = np.array([8, 3, 5, 6])
     # Made-up accuracies, .9 of the client of 3 examples and .2 of the others.
@@ -30,11 +28,7 @@ def test_the_best_lambda_of_the_grid_without_retraining(
     target = candidates[7][0].astype(np.float32)
     weights_type = tff.to_type(
         tff.learning.models.ModelWeights(
-            (
-                tff.TensorType(np.float32, (16, 3)),
-                tff.TensorType(np.float32, (3,)),
-            ),
-            (),
+            (tff.TensorType(np.float32, (16, 3)), tff.TensorType(np.float32, (3,))), ()
         )
     )
 
@@ -57,7 +51,7 @@ def test_the_best_lambda_of_the_grid_without_retraining(
         "a test",
         lambda client: tf.where(tf.equal(tf.size(client.y), 3), 0.9, 0.2),
     )
-    online = tff_pmc.processes.build_online_adjusted_fed_avg(
+    online = tff_pmc.build_online_adjusted_fed_avg(
         toy_model,
         candidates=scores.dual_grid(),
         criteria=(accuracy, "DS"),

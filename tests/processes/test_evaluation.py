@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tff
 
 
 @pytest.mark.parametrize("num_packs", [1, 3])
 @pytest.mark.parametrize("batch_size", [4, 500])
 def test_counts_equal_numpy(runtime, toy_examples, toy_model, num_packs, batch_size):
-    import tensorflow_federated as tff
-
-    evaluate = tff_pmc.processes.build_federated_evaluation(
+    evaluate = tff_pmc.build_federated_evaluation(
         toy_model, toy_examples.num_clients, batch_size=batch_size
     )
     trainable, _ = toy_model.initial_weights
@@ -25,6 +24,8 @@ def test_counts_equal_numpy(runtime, toy_examples, toy_model, num_packs, batch_s
         predicted = (x @ trainable[0] + trainable[1]).argmax(axis=1)
         expected.append((predicted == part["y"]).sum())
     assert list(counts) == expected
+    in_all = tff_pmc.build_federated_evaluation(toy_model, batch_size=batch_size)
+    assert int(in_all(weights, packs)) == sum(expected)
     assert 0 < sum(expected) < toy_examples.num_examples
 
 
@@ -45,8 +46,6 @@ def test_packs_are_cut_by_bytes(toy_examples):
 def test_predictions_are_those_of_numpy_at_their_rows(
     runtime, toy_examples, toy_model, num_packs
 ):
-    import tensorflow_federated as tff
-
     predict = tff_pmc.processes.build_federated_prediction(
         toy_model, toy_examples.num_examples, batch_size=4
     )

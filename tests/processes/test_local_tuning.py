@@ -3,6 +3,7 @@
 import numpy as np
 
 import tff_pmc
+from tff_pmc._lazy import tff
 
 
 def test_local_tuning_answers_for_each_client(
@@ -13,8 +14,6 @@ def test_local_tuning_answers_for_each_client(
     predict = tff_pmc.processes.build_local_tuning_prediction(
         toy_model, 6, len(x), client_optimizer_fn=sgd(), prediction_batch_size=10
     )
-    import tensorflow_federated as tff
-
     received = tff.learning.models.ModelWeights(*toy_model.initial_weights)
     packs = tff_pmc.pack(toy_examples, [0, 2, 5], num_packs=2)
     answers = np.asarray(predict(received, packs, x))

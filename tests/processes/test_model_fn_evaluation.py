@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tf, tff
 
 
 @pytest.fixture(scope="module")
-def model_fn(tf, tff):
+def model_fn():
     """A Keras classifier of float32 inputs, with metrics."""
 
     def make():
@@ -31,7 +32,7 @@ def model_fn(tf, tff):
 
 
 @pytest.fixture(scope="module")
-def clients(toy_examples, tf, datasets):
+def clients(toy_examples, datasets):
     """All six clients, in batches of three."""
 
     def as_floats(x, y):
@@ -41,7 +42,7 @@ def clients(toy_examples, tf, datasets):
 
 
 @pytest.fixture(scope="module")
-def tffs_evaluation(tff):
+def tffs_evaluation():
     """The metrics of TFF's own evaluation, and the weights that it begins with."""
 
     def run(model, clients):
@@ -97,7 +98,7 @@ def test_each_clients_figures_are_told_apart_by_its_number(
         tff_pmc.with_client_number(clients[0], -1)
 
 
-def test_of_a_regression_nothing_is_correct(runtime, tf, tff):
+def test_of_a_regression_nothing_is_correct(runtime):
     def model_fn():
         dense = tf.keras.layers.Dense(1, kernel_initializer="ones", input_shape=(2,))
         return tff.learning.models.from_keras_model(
@@ -123,7 +124,7 @@ def test_of_a_regression_nothing_is_correct(runtime, tf, tff):
 
 
 def test_packed_examples_give_the_models_metrics_too(
-    runtime, tf, tff, toy_model, toy_examples, datasets, tffs_evaluation
+    runtime, toy_model, toy_examples, datasets, tffs_evaluation
 ):
     fns = tff.learning.metrics.create_functional_metric_fns(
         lambda: collections.OrderedDict(

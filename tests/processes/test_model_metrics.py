@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tf, tff
 
 OURS = ["clients", "excluded", "examples", "loss_sum"]
 
 
 @pytest.fixture(scope="module")
-def keras_model_fn(tf, tff):
+def keras_model_fn():
     """Makes a `model_fn` of a Keras model of three features with metrics."""
 
     def make(metrics=None):
@@ -44,7 +45,7 @@ def keras_metrics(tf):
 
 
 @pytest.fixture(scope="module")
-def metric_model(tf, tff, toy_model):
+def metric_model(toy_model):
     """The toy model with Keras metrics as functions."""
     fns = tff.learning.metrics.create_functional_metric_fns(
         lambda: collections.OrderedDict((m.name, m) for m in keras_metrics(tf))
@@ -63,8 +64,6 @@ def tffs_metrics(sgd):
     """The training metrics of one round of TFF's own federated averaging."""
 
     def run(model, clients):
-        import tensorflow_federated as tff
-
         process = tff.learning.algorithms.build_weighted_fed_avg(
             model, client_optimizer_fn=sgd()
         )
@@ -76,8 +75,6 @@ def tffs_metrics(sgd):
 
 def as_floats(dataset):
     """Inputs of a Keras model: pixels between 0 and 1."""
-    import tensorflow as tf
-
     return dataset.map(lambda x, y: (tf.cast(x, tf.float32) / 255, y))
 
 
@@ -154,7 +151,7 @@ def test_a_packed_client_left_out_counts_in_no_metric(
 
 
 def test_they_are_those_of_local_on_a_cluster_to_the_bit(
-    tf, tff, cluster, toy_examples, metric_model, build_prioritized
+    cluster, toy_examples, metric_model, build_prioritized
 ):
     from tff_pmc.runtime import Runtime
 
@@ -182,8 +179,6 @@ def in_the_clear(flat_tensors):
     """The shapes of what a client sends in the clear, and the number of the others."""
 
     def sent(process):
-        import tensorflow_federated as tff
-
         form = tff.backends.mapreduce.get_map_reduce_form_for_computation(process.next)
         clear, *secret = form.work.type_signature.result
         shapes = [tuple(tensor.shape) for tensor in flat_tensors(clear)]
@@ -202,7 +197,7 @@ def test_the_form_has_their_sums(metric_model, build_prioritized, in_the_clear):
 
 class TestSecureSums:
     @pytest.fixture(scope="class")
-    def build(self, tff, metric_model, build_prioritized):
+    def build(self, metric_model, build_prioritized):
         secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
 
         def build(model=metric_model, **options):
@@ -220,12 +215,12 @@ class TestSecureSums:
         assert name == "clients"
         assert in_the_clear(process)[0] == [()]
 
-    def test_what_sums_in_the_clear_is_refused(self, tff, build):
+    def test_what_sums_in_the_clear_is_refused(self, build):
         with pytest.raises(ValueError, match="metrics_aggregator sums in the clear"):
             build(metrics_aggregator=tff.learning.metrics.sum_then_finalize)
 
     def test_what_sums_securely_compiles_with_the_count_alone_in_the_clear(
-        self, tff, build, in_the_clear, keras_model_fn
+        self, build, in_the_clear, keras_model_fn
     ):
         """A model_fn's metrics, which are lists: TFF's aggregator takes no tuples."""
         aggregator = tff.learning.metrics.secure_sum_then_finalize
@@ -233,7 +228,7 @@ class TestSecureSums:
         assert in_the_clear(process)[0] == [()]
 
     def test_summed_securely_they_are_nearly_those_of_plain_sums(
-        self, tff, build, keras_model_fn, toy_examples, datasets, sgd
+        self, build, keras_model_fn, toy_examples, datasets, sgd
     ):
         """Every mean is a quotient of sums that were rounded. TFF's worker has none."""
         aggregator = tff.learning.metrics.secure_sum_then_finalize
@@ -254,12 +249,10 @@ class TestSecureSums:
 
 
 def tff_elements(type_):
-    import tensorflow_federated as tff
-
     return tff.structure.to_elements(type_)
 
 
-def test_privacy_excludes_an_aggregator_without_noise(tff, metric_model, sgd):
+def test_privacy_excludes_an_aggregator_without_noise(metric_model, sgd):
     sums = tff_pmc.SumOptions(
         "range", {"DS": (0, 9)}, clip_norm=1.0, privacy=tff_pmc.GaussianSums(1.0)
     )
@@ -275,7 +268,7 @@ def test_privacy_excludes_an_aggregator_without_noise(tff, metric_model, sgd):
         )
 
 
-def test_a_metric_with_a_name_of_ours_is_refused(tf, keras_model_fn, build_prioritized):
+def test_a_metric_with_a_name_of_ours_is_refused(keras_model_fn, build_prioritized):
     def metrics():
         return [tf.keras.metrics.SparseCategoricalAccuracy(name="examples")]
 

@@ -5,14 +5,12 @@ import pytest
 
 import leaf_data
 import tff_pmc
+from tff_pmc._lazy import tf, tff
 
 
 def test_a_notebook_of_twenty_lines(runtime, sgd):
     """A user's own Keras model, trained with DS,LD,MD through the public API."""
     # -- the notebook -------------------------------------------------------
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
     data = leaf_data.load("digits5k", partition="noniid", seed=4)
 
     def model_fn():
@@ -31,7 +29,7 @@ def test_a_notebook_of_twenty_lines(runtime, sgd):
             .element_spec,
         )
 
-    process = tff_pmc.processes.build_prioritized_fed_avg(
+    process = tff_pmc.build_prioritized_fed_avg(
         model_fn, priority=("DS", "LD", "MD"), client_optimizer_fn=sgd(), local_epochs=2
     )
     train = data.train.preprocess(lambda d: d.batch(8).map(lambda e: (e["x"], e["y"])))
@@ -57,10 +55,10 @@ def test_both_forms_give_the_same_model(
 ):
     """One batch a client, so that the order of examples cannot matter."""
     cohort, epochs = [0, 2, 4, 5], 3
-    packed = tff_pmc.processes.build_prioritized_fed_avg(
+    packed = tff_pmc.build_prioritized_fed_avg(
         toy_model, priority=order, client_optimizer_fn=sgd(), local_epochs=epochs
     )
-    batches = tff_pmc.processes.build_prioritized_fed_avg(
+    batches = tff_pmc.build_prioritized_fed_avg(
         toy_model,
         priority=order,
         client_optimizer_fn=sgd(),
@@ -86,9 +84,7 @@ def test_batches_of_a_dataset_are_the_users(
     runtime, toy_examples, toy_model, sgd, datasets
 ):
     """Several batches, a repeated dataset, and a client without any batch."""
-    import tensorflow as tf
-
-    process = tff_pmc.processes.build_prioritized_fed_avg(
+    process = tff_pmc.build_prioritized_fed_avg(
         toy_model,
         priority=("DS", "LD"),
         criteria=("DS", "LD"),
@@ -107,9 +103,6 @@ def test_batches_of_a_dataset_are_the_users(
 
 def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime, sgd):
     """Non-trainable variables, against Keras client by client."""
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
     generator = np.random.default_rng(2)
     x = [generator.normal(k, 1 + k, (4 + 3 * k, 3)).astype(np.float32) for k in (0, 1)]
     y = [np.zeros(len(part), np.float32) for part in x]
@@ -132,7 +125,7 @@ def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime, sgd):
             ),
         )
 
-    process = tff_pmc.processes.build_prioritized_fed_avg(
+    process = tff_pmc.build_prioritized_fed_avg(
         model_fn,
         priority=("DS",),
         criteria=("DS",),
@@ -156,14 +149,10 @@ def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime, sgd):
 def test_tffs_simulation_loop_runs_it(runtime, toy_examples, toy_model, sgd):
     import asyncio
 
-    import tensorflow_federated as tff
-
     # TFF asks for the current loop; any `asyncio.run` before this leaves none.
     asyncio.set_event_loop(asyncio.new_event_loop())
 
-    process = tff_pmc.processes.build_prioritized_fed_avg(
-        toy_model, client_optimizer_fn=sgd()
-    )
+    process = tff_pmc.build_prioritized_fed_avg(toy_model, client_optimizer_fn=sgd())
     seen = []
     manager = tff.program.MemoryReleaseManager()
     state = tff.simulation.run_training_process(
@@ -180,8 +169,6 @@ def test_tffs_simulation_loop_runs_it(runtime, toy_examples, toy_model, sgd):
 def test_tffs_training_program_runs_it(runtime, toy_examples, toy_model, tmp_path, sgd):
     """`tff.learning.programs.train_model`, with a data source of packed clients."""
     import asyncio
-
-    import tensorflow_federated as tff
 
     class Rounds(tff.program.FederatedDataSourceIterator):
         """Counts the rounds; TFF copies and saves it beside the state."""
@@ -217,9 +204,7 @@ def test_tffs_training_program_runs_it(runtime, toy_examples, toy_model, tmp_pat
         def iterator(self):
             return Rounds()
 
-    process = tff_pmc.processes.build_prioritized_fed_avg(
-        toy_model, client_optimizer_fn=sgd()
-    )
+    process = tff_pmc.build_prioritized_fed_avg(toy_model, client_optimizer_fn=sgd())
     initial = process.initialize()
     metrics = tff.program.MemoryReleaseManager()
     states = tff.program.FileProgramStateManager(str(tmp_path))
@@ -240,16 +225,3 @@ def test_tffs_training_program_runs_it(runtime, toy_examples, toy_model, tmp_pat
             )
         )
     assert sorted(metrics.values()) == [1, 2]
-
-
-def test_forms_that_do_not_fit_are_refused(toy_model, sgd):
-    def build(model, **options):
-        return tff_pmc.processes.build_prioritized_fed_avg(
-            model, client_optimizer_fn=sgd(), **options
-        )
-
-    with pytest.raises(ValueError, match="need a tff.learning.models.FunctionalModel"):
-        build(lambda: None, packed=True)
-    for option in ({"batch_size": 3}, {"seed": 1}, {"report_num_clients": 6}):
-        with pytest.raises(ValueError, match=next(iter(option))):
-            build(toy_model, packed=False, **option)

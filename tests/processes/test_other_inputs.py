@@ -5,6 +5,7 @@ import pytest
 
 import leaf_data
 import tff_pmc
+from tff_pmc._lazy import tf, tff
 
 SIZES = (4, 7, 5)
 SPLITS = np.cumsum((0, *SIZES))
@@ -31,7 +32,7 @@ def words(request):
 
 
 @pytest.fixture(scope="module")
-def linear(tf, tff):
+def linear():
     """A linear function to two values, and the mean squared error."""
 
     @tf.function
@@ -51,7 +52,7 @@ def linear(tf, tff):
 
 
 @pytest.fixture(scope="module")
-def next_word(tf):
+def next_word():
     """An embedding and a linear layer, for words of either type."""
     from tff_pmc.models.functional import classifier
 
@@ -103,7 +104,7 @@ def test_a_regression_is_that_of_numpy(runtime, numbers, linear, both_forms):
     np.testing.assert_allclose(batches.trainable[0], kernel, rtol=1e-5)
 
 
-def test_every_clients_loss_is_that_of_numpy(runtime, numbers, linear, tff):
+def test_every_clients_loss_is_that_of_numpy(runtime, numbers, linear):
     """A client lies in two packs, and its examples in several batches."""
     losses = tff_pmc.processes.build_loss_sums(linear, 3, batch_size=2)
     weights = tff.learning.models.ModelWeights(*linear.initial_weights)
@@ -114,7 +115,7 @@ def test_every_clients_loss_is_that_of_numpy(runtime, numbers, linear, tff):
 
 
 def test_both_forms_of_next_words_give_one_model(
-    runtime, words, next_word, both_forms, tff, datasets
+    runtime, words, next_word, both_forms, datasets
 ):
     model = next_word(words.x.dtype)
     packed, batches = both_forms(model, words, priority=("LD", "DS"), local_epochs=2)
@@ -133,7 +134,7 @@ def test_both_forms_of_next_words_give_one_model(
     assert (found["correct"], found["examples"]) == (hits.sum(), 16)
 
 
-def test_tffs_view_has_the_types_and_can_be_packed(words, numbers, tf):
+def test_tffs_view_has_the_types_and_can_be_packed(words, numbers):
     from leaf_data.tff_client_data import ExamplesClientData
 
     for examples in (words, numbers):

@@ -6,6 +6,7 @@ import pytest
 import leaf_data
 import tff_pmc
 from tff_pmc import scores
+from tff_pmc._lazy import tf, tff
 
 RATE = 0.1  # Of the fixture `build_prioritized`.
 
@@ -20,8 +21,6 @@ def digits():
 
 def keras_cnn(initial):
     """The MNIST CNN as Keras has it."""
-    import tensorflow as tf
-
     layers = tf.keras.layers
     model = tf.keras.Sequential(
         [
@@ -39,10 +38,8 @@ def keras_cnn(initial):
     return model
 
 
-def keras_round(initial, examples, cohort, order, epochs):
+def keras_round(initial, examples, cohort, order, epochs, measure):
     """One round as PMC describes it: Keras trains, NumPy weighs and averages."""
-    import tensorflow as tf
-
     trained, raw = [], []
     for k in cohort:
         model = keras_cnn(initial)
@@ -59,8 +56,7 @@ def keras_round(initial, examples, cohort, order, epochs):
             verbose=0,
         )
         trained.append(model.get_weights())
-        norm = np.sqrt(sum(((a - b) ** 2).sum() for a, b in zip(trained[-1], initial)))
-        raw.append([len(part["y"]), len(set(part["y"])), 1 / np.sqrt(norm + 1)])
+        raw.append(measure(part, initial, trained[-1]))
     c = np.array(raw) / np.sum(raw, axis=0)
     s = np.cumprod(c[:, list(order)], axis=1).sum(axis=1)
     p = s / s.sum()
@@ -70,7 +66,13 @@ def keras_round(initial, examples, cohort, order, epochs):
 
 @pytest.mark.parametrize("num_packs", [1, 3])
 def test_the_cnn_round_equals_keras_and_numpy(
-    runtime, digits, num_packs, build_prioritized, weights_of, assert_close
+    runtime,
+    digits,
+    num_packs,
+    build_prioritized,
+    weights_of,
+    assert_close,
+    numpy_criteria,
 ):
     """LD,DS,MD over one client in a pack and over several."""
     from tff_pmc import models
@@ -88,7 +90,9 @@ def test_the_cnn_round_equals_keras_and_numpy(
     packs = tff_pmc.pack(digits, cohort, num_packs=num_packs)
     assert len(packs) == num_packs
     state, metrics = process.next(state, packs)
-    expected, raw = keras_round(initial, digits, cohort, (1, 0, 2), epochs)
+    expected, raw = keras_round(
+        initial, digits, cohort, (1, 0, 2), epochs, numpy_criteria
+    )
     table = metrics["client_work"]["train"]["criteria_by_client"]
     np.testing.assert_allclose(table[cohort], raw, rtol=1e-4)
     assert_close(weights_of(process, state), expected)
@@ -101,9 +105,6 @@ def test_ds_alone_is_tffs_own_weighted_fed_avg(
     runtime, toy_examples, toy_model, build_prioritized, assert_close, weights_of
 ):
     """The same clients, sizes and full batches through `tff.learning`."""
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
     cohort, epochs = [0, 2, 3, 5], 4
     ours = build_prioritized(toy_model, priority=("DS",), local_epochs=epochs)
     state, _ = ours.next(ours.initialize(), tff_pmc.pack(toy_examples, cohort))
@@ -126,27 +127,10 @@ def test_ds_alone_is_tffs_own_weighted_fed_avg(
 
 def batches(seed, round_num, client, epoch, size, batch_size):
     """The documented order of a client's examples in one epoch."""
-    import tensorflow as tf
-
     fold = tf.random.experimental.stateless_fold_in
     key = fold(fold([seed, round_num], client), epoch)
     order = tf.random.experimental.stateless_shuffle(tf.range(size), key).numpy()
     return [order[i : i + batch_size] for i in range(0, size, batch_size)]
-
-
-def numpy_sgd(initial, x, y, epochs, batches_of):
-    """SGD on a softmax regression, written with NumPy alone."""
-    kernel, bias = (w.astype(float) for w in initial)
-    x = x.reshape(len(x), -1) / 255.0
-    for epoch in range(epochs):
-        for batch in batches_of(epoch):
-            logits = x[batch] @ kernel + bias
-            p = np.exp(logits - logits.max(axis=1, keepdims=True))
-            p /= p.sum(axis=1, keepdims=True)
-            error = (p - np.eye(3)[y[batch]]) / len(batch)
-            kernel = kernel - RATE * x[batch].T @ error
-            bias = bias - RATE * error.sum(axis=0)
-    return [kernel, bias]
 
 
 @pytest.mark.parametrize("batch_size", [0, 2])
@@ -162,10 +146,10 @@ def test_three_rounds_equal_numpy(
     build_prioritized,
     weights_of,
     assert_close,
+    numpy_sgd,
+    numpy_criteria,
 ):
     """Batches, epochs, criteria, weights, server rate and rounds, all at once."""
-    import tensorflow_federated as tff
-
     epochs, seed, order, server_rate = 2, 9, (2, 1, 0), 0.8
     process = build_prioritized(
         toy_model,
@@ -189,11 +173,8 @@ def test_three_rounds_equal_numpy(
                     return [np.arange(n)]
                 return batches(seed, round_num, k, epoch, n, batch_size)
 
-            trained.append(numpy_sgd(model, part["x"], part["y"], epochs, batches_of))
-            norm = np.sqrt(
-                sum(((a - b) ** 2).sum() for a, b in zip(trained[-1], model))
-            )
-            raw.append([n, len(set(part["y"])), 1 / np.sqrt(norm + 1)])
+            trained.append(numpy_sgd(model, part, epochs=epochs, batches_of=batches_of))
+            raw.append(numpy_criteria(part, model, trained[-1]))
         c = np.array(raw) / np.sum(raw, axis=0)
         s = np.cumprod(c[:, order], axis=1).sum(axis=1)
         p = s / s.sum()
@@ -213,7 +194,7 @@ def test_any_ordering_over_the_basis_without_another_process(
     general = build_prioritized(toy_model, priority=("DS",), basis=basis)
     packs = tff_pmc.pack(toy_examples, [1, 3, 4])
     for order in (("LD", "MD", "DS"), ("MD",)):
-        state = tff_pmc.processes.with_score(
+        state = tff_pmc.with_score(
             general.initialize(), basis, scores.prioritized(order)
         )
         found = weights_of(general, general.next(state, packs).state)

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
+from tff_pmc._lazy import tf, tff
+
 
 @pytest.mark.parametrize("bad", [0.0, np.nan, np.inf])
 def test_a_rejected_update_changes_neither_model_nor_momentum(bad):
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
-    from tff_pmc.processes.finalizer import apply_update
+    from tff_pmc.processes.round_parts import apply_update
 
     optimizer = tff.learning.optimizers.build_sgdm(0.5, momentum=0.9)
 

@@ -5,6 +5,8 @@ import logging
 import numpy as np
 import pytest
 
+from tff_pmc._lazy import tf, tff
+
 
 def doubled(function_of, tf):
     """A function as several processes make it: other functions of the same code."""
@@ -17,7 +19,7 @@ def doubled(function_of, tf):
 
 
 @pytest.fixture
-def warnings(tf):
+def warnings():
     """What TensorFlow logs."""
     lines = []
     handler = logging.Handler()
@@ -37,8 +39,8 @@ def called_by_several_processes(function_of, tf):
             assert float(found["sum"]) == 5
 
 
-def test_several_processes_are_not_taken_for_retracing(tf, warnings):
-    from tff_pmc.processes.traced_once import traced_once
+def test_several_processes_are_not_taken_for_retracing(warnings):
+    from tff_pmc.processes.server_examples import traced_once
 
     called_by_several_processes(traced_once, tf)
     assert not warnings
@@ -47,7 +49,7 @@ def test_several_processes_are_not_taken_for_retracing(tf, warnings):
 
 
 def test_the_servers_measures_of_several_runs_are_not_either(
-    tff, warnings, toy_packed_model, toy_examples
+    warnings, toy_packed_model, toy_examples
 ):
     """As in Dual's eight runs, each of which measures its model on such examples."""
     from tff_pmc.processes.server_examples import build_confusion
@@ -62,8 +64,8 @@ def test_the_servers_measures_of_several_runs_are_not_either(
     assert not warnings
 
 
-def test_it_is_traced_once_for_each_shape_and_type(tf):
-    from tff_pmc.processes.traced_once import traced_once
+def test_it_is_traced_once_for_each_shape_and_type():
+    from tff_pmc.processes.server_examples import traced_once
 
     traced = []
 
@@ -80,8 +82,8 @@ def test_it_is_traced_once_for_each_shape_and_type(tf):
     assert len(traced) == 3
 
 
-def test_within_a_graph_it_is_part_of_it(tf, tff):
-    from tff_pmc.processes.traced_once import traced_once
+def test_within_a_graph_it_is_part_of_it():
+    from tff_pmc.processes.server_examples import traced_once
 
     double = doubled(traced_once, tf)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tff
 
 PRELUDE = """
 import os, signal, sys, time
@@ -22,7 +23,6 @@ from tff_pmc.runtime import Runtime as AnyRuntime
 
 def Runtime(**options):
     return AnyRuntime("worker", **options)
-from tff_pmc.runtime.worker import _children
 
 @tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
 def add(x):
@@ -37,8 +37,10 @@ def slow(n):
     )[0]
 
 def report(running):
-    worker = _children(running.engine._host.pid)[0]
-    print("pids", running.engine._host.pid, worker, running.engine._folder, flush=True)
+    host = running.engine._host.pid
+    with open(f"/proc/{host}/task/{host}/children") as file:
+        worker = int(file.read().split()[0])
+    print("pids", host, worker, running.engine._folder, flush=True)
     return worker
 """
 
@@ -99,6 +101,33 @@ def assert_nothing_left():
     return check
 
 
+@pytest.fixture(scope="session")
+def summed():
+    """Makes a federated computation that sums what another makes of each client."""
+
+    def make(computation):
+        type_ = computation.type_signature.parameter
+
+        @tff.federated_computation(tff.FederatedType(type_, tff.CLIENTS))
+        def sums(clients):
+            return tff.federated_sum(tff.federated_map(computation, clients))
+
+        return sums
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def add():
+    """Sums the clients' integers."""
+
+    @tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
+    def add(x):
+        return tff.federated_sum(x)
+
+    return add
+
+
 @pytest.fixture(scope="module")
 def worker():
     """A worker, installed as the default context for the tests of a file."""
@@ -125,7 +154,7 @@ def digits():
 
 
 @pytest.fixture(scope="module")
-def process(tff):
+def process():
     """A process of three criteria and all orderings, with batches."""
     return tff_pmc.build_prioritized_fed_avg(
         tff_pmc.models.mnist_cnn(seed=1),

@@ -1,6 +1,7 @@
 """Who may talk to a cluster, and what is said to the others; no TensorFlow."""
 
 import dataclasses
+import functools
 import socket
 import threading
 
@@ -10,18 +11,24 @@ from tff_pmc.runtime import cluster_probe
 from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
 
 
+@pytest.fixture
+def refused(assert_one_line):
+    """Checks that a call is refused in one line that has these parts."""
+    return functools.partial(assert_one_line, ClusterSettingError)
+
+
 @pytest.mark.parametrize(
     "address", ["here", "tls://host", "tcp://:8786", "http://host:1", "tls://h:1/x"]
 )
-def test_an_address_is_local_or_a_schedulers(address, assert_one_line):
+def test_an_address_is_local_or_a_schedulers(address, refused):
     options = ClusterOptions(address)
-    assert_one_line(ClusterSettingError, options.check, "--cluster must be", address)
+    refused(options.check, "--cluster must be", address)
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "[2001:db8::1]", "host.invalid"])
-def test_tcp_beyond_this_machine_must_be_asked_for(host, assert_one_line):
+def test_tcp_beyond_this_machine_must_be_asked_for(host, refused):
     options = ClusterOptions(f"tcp://{host}:8786")
-    assert_one_line(ClusterSettingError, options.check, host, "--insecure_cluster")
+    refused(options.check, host, "--insecure_cluster")
     dataclasses.replace(options, insecure=True).check()
 
 
@@ -31,7 +38,7 @@ def test_tcp_on_this_machine_may_be(host):
 
 
 @pytest.mark.parametrize("flag", ["tls_ca_file", "tls_cert", "tls_key"])
-def test_tls_needs_three_files(flag, tmp_path, certificates, assert_one_line):
+def test_tls_needs_three_files(flag, tmp_path, certificates, refused):
     files = certificates()
     ClusterOptions("tls://host:1", **files).check()
     for value, said in (
@@ -39,23 +46,23 @@ def test_tls_needs_three_files(flag, tmp_path, certificates, assert_one_line):
         (str(tmp_path / "none.pem"), "No such file"),
     ):
         options = ClusterOptions("tls://host:1", **{**files, flag: value})
-        assert_one_line(ClusterSettingError, options.check, f"--{flag}", said)
+        refused(options.check, f"--{flag}", said)
     wrong = tmp_path / "wrong.pem"
     wrong.write_text("no certificate")
     options = ClusterOptions("tls://host:1", **{**files, flag: str(wrong)})
-    assert_one_line(ClusterSettingError, options.check, f"--{flag}={wrong}")
+    refused(options.check, f"--{flag}={wrong}")
 
 
-def test_a_key_of_another_certificate_is_refused(certificates, assert_one_line):
+def test_a_key_of_another_certificate_is_refused(certificates, refused):
     files = {**certificates(), "tls_key": certificates()["tls_key"]}
     options = ClusterOptions("tls://host:1", **files)
-    assert_one_line(ClusterSettingError, options.check, "--tls_key", files["tls_key"])
+    refused(options.check, "--tls_key", files["tls_key"])
 
 
 @pytest.mark.parametrize("address", ["local", "tcp://127.0.0.1:1"])
-def test_files_without_tls_are_refused(address, certificates, assert_one_line):
+def test_files_without_tls_are_refused(address, certificates, refused):
     options = ClusterOptions(address, **certificates())
-    assert_one_line(ClusterSettingError, options.check, "--tls_ca_file goes with")
+    refused(options.check, "--tls_ca_file goes with")
 
 
 def test_who_has_a_certificate_of_the_authority_is_let_in(dask_cluster):
@@ -63,52 +70,46 @@ def test_who_has_a_certificate_of_the_authority_is_let_in(dask_cluster):
 
 
 def test_a_certificate_of_another_authority_is_refused(
-    dask_cluster, certificates, assert_one_line
+    dask_cluster, certificates, refused
 ):
     """The scheduler refuses it, and this side a scheduler of another authority."""
     other = certificates()
     own = {name: other[name] for name in ("tls_cert", "tls_key")}
     options = dataclasses.replace(dask_cluster, **own)
-    assert_one_line(
-        ClusterSettingError,
+    refused(
         lambda: cluster_probe.check_answer(options),
-        *("refuses the certificate", f"--tls_cert={own['tls_cert']}"),
+        "refuses the certificate",
+        f"--tls_cert={own['tls_cert']}",
     )
     options = dataclasses.replace(dask_cluster, **other)
-    assert_one_line(
-        ClusterSettingError,
+    refused(
         lambda: cluster_probe.check_answer(options),
-        *("not of the authority", f"--tls_ca_file={other['tls_ca_file']}"),
+        "not of the authority",
+        f"--tls_ca_file={other['tls_ca_file']}",
     )
 
 
-def test_without_tls_a_scheduler_with_it_does_not_answer(dask_cluster, assert_one_line):
+def test_without_tls_a_scheduler_with_it_does_not_answer(dask_cluster, refused):
     options = ClusterOptions(dask_cluster.address.replace("tls://", "tcp://"))
-    assert_one_line(
-        ClusterSettingError,
-        lambda: cluster_probe.check_answer(options, 1),
-        "no scheduler without TLS",
-    )
+    refused(lambda: cluster_probe.check_answer(options, 1), "no scheduler without TLS")
 
 
 @pytest.mark.parametrize("scheme", ["tls", "tcp"])
-def test_an_address_where_nobody_listens_is_named(
-    scheme, certificates, assert_one_line
-):
+def test_an_address_where_nobody_listens_is_named(scheme, certificates, refused):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
     files = certificates() if scheme == "tls" else {}
     options = ClusterOptions(f"{scheme}://127.0.0.1:{port}", **files)
-    assert_one_line(
-        ClusterSettingError,
+    refused(
         lambda: cluster_probe.check_answer(options),
-        *(f"--cluster={scheme}://127.0.0.1:{port}", "no scheduler answers"),
+        f"--cluster={scheme}://127.0.0.1:{port}",
+        "no scheduler answers",
     )
 
 
 def test_who_listens_and_says_nothing_is_waited_for_no_longer_than_asked(
-    certificates, assert_one_line
+    certificates, refused
 ):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         held = []
@@ -117,19 +118,11 @@ def test_who_listens_and_says_nothing_is_waited_for_no_longer_than_asked(
         ).start()
         address = f"tls://127.0.0.1:{listener.getsockname()[1]}"
         options = ClusterOptions(address, **certificates())
-        assert_one_line(
-            ClusterSettingError,
-            lambda: cluster_probe.check_answer(options, 0.5),
-            "does not speak TLS",
-        )
+        refused(lambda: cluster_probe.check_answer(options, 0.5), "does not speak TLS")
         for connection, _ in held:
             connection.close()
 
 
-def test_without_dask_one_line_says_how_to_install_it(monkeypatch, assert_one_line):
+def test_without_dask_one_line_says_how_to_install_it(monkeypatch, refused):
     monkeypatch.setattr(cluster_probe.importlib.util, "find_spec", lambda _: None)
-    assert_one_line(
-        ClusterSettingError,
-        cluster_probe.check_installed,
-        "pip install 'tff-pmc[cluster]'",
-    )
+    refused(cluster_probe.check_installed, "pip install 'tff-pmc[cluster]'")

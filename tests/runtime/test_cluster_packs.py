@@ -4,9 +4,11 @@ import types
 
 import pytest
 
+from tff_pmc._lazy import tf
+
 
 @pytest.fixture
-def placed(tf):
+def placed():
     """Places packs on workers, and tells where each is and in which order it came."""
     from tff_pmc.runtime.cluster_packs import PacksOnWorkers, Traffic
 

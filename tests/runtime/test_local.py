@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tf, tff
 
 
 @pytest.fixture
@@ -27,8 +28,6 @@ def test_three_rounds_are_the_workers(process, digits):
     Each round begins from the worker's state: a rounding that turns a maximum would
     be amplified in the next.
     """
-    import tensorflow as tf
-
     from tff_pmc.runtime import Runtime
 
     evaluate = tff_pmc.build_federated_evaluation(tff_pmc.models.mnist_cnn(seed=1))
@@ -63,7 +62,7 @@ def test_a_round_needs_no_other_process(local, process, digits):
     assert local.engine.worker is None
 
 
-def test_the_state_given_back_is_not_copied(local, process, tff):
+def test_the_state_given_back_is_not_copied(local, process):
     """The tensor behind an array is taken again; a part of it is another array."""
     from tff_pmc.runtime import values
 
@@ -80,9 +79,8 @@ def test_the_state_given_back_is_not_copied(local, process, tff):
     assert number not in values._tensors
 
 
-def test_what_has_no_such_form_is_run_by_the_worker(local, tff, caplog):
+def test_what_has_no_such_form_is_run_by_the_worker(local, caplog):
     """An aggregation that waits for another; the worker comes, once, and goes."""
-    import tensorflow as tf
 
     @tff.tensorflow.computation(np.float32, np.float32)
     def share(value, total):
@@ -101,10 +99,8 @@ def test_what_has_no_such_form_is_run_by_the_worker(local, tff, caplog):
     assert local.engine.worker is not None
 
 
-def test_a_users_own_model_is_trained_here(tff, toy_examples, assert_equal):
+def test_a_users_own_model_is_trained_here(toy_examples, assert_equal):
     """It has variables, and its data need neither the round nor the seed."""
-    import tensorflow as tf
-
     from tff_pmc.runtime import Runtime
 
     clients = [
@@ -141,9 +137,7 @@ def test_a_users_own_model_is_trained_here(tff, toy_examples, assert_equal):
     assert_equal(*found, atol=1e-5)
 
 
-def test_a_sequence_may_be_a_list(local, tff):
-    import tensorflow as tf
-
+def test_a_sequence_may_be_a_list(local):
     element = collections.OrderedDict(y=np.int32, x=tff.TensorType(np.float32, [2]))
 
     @tff.tensorflow.computation(tff.SequenceType(element))
@@ -167,16 +161,12 @@ def test_a_sequence_may_be_a_list(local, tff):
         ([[1.5]], r"clients\[0\]\[0\] is no int32: 1.5"),
     ],
 )
-def test_what_is_of_another_type_is_refused_by_name(local, tff, clients, message):
+def test_what_is_of_another_type_is_refused_by_name(local, clients, message, summed):
     @tff.tensorflow.computation(tff.SequenceType(np.int32))
     def total(data):
         return data.reduce(np.int32(0), lambda a, b: a + b)
 
-    @tff.federated_computation(
-        tff.FederatedType(tff.SequenceType(np.int32), tff.CLIENTS)
-    )
-    def sums(clients):
-        return tff.federated_sum(tff.federated_map(total, clients))
+    sums = summed(total)
 
     assert sums([[1, 2], [3]]) == 6
     with pytest.raises(TypeError, match=message.replace("clients", "the argument")):
@@ -184,16 +174,13 @@ def test_what_is_of_another_type_is_refused_by_name(local, tff, clients, message
 
 
 def test_a_dataset_of_other_elements_is_refused(local, process):
-    import tensorflow as tf
-
     wrong = tf.data.Dataset.from_tensors({"x": [1.0], "y": [1]})
     with pytest.raises(TypeError, match=r"\[0\] is a dataset of .*must be one of"):
         process.next(process.initialize(), [wrong])
 
 
-def test_variables_begin_anew_and_are_a_computations_own(local, tff):
+def test_variables_begin_anew_and_are_a_computations_own(local):
     """Two of one name and of different types are not one."""
-    import tensorflow as tf
 
     def counting(start):
         @tff.tensorflow.computation(type(start))
@@ -253,7 +240,7 @@ def test_an_unknown_engine_is_named():
         Runtime("gpu")
 
 
-def test_secure_sums_are_the_sums(local, tff, toy_model, toy_examples):
+def test_secure_sums_are_the_sums(local, toy_model, toy_examples):
     """As the worker's backend for tests has them; no rounding is seen in the mean."""
     secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
     found = []

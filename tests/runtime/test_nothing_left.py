@@ -9,37 +9,22 @@ import time
 import pytest
 
 
-def test_nothing_is_left_after_a_normal_end(start, read_report, assert_nothing_left):
-    process = start("""
-        with Runtime() as running:
-            report(running)
-            assert add([1, 2, 3]) == 6
-    """)
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (
+            "with Runtime() as running:\n report(running)\n assert add([1, 2, 3]) == 6",
+            0,
+        ),
+        ("report(Runtime().install())\nassert add([4]) == 4", 0),
+        ("report(Runtime().install())\nraise KeyError('mine')", 1),
+    ],
+    ids=["a normal end", "without close, as in a notebook", "an exception"],
+)
+def test_nothing_is_left(start, read_report, assert_nothing_left, body, code):
+    process = start(body)
     left = read_report(process)
-    assert process.wait(60) == 0, process.stderr.read()
-    assert_nothing_left(*left)
-
-
-def test_nothing_is_left_without_close_as_in_a_notebook(
-    start, read_report, assert_nothing_left
-):
-    process = start("""
-        report(Runtime().install())
-        assert add([4]) == 4
-    """)
-    left = read_report(process)
-    assert process.wait(60) == 0, process.stderr.read()
-    assert_nothing_left(*left)
-
-
-def test_nothing_is_left_after_an_exception(start, read_report, assert_nothing_left):
-    process = start("""
-        running = Runtime().install()
-        report(running)
-        raise KeyError("mine")
-    """)
-    left = read_report(process)
-    assert process.wait(60) == 1
+    assert process.wait(60) == code, process.stderr.read()
     assert_nothing_left(*left)
 
 

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from tff_pmc._lazy import tf
+
 
 @pytest.fixture(scope="module")
-def pack_bytes(tf):
+def pack_bytes():
     from tff_pmc.runtime import pack_bytes
 
     return pack_bytes
@@ -20,7 +22,7 @@ def elements(tf, tensor, spec):
     return [x.numpy() for x in tf.data.experimental.from_variant(tensor, spec)]
 
 
-def test_equal_packs_are_equal_bytes(tf, pack_bytes):
+def test_equal_packs_are_equal_bytes(pack_bytes):
     """Though TensorFlow has traced other functions between them."""
 
     def digest(*arguments, last=1):
@@ -39,7 +41,7 @@ def test_equal_packs_are_equal_bytes(tf, pack_bytes):
     assert len({first, *others}) == 4
 
 
-def test_what_is_read_is_what_was_written(tf, pack_bytes):
+def test_what_is_read_is_what_was_written(pack_bytes):
     pack = [
         variant(tf, [1, 2, 3], 2.0),
         tf.constant([[1, 2]], tf.int64),
@@ -55,7 +57,7 @@ def test_what_is_read_is_what_was_written(tf, pack_bytes):
     assert pack_bytes.num_bytes(parts) > 3 * 4 + 2 * 8 + 4
 
 
-def test_batches_of_shuffled_examples_may_be_sent(tf, pack_bytes):
+def test_batches_of_shuffled_examples_may_be_sent(pack_bytes):
     """As TFF's tutorials make them; every example arrives once."""
     data = tf.data.Dataset.range(20).shuffle(20, seed=1).batch(8)
     (part,) = pack_bytes.encoded([tf.data.experimental.to_variant(data)])
@@ -66,7 +68,7 @@ def test_batches_of_shuffled_examples_may_be_sent(tf, pack_bytes):
 
 
 @pytest.mark.parametrize("kind", ["python", "random"])
-def test_what_depends_on_the_process_is_read_first(tf, pack_bytes, kind):
+def test_what_depends_on_the_process_is_read_first(pack_bytes, kind):
     """The elements travel, of whatever shapes, and are the same each time."""
     spec = tf.TensorSpec([None], tf.float32)
     if kind == "python":

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tf, tff
 
 
 @pytest.mark.parametrize(
@@ -16,14 +17,14 @@ import tff_pmc
         (7, "(((0+1)+(2+3))+((4+5)+6))"),
     ],
 )
-def test_the_tree_follows_from_the_number_of_packs(tf, count, tree):
+def test_the_tree_follows_from_the_number_of_packs(count, tree):
     from tff_pmc.runtime.pack_sums import merged_in_tree
 
     found = merged_in_tree(map(str, range(count)), lambda a, b: f"({a}+{b})")
     assert found == tree
 
 
-def test_few_sums_wait_at_a_time(tf):
+def test_few_sums_wait_at_a_time():
     from tff_pmc.runtime.pack_sums import merged_in_tree
 
     alive = most = 0
@@ -44,7 +45,7 @@ def test_few_sums_wait_at_a_time(tf):
     assert most <= 11
 
 
-def test_packs_at_once_change_no_bit(tf, tff, toy_model, toy_examples, monkeypatch):
+def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
     """Five packs, one by one and four at a time; and integers of secure sums."""
     from tff_pmc.runtime import Runtime, local
 
@@ -70,7 +71,7 @@ def test_packs_at_once_change_no_bit(tf, tff, toy_model, toy_examples, monkeypat
             np.testing.assert_array_equal(one, other)
 
 
-def test_a_pack_of_another_type_among_many_is_named(tf, tff, toy_model, toy_examples):
+def test_a_pack_of_another_type_among_many_is_named(toy_model, toy_examples):
     from tff_pmc.runtime import Runtime
 
     process = tff_pmc.build_prioritized_fed_avg(
@@ -83,7 +84,7 @@ def test_a_pack_of_another_type_among_many_is_named(tf, tff, toy_model, toy_exam
             process.next(state, packs)
 
 
-def test_the_pack_that_fails_is_told_of_and_not_what_is_cancelled(tf):
+def test_the_pack_that_fails_is_told_of_and_not_what_is_cancelled():
     """TensorFlow cancels the calls beside one that fails, and merges, too."""
     from tff_pmc.runtime import local
 

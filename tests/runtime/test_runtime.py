@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from tff_pmc._lazy import tf, tff
+
 
 def test_a_worker_that_cannot_start_is_reported(start):
     process = start("""
@@ -20,8 +22,6 @@ def test_a_worker_that_cannot_start_is_reported(start):
 
 def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(worker):
     import numpy as np
-    import tensorflow as tf
-    import tensorflow_federated as tff
 
     @tff.tensorflow.computation(np.int32)
     def fails(n):
@@ -32,16 +32,10 @@ def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(worker):
         fails(1)
 
 
-def test_a_call_that_ends_between_two_polls_is_no_timeout(worker):
+def test_a_call_that_ends_between_two_polls_is_no_timeout(worker, add):
     """The poll's own timeout must not be taken for the call's result."""
-    import numpy as np
-    import tensorflow_federated as tff
 
-    import tff_pmc.runtime.worker_context as module
-
-    @tff.federated_computation(tff.FederatedType(np.int32, tff.CLIENTS))
-    def add(x):
-        return tff.federated_sum(x)
+    import tff_pmc.runtime.worker as module
 
     seconds, module._POLL_SECONDS = module._POLL_SECONDS, 1e-4
     try:
@@ -50,24 +44,17 @@ def test_a_call_that_ends_between_two_polls_is_no_timeout(worker):
         module._POLL_SECONDS = seconds
 
 
-def test_installing_twice_and_closing_restores_the_context_before(start):
-    process = start(
-        """
+# What a process does with runtimes, which ends without an error.
+BODIES = {
+    "installed twice and closed, the context before is back": """
         before = tff.framework.get_context_stack().current
         running = Runtime().install()
         with running:
             assert add([1]) == 1
         assert tff.framework.get_context_stack().current is before
-        """
-    )
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-
-
-def test_a_cell_that_installs_again_leaves_one_worker(start):
-    """The first has lost its name, and nobody could close it."""
-    process = start(
-        """
+    """,
+    # The first has lost its name, and nobody could close it.
+    "a cell that installs again leaves one worker": """
         before = tff.framework.get_context_stack().current
         first = Runtime().install()
         host = first.engine._host
@@ -76,22 +63,20 @@ def test_a_cell_that_installs_again_leaves_one_worker(start):
         assert add([1, 2]) == 3
         running.close()
         assert tff.framework.get_context_stack().current is before
-        """
-    )
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-
-
-def test_one_that_is_entered_gives_way_to_the_one_installed_before(start):
-    process = start(
-        """
+    """,
+    "one that is entered gives way to the one installed before": """
         installed = Runtime().install()
         with Runtime() as running:
             assert installed.engine._host.poll() is None
         assert tff.framework.get_context_stack().current is installed.context
         assert add([1, 2]) == 3
-        """
-    )
+    """,
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_contexts_come_and_go(start, body):
+    process = start(body)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
 

@@ -12,11 +12,7 @@ def test_the_score_and_the_grid():
     swapped = scores.dual(0.3, criteria=("DS", "ACC"))
     assert swapped((0.1, 0.5)) == pytest.approx(score((0.5, 0.1)))
     grid = scores.dual_grid()
-    assert [s.label for s in grid[:3]] == [
-        "lambda=0.00",
-        "lambda=0.10",
-        "lambda=0.20",
-    ]
+    assert [s.label for s in grid[:3]] == ["lambda=0.00", "lambda=0.10", "lambda=0.20"]
     assert len(grid) == 11 and grid[-1].label == "lambda=1.00"
     assert len(scores.Basis.of(2, grid)) == 2  # Two sums serve them all.
 

@@ -165,10 +165,7 @@ def test_an_additive_capacity_needs_no_minima():
         (lambda: scores.choquet({}), "names no criteria"),
         (lambda: scores.choquet({"DS": 0.4}), "all criteria, DS, must be 1, got 0.4"),
         (lambda: scores.choquet({"XX": 1.0}), "unknown criterion 'XX'"),
-        (
-            lambda: scores.choquet({("DS",): 0.4, ("DS", "LD"): 1.0}),
-            "no value for LD",
-        ),
+        (lambda: scores.choquet({("DS",): 0.4, ("DS", "LD"): 1.0}), "no value for LD"),
         (lambda: scores.ChoquetScore("x", {(0,): 0.5}, (0,)), "must be 1"),
     ],
 )

@@ -1,8 +1,6 @@
 """Scores: the papers' formulas, and what every score must keep."""
 
 import itertools
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -264,11 +262,3 @@ def test_inequality_measures_by_hand():
     assert scores.coefficient_of_variation(skewed) == pytest.approx(0.0675**0.5 / 0.25)
     assert scores.total_variation(even, skewed) == pytest.approx(0.45)
     assert scores.effective_clients(np.zeros(3)) == 0
-
-
-def test_scores_do_not_import_tensorflow():
-    code = "import sys, tff_pmc.scores; print('tensorflow' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "False"

@@ -40,10 +40,10 @@ def test_settings_reach_the_baselines(monkeypatch, system, changes, expected, ru
 
 
 def test_quantized_is_the_simple_average_of_quantized_models(monkeypatch, runs_of):
-    from tff_pmc.aggregation import baselines, client_steps
+    from tff_pmc.aggregation import baselines
 
     given = []
-    monkeypatch.setattr(client_steps, "quantize_parameters", given.append)
+    monkeypatch.setattr(baselines, "quantize_parameters", given.append)
     monkeypatch.setattr(baselines, "simple_average", lambda: "simple")
     one, _ = runs_of("dual_criterion", "quantized", quantized_bits=5)
     assert one.system.factory(one) == "simple"

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 
 from tff_pmc import criteria
+from tff_pmc._lazy import tf, tff
 
 
 def local_client(y=(0, 2, 2, 1), moved=((3.0, 4.0), (0.0,))):
     """A client whose model moved by the given tensors (a kernel, then a bias)."""
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
     kernel, bias = moved
     before = (tf.ones([len(kernel), 1]), tf.ones([len(bias)]))
     after = (before[0] + np.reshape(kernel, (-1, 1)), before[1] + np.array(bias))
@@ -26,34 +24,26 @@ def value(code, client):
     return float(criteria.REGISTRY[code].value(client))
 
 
-def test_dataset_size_counts_examples():
-    assert value("DS", local_client()) == 4
-    assert value("DS", local_client(y=())) == 0
-
-
-def test_label_diversity_counts_distinct_labels():
-    assert value("LD", local_client()) == 3
-    assert value("LD", local_client(y=(7, 7))) == 1
-    assert value("LD", local_client(y=())) == 0
-
-
-def test_model_divergence_is_one_norm_over_all_parameters():
-    """Moved by (3, 4) and (12): the norm is 13, the value 1 / sqrt(14)."""
-    client = local_client(moved=((3.0, 4.0), (12.0,)))
-    assert value("MD", client) == pytest.approx(14**-0.5, rel=1e-6)
-    assert value("MD", local_client(moved=((0.0,), (0.0,)))) == 1
-
-
-def test_model_divergence_by_layer_leaves_biases_out():
-    """Only the kernel's norm counts: 5, and 1 / sqrt(6)."""
-    client = local_client(moved=((3.0, 4.0), (12.0,)))
-    assert value("MD_layers", client) == pytest.approx(6**-0.5, rel=1e-6)
+@pytest.mark.parametrize(
+    ("code", "client", "expected"),
+    [
+        ("DS", {}, 4),
+        ("DS", {"y": ()}, 0),
+        ("LD", {}, 3),
+        ("LD", {"y": (7, 7)}, 1),
+        ("LD", {"y": ()}, 0),
+        # Moved by (3, 4) and (12): one norm over all parameters, 13.
+        ("MD", {"moved": ((3.0, 4.0), (12.0,))}, 14**-0.5),
+        ("MD", {"moved": ((0.0,), (0.0,))}, 1),
+        # Only the kernel's norm counts, 5, and no bias.
+        ("MD_layers", {"moved": ((3.0, 4.0), (12.0,))}, 6**-0.5),
+    ],
+)
+def test_values_by_hand(code, client, expected):
+    assert value(code, local_client(**client)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_model_divergence_by_layer_takes_the_mean_of_norms():
-    import tensorflow as tf
-    import tensorflow_federated as tff
-
     weights = tff.learning.models.ModelWeights
     client = criteria.LocalClient(
         None,
@@ -113,8 +103,6 @@ def test_accuracy_is_bound_like_any_other(toy_model, toy_examples):
         (acc,), toy_model, toy_examples.x, toy_examples.y
     )
     assert (found.code, found.name) == (acc.code, acc.name)
-    import tensorflow_federated as tff
-
     client = criteria.LocalClient(
         None, None, None, tff.learning.models.ModelWeights(weights, ())
     )

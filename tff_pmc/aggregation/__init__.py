@@ -12,6 +12,7 @@ from tff_pmc.aggregation.baselines import (
     median,
     momentum,
     personalized,
+    quantize_parameters,
     quantized_updates,
     simple_average,
     weighted_mean,
@@ -19,14 +20,12 @@ from tff_pmc.aggregation.baselines import (
 from tff_pmc.aggregation.basis_sums import (
     build_basis_aggregation,
     build_basis_sums,
+    combine,
     with_score_in_force,
 )
-from tff_pmc.aggregation.client_steps import quantize_parameters
-from tff_pmc.aggregation.coefficients import combine
 from tff_pmc.aggregation.prioritized_mean import PrioritizedMeanFactory
 from tff_pmc.aggregation.privacy import GaussianSums
-from tff_pmc.aggregation.sum_factories import DeclaredSumFactory
-from tff_pmc.aggregation.sum_options import SumOptions, SumPlan
+from tff_pmc.aggregation.sum_options import DeclaredSumFactory, SumOptions, SumPlan
 from tff_pmc.aggregation.two_stage_sums import build_two_stage_sums
 
 __all__ = [

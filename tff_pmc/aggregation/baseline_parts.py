@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Protocol
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.building import aggregation_process
 from tff_pmc.aggregation.contributions import check_not_negative
+from tff_pmc.aggregation.privacy import add_noise
 
 WEIGHT_TYPE = tff.TensorType(np.float32)
 """The type of a client's weight, the number of its examples."""
@@ -24,22 +26,16 @@ class IncludedClients(tff.aggregators.WeightedAggregationFactory):
         *,
         equal_weights: bool = False,
     ) -> None:
-        """Makes the factory.
+        """Takes a factory that gives nothing to a value of weight 0.
 
-        Args:
-            inner: gives nothing to a value of weight 0.
-            equal_weights: the clients that count all have the weight 1.
+        With `equal_weights` the clients that count all have the weight 1.
         """
         self._inner, self._equal_weights = inner, equal_weights
 
     def create(
         self, value_type: tff.Type, weight_type: tff.Type
     ) -> tff.templates.AggregationProcess:
-        """Creates the aggregation; see the module `aggregation.baselines`.
-
-        Raises:
-            TypeError: the weight is not a float32 scalar.
-        """
+        """Creates the aggregation; see the module `aggregation.baselines`."""
         if not WEIGHT_TYPE.is_equivalent_to(weight_type):
             raise TypeError(
                 "the weight must be the client's number of examples, a float32 scalar; "
@@ -63,11 +59,6 @@ class IncludedClients(tff.aggregators.WeightedAggregationFactory):
             )
             return value, weight, tf.cast(tf.logical_not(included), tf.int32)
 
-        @tff.federated_computation(
-            process.initialize.type_signature.result,
-            tff.FederatedType(value_type, tff.CLIENTS),
-            tff.FederatedType(weight_type, tff.CLIENTS),
-        )
         def next_fn(state, values, weights):
             prepared = tff.federated_map(prepare, (values, weights))
             output = process.next(state, prepared[0], prepared[1])
@@ -76,7 +67,7 @@ class IncludedClients(tff.aggregators.WeightedAggregationFactory):
                 output.state, output.result, tff.federated_zip(measured)
             )
 
-        return tff.templates.AggregationProcess(process.initialize, next_fn)
+        return aggregation_process(process.initialize, next_fn, value_type, weight_type)
 
 
 class Median(tff.aggregators.WeightedAggregationFactory):
@@ -109,11 +100,6 @@ class Median(tff.aggregators.WeightedAggregationFactory):
                 lambda stacked: median_of_rows(stacked, counts), sample["value"]
             )
 
-        @tff.federated_computation(
-            reservoir.initialize.type_signature.result,
-            tff.FederatedType(value_type, tff.CLIENTS),
-            tff.FederatedType(weight_type, tff.CLIENTS),
-        )
         def next_fn(state, values, weights):
             pairs = collections.OrderedDict(value=values, weight=weights)
             sampled = reservoir.next(state, tff.federated_zip(pairs))
@@ -122,7 +108,9 @@ class Median(tff.aggregators.WeightedAggregationFactory):
             nothing = tff.federated_value((), tff.SERVER)
             return tff.templates.MeasuredProcessOutput(sampled.state, result, nothing)
 
-        return tff.templates.AggregationProcess(reservoir.initialize, next_fn)
+        return aggregation_process(
+            reservoir.initialize, next_fn, value_type, weight_type
+        )
 
 
 def median_of_rows(stacked: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
@@ -142,63 +130,46 @@ def median_of_rows(stacked: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
     return tf.where(number > 0, found, tf.zeros_like(found))
 
 
-class ServerStep(Protocol):
-    """A step that the server takes with the aggregate, in TensorFlow."""
+class ServerStep(NamedTuple):
+    """A step that the server takes with the aggregate, in TensorFlow.
 
-    def initialize(self, specs: Any) -> Any:
-        """The state before the first round, for an update of these `TensorSpec`s."""
+    Attributes:
+        initialize: gives the first state, from the update's `TensorSpec`s.
+        next: `(state, update) -> (state, update)`, another one in its place.
+    """
 
-    def next(self, state: Any, update: Any) -> tuple[Any, Any]:
-        """The next state, and the update that takes the place of the one given."""
+    initialize: Callable[[Any], Any]
+    next: Callable[[Any, Any], tuple[Any, Any]]
 
 
-class OptimizerStep:
+def optimizer_step(optimizer: tff.learning.optimizers.Optimizer) -> ServerStep:
     """A TFF optimizer's step from 0, with the update as its gradient."""
 
-    def __init__(self, optimizer: tff.learning.optimizers.Optimizer) -> None:
-        """Takes the optimizer."""
-        self._optimizer = optimizer
-
-    def initialize(self, specs: Any) -> Any:
-        """The optimizer's state."""
-        return self._optimizer.initialize(tf.nest.flatten(specs))
-
-    def next(self, state: Any, update: Any) -> tuple[Any, Any]:
-        """The next state, and what the optimizer would take off the weights."""
+    def next_step(state, update):
         flat = tf.nest.flatten(update)
-        state, moved = self._optimizer.next(
-            state, [tf.zeros_like(t) for t in flat], flat
-        )
+        state, moved = optimizer.next(state, [tf.zeros_like(t) for t in flat], flat)
         return state, tf.nest.pack_sequence_as(update, [-t for t in moved])
 
+    return ServerStep(
+        lambda specs: optimizer.initialize(tf.nest.flatten(specs)), next_step
+    )
 
-class LaplaceNoise:
-    """Laplace noise on every number of the update."""
 
-    def __init__(self, scale: float, seed: int) -> None:
-        """Takes the noise's scale (the mean of its absolute value) and its seed."""
-        self._scale, self._seed = scale, seed
+def laplace_noise(scale: float, seed: int) -> ServerStep:
+    """Laplace noise whose absolute values have this mean, on every number."""
 
-    def initialize(self, specs: Any) -> Any:
-        """The state: the seed and the number of rounds done, int64 [2]."""
-        del specs
-        return tf.constant([self._seed, 0], tf.int64)
+    def noise(key, value):
+        # By the inverse of the distribution function; -1 itself would be infinite.
+        uniform = tf.random.stateless_uniform(
+            tf.shape(value), key, np.nextafter(np.float32(-1), np.float32(0)), 1.0
+        )
+        drawn = -scale * tf.sign(uniform) * tf.math.log1p(-tf.abs(uniform))
+        return tf.cast(drawn, value.dtype)
 
-    def next(self, state: Any, update: Any) -> tuple[Any, Any]:
-        """The update with noise; each tensor and each round has a stream."""
-
-        def noise(place, value):
-            key = tf.random.experimental.stateless_fold_in(state, place)
-            # By the inverse of the distribution function; -1 itself would be infinite.
-            uniform = tf.random.stateless_uniform(
-                tf.shape(value), key, np.nextafter(np.float32(-1), np.float32(0)), 1.0
-            )
-            drawn = -self._scale * tf.sign(uniform) * tf.math.log1p(-tf.abs(uniform))
-            return tf.cast(drawn, value.dtype)
-
-        flat = tf.nest.flatten(update)
-        noisy = [value + noise(place, value) for place, value in enumerate(flat)]
-        return state + [0, 1], tf.nest.pack_sequence_as(update, noisy)
+    return ServerStep(
+        lambda specs: tf.constant([seed, 0], tf.int64),
+        lambda state, update: add_noise(noise, state, update),
+    )
 
 
 class AtServer(tff.aggregators.WeightedAggregationFactory):
@@ -233,11 +204,6 @@ class AtServer(tff.aggregators.WeightedAggregationFactory):
                 )
             )
 
-        @tff.federated_computation(
-            initialize.type_signature.result,
-            tff.FederatedType(value_type, tff.CLIENTS),
-            tff.FederatedType(weight_type, tff.CLIENTS),
-        )
         def next_fn(state, values, weights):
             output = process.next(state.inner, values, weights)
             stepped = tff.federated_map(step, (state.step, output.result))
@@ -246,4 +212,4 @@ class AtServer(tff.aggregators.WeightedAggregationFactory):
                 tff.federated_zip(new_state), stepped[1], output.measurements
             )
 
-        return tff.templates.AggregationProcess(initialize, next_fn)
+        return aggregation_process(initialize, next_fn, value_type, weight_type)

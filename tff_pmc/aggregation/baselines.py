@@ -17,24 +17,24 @@ The seventh baseline, Quantization, rounds the clients' models, which no factory
 it is `simple_average` after the client's step `quantize_parameters` (`client_steps`).
 `quantized_updates` is another thing, which the paper does not have.
 
-    >>> process = BASELINES["median"]().create(update_type, WEIGHT_TYPE)
+    >>> process = BASELINES["median"]().create(update_type, baseline_parts.WEIGHT_TYPE)
     >>> process.next(process.initialize(), updates, [600.0, 20.0, 100.0])
 """
 
 from __future__ import annotations
 
 import math
-from typing import Callable
+from typing import Any, Callable
 
+import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.baseline_parts import (
-    WEIGHT_TYPE,
     AtServer,
     IncludedClients,
-    LaplaceNoise,
     Median,
-    OptimizerStep,
+    laplace_noise,
+    optimizer_step,
 )
 
 PERSONALIZED_FORMS = ("formula", "text")
@@ -94,7 +94,7 @@ def momentum(beta: float = 0.9, eta: float = 1.0) -> _Factory:
         raise ValueError(f"beta must be in [0, 1), got {beta}")
     _check_above_0("eta", eta)
     optimizer = tff.learning.optimizers.build_sgdm(eta, beta or None)
-    return AtServer(weighted_mean(), OptimizerStep(optimizer))
+    return AtServer(weighted_mean(), optimizer_step(optimizer))
 
 
 def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
@@ -125,7 +125,7 @@ def personalized(alpha: float = 0.5, form: str = "formula") -> _Factory:
     if form == "text":
         return simple_average()
     optimizer = tff.learning.optimizers.build_sgdm(1 - alpha)
-    return AtServer(simple_average(), OptimizerStep(optimizer))
+    return AtServer(simple_average(), optimizer_step(optimizer))
 
 
 def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
@@ -145,7 +145,7 @@ def laplace(epsilon: float = 1.0, seed: int = 0) -> _Factory:
         ValueError: epsilon is not above 0.
     """
     _check_above_0("epsilon", epsilon)
-    return AtServer(simple_average(), LaplaceNoise(1.0 / epsilon, seed))
+    return AtServer(simple_average(), laplace_noise(1.0 / epsilon, seed))
 
 
 def quantized_updates(levels: int = 256) -> _Factory:
@@ -172,28 +172,13 @@ def quantized_updates(levels: int = 256) -> _Factory:
 
 
 BASELINES: dict[str, Callable[..., _Factory]] = {
-    "simple_average": simple_average,
-    "weighted_mean": weighted_mean,
-    "median": median,
-    "momentum": momentum,
-    "personalized": personalized,
-    "laplace": laplace,
-    "quantized_updates": quantized_updates,
+    make.__name__: make
+    for make in (
+        *(simple_average, weighted_mean, median, momentum, personalized, laplace),
+        quantized_updates,
+    )
 }
 """What makes the factories: six of Dual's Table I in its order, and ours."""
-
-__all__ = [
-    "BASELINES",
-    "PERSONALIZED_FORMS",
-    "WEIGHT_TYPE",
-    "laplace",
-    "median",
-    "momentum",
-    "personalized",
-    "quantized_updates",
-    "simple_average",
-    "weighted_mean",
-]
 
 
 def _mean(value_sum_factory=None) -> _Factory:
@@ -203,3 +188,36 @@ def _mean(value_sum_factory=None) -> _Factory:
 def _check_above_0(name: str, value: float) -> None:
     if not 0 < value < math.inf:
         raise ValueError(f"{name} must be finite and above 0, got {value}")
+
+
+ClientStep = Callable[[Any, Any], Any]
+"""(received weights, update) -> update, all of one structure."""
+
+
+def quantize_parameters(bits: int = 8) -> ClientStep:
+    """Rounds the trained parameters: `round(theta (2^Q - 1)) / (2^Q - 1)`.
+
+    It is the first formula of Quantization in Dual's Table I, whose second is the
+    simple average of what the clients send (`aggregation.simple_average`). Q is a
+    number of bits: the values are the multiples of `1 / (2^Q - 1)`, and a number half
+    way between two becomes the even multiple, as NumPy and PyTorch round. No value
+    is clipped, so that Q bits suffice for a parameter in [0, 1] alone.
+
+    Args:
+        bits: Q, from 1 to 16.
+
+    Raises:
+        ValueError: Q is something else.
+    """
+    if not 1 <= bits <= 16:
+        raise ValueError(f"bits must be from 1 to 16, got {bits}")
+    steps = float(2**bits - 1)
+
+    def step(received: Any, update: Any) -> Any:
+        flat = zip(tf.nest.flatten(received), tf.nest.flatten(update))
+        quantized = [
+            old - tf.round((old - moved) * steps) / steps for old, moved in flat
+        ]
+        return tf.nest.pack_sequence_as(update, quantized)
+
+    return step

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import collections
+import functools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.coefficients import combine
+from tff_pmc.aggregation.building import aggregation_process
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.scores import Basis, Score
 
@@ -45,26 +48,21 @@ def build_basis_sums(
     sums_type = tff.to_type((update_type,) * len(basis))
     per_criterion = tff.TensorType(np.float32, [columns])
     per_monomial = tff.TensorType(np.float32, [len(basis)])
-    scalars_type = tff.to_type(
-        collections.OrderedDict(criteria=per_criterion, monomials=per_monomial)
-    )
+    scalars = collections.OrderedDict(criteria=per_criterion, monomials=per_monomial)
+    scalars_type = tff.to_type(scalars)
     has_maxima = normalization.method == "max"
-    weights_type = scalars_type
     if has_maxima:
-        weights_type = tff.to_type(
-            collections.OrderedDict(
-                criteria=per_criterion, monomials=per_monomial, maxima=per_criterion
-            )
-        )
-    model_sums = plan.model_sums(sums_type)
-    scalar_sums = plan.scalar_sums(scalars_type)
+        scalars["maxima"] = per_criterion
+    weights_type = tff.to_type(scalars)
+    plain = tff.aggregators.SumFactory()
+    model_sums = (plan.model_sum_factory or plain).create(sums_type)
+    scalar_sums = (plan.scalar_sum_factory or plain).create(scalars_type)
 
     @tff.federated_computation
     def initialize():
         return tff.federated_zip(
             collections.OrderedDict(
-                model_sums=model_sums.initialize(),
-                scalar_sums=scalar_sums.initialize(),
+                model_sums=model_sums.initialize(), scalar_sums=scalar_sums.initialize()
             )
         )
 
@@ -79,11 +77,6 @@ def build_basis_sums(
             return tff.federated_max(weights.maxima)
         return tff.federated_eval(ones, tff.SERVER)  # Applied at the clients.
 
-    @tff.federated_computation(
-        initialize.type_signature.result,
-        tff.FederatedType(sums_type, tff.CLIENTS),
-        tff.FederatedType(weights_type, tff.CLIENTS),
-    )
     def next_fn(state, updates, weights):
         models = model_sums.next(state.model_sums, updates)
         to_sum = collections.OrderedDict(
@@ -107,7 +100,7 @@ def build_basis_sums(
             *map(tff.federated_zip, (new_state, result, measurements))
         )
 
-    return tff.templates.AggregationProcess(initialize, next_fn)
+    return aggregation_process(initialize, next_fn, sums_type, weights_type)
 
 
 def build_basis_aggregation(
@@ -146,7 +139,7 @@ def with_score_in_force(
         ValueError: the basis does not cover the score.
     """
     first = basis.coefficients(score)
-    _, *client_types = sums.next.type_signature.parameter
+    client_types = [t.member for t in sums.next.type_signature.parameter[1:]]
     result_type = sums.next.type_signature.result.result.member
 
     @tff.tensorflow.computation
@@ -170,7 +163,6 @@ def with_score_in_force(
             basis, coefficients, found["scales"], found["monomials"], found["models"]
         )
 
-    @tff.federated_computation(initialize.type_signature.result, *client_types)
     def next_fn(state, updates, weights):
         inner_state = tff.federated_zip(
             collections.OrderedDict(
@@ -198,4 +190,58 @@ def with_score_in_force(
             tff.federated_zip(new_state), update, tff.federated_zip(measurements)
         )
 
-    return tff.templates.AggregationProcess(initialize, next_fn)
+    return aggregation_process(initialize, next_fn, *client_types)
+
+
+def combine(
+    basis: Basis,
+    coefficients: tf.Tensor,
+    scales: tf.Tensor,
+    monomials: tf.Tensor,
+    sums: Sequence[Any],
+) -> tuple[Any, tf.Tensor]:
+    """The weighted mean of the clients' updates under a score.
+
+    `sum_k p_k d_k = sum_S f_S * (sum_k r_S[k] d_k)` with
+    `f_S = a_S / T_S / sum_k s_k`: no client's score is needed. Minima are of
+    criteria that are normalized already, whose scales are 1.
+
+    Args:
+        basis: the monomials and minima summed, in the order of the vectors below.
+        coefficients: the score's coefficients `a_S`, float32 [B]; see
+            `Basis.coefficients`.
+        scales: the divisor of each criterion, float32 [m]: the totals `T_i`
+            in the papers' normalization.
+        monomials: `sum_k r_S[k]`, float32 [B].
+        sums: `sum_k r_S[k] d_k`, B structures like one update.
+
+    Returns:
+        The mean update, and `sum_k s_k` (float32). Where that is not above 0
+        (all clients left out, all scores 0, or noise) the update is 0.
+    """
+    # Products of totals leave float32's range long before float64's.
+    coefficients, scales, monomials = (
+        tf.cast(value, tf.float64) for value in (coefficients, scales, monomials)
+    )
+    members = tf.constant(basis.membership())
+    ones = tf.ones_like(scales)
+    products = tf.reduce_prod(tf.where(members, scales, ones), axis=1)
+    of_raw = tf.math.divide_no_nan(coefficients, products)
+    score = tf.maximum(tf.reduce_sum(of_raw * monomials), 0.0)
+    factors = tf.math.divide_no_nan(of_raw, score)
+    mean = tf.nest.map_structure(tf.zeros_like, sums[0])
+    # One after another, and only those that count: an ordering of 3 criteria needs 3
+    # of 7 sums, and each product is a model of fresh memory.
+    for factor, total in zip(tf.unstack(factors, num=len(sums)), sums):
+        mean = tf.cond(
+            tf.not_equal(factor, 0.0),
+            functools.partial(_add_scaled, mean, factor, total),
+            functools.partial(tf.nest.map_structure, tf.identity, mean),
+        )
+    return mean, tf.cast(score, tf.float32)
+
+
+def _add_scaled(mean: Any, factor: tf.Tensor, total: Any) -> Any:
+    return tf.nest.map_structure(
+        lambda m, t: m + tf.cast(factor, t.dtype) * t, mean, total
+    )

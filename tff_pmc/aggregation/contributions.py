@@ -1,15 +1,18 @@
-"""The contribution of one client to the round's sums."""
+"""The contribution of one client, and the sums over the clients of a pack."""
 
 from __future__ import annotations
 
+import collections
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+import tensorflow_federated as tff
+from tensorflow.python.eager import context
 
-from tff_pmc.aggregation.as_written import as_written
+from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.scores import Basis
+from tff_pmc.scores import Basis, Normalization
 
 
 class Contribution(NamedTuple):
@@ -19,10 +22,9 @@ class Contribution(NamedTuple):
         raw: the raw criteria as measured, float32 [m].
         criteria: the same, after a normalization that the client applies.
         monomials: `r_S` for each sum of the basis, float32 [B].
-        update: received minus trained weights, a `ModelWeights`: TFF's sign, in
-            which a server optimizer takes it for a gradient.
-        included: bool, False when an update or a criterion is not finite, or the update
-            is larger than allowed.
+        update: received minus trained weights: TFF's sign, a server optimizer's
+            gradient.
+        included: bool; not where it is not finite, or the update is too large.
     """
 
     raw: tf.Tensor
@@ -32,18 +34,13 @@ class Contribution(NamedTuple):
     included: tf.Tensor
 
 
-@as_written
+@without_autograph
 def contribution_of(plan: SumPlan, raw: tf.Tensor, update: Any) -> Contribution:
-    """A client's contribution, inside its TensorFlow graph.
+    """A client's contribution, from its raw criteria [m] and its update, in its graph.
 
     A client whose update or criteria are not finite, or whose update has a norm above
     the plan's `max_update_norm`, contributes zeros: one diverged client must not
     destroy the round.
-
-    Args:
-        plan: the plan of the sums.
-        raw: the client's raw criteria, float32 [m].
-        update: the received minus the trained weights.
     """
     values = raw
     if plan.normalization.method == "range":
@@ -69,7 +66,7 @@ def contribution_of(plan: SumPlan, raw: tf.Tensor, update: Any) -> Contribution:
     return Contribution(raw, values, monomials, update, included)
 
 
-@as_written
+@without_autograph
 def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
     """The products and minima of criteria [..., m] that the basis names, [..., B]."""
     members = tf.constant(basis.membership())
@@ -81,12 +78,9 @@ def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
     return tf.where(np.arange(len(basis)) < len(basis.summed), products, minima)
 
 
-@as_written
+@without_autograph
 def check_not_negative(code: str, value: tf.Tensor) -> tf.Tensor:
-    """Returns the value with a check in the graph that it is not below 0.
-
-    NaN passes: such a client is left out, not refused.
-    """
+    """The value, checked in the graph; NaN passes: such a client is left out."""
     # Spelled out, because TensorFlow's optimizer rewrites `not (value < 0)` to
     # `value >= 0`.
     allowed = tf.reduce_all(tf.logical_or(value >= 0, tf.math.is_nan(value)))
@@ -111,3 +105,136 @@ def _clip(update: Any, clip_norm: float) -> Any:
     norm = peak * tf.linalg.global_norm([t / tf.cast(peak, t.dtype) for t in flat])
     scale = tf.minimum(1.0, clip_norm / norm)
     return tf.nest.map_structure(lambda t: t * tf.cast(scale, t.dtype), update)
+
+
+MEASUREMENTS = ("clients", "excluded", "examples", "loss_sum")
+"""The names of what a pack measures beside its sums."""
+
+
+class RunningSums(NamedTuple):
+    """The sums of scalars over the clients of a pack so far.
+
+    Attributes:
+        criteria: `sum_k r[k, i]`, float32 [m].
+        maxima: `max_k r[k, i]`, float32 [m].
+        monomials: `sum_k r_S[k]`, float32 [B].
+        clients: the number of clients trained, int32.
+        excluded: the number of these that were left out.
+        examples: the number of training examples of the others, int32.
+        loss: the sum of these examples' losses over the last epoch.
+    """
+
+    criteria: tf.Tensor
+    maxima: tf.Tensor
+    monomials: tf.Tensor
+    clients: tf.Tensor
+    excluded: tf.Tensor
+    examples: tf.Tensor
+    loss: tf.Tensor
+
+    @classmethod
+    @without_autograph
+    def of_nobody(cls, basis: Basis) -> RunningSums:
+        """The sums over no clients."""
+        criteria, zero = tf.zeros([basis.num_criteria]), tf.constant(0)
+        monomials, loss = tf.zeros([len(basis)]), tf.constant(0.0)
+        return cls(criteria, criteria, monomials, zero, zero, zero, loss)
+
+    @without_autograph
+    def plus(
+        self, added: Contribution, examples: tf.Tensor, loss: tf.Tensor
+    ) -> RunningSums:
+        """The sums with one more client, its number of examples and their losses."""
+        return RunningSums(
+            self.criteria + added.criteria,
+            tf.maximum(self.maxima, added.criteria),
+            self.monomials + added.monomials,
+            self.clients + 1,
+            self.excluded + tf.cast(tf.logical_not(added.included), tf.int32),
+            self.examples + tf.where(added.included, examples, 0),
+            self.loss + tf.where(added.included, loss, 0.0),
+        )
+
+    @without_autograph
+    def result(
+        self, models: tuple[Any, ...], normalization: Normalization
+    ) -> tff.learning.templates.ClientResult:
+        """What leaves the pack: the sums of models and of scalars; for `max` maxima."""
+        scalars = collections.OrderedDict(
+            criteria=self.criteria, monomials=self.monomials
+        )
+        if normalization.method == "max":
+            scalars["maxima"] = self.maxima
+        return tff.learning.templates.ClientResult(models, scalars)
+
+    @without_autograph
+    def measurements(self, only_counts: bool) -> collections.OrderedDict:
+        """The measurements of a pack beside its sums, for the record.
+
+        With `only_counts` they are the number of clients alone: whatever else is
+        released without noise would break differential privacy.
+        """
+        values = self.clients, self.excluded, self.examples, self.loss
+        measured = zip(MEASUREMENTS, values)
+        return collections.OrderedDict([next(measured)] if only_counts else measured)
+
+
+class ModelSums:
+    """`sum_k r_S[k] d_k` for each sum S of the basis.
+
+    A sum is changed where it is: adding a client to tensors, which cannot change, takes
+    two to three times as long (docs/performance.md). `add` may be called in a loop, of
+    which the sums are no variables.
+    """
+
+    @without_autograph
+    def __init__(self, count: int, like: Any) -> None:
+        """Begins with zeros, `count` structures like an update."""
+        self._like = like
+        self._sums = [
+            [_variable(tf.zeros_like(t)) for t in tf.nest.flatten(like)]
+            for _ in range(count)
+        ]
+
+    @without_autograph
+    def add(self, added: Contribution) -> None:
+        """Adds a client's update, weighted with each of its monomials."""
+        update = tf.nest.flatten(added.update)
+        for weight, total in zip(tf.unstack(added.monomials), self._sums):
+            for handle, d in zip(total, update):
+                factor = tf.cast(weight, d.dtype)
+                tf.raw_ops.ResourceApplyGradientDescent(
+                    var=handle, alpha=-factor, delta=d
+                )
+
+    @without_autograph
+    def read(self) -> tuple[Any, ...]:
+        """The sums, a tuple of B structures."""
+        return tuple(
+            tf.nest.pack_sequence_as(
+                self._like,
+                [
+                    tf.raw_ops.ReadVariableOp(resource=handle, dtype=t.dtype)
+                    for handle, t in zip(total, tf.nest.flatten(self._like))
+                ],
+            )
+            for total in self._sums
+        )
+
+
+@without_autograph
+def weighted_updates(added: Contribution) -> tuple[Any, ...]:
+    """The sums over one client alone, a tuple of B structures."""
+    return tuple(
+        tf.nest.map_structure(lambda d, w=weight: tf.cast(w, d.dtype) * d, added.update)
+        for weight in tf.unstack(added.monomials)
+    )
+
+
+def _variable(value: tf.Tensor) -> tf.Tensor:
+    """The handle of a variable of this call, which goes with its last handle."""
+    handle = tf.raw_ops.VarHandleOp(
+        dtype=value.dtype, shape=value.shape, shared_name=context.anonymous_name()
+    )
+    tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+    return handle

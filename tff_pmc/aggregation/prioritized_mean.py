@@ -9,16 +9,13 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.basis_sums import (
-    build_basis_aggregation,
-    with_score_in_force,
-)
-from tff_pmc.aggregation.contributions import check_not_negative, contribution_of
-from tff_pmc.aggregation.model_sums import weighted_updates
-from tff_pmc.aggregation.running_sums import (
-    add_contribution,
-    client_result,
-    sums_of_no_clients,
+from tff_pmc.aggregation.basis_sums import build_basis_aggregation, with_score_in_force
+from tff_pmc.aggregation.building import aggregation_process
+from tff_pmc.aggregation.contributions import (
+    RunningSums,
+    check_not_negative,
+    contribution_of,
+    weighted_updates,
 )
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
 from tff_pmc.aggregation.two_stage_sums import build_two_stage_sums
@@ -90,15 +87,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
     def create(
         self, value_type: tff.Type, weight_type: tff.Type
     ) -> tff.templates.AggregationProcess:
-        """Creates the aggregation for one type of update.
-
-        Args:
-            value_type: a structure of float tensors.
-            weight_type: must be `self.weight_type`.
-
-        Raises:
-            TypeError: the weight is not the vector of the criteria.
-        """
+        """Creates the aggregation; a `TypeError` for another type of weights."""
         if not self.weight_type.is_equivalent_to(weight_type):
             raise TypeError(
                 f"the weight must be the client's raw criteria, {self.weight_type}, "
@@ -113,26 +102,19 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 raw = check_not_negative(", ".join(self._criteria), raw)
             return client_output(update, raw)
 
-        @tff.federated_computation(
-            inner.initialize.type_signature.result,
-            tff.FederatedType(value_type, tff.CLIENTS),
-            tff.FederatedType(weight_type, tff.CLIENTS),
-        )
         def next_fn(state, updates, criteria):
             weighted, scalars = tff.federated_map(prepare, (updates, criteria))
             return inner.next(state, weighted, scalars)
 
-        return tff.templates.AggregationProcess(inner.initialize, next_fn)
+        return aggregation_process(inner.initialize, next_fn, value_type, weight_type)
 
     def _one_stage(self, value_type: tff.Type) -> _Stages:
         """The one-stage aggregation, and a function for a client's input to it."""
 
         def client_output(update, raw):
             own = contribution_of(self._plan, raw, update)
-            nothing = sums_of_no_clients(self._plan.basis)
-            sums = add_contribution(nothing, own, 0, 0.0)
-            models = weighted_updates(own)
-            result = client_result(models, sums, self._plan.normalization)
+            sums = RunningSums.of_nobody(self._plan.basis).plus(own, 0, 0.0)
+            result = sums.result(weighted_updates(own), self._plan.normalization)
             return result.update, result.update_weight
 
         aggregation = build_basis_aggregation(value_type, self._plan, self._score)

@@ -14,12 +14,13 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from typing import Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.building import aggregation_process
 from tff_pmc.scores import Basis, Normalization
 
 
@@ -55,11 +56,7 @@ class GaussianSums:
     def bounds(
         self, basis: Basis, normalization: Normalization, clip_norm: Optional[float]
     ) -> tuple[float, float]:
-        """L2 bounds of one client's updates, `C sqrt(B)`, and scalars, `sqrt(B + m)`.
-
-        Raises:
-            ValueError: there are no such bounds; the message says what is missing.
-        """
+        """L2 bounds of a client's updates, `C sqrt(B)`, and scalars, `sqrt(B + m)`."""
         if normalization.method != "range":
             raise ValueError(
                 "differential privacy needs a declared range for every criterion: "
@@ -77,11 +74,7 @@ class GaussianSums:
     def factories(
         self, basis: Basis, normalization: Normalization, clip_norm: Optional[float]
     ) -> tuple[GaussianSumFactory, GaussianSumFactory]:
-        """The factories of the noisy sums of updates and of scalars.
-
-        Raises:
-            ValueError: see `bounds`.
-        """
+        """The factories of the noisy sums of updates and of scalars."""
         models, scalars = (
             GaussianSumFactory(
                 math.sqrt(2) * self.noise_multiplier * bound, self.seed, stream
@@ -111,34 +104,35 @@ class GaussianSumFactory(tff.aggregators.UnweightedAggregationFactory):
             seed = 0 if self._seed is None else self._seed * 2 + self._stream
             return tf.constant([seed, 0], tf.int64)
 
-        @tff.tensorflow.computation(state_type, value_type)
-        def add_noise(state, sums):
-            def noise(place, value):
-                shape = tf.shape(value)
-                if self._seed is None:
-                    return tf.random.normal(shape, 0.0, self.stddev, value.dtype)
-                key = tf.random.experimental.stateless_fold_in(state, place)
-                return tf.random.stateless_normal(
-                    shape, key, 0.0, self.stddev, value.dtype
-                )
+        def noise(key, value):
+            drawn = tf.shape(value), 0.0, self.stddev, value.dtype
+            if self._seed is None:
+                return tf.random.normal(*drawn)
+            return tf.random.stateless_normal(drawn[0], key, *drawn[1:])
 
-            flat = tf.nest.flatten(sums)
-            noisy = [value + noise(place, value) for place, value in enumerate(flat)]
-            return state + [0, 1], tf.nest.pack_sequence_as(sums, noisy)
+        @tff.tensorflow.computation(state_type, value_type)
+        def noisy_sums(state, sums):
+            return add_noise(noise, state, sums)
 
         @tff.federated_computation
         def initialize():
             return tff.federated_eval(first_state, tff.SERVER)
 
-        @tff.federated_computation(
-            tff.FederatedType(state_type, tff.SERVER),
-            tff.FederatedType(value_type, tff.CLIENTS),
-        )
         def next_fn(state, values):
             new_state, noisy = tff.federated_map(
-                add_noise, (state, tff.federated_sum(values))
+                noisy_sums, (state, tff.federated_sum(values))
             )
             nothing = tff.federated_value(collections.OrderedDict(), tff.SERVER)
             return tff.templates.MeasuredProcessOutput(new_state, noisy, nothing)
 
-        return tff.templates.AggregationProcess(initialize, next_fn)
+        return aggregation_process(initialize, next_fn, value_type)
+
+
+def add_noise(
+    noise: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], state: tf.Tensor, values: Any
+) -> tuple[tf.Tensor, Any]:
+    """The next state (seed, round), and each tensor with `noise(key, tensor)` on it."""
+    fold_in = tf.random.experimental.stateless_fold_in
+    flat = tf.nest.flatten(values)
+    noisy = [v + noise(fold_in(state, place), v) for place, v in enumerate(flat)]
+    return state + [0, 1], tf.nest.pack_sequence_as(values, noisy)

@@ -9,26 +9,75 @@ from typing import Any, Optional
 
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.privacy import GaussianSums
-from tff_pmc.aggregation.sum_factories import SumFactory, check_is_sum
+from tff_pmc.aggregation.privacy import GaussianSumFactory, GaussianSums
 from tff_pmc.scores import SUM, Basis, Normalization
 from tff_pmc.settings.aggregation_settings import MAX_UPDATE_NORM
+
+SumFactory = tff.aggregators.UnweightedAggregationFactory
+
+
+class DeclaredSumFactory(tff.aggregators.UnweightedAggregationFactory):
+    """A wrapper by which a user declares that an aggregation factory sums.
+
+    The result must be the sum of what the packs send, to within rounding or noise:
+    not their mean, and nothing that clips or rescales what one of them sends, because
+    a pack sends the sum over many clients.
+
+        >>> SumOptions(model_sum_factory=DeclaredSumFactory(MySumFactory()))
+    """
+
+    def __init__(self, inner: SumFactory) -> None:
+        """Takes the factory; a `ValueError` for one that is known not to sum."""
+        known = (
+            tff.aggregators.DifferentiallyPrivateFactory,
+            tff.aggregators.UnweightedMeanFactory,
+        )
+        if not isinstance(inner, SumFactory) or isinstance(inner, known):
+            raise ValueError(f"a {type(inner).__name__} does not sum")
+        self._inner = inner
+
+    def create(self, value_type: tff.Type) -> tff.templates.AggregationProcess:
+        """Creates the aggregation of the declared factory."""
+        return self._inner.create(value_type)
+
+
+SUMS = (
+    tff.aggregators.SumFactory,
+    tff.aggregators.SecureSumFactory,
+    tff.aggregators.EncodedSumFactory,
+    GaussianSumFactory,
+    DeclaredSumFactory,
+)
+"""The factories whose result is a sum of what the packs send."""
+
+
+def check_is_sum(name: str, factory: Optional[SumFactory]) -> None:
+    """Refuses a factory that is not known to sum; None is the plain sum.
+
+    A mean depends on how clients are packed. TFF's differentially private factory
+    clips what a pack sends as if it were one client's update, and its guarantee does
+    not hold for updates weighted by data. What wraps a factory, as TFF's clipping and
+    zeroing do, does not say what it wraps.
+    """
+    if factory is None or isinstance(factory, SUMS):
+        return
+    known = ", ".join(sum_.__name__ for sum_ in SUMS[:-1])
+    raise ValueError(
+        f"{name} cannot be a {type(factory).__name__}: the sums known are {known}. "
+        "Declare a factory of your own that sums what the packs send by "
+        "aggregation.DeclaredSumFactory(...); for differential privacy use "
+        "privacy=GaussianSums(...), with declared ranges and clip_norm"
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class SumPlan:
-    """The plan of a round's sums over its clients.
+    """The plan of a round's sums over its clients, with the options of `SumOptions`.
 
     Attributes:
         basis: the monomials and minima whose weighted updates are summed.
         normalization: the normalization of the criteria; `range` is applied at the
             client.
-        clip_norm: the L2 norm to which an update is clipped before it is weighted;
-            None does not clip.
-        max_update_norm: the L2 norm above which an update, clipped if it is to be, is
-            left out.
-        model_sum_factory: sums the weighted updates; plain sums by default.
-        scalar_sum_factory: sums criteria and monomials; plain sums by default.
 
     Raises:
         ValueError: (constructor) there is not one range for each criterion, or a
@@ -54,14 +103,6 @@ class SumPlan:
     def unweighted(self) -> SumPlan:
         """The same plan with updates that are not weighted by the criteria yet."""
         return dataclasses.replace(self, basis=Basis.singles(self.basis.num_criteria))
-
-    def model_sums(self, value_type: tff.Type) -> tff.templates.AggregationProcess:
-        """The process that sums values of this type as the weighted updates are."""
-        return _or_plain(self.model_sum_factory).create(value_type)
-
-    def scalar_sums(self, value_type: tff.Type) -> tff.templates.AggregationProcess:
-        """The process that sums values of this type as criteria and monomials are."""
-        return _or_plain(self.scalar_sum_factory).create(value_type)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,11 +170,7 @@ class SumOptions:
         return {name: option for name, option in options.items() if option is not None}
 
     def plan(self, basis: Basis, codes: Sequence[str]) -> SumPlan:
-        """The plan of the sums over a basis.
-
-        Args:
-            basis: the monomials and minima to sum.
-            codes: the criteria, in the order of the basis's columns.
+        """The plan of the sums over a basis, whose columns have these codes.
 
         Raises:
             ValueError: ranges do not fit the criteria, or privacy has no bounds.
@@ -151,7 +188,3 @@ class SumOptions:
 
 PLAIN_SUMS = SumOptions()
 """The papers' normalization, summed in the clear."""
-
-
-def _or_plain(factory: Optional[SumFactory]) -> SumFactory:
-    return factory or tff.aggregators.SumFactory()

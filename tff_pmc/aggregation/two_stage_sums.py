@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.basis_sums import build_basis_sums
+from tff_pmc.aggregation.building import aggregation_process
+from tff_pmc.aggregation.contributions import Contribution, basis_values
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.aggregation.waiting_updates import sum_of_stacked_updates
-from tff_pmc.scores import Normalization
+from tff_pmc.scores import Basis, Normalization
 
 
 def build_two_stage_sums(
@@ -74,11 +76,6 @@ def build_two_stage_sums(
     def weighted_sums(scales, updates, criteria):
         return sum_of_stacked_updates(plan.basis, scales, updates, criteria)
 
-    @tff.federated_computation(
-        inner.initialize.type_signature.result,
-        tff.FederatedType(stacked_type, tff.CLIENTS),
-        tff.FederatedType(criteria_type, tff.CLIENTS),
-    )
     def next_fn(state, updates, criteria):
         totals = tff.federated_sum(tff.federated_map(total, criteria))
         if method == "sum":
@@ -102,4 +99,54 @@ def build_two_stage_sums(
             output.state, output.result, tff.federated_zip(measurements)
         )
 
-    return tff.templates.AggregationProcess(inner.initialize, next_fn)
+    return aggregation_process(inner.initialize, next_fn, stacked_type, criteria_type)
+
+
+WaitingUpdates = tuple  # Of `tf.TensorArray`s: each tensor of an update, the criteria.
+
+
+def no_updates(weights: Any, num_criteria: int) -> WaitingUpdates:
+    """The empty list of updates, of the structure of `weights`."""
+    shapes = [(t.dtype, t.shape) for t in tf.nest.flatten(weights)]
+    return tuple(
+        tf.TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)
+        for dtype, shape in [*shapes, (tf.float32, [num_criteria])]
+    )
+
+
+def append_update(waiting: WaitingUpdates, added: Contribution) -> WaitingUpdates:
+    """Appends a client's update and criteria, zeros if the client is left out."""
+    values = [*tf.nest.flatten(added.update), added.criteria]
+    return tuple(array.write(array.size(), t) for array, t in zip(waiting, values))
+
+
+def stack_updates(
+    waiting: WaitingUpdates, weights: Any
+) -> tff.learning.templates.ClientResult:
+    """Stacks updates, like `weights` [n, ...], and their criteria, float32 [n, m]."""
+    *updates, criteria = [array.stack() for array in waiting]
+    return tff.learning.templates.ClientResult(
+        tf.nest.pack_sequence_as(weights, updates), criteria
+    )
+
+
+def sum_of_stacked_updates(
+    basis: Basis, scales: tf.Tensor, updates: Any, criteria: tf.Tensor
+) -> tff.learning.templates.ClientResult:
+    """Sums the weighted updates of a pack, once the scales are known, float32 [m].
+
+    Updates and criteria are of `stack_updates`, the result is as of `RunningSums`. A
+    criterion whose scale is 0 is 0.
+    """
+    normalized = tf.math.divide_no_nan(criteria, scales)
+    weights = basis_values(basis, normalized)
+    models = tuple(
+        tf.nest.map_structure(
+            lambda u, w=w: tf.tensordot(tf.cast(w, u.dtype), u, 1), updates
+        )
+        for w in tf.unstack(weights, num=len(basis), axis=1)
+    )
+    scalars = collections.OrderedDict(
+        criteria=tf.reduce_sum(normalized, 0), monomials=tf.reduce_sum(weights, 0)
+    )
+    return tff.learning.templates.ClientResult(models, scalars)

@@ -28,17 +28,9 @@ def build_adadelta(
         E[step^2] <- rho E[step^2] + (1 - rho) step^2
         w <- w - learning_rate * step
 
-    Multiplying the loss by a number changes the steps through epsilon alone.
-
-    Args:
-        learning_rate: the factor of the step. Zeiler has none, which is 1; Keras had 1
-            until its version 2.3, and 0.001 later.
-        rho: the decay; 0.95 as in the paper and in Keras.
-        epsilon: what keeps the roots above 0; 1e-7 as in Keras. The first steps are
-            about its root.
-
-    Raises:
-        ValueError: the rate is below 0, rho not in [0, 1), or epsilon not above 0.
+    Multiplying the loss by a number changes the steps through epsilon alone; the first
+    steps are about its root. Zeiler has no learning rate, which is 1; Keras had 1 until
+    its version 2.3, and 0.001 later. The other defaults are Keras's.
     """
     if learning_rate < 0:
         raise ValueError(f"learning_rate must be 0 or more, got {learning_rate}")

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Sequence
 from typing import Any, Callable, Optional
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.as_written import as_written
+from tff_pmc.aggregation.contributions import (
+    Contribution,
+    check_not_negative,
+    contribution_of,
+)
+from tff_pmc.aggregation.sum_options import SumPlan
+from tff_pmc.criteria import Criterion, LocalClient
 
 
 def build_client_work(
@@ -33,25 +40,14 @@ def build_client_work(
              measurements=<train=<clients=int32, excluded=int32, examples=int32,
                                   loss_sum=float32, M>>@SERVER>)
 
-    with M the model's own metrics by name, where `metrics` aggregates them. The state
-    is the seed of the batches and the number of rounds done.
+    with M the model's own metrics by name. `train_pack` gives, in TensorFlow, the
+    `result`, the `measurements`, which are summed, and the `metrics` that `metrics`
+    aggregates. A metric with the name of a measurement is a `ValueError`.
 
-    Args:
-        received_type: the type of what clients receive, R.
-        data_type: the type of the sequence that a pack is.
-        train_pack: `(state, received, sequence) -> pack_output(...)` in TensorFlow; the
-            measurements are summed.
-        seed: the seed of the batches.
-        memory: for simulation: the arrays `[A, ...]`, one row for each client, that A
-            clients would remember from round to round if TFF's clients were not
-            stateless. The state then has them as `memory`, and `train_pack` gives its
-            own `memory`, `<rows=like memory, present=float32[A]>`: the rows, zeros
-            elsewhere, of the clients that are `present` in the pack.
-        metrics: aggregates the `metrics` that `train_pack` gives, and whose result
-            stands beside the measurements; see `model_metrics.build_aggregation`.
-
-    Raises:
-        ValueError: a metric has the name of a measurement; the message names it.
+    For simulation, `memory` has arrays `[A, ...]`, one row for each client that
+    remembers. The state then has them, too, and `train_pack` gives `memory`,
+    `<rows=like memory, present=float32[A]>`: the rows, zeros elsewhere, of the clients
+    that are `present` in the pack.
     """
     state = collections.OrderedDict(seed=np.int32(seed), round=np.int32(0))
     if memory is not None:
@@ -91,9 +87,9 @@ def build_client_work(
         # Under `train`, as TFF's own algorithms have it and its programs expect.
         measurements = collections.OrderedDict(train=measured)
         if memory is not None:
-            found = outputs["memory"]
-            recalled = _build_recall(state_type, found.type_signature.member)
-            state = tff.federated_map(recalled, (state, tff.federated_sum(found)))
+            recalled = tff.tensorflow.computation(_recall)
+            found = tff.federated_sum(outputs["memory"])
+            state = tff.federated_map(recalled, (state, found))
         return tff.templates.MeasuredProcessOutput(
             tff.federated_map(advance, state),
             outputs["result"],
@@ -101,30 +97,6 @@ def build_client_work(
         )
 
     return tff.learning.templates.ClientWorkProcess(initialize, next_fn)
-
-
-@as_written
-def pack_output(
-    result: tff.learning.templates.ClientResult,
-    measurements: Any,
-    *,
-    memory: Optional[Any] = None,
-    metrics: Optional[Any] = None,
-) -> collections.OrderedDict:
-    """What a pack's training gives, as `build_client_work` takes it.
-
-    Args:
-        result: what is aggregated.
-        measurements: what is measured beside it, by name, to be summed.
-        memory: what is remembered of its clients, where anything is.
-        metrics: the model's unfinalized metrics, where they are reported.
-    """
-    output = collections.OrderedDict(result=result, measurements=measurements)
-    if memory is not None:
-        output["memory"] = memory
-    if metrics is not None:
-        output["metrics"] = metrics
-    return output
 
 
 def _joined(measured: Any, metrics: Any) -> Any:
@@ -149,16 +121,47 @@ def _member(value: Any) -> tff.Type:
     return type_.member if isinstance(type_, tff.FederatedType) else type_
 
 
-def _build_recall(state_type: tff.Type, found_type: tff.Type) -> tff.Computation:
-    @tff.tensorflow.computation(state_type, found_type)
-    def recall(state, found):
-        present = found["present"] > 0
+def _recall(state: Any, found: Any) -> collections.OrderedDict:
+    """The state with the memory of the clients that are present."""
+    present = found["present"] > 0
 
-        def choose(new, old):
-            of_row = tf.reshape(present, [-1] + [1] * (len(new.shape) - 1))
-            return tf.where(of_row, new, old)
+    def choose(new, old):
+        of_row = tf.reshape(present, [-1] + [1] * (len(new.shape) - 1))
+        return tf.where(of_row, new, old)
 
-        rows = tf.nest.map_structure(choose, found["rows"], state["memory"])
-        return collections.OrderedDict(state, memory=rows)
+    rows = tf.nest.map_structure(choose, found["rows"], state["memory"])
+    return collections.OrderedDict(state, memory=rows)
 
-    return recall
+
+def measure_contribution(
+    criteria: Sequence[Criterion], plan: SumPlan, client: LocalClient
+) -> Contribution:
+    """Measures a client and computes its contribution, inside its TensorFlow graph.
+
+    A negative criterion is an error of whoever wrote it and ends the round, by name.
+    """
+    # A declared range cuts what is below it; an error would show the value.
+    checked = plan.normalization.method != "range"
+    raw = tf.stack([raw_value(c, client, checked=checked) for c in criteria])
+    update = tf.nest.map_structure(
+        tf.subtract, client.initial_weights, client.trained_weights
+    )
+    return contribution_of(plan, raw, update)
+
+
+def raw_value(
+    criterion: Criterion, client: LocalClient, *, checked: bool = True
+) -> tf.Tensor:
+    """A criterion's value as a float32 scalar.
+
+    With `checked` a negative one is an error in the graph. While it is traced, a
+    criterion that gives no scalar is a `ValueError`.
+    """
+    value = tf.cast(criterion.value(client), tf.float32)
+    if value.shape.rank not in (0, None):
+        raise ValueError(
+            f"the criterion {criterion.code} must give one number per client, but "
+            f"gives a tensor of the shape {value.shape}"
+        )
+    value = tf.reshape(value, [])
+    return check_not_negative(criterion.code, value) if checked else value

@@ -14,47 +14,45 @@ from typing import Any, Callable, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.as_written import as_written
-from tff_pmc.aggregation.model_sums import weighted_updates
-from tff_pmc.aggregation.running_sums import (
-    add_contribution,
-    client_result,
-    measurements,
-    sums_of_no_clients,
-)
+from tff_pmc.aggregation.building import without_autograph
+from tff_pmc.aggregation.contributions import RunningSums, weighted_updates
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.clients.client_work import build_client_work, pack_output
-from tff_pmc.clients.measuring import measure_contribution
+from tff_pmc.clients.client_work import build_client_work, measure_contribution
 from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion
 
 ModelFn = Callable[[], tff.learning.models.VariableModel]
 
 
-class DatasetClient:
+class _DatasetClient:
     """A `criteria.LocalClient` whose examples are gathered when asked for."""
 
     def __init__(self, batches, initial_weights, trained_weights, attributes):
-        """Takes the client's batches and what training made of them."""
         self._batches = batches
         self.initial_weights = initial_weights
         self.trained_weights = trained_weights
         self.attributes = attributes
 
-    @functools.cached_property
-    def x(self) -> Any:
-        """Its inputs, `[n, ...]`, all batches joined."""
-        return self._examples[0]
-
-    @functools.cached_property
-    def y(self) -> Any:
-        """Its labels, `[n, ...]`, all batches joined."""
-        return self._examples[1]
+    x = property(lambda self: self._examples[0])
+    y = property(lambda self: self._examples[1])
 
     @functools.cached_property
     def _examples(self) -> tuple[Any, Any]:
-        # Both from one pass: a dataset that shuffles has another order in the next.
-        return _join(self._batches.map(lambda *b: split_batch(_unstar(b))))
+        """Inputs and labels, `[n, ...]`, all batches joined.
+
+        Both from one pass: a dataset that shuffles has another order in the next.
+        """
+        pairs = self._batches.map(lambda *batch: split_batch(unstar(batch)))
+        empty = tf.nest.map_structure(
+            lambda spec: tf.zeros([0, *spec.shape[1:]], spec.dtype), pairs.element_spec
+        )
+        return pairs.reduce(
+            empty,
+            lambda joined, batch: tf.nest.map_structure(
+                lambda a, b: tf.concat([a, b], 0), joined, batch
+            ),
+        )
 
 
 def with_attributes(
@@ -77,39 +75,27 @@ def with_attributes(
     constants = collections.OrderedDict(
         (name, tf.constant(float(value))) for name, value in sorted(attributes.items())
     )
-    return dataset.map(lambda *batch: (_unstar(batch), constants))
+    return dataset.map(lambda *batch: (unstar(batch), constants))
 
 
 def build_dataset_client_work(
     model_fn: ModelFn,
     criteria: Sequence[Criterion],
     plan: SumPlan,
-    optimizer: tff.learning.optimizers.Optimizer,
-    *,
-    local_epochs: int,
-    client_attributes: Sequence[str] = (),
-    only_counts: bool = False,
+    options: TrainingOptions,
     metrics: Optional[tff.Computation] = None,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work for clients that are datasets of batches.
 
-    Its type is that of `build_client_work`, with the data `{batch*}@CLIENTS`,
-    or `{<batch, <name=float32, ...>>*}@CLIENTS` with attributes.
-
-    Args:
-        model_fn: makes the model, as TFF's learning algorithms take it.
-        criteria: the m criteria, in the order of the basis's columns.
-        plan: the plan of the sums.
-        optimizer: the client's optimizer.
-        local_epochs: the number of passes over the dataset (which may itself repeat).
-        client_attributes: the names of the attributes beside each batch.
-        only_counts: see `running_sums.measurements`.
-        metrics: aggregates the model's metrics, of `model_metrics.build_aggregation`;
-            None leaves them out.
+    Its type is that of `build_client_work`, with the data `{batch*}@CLIENTS`, or
+    `{<batch, <name=float32, ...>>*}@CLIENTS` with attributes. A dataset may itself
+    repeat; `metrics` aggregates the model's metrics, and None leaves them out.
     """
     with tf.Graph().as_default():
         spec_model = model_fn()
     data_spec = spec_model.input_spec
+    client_attributes = options.client_attributes
+    optimizer = options.client_optimizer_fn
     if client_attributes:
         data_spec = (data_spec, attribute_spec(client_attributes))
 
@@ -127,7 +113,7 @@ def build_dataset_client_work(
         )
         state = optimizer.initialize(specs)
         loss_sum, examples = 0.0, 0
-        for _ in tf.range(local_epochs):
+        for _ in tf.range(options.local_epochs):
             loss_sum, examples = 0.0, 0
             for batch in iter(batches):
                 with tf.GradientTape() as tape:
@@ -141,18 +127,17 @@ def build_dataset_client_work(
                 examples += count
                 loss_sum += output.loss * tf.cast(count, tf.float32)
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
-        client = DatasetClient(batches, received, trained, attributes)
+        client = _DatasetClient(batches, received, trained, attributes)
         own = measure_contribution(criteria, plan, client)
-        sums = sums_of_no_clients(plan.basis)
-        sums = add_contribution(sums, own, examples, loss_sum)
-        result = client_result(weighted_updates(own), sums, plan.normalization)
-        measured = measurements(sums, only_counts=only_counts)
-        if metrics is None:
-            return pack_output(result, measured)
-        if not own.included:
-            model.reset_metrics()
-        found = model.report_local_unfinalized_metrics()
-        return pack_output(result, measured, metrics=found)
+        sums = RunningSums.of_nobody(plan.basis).plus(own, examples, loss_sum)
+        result = sums.result(weighted_updates(own), plan.normalization)
+        measured = sums.measurements(options.only_counts)
+        output = collections.OrderedDict(result=result, measurements=measured)
+        if metrics is not None:
+            if not own.included:
+                model.reset_metrics()
+            output["metrics"] = model.report_local_unfinalized_metrics()
+        return output
 
     def train_pack(unused_state, received, dataset):
         return train(model_fn(), received, dataset)
@@ -166,7 +151,7 @@ def build_dataset_client_work(
     )
 
 
-@as_written
+@without_autograph
 def num_examples_of(output: tff.learning.models.BatchOutput) -> tf.Tensor:
     """The number of examples of a batch, int32, from the model's output on it."""
     if output.num_examples is None:  # As in TFF's algorithms.
@@ -174,24 +159,11 @@ def num_examples_of(output: tff.learning.models.BatchOutput) -> tf.Tensor:
     return tf.cast(output.num_examples, tf.int32)
 
 
-def _join(pairs: tf.data.Dataset) -> tuple[Any, Any]:
-    """Joins all batches into one, which is empty where there are none."""
-    empty = tf.nest.map_structure(
-        lambda spec: tf.zeros([0, *spec.shape[1:]], spec.dtype), pairs.element_spec
-    )
-    return pairs.reduce(
-        empty,
-        lambda joined, batch: tf.nest.map_structure(
-            lambda a, b: tf.concat([a, b], 0), joined, batch
-        ),
-    )
-
-
 def _first_attributes(dataset: tf.data.Dataset, names: Sequence[str]) -> Any:
     zeros = collections.OrderedDict((name, tf.constant(0.0)) for name in sorted(names))
     return dataset.take(1).reduce(zeros, lambda _, element: element[1])
 
 
-def _unstar(batch: tuple) -> Any:
+def unstar(batch: tuple) -> Any:
     """Returns a batch as one value, from the arguments of `Dataset.map`."""
     return batch if len(batch) > 1 else batch[0]

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.as_written import method_as_written
+from tff_pmc.aggregation.building import method_without_autograph
 from tff_pmc.models import PackedModel
 
 
@@ -24,22 +24,13 @@ def train_locally(
     class_weights: tf.Tensor | None = None,
     with_metrics: bool = False,
 ) -> tuple[tff.learning.models.ModelWeights, tf.Tensor, Any]:
-    """Trains on one client's examples (PMC's client update).
+    """Trains on one client's examples, x `[n, ...]` and y `[n]` (PMC's client update).
 
-    Args:
-        model: gives the forward pass, the loss and the weights that begin anew here.
-        optimizer: the client's optimizer; its state starts anew.
-        received: the weights to start from.
-        x: the inputs `[n, ...]`.
-        y: the labels `[n]`.
-        local_epochs: the number of passes over the examples, E.
-        batch_size: B; 0 is one batch of all examples.
-        seed: the seed, int32 [2], of this client's batches and of its dropout in this
-            round.
-        class_weights: the factors, float32 [classes], of the examples' losses before
-            the mean over the batch, as Keras's `class_weight`; None for 1. They need a
-            model with `example_losses`.
-        with_metrics: whether the model's metrics are updated.
+    The optimizer's state and the model's local weights start anew, and B = 0 is one
+    batch of all examples. The seed, int32 [2], is of this client's batches and dropout
+    in this round. Class weights, float32 [classes], are factors of the examples' losses
+    before the mean over the batch, as Keras's `class_weight`; they need
+    `example_losses`.
 
     Returns:
         The trained weights; the sum of the examples' losses over the last epoch (each
@@ -50,8 +41,8 @@ def train_locally(
     weights = (*received.trainable, *local)
     non_trainable = received.non_trainable
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), weights)
-    state = method_as_written(optimizer, "initialize")(specs)
-    next_step = method_as_written(optimizer, "next")
+    state = method_without_autograph(optimizer, "initialize")(specs)
+    next_step = method_without_autograph(optimizer, "next")
     fold_in = tf.random.experimental.stateless_fold_in
     size = tf.shape(y)[0]
     step = tf.maximum(size, 1) if batch_size == 0 else tf.constant(batch_size)

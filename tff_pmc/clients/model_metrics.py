@@ -13,7 +13,7 @@ from typing import Any, Callable, NamedTuple, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.as_written import as_written
+from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import Contribution
 from tff_pmc.clients.packing import split_batch
 
@@ -25,11 +25,8 @@ MetricsAggregator = Callable[[Any], tff.Computation]
 class OwnMetrics(NamedTuple):
     """The metrics of a model.
 
-    Attributes:
-        finalizers: what makes the metrics of the sums, as a `metrics_aggregator` of
-            TFF's takes it.
-        specs: the structure of `tf.TensorSpec`s of what a client reports, by name;
-            without tensors if the model has no metrics.
+    The `finalizers`, as a `metrics_aggregator` of TFF's takes them, and the `specs` of
+    what a client reports, by name; without tensors if the model has no metrics.
     """
 
     finalizers: Any
@@ -53,19 +50,12 @@ class OwnMetrics(NamedTuple):
 
 
 def build_aggregation(
-    model: Any,
-    aggregator: Optional[MetricsAggregator] = None,
-    *,
-    hidden: bool = False,
+    model: Any, aggregator: Optional[MetricsAggregator] = None, *, hidden: bool = False
 ) -> Optional[tff.Computation]:
     """Builds what aggregates a model's metrics over the clients.
 
-    Args:
-        model: a functional model, or a `model_fn`.
-        aggregator: TFF's `metrics_aggregator`; by default
-            `tff.learning.metrics.sum_then_finalize`, which sums in the clear.
-        hidden: whether nothing may be summed in the clear. Without an aggregator the
-            metrics are then left out.
+    By default it is `tff.learning.metrics.sum_then_finalize`, which sums in the clear.
+    Where nothing may be (`hidden`), metrics without an aggregator are left out.
 
     Returns:
         A computation `(specs@CLIENTS -> <name=..., ...>@SERVER)`; None where the model
@@ -103,28 +93,28 @@ def build_aggregation(
     return aggregate_metrics
 
 
-@as_written
+@without_autograph
 def metrics_of_included(own: Contribution, found: Any, none: Any) -> Any:
-    """A client's metrics; none where the client is left out, as in TFF's algorithms.
-
-    Args:
-        own: the client's contribution.
-        found: the state of the metrics after its training.
-        none: the state before any example.
-    """
+    """A client's metrics; `none` where it is left out, as in TFF's algorithms."""
     return tf.nest.map_structure(
         lambda some, no: tf.where(own.included, some, no), found, none
     )
 
 
-class FunctionalWithMetrics(tff.learning.models.VariableModel):
+def as_model_fn(model: Any) -> Any:
+    """A function that makes a `VariableModel` out of either kind of model."""
+    if isinstance(model, tff.learning.models.FunctionalModel):
+        return lambda: _FunctionalWithMetrics(model)
+    return model
+
+
+class _FunctionalWithMetrics(tff.learning.models.VariableModel):
     """A functional model as a `VariableModel` with its own metrics.
 
     `tff.learning.models.model_from_functional` replaces them by the loss.
     """
 
     def __init__(self, model: tff.learning.models.FunctionalModel) -> None:
-        """Makes its variables."""
         self._functional = model
         self._inner = tff.learning.models.model_from_functional(model)
         self._metrics = tf.nest.map_structure(
@@ -133,32 +123,26 @@ class FunctionalWithMetrics(tff.learning.models.VariableModel):
 
     @property
     def trainable_variables(self) -> Any:
-        """The trainable weights."""
         return self._inner.trainable_variables
 
     @property
     def non_trainable_variables(self) -> Any:
-        """The other weights."""
         return self._inner.non_trainable_variables
 
     @property
     def local_variables(self) -> Any:
-        """The variables of the metrics."""
         return [*self._inner.local_variables, *tf.nest.flatten(self._metrics)]
 
     @property
     def input_spec(self) -> Any:
-        """The functional model's."""
         return self._inner.input_spec
 
     @tf.function
     def predict_on_batch(self, x: Any, training: bool = True) -> Any:
-        """The functional model's output."""
         return self._inner.predict_on_batch(x, training)
 
     @tf.function
     def forward_pass(self, batch_input: Any, training: bool = True) -> Any:
-        """The forward pass, which updates the metrics, too."""
         output = self._inner.forward_pass(batch_input, training)
         _, labels = split_batch(batch_input)
         self._assign(
@@ -172,16 +156,13 @@ class FunctionalWithMetrics(tff.learning.models.VariableModel):
 
     @tf.function
     def report_local_unfinalized_metrics(self) -> collections.OrderedDict:
-        """The state of the metrics."""
         return tf.nest.map_structure(lambda v: v.read_value(), self._metrics)
 
     def metric_finalizers(self) -> Any:
-        """The one function that finalizes all of them."""
         return self._functional.finalize_metrics
 
     @tf.function
     def reset_metrics(self) -> None:
-        """Takes the metrics back to their state before any example."""
         self._assign(self._functional.initialize_metrics_state())
 
     def _assign(self, state: Any) -> None:

@@ -9,31 +9,20 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.model_sums import ModelSums
-from tff_pmc.aggregation.running_sums import (
-    add_contribution,
-    client_result,
-    measurements,
-    sums_of_no_clients,
-)
+from tff_pmc.aggregation.contributions import ModelSums, RunningSums
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.aggregation.waiting_updates import (
-    append_update,
-    no_updates,
-    stack_updates,
-)
-from tff_pmc.clients.client_work import build_client_work, pack_output
+from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
+from tff_pmc.clients.client_work import build_client_work, measure_contribution
 from tff_pmc.clients.local_training import train_locally
-from tff_pmc.clients.measuring import measure_contribution
 from tff_pmc.clients.model_metrics import metrics_of_included
-from tff_pmc.clients.own_models import OwnModels
-from tff_pmc.clients.packing import element_spec
-from tff_pmc.clients.unpacking import PackedClients
+from tff_pmc.clients.packing import PackedClients, element_spec
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
 
@@ -42,17 +31,10 @@ def build_packed_client_work(
     model: PackedModel,
     criteria: Sequence[Criterion],
     plan: SumPlan,
-    optimizer: tff.learning.optimizers.Optimizer,
-    *,
-    local_epochs: int,
-    batch_size: int,
-    seed: int,
-    client_attributes: Sequence[str] = (),
-    report_num_clients: int | None = None,
-    only_counts: bool = False,
+    options: TrainingOptions,
     metrics: tff.Computation | None = None,
+    *,
     num_weighted_classes: int = 0,
-    keep_own_model: Sequence[int] = (),
     updates_wait: bool = False,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work for packs of packed clients.
@@ -62,43 +44,33 @@ def build_packed_client_work(
         {<x=..., y=..., client=int32, attributes=<name=float32, ...>,
           example_attributes=<name=float32[n], ...>>*}@CLIENTS
 
+    With round and client the seed fixes the order of the batches. With
+    `report_num_clients` the measurements have `criteria_by_client`, float32 [clients,
+    m], raw, and `excluded_by_client`, float32 [clients], which a deployment must not
+    show.
+
     Args:
         model: the model; its `input_spec` types the packed element.
         criteria: the m criteria, in the order of the basis's columns.
         plan: the plan of the sums.
-        optimizer: the client's optimizer.
-        local_epochs: the number of passes over a client's examples, E.
-        batch_size: B; 0 is full batch.
-        seed: the seed of the batches; with round and client it fixes their order.
-        client_attributes: the names of the attributes that travel with a client.
-        report_num_clients: for simulation only: the number of clients in the
-            federation. The measurements then have `criteria_by_client`, float32
-            [clients, m], raw, and `excluded_by_client`, float32 [clients], 1 for a
-            client left out: they show the server what it must not see in a
-            deployment.
-        only_counts: see `running_sums.measurements`.
-        metrics: aggregates the model's metrics, of `model_metrics.build_aggregation`;
-            None leaves them out. A pack sends the sum over its clients.
+        options: of the training.
+        metrics: aggregates the model's metrics; None leaves them out. A pack sends the
+            sum over its clients.
         num_weighted_classes: above 0, clients receive not the weights W but
             `<weights=W, class_weights=float32[classes]>`; see `train_locally`.
-        keep_own_model: for simulation: the numbers of the clients that do not start
-            from the weights received, but from their own; see `own_models`.
         updates_wait: for simulation: nothing is weighted or summed yet, and the result
-            is that of `waiting_updates.stack_updates`: every client's update, so that
-            memory grows with the pack.
-
-    Returns:
-        A `tff.learning.templates.ClientWorkProcess`.
+            is that of `stack_updates`: memory grows with the pack.
     """
+    report_num_clients = options.report_num_clients
     spec = element_spec(
-        model.input_spec, client_attributes, example_attributes(criteria)
+        model.input_spec, options.client_attributes, example_attributes(criteria)
     )
     plan = plan.unweighted() if updates_wait else plan
     num_criteria = plan.basis.num_criteria
     received_type = weights_type(model)
     if num_weighted_classes:
         received_type = weighted_type(received_type, num_weighted_classes)
-    own = OwnModels.of(keep_own_model)
+    own = OwnModels(options.keep_own_model)
 
     @tf.function
     def train_pack(state, received, pack):
@@ -107,7 +79,7 @@ def build_packed_client_work(
             received, class_weights = received["weights"], received["class_weights"]
         own_models = state.get("memory", ())
         memory = own.nothing(own_models)
-        sums = sums_of_no_clients(plan.basis)
+        sums = RunningSums.of_nobody(plan.basis)
         models = ModelSums(0 if updates_wait else len(plan.basis), received)
         waiting = no_updates(received, num_criteria) if updates_wait else ()
         own_metrics = no_metrics = ()
@@ -124,12 +96,12 @@ def build_packed_client_work(
             start = own.start(own_models, element["client"], received)
             trained, loss, found = train_locally(
                 model,
-                optimizer,
+                options.client_optimizer_fn,
                 start,
                 x,
                 y,
-                local_epochs=local_epochs,
-                batch_size=batch_size,
+                local_epochs=options.local_epochs,
+                batch_size=options.batch_size,
                 seed=fold_in(round_seed, element["client"]),
                 class_weights=class_weights,
                 with_metrics=metrics is not None,
@@ -144,7 +116,7 @@ def build_packed_client_work(
                 element.get("example_attributes", {}),
             )
             contribution = measure_contribution(criteria, plan, client)
-            sums = add_contribution(sums, contribution, tf.shape(y)[0], loss)
+            sums = sums.plus(contribution, tf.shape(y)[0], loss)
             models.add(contribution)
             if metrics is not None:
                 found = metrics_of_included(contribution, found, no_metrics)
@@ -158,27 +130,27 @@ def build_packed_client_work(
                     [[element["client"]]],
                     tf.concat([contribution.raw, [left_out]], 0)[tf.newaxis],
                 )
-        measured = measurements(sums, only_counts=only_counts)
+        measured = sums.measurements(options.only_counts)
         if report_num_clients is not None:
             measured["criteria_by_client"] = by_client[:, :-1]
             measured["excluded_by_client"] = by_client[:, -1]
         if updates_wait:
             result = stack_updates(waiting, received)
         else:
-            result = client_result(models.read(), sums, plan.normalization)
-        return pack_output(
-            result,
-            measured,
-            memory=memory if own.clients else None,
-            metrics=own_metrics if metrics is not None else None,
-        )
+            result = sums.result(models.read(), plan.normalization)
+        output = collections.OrderedDict(result=result, measurements=measured)
+        if own.clients:
+            output["memory"] = memory
+        if metrics is not None:
+            output["metrics"] = own_metrics
+        return output
 
     first = tff.learning.models.ModelWeights(*model.initial_weights)
     return build_client_work(
         received_type,
         tff.SequenceType(tff.types.tensorflow_to_type(spec)),
         train_pack,
-        seed=seed,
+        seed=options.seed,
         memory=own.initial(first) if own.clients else None,
         metrics=metrics,
     )
@@ -188,7 +160,68 @@ def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:
     """The type of the weights and class weights that clients receive together."""
     return tff.to_type(
         collections.OrderedDict(
-            weights=model_type,
-            class_weights=tff.TensorType(np.float32, [num_classes]),
+            weights=model_type, class_weights=tff.TensorType(np.float32, [num_classes])
         )
     )
+
+
+class OwnModels:
+    """Clients that go on with models of their own (simulation only).
+
+    AdaFed's adversaries do (its simulation 3). TFF's clients keep nothing between
+    rounds, so their models travel in the client work's state, as its `memory`.
+    """
+
+    def __init__(self, clients: Sequence[int]) -> None:
+        """Raises a `ValueError` when a client is named twice or below 0."""
+        self.clients = found = tuple(int(client) for client in clients)
+        if len(set(found)) < len(found) or any(client < 0 for client in found):
+            raise ValueError(
+                f"keep_own_model must name clients by number, each once: {found}"
+            )
+
+    def initial(self, weights: Any) -> Any:
+        """The memory before the first round: the initial model for each of them."""
+        count = len(self.clients)
+        return tf.nest.map_structure(
+            lambda w: np.repeat(np.asarray(w)[np.newaxis], count, axis=0), weights
+        )
+
+    def start(self, memory: Any, client: tf.Tensor, received: Any) -> Any:
+        """The weights a client starts from: its own, or those it received."""
+        if not self.clients:
+            return received
+        place = self._place(client)
+        is_own, row = tf.reduce_any(place), tf.argmax(tf.cast(place, tf.int32))
+        return tf.nest.map_structure(
+            lambda w, rows: tf.where(is_own, rows[row], w), received, memory
+        )
+
+    def nothing(self, memory: Any) -> Any:
+        """The models that a pack remembers before its first client: none."""
+        if not self.clients:
+            return ()
+        return collections.OrderedDict(
+            rows=tf.nest.map_structure(tf.zeros_like, memory),
+            present=tf.zeros([len(self.clients)]),
+        )
+
+    def remember(self, found: Any, client: tf.Tensor, trained: Any) -> Any:
+        """The models that a pack remembers after one more client."""
+        if not self.clients:
+            return ()
+        place = self._place(client)
+
+        def put(rows, w):
+            # Selected, not multiplied: a model of NaNs must not reach other rows.
+            of_row = tf.reshape(place, [-1] + [1] * len(w.shape))
+            return tf.where(of_row, w[tf.newaxis], rows)
+
+        return collections.OrderedDict(
+            rows=tf.nest.map_structure(put, found["rows"], trained),
+            present=found["present"] + tf.cast(place, tf.float32),
+        )
+
+    def _place(self, client: tf.Tensor) -> tf.Tensor:
+        """A mask of the client among `clients`, bool [A]; all False for any other."""
+        return tf.equal(tf.constant(self.clients), client)

@@ -12,6 +12,7 @@ depends on how clients were packed.
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Optional, Union
 
@@ -19,6 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 import leaf_data
+from tff_pmc.aggregation.building import without_autograph
 
 MAX_PACK_BYTES = 500_000_000
 """Default limit of a pack: a message to the worker cannot exceed 2 GB."""
@@ -29,16 +31,7 @@ def element_spec(
     client_attributes: Sequence[str] = (),
     example_attributes: Sequence[str] = (),
 ) -> collections.OrderedDict:
-    """The packed element of a model.
-
-    Args:
-        input_spec: the model's `input_spec`, batched `TensorSpec`s of x and y.
-        client_attributes: the names of the attributes that travel with a client.
-        example_attributes: the names of those that travel with its examples.
-
-    Returns:
-        The structure of `TensorSpec`s of one packed client.
-    """
+    """The `TensorSpec`s of one packed client of a model, with the attributes named."""
     x, y = split_batch(input_spec)
     spec = collections.OrderedDict(x=x, y=y, client=tf.TensorSpec([], tf.int32))
     if client_attributes:
@@ -51,10 +44,7 @@ def element_spec(
 def attribute_spec(
     names: Sequence[str], shape: Sequence[Optional[int]] = ()
 ) -> collections.OrderedDict:
-    """The structure of attributes: float32 for each name, a scalar by default.
-
-    Sorted by name, so that it does not matter in which order they are given.
-    """
+    """float32 for each name, sorted, so that their order does not matter."""
     return collections.OrderedDict(
         (name, tf.TensorSpec(shape, tf.float32)) for name in sorted(names)
     )
@@ -75,14 +65,9 @@ def split_batch(batch: Any) -> tuple[Any, Any]:
 
 
 def split_evenly(sizes: Sequence[int], num_packs: int) -> list[list[int]]:
-    """Deals clients to packs of about equal work, largest clients first.
+    """Deals clients of these sizes to packs of about equal work, largest clients first.
 
-    Args:
-        sizes: the number of examples of each client of the cohort.
-        num_packs: the most packs wanted.
-
-    Returns:
-        The positions in `sizes`, ascending, for each pack; none is empty.
+    The positions in `sizes`, ascending, for each pack; none is empty.
     """
     loads = [0] * min(num_packs, len(sizes))
     packs: list[list[int]] = [[] for _ in loads]
@@ -212,3 +197,41 @@ def _one_pack(
         output_shapes=[part.shape for part in flat],
     )
     return tf.data.experimental.from_variant(variant, spec)
+
+
+# More clients than any pack has.
+_ALL = 2**31
+
+
+@dataclasses.dataclass(frozen=True)
+class PackedClients:
+    """The clients of one pack, in memory; their `count` is a scalar int64.
+
+    Training in a loop over a dataset takes 1.5 times as long for every step as in a
+    loop over tensors (docs/performance.md), so a pack is read whole first.
+    """
+
+    count: tf.Tensor
+    _rows: Any
+
+    @classmethod
+    @without_autograph
+    def read(cls, pack: tf.data.Dataset) -> PackedClients:
+        """Reads a pack of any number of clients, none included."""
+        # With nobody at the end there is always an element to get.
+        nobody = tf.nest.map_structure(
+            lambda spec: tf.zeros([size or 0 for size in spec.shape], spec.dtype),
+            pack.element_spec,
+        )
+        pack = pack.concatenate(tf.data.Dataset.from_tensors(nobody))
+        rows = pack.ragged_batch(_ALL).get_single_element()
+        return cls(tf.shape(rows["client"], tf.int64)[0] - 1, rows)
+
+    def __getitem__(self, place: tf.Tensor) -> Any:
+        """The element of the client at a place from 0 to `count` - 1."""
+        return tf.nest.map_structure(lambda column: _dense(column[place]), self._rows)
+
+
+def _dense(row: Any) -> tf.Tensor:
+    # An axis of unknown size within the examples is ragged here too, and uniform.
+    return row.to_tensor() if isinstance(row, tf.RaggedTensor) else row

@@ -8,20 +8,21 @@ they share. Online adjustment is `build_online_adjusted_fed_avg`, or as one pure
 `build_online_adjusted_iterative_process`. The others evaluate, or make their data.
 """
 
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes.adaptive_fed_avg import build_adafed
 from tff_pmc.processes.dataset_evaluation import with_client_number
 from tff_pmc.processes.evaluation import (
     build_correct_counts,
     build_federated_evaluation,
+    build_loss_sums,
     evaluation_packs,
 )
 from tff_pmc.processes.factory_fed_avg import build_factory_fed_avg
-from tff_pmc.processes.federated_loss import build_loss_sums
 from tff_pmc.processes.federated_prediction import (
     build_federated_prediction,
+    build_local_tuning_prediction,
     prediction_packs,
 )
-from tff_pmc.processes.local_tuning import build_local_tuning_prediction
 from tff_pmc.processes.online_adjusted import (
     OnlineAdjustedFedAvg,
     OnlineOutput,
@@ -34,11 +35,10 @@ from tff_pmc.processes.online_iterative import (
 from tff_pmc.processes.online_parts import OnlineState
 from tff_pmc.processes.prioritized_fed_avg import (
     build_prioritized_fed_avg,
+    build_two_stage_fed_avg,
     with_score,
 )
 from tff_pmc.processes.server_examples import build_server_judge
-from tff_pmc.processes.training_options import TrainingOptions
-from tff_pmc.processes.two_stage_fed_avg import build_two_stage_fed_avg
 
 __all__ = [
     "OnlineAdjustedFedAvg",

@@ -18,12 +18,12 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.models import PackedModel
 from tff_pmc.processes import arguments
 from tff_pmc.processes.prioritized_fed_avg import compose
 from tff_pmc.processes.round_parts import build_round_parts
 from tff_pmc.processes.server_examples import build_class_weight_distributor
-from tff_pmc.processes.training_options import TrainingOptions
 
 
 def build_adafed(

@@ -11,8 +11,7 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
-from tff_pmc.clients.measuring import raw_value
-from tff_pmc.clients.model_metrics import FunctionalWithMetrics
+from tff_pmc.clients.client_work import raw_value
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.scores import Score, prioritized
 
@@ -20,15 +19,9 @@ _PROBE_EXAMPLES = 3
 
 
 def resolve_score(
-    priority: Optional[Sequence[str]],
-    score: Optional[Score],
-    codes: Sequence[str],
+    priority: Optional[Sequence[str]], score: Optional[Score], codes: Sequence[str]
 ) -> Score:
-    """Returns the score that `priority` or `score` names.
-
-    Raises:
-        ValueError: both are given, or the ordering does not fit the criteria.
-    """
+    """The score that `priority` or `score` names; a `ValueError` for both."""
     if score is not None:
         if priority is not None:
             raise ValueError("give either priority or score, not both")
@@ -55,20 +48,8 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
     return tf.nest.map_structure(lambda v: v.numpy(), variables), model.input_spec
 
 
-def as_model_fn(model_fn: Any) -> Any:
-    """Returns a function that makes a `VariableModel` out of either kind of model."""
-    if isinstance(model_fn, tff.learning.models.FunctionalModel):
-        return lambda: FunctionalWithMetrics(model_fn)
-    return model_fn
-
-
 def check_two_stage(packed: bool, sums: SumOptions) -> None:
-    """Refuses options that the two-stage form does not support.
-
-    Raises:
-        ValueError: the clients are not packed, or sums are to be hidden; the message
-            names the option.
-    """
+    """Raises a `ValueError` that names an option that two stages cannot have."""
     if not packed:
         raise ValueError(
             "the two-stage form keeps the updates of packed clients: it needs a "
@@ -93,8 +74,19 @@ def probe_criteria(
         ValueError: a criterion fails on it, is no scalar, is negative, or gives
             another value in a graph; the message names it.
     """
-    arrays = made_up_client(
-        weights, input_spec, client_attributes, criteria_lib.example_attributes(found)
+    x, y = (tf.nest.map_structure(_varied, spec) for spec in split_batch(input_spec))
+    by_example = criteria_lib.example_attributes(found)
+    arrays = dict(
+        x=x,
+        y=y,
+        initial_weights=weights,
+        trained_weights=tf.nest.map_structure(
+            lambda w: np.asarray(w + w.dtype.type(1)), weights
+        ),
+        attributes={name: np.float32(0.5) for name in client_attributes},
+        example_attributes={
+            name: np.ones(_PROBE_EXAMPLES, np.float32) for name in by_example
+        },
     )
     client = criteria_lib.LocalClient(**tf.nest.map_structure(tf.constant, arrays))
     for criterion in found:
@@ -116,29 +108,6 @@ def probe_criteria(
                 f"{in_graph:g} in a graph, where TFF runs it: is there an == between "
                 "tensors that should be tf.equal?"
             )
-
-
-def made_up_client(
-    weights: tff.learning.models.ModelWeights,
-    input_spec: Any,
-    client_attributes: Sequence[str],
-    example_attributes: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Returns a client with varied examples, a moved model, and attributes."""
-    x, y = (tf.nest.map_structure(_varied, spec) for spec in split_batch(input_spec))
-    moved = tf.nest.map_structure(lambda w: np.asarray(w + w.dtype.type(1)), weights)
-    attributes = {name: np.float32(0.5) for name in client_attributes}
-    by_example = {
-        name: np.ones(_PROBE_EXAMPLES, np.float32) for name in example_attributes
-    }
-    return dict(
-        x=x,
-        y=y,
-        initial_weights=weights,
-        trained_weights=moved,
-        attributes=attributes,
-        example_attributes=by_example,
-    )
 
 
 def _value_in_graph(criterion: criteria_lib.Criterion, arrays: dict[str, Any]) -> float:

@@ -11,19 +11,16 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.running_sums import MEASUREMENTS
+from tff_pmc.aggregation.contributions import MEASUREMENTS
 
 _COUNT_BYTES = 4  # A judge's answer is one int32.
 
 
 class Traffic(NamedTuple):
-    """The bytes that a training client and a testing client send and receive.
+    """The bytes that a client sends and receives when it trains, and when it judges.
 
-    Attributes:
-        per_client_training: the bytes of a client that trains: the model and the
-            round's number to it, its weighted updates, criteria and measurements back.
-        per_client_testing: the bytes of a client that judges one candidate: the model
-            to it, an integer back.
+    Training: the model and the round's number to it, its weighted updates, criteria and
+    measurements back. Judging one candidate: the model to it, an integer back.
     """
 
     per_client_training: int
@@ -41,19 +38,14 @@ def traffic(
 ) -> Traffic:
     """The traffic of a process, from the types in its `next`.
 
-    Args:
-        weights_type: the type of the model's `ModelWeights`.
-        work_state_type: the type of the client work's state, which is broadcast.
-        metrics_type: the type of the metrics, `<client_work, aggregator, ...>`, whose
-            sums have the types of what each client sends; class weights in the
-            broadcast have that of `distributor`. A baseline has no `totals`: then a
-            client sends its update and one weight. What a simulation reports of each
-            client (`*_by_client`) is left out, and so is what it remembers for them.
-        own_metrics: the structure of `tf.TensorSpec`s of what a client reports of the
-            model's own metrics, whose finalized values are other numbers.
-        normalization: the normalization of the criteria; `max` sends the maxima too.
-        two_stage: whether the totals (or maxima) come back to the clients, which send
-            the sums of the normalized criteria in addition.
+    The metrics' sums have the types of what each client sends, and class weights in the
+    broadcast that of `distributor`. A baseline has no `totals`: then a client sends its
+    update and one weight. What a simulation reports of each client (`*_by_client`) is
+    left out, and so is what it remembers for them. `own_metrics` are the
+    `tf.TensorSpec`s of what a client reports of the model's own metrics, whose
+    finalized values are other numbers. The normalization `max` sends maxima too; with
+    `two_stage` the totals (or maxima) come back to the clients, which send the sums of
+    the normalized criteria, too.
     """
     specs = tff.types.type_to_tf_tensor_specs
     model, state = size(specs(weights_type)), dict(specs(work_state_type))

@@ -8,8 +8,8 @@ from typing import Any, Callable, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.as_written import as_written
-from tff_pmc.clients.dataset_training import num_examples_of
+from tff_pmc.aggregation.building import without_autograph
+from tff_pmc.clients.dataset_training import num_examples_of, unstar
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.models.prediction import predicted_labels
 
@@ -30,7 +30,7 @@ def with_client_number(dataset: tf.data.Dataset, number: int) -> tf.data.Dataset
     if number < 0:
         raise ValueError(f"a client's number must be 0 or more, got {number}")
     constant = tf.constant(number, tf.int32)
-    return dataset.map(lambda *b: (b if len(b) > 1 else b[0], constant))
+    return dataset.map(lambda *batch: (unstar(batch), constant))
 
 
 def build_dataset_evaluation(
@@ -39,17 +39,7 @@ def build_dataset_evaluation(
     *,
     metrics: Optional[tff.Computation] = None,
 ) -> tff.Computation:
-    """Builds the evaluation of a model on datasets of batches.
-
-    Its types are those of `build_federated_evaluation`.
-
-    Args:
-        model_fn: makes the model.
-        num_clients: the number of clients in the federation, K, to tell each client's
-            figures apart; None gives those of all together.
-        metrics: aggregates the model's metrics, of `model_metrics.build_aggregation`;
-            None leaves them out.
-    """
+    """The evaluation on datasets of batches; see `build_federated_evaluation`."""
     with tf.Graph().as_default():
         spec_model = model_fn()
         has_classes = _has_classes(spec_model)
@@ -131,7 +121,7 @@ def _has_classes(model: tff.learning.models.VariableModel) -> bool:
     return one_each and scores and predictions.shape[1] != 1
 
 
-@as_written
+@without_autograph
 def _count_correct(scores: Any, labels: Any) -> tf.Tensor:
     hits = tf.equal(predicted_labels(scores), tf.cast(labels, tf.int32))
     return tf.reduce_sum(tf.cast(hits, tf.int32))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
-from typing import Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -15,7 +15,6 @@ from tff_pmc import models
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.prediction import BATCH_SIZE, over_batches, predicted_labels
-from tff_pmc.processes import arguments
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation
 from tff_pmc.processes.round_parts import ModelFn
 
@@ -80,9 +79,11 @@ def build_federated_evaluation(
         )
     metrics = model_metrics.build_aggregation(model, metrics_aggregator)
     if not is_functional or packed is False:
-        model_fn = arguments.as_model_fn(model)
+        model_fn = model_metrics.as_model_fn(model)
         return build_dataset_evaluation(model_fn, num_clients, metrics=metrics)
-    return _build_packed_evaluation(model, num_clients, batch_size, metrics)
+    return build_correct_counts(
+        model, num_clients, batch_size=batch_size, metrics=metrics
+    )
 
 
 def build_correct_counts(
@@ -90,19 +91,9 @@ def build_correct_counts(
     num_clients: Optional[int] = None,
     *,
     batch_size: int = BATCH_SIZE,
+    metrics: Optional[tff.Computation] = None,
 ) -> tff.Computation:
-    """The packed form of `build_federated_evaluation`: counts, without metrics."""
-    return _build_packed_evaluation(model, num_clients, batch_size, None)
-
-
-def _build_packed_evaluation(
-    model: tff.learning.models.FunctionalModel,
-    num_clients: Optional[int],
-    batch_size: int,
-    metrics: Optional[tff.Computation],
-) -> tff.Computation:
-    weights_type = models.weights_type(model)
-    examples_type = type_of_examples(model)
+    """The packed form of `build_federated_evaluation`: counts, by default alone."""
 
     @tf.function
     def count(weights, examples):
@@ -135,18 +126,7 @@ def _build_packed_evaluation(
         )
         return correct[0] if num_clients is None else correct, state
 
-    @tff.tensorflow.computation(weights_type, examples_type)
-    def count_locally(weights, examples):
-        return count(weights, examples)
-
-    @tff.federated_computation(
-        tff.FederatedType(weights_type, tff.SERVER),
-        tff.FederatedType(examples_type, tff.CLIENTS),
-    )
-    def evaluate(weights, examples):
-        found = tff.federated_map(
-            count_locally, (tff.federated_broadcast(weights), examples)
-        )
+    def combine(found):
         correct = tff.federated_sum(found[0])
         if metrics is None:
             return correct
@@ -154,17 +134,35 @@ def _build_packed_evaluation(
             collections.OrderedDict(correct=correct, metrics=metrics(found[1]))
         )
 
+    return over_packs(model, type_of_examples(model), count, combine)
+
+
+def over_packs(
+    model: tff.learning.models.FunctionalModel,
+    data_type: tff.Type,
+    of_pack: Callable[[Any, Any], Any],
+    combine: Callable[[Any], Any] = tff.federated_sum,
+) -> tff.Computation:
+    """Builds `(<W@SERVER, data@CLIENTS> -> R@SERVER)` from what is done with a pack.
+
+    `of_pack` is a `tf.function` of the weights and a pack; its results are combined.
+    """
+    types = models.weights_type(model), data_type
+    locally = tff.tensorflow.computation(*types)(of_pack)
+
+    @tff.federated_computation(
+        tff.FederatedType(types[0], tff.SERVER),
+        tff.FederatedType(types[1], tff.CLIENTS),
+    )
+    def evaluate(weights, examples):
+        sent = tff.federated_broadcast(weights)
+        return combine(tff.federated_map(locally, (sent, examples)))
+
     return evaluate
 
 
 def type_of_examples(model: tff.learning.models.FunctionalModel) -> tff.Type:
-    """The type of a pack of `evaluation_packs`.
-
-    It is <x=X[?, ...], y=Y[?, ...], client=int32[?]>.
-
-    Args:
-        model: the model whose `input_spec` says what x and y are.
-    """
+    """The type of a pack of `evaluation_packs`, <x=X[?, ...], y=Y[?, ...], client>."""
     x, y = model.input_spec
     client = tf.TensorSpec([None], tf.int32)
     return tff.types.tensorflow_to_type(
@@ -206,3 +204,46 @@ def evaluation_packs(
         for rows in packs
         if len(rows)
     ]
+
+
+def build_loss_sums(
+    model: tff.learning.models.FunctionalModel,
+    num_clients: int,
+    *,
+    batch_size: int = BATCH_SIZE,
+) -> tff.Computation:
+    """Builds the sums of the losses of each client's examples, for simulation only.
+
+    The data are those of `evaluation_packs`; the type is
+
+        (<W@SERVER, <x=X[?, ...], y=Y[?, ...], client=int32[?]>@CLIENTS>
+         -> float32[num_clients]@SERVER)
+
+    A model says the mean loss of a batch and not that of each example, so no batch
+    has the examples of two clients.
+
+    Args:
+        model: a functional model, whose loss is a mean over the batch.
+        num_clients: the number of clients in the federation, K.
+        batch_size: the most examples in a forward pass.
+    """
+
+    @tf.function
+    def add_up(weights, examples):
+        x, y, client = examples["x"], examples["y"], examples["client"]
+        parameters = (weights.trainable, weights.non_trainable)
+        size, start = tf.shape(client)[0], tf.constant(0)
+        losses = tf.zeros([num_clients])
+        while start < size:
+            owner = client[start]
+            # Packs have the clients' examples in the clients' order.
+            own = tf.equal(client[start : start + batch_size], owner)
+            count = tf.math.count_nonzero(own, dtype=tf.int32)
+            rows = slice(start, start + count)
+            output = model.predict_on_batch(parameters, x[rows], False)
+            total = model.loss(output, y[rows]) * tf.cast(count, tf.float32)
+            losses = tf.tensor_scatter_nd_add(losses, [[owner]], [total])
+            start += count
+        return losses
+
+    return over_packs(model, type_of_examples(model), add_up)

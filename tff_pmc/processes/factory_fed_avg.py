@@ -20,11 +20,10 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
-from tff_pmc.aggregation.baselines import WEIGHT_TYPE
-from tff_pmc.aggregation.client_steps import ClientStep
-from tff_pmc.processes.finalizer import build_finalizer
-from tff_pmc.processes.round_parts import build_round_parts
-from tff_pmc.processes.training_options import TrainingOptions
+from tff_pmc.aggregation.baseline_parts import WEIGHT_TYPE
+from tff_pmc.aggregation.baselines import ClientStep
+from tff_pmc.clients.training_options import TrainingOptions
+from tff_pmc.processes.round_parts import build_finalizer, build_round_parts
 from tff_pmc.scores import Basis, single
 
 Factory = Union[
@@ -103,14 +102,12 @@ def build_factory_fed_avg(
 
 
 def _one_client_each(
-    inner: tff.learning.templates.ClientWorkProcess,
-    client_step: Optional[ClientStep],
+    inner: tff.learning.templates.ClientWorkProcess, client_step: Optional[ClientStep]
 ) -> tff.learning.templates.ClientWorkProcess:
     """The client work whose results are a client's update and its size.
 
     `inner` sends the sum over a pack's clients of `n_k d_k`, and of `n_k`. Of one
-    client they give `d_k` back, on which the client's step acts. A client that is left
-    out sends an update of 0 all the same.
+    client they give `d_k` back. One that is left out sends an update of 0 all the same.
     """
     _, weights_type, data_type = inner.next.type_signature.parameter
     sums_type = inner.next.type_signature.result.result.member

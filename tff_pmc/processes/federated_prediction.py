@@ -9,9 +9,12 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 import leaf_data
-from tff_pmc import models
+from tff_pmc.clients import packing
+from tff_pmc.clients.local_training import train_locally
+from tff_pmc.clients.packing import PackedClients
+from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.prediction import BATCH_SIZE, over_batches, predicted_labels
-from tff_pmc.processes.evaluation import evaluation_packs
+from tff_pmc.processes.evaluation import evaluation_packs, over_packs
 
 
 def build_federated_prediction(
@@ -35,39 +38,31 @@ def build_federated_prediction(
     Returns:
         A computation that gives the predicted label of each example, at its row.
     """
-    weights_type = models.weights_type(model)
     x_spec, _ = model.input_spec
     examples_type = tff.types.tensorflow_to_type(
         collections.OrderedDict(x=x_spec, row=tf.TensorSpec([None], tf.int32))
     )
 
     @tf.function
-    def predict(weights, x, row):
-        def add(predicted, rows, output):
-            return tf.tensor_scatter_nd_update(
-                predicted, row[rows][:, tf.newaxis], predicted_labels(output)
-            )
+    def predict(weights, examples):
+        x, row = examples["x"], examples["row"]
+        return _predicted(model, weights, x, row, num_examples, batch_size)
 
-        none = tf.zeros([num_examples], tf.int32)
-        return over_batches(
-            model, weights, x, tf.shape(row)[0], none, add, batch_size=batch_size
+    return over_packs(model, examples_type, predict)  # Each row is in one pack.
+
+
+def _predicted(model, weights, x, row, num_examples, batch_size):
+    """The predicted label of each x at its row, int32 [num_examples], else 0."""
+
+    def add(predicted, rows, output):
+        return tf.tensor_scatter_nd_update(
+            predicted, row[rows][:, tf.newaxis], predicted_labels(output)
         )
 
-    @tff.tensorflow.computation(weights_type, examples_type)
-    def predict_locally(weights, examples):
-        return predict(weights, examples["x"], examples["row"])
-
-    @tff.federated_computation(
-        tff.FederatedType(weights_type, tff.SERVER),
-        tff.FederatedType(examples_type, tff.CLIENTS),
+    none = tf.zeros([num_examples], tf.int32)
+    return over_batches(
+        model, weights, x, tf.shape(row)[0], none, add, batch_size=batch_size
     )
-    def predict_all(weights, examples):
-        predicted = tff.federated_map(
-            predict_locally, (tff.federated_broadcast(weights), examples)
-        )
-        return tff.federated_sum(predicted)  # Each row is in one pack.
-
-    return predict_all
 
 
 def prediction_packs(examples: leaf_data.Examples, **options) -> list:
@@ -84,3 +79,89 @@ def prediction_packs(examples: leaf_data.Examples, **options) -> list:
         packs.append(collections.OrderedDict(x=pack["x"], row=rows))
         start = stop
     return packs
+
+
+def build_local_tuning_prediction(
+    model: tff.learning.models.FunctionalModel,
+    num_clients: int,
+    num_examples: int,
+    *,
+    client_optimizer_fn: tff.learning.optimizers.Optimizer,
+    local_epochs: int = 1,
+    batch_size: int = 0,
+    seed: int = 0,
+    prediction_batch_size: int = BATCH_SIZE,
+) -> tff.Computation:
+    """Builds the computation of the predictions by clients' further trained models.
+
+    It is the personalized baseline by Dual's text (`aggregation.personalized` with
+    `form="text"`), for simulation only. The type is
+
+        (<W@SERVER, {D*}@CLIENTS, x=uint8[?, ...]@SERVER>
+         -> int32[num_clients, num_examples]@SERVER)
+
+    with the packed clients D of `build_prioritized_fed_avg`, many or one in a pack. No
+    model comes back to the server.
+
+    Args:
+        model: a functional model whose output is a score per class.
+        num_clients: the number of clients in the federation, K.
+        num_examples: the number of inputs x, N.
+        client_optimizer_fn: the clients' optimizer.
+        local_epochs: the number of passes E of the further training.
+        batch_size: B; 0 is one batch of all examples.
+        seed: the seed of the order of the batches.
+        prediction_batch_size: the number of examples in a forward pass.
+
+    Returns:
+        A computation that gives the label each client's tuned model predicts for each
+        example; -1 for a client without data in the call.
+    """
+    model = PackedModel.of(model)
+    received_type = weights_type(model)
+    spec, x_spec = packing.element_spec(model.input_spec), model.input_spec[0]
+    data_type = tff.SequenceType(tff.types.tensorflow_to_type(spec))
+    x_type = tff.types.tensorflow_to_type(x_spec)
+
+    @tff.tensorflow.computation(received_type, data_type, x_type)
+    @tf.function
+    def tune_pack(received, pack, x):
+        # One more than the label, so that a sum tells class 0 from no answer.
+        answers = tf.zeros([num_clients, num_examples], tf.int32)
+        rows = tf.range(num_examples)
+        clients = PackedClients.read(pack)
+        for place in tf.range(clients.count):
+            element = clients[place]
+            tuned, *_ = train_locally(
+                model,
+                client_optimizer_fn,
+                received,
+                element["x"],
+                element["y"],
+                local_epochs=local_epochs,
+                batch_size=batch_size,
+                seed=tf.stack([seed, element["client"]]),
+            )
+            found = _predicted(
+                model, tuned, x, rows, num_examples, prediction_batch_size
+            )
+            answers = tf.tensor_scatter_nd_add(
+                answers, [[element["client"]]], found[tf.newaxis] + 1
+            )
+        return answers
+
+    @tff.tensorflow.computation(tff.TensorType(np.int32, [num_clients, num_examples]))
+    def labels(answers):
+        return answers - 1
+
+    @tff.federated_computation(
+        tff.FederatedType(received_type, tff.SERVER),
+        tff.FederatedType(data_type, tff.CLIENTS),
+        tff.FederatedType(x_type, tff.SERVER),
+    )
+    def predict_all(weights, clients, x):
+        sent = tff.federated_broadcast(weights), clients, tff.federated_broadcast(x)
+        answers = tff.federated_sum(tff.federated_map(tune_pack, sent))
+        return tff.federated_map(labels, answers)
+
+    return predict_all

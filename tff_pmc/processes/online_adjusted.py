@@ -24,15 +24,14 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes.online_parts import (
     OnlineParts,
     OnlineState,
     build_parts,
-    check_nothing_hidden,
     default_judge,
 )
 from tff_pmc.processes.round_parts import ModelFn
-from tff_pmc.processes.training_options import TrainingOptions
 from tff_pmc.scores import Score
 
 
@@ -202,16 +201,7 @@ def build_online_adjusted_fed_avg(
     except ValueError as error:
         raise ValueError(f"policy {error}") from error
     options = TrainingOptions(**training_options)
-    if judge is None:
-        check_nothing_hidden(options.sums)
-        judge = default_judge(model_fn, options.report_num_clients)
-    parts = build_parts(
-        model_fn,
-        priority,
-        candidates,
-        criteria,
-        options,
-        first=first,
-        two_stage=two_stage,
-    )
+    judge = judge or default_judge(model_fn, options.report_num_clients, options.sums)
+    searched = priority, candidates, criteria
+    parts = build_parts(model_fn, *searched, options, first=first, two_stage=two_stage)
     return OnlineAdjustedFedAvg(parts, policy, judge)

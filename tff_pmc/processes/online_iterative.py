@@ -11,14 +11,9 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.processes.online_parts import (
-    OnlineState,
-    build_parts,
-    check_nothing_hidden,
-    default_judge,
-)
+from tff_pmc.clients.training_options import TrainingOptions
+from tff_pmc.processes.online_parts import OnlineState, build_parts, default_judge
 from tff_pmc.processes.round_parts import ModelFn
-from tff_pmc.processes.training_options import TrainingOptions
 from tff_pmc.scores import Score
 
 
@@ -52,9 +47,7 @@ def build_online_adjusted_iterative_process(
     `policy`; the judge has to give one integer.
     """
     options = TrainingOptions(**training_options)
-    if judge is None:
-        check_nothing_hidden(options.sums)
-        judge = default_judge(model_fn, None)
+    judge = judge or default_judge(model_fn, None, options.sums)
     parts = build_parts(
         model_fn, priority, candidates, criteria, options, two_stage=two_stage
     )

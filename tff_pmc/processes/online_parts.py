@@ -12,11 +12,16 @@ import tensorflow_federated as tff
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 from tff_pmc.aggregation import SumOptions, combine
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes import arguments
 from tff_pmc.processes.evaluation import build_correct_counts
-from tff_pmc.processes.finalizer import apply_update, build_optimizer_initializer
-from tff_pmc.processes.round_parts import ModelFn, RoundParts, build_round_parts
-from tff_pmc.processes.training_options import TrainingOptions
+from tff_pmc.processes.round_parts import (
+    ModelFn,
+    RoundParts,
+    apply_update,
+    build_optimizer_initializer,
+    build_round_parts,
+)
 from tff_pmc.scores import Basis, Score, prioritized
 
 
@@ -39,12 +44,9 @@ class OnlineState(NamedTuple):
 class OnlineParts(NamedTuple):
     """The parts of which either form of online adjustment is composed.
 
-    Attributes:
-        candidates: the scores that are searched, in the order of testing.
-        round_parts: the parts of a round: clients, criteria and sums.
-        initialize: `( -> OnlineState@SERVER)`.
-        train: see `build_train`.
-        step: see `build_step`.
+    The scores that are searched, in the order of testing; the parts of a round;
+    `initialize`, `( -> OnlineState@SERVER)`; and what `build_train` and `build_step`
+    give.
     """
 
     candidates: tuple[Score, ...]
@@ -64,10 +66,7 @@ def build_parts(
     first: Optional[Score] = None,
     two_stage: bool,
 ) -> OnlineParts:
-    """Checks the candidates, and builds the parts.
-
-    Args and errors are those of `build_online_adjusted_fed_avg`.
-    """
+    """Checks and builds the parts; args are of `build_online_adjusted_fed_avg`."""
     found = criteria_lib.resolve(criteria)
     codes = [criterion.code for criterion in found]
     index = 0
@@ -86,16 +85,12 @@ def build_parts(
         index = list(candidates).index(first)
     basis = Basis.of(len(found), candidates)
     parts = build_round_parts(model_fn, found, basis, options, two_stage=two_stage)
-    return OnlineParts(
-        tuple(candidates),
-        parts,
-        _build_initialize(parts, index),
-        build_train(parts),
-        build_step(parts),
-    )
+    initialize = _build_initialize(parts, index)
+    train = build_train(parts, initialize.type_signature.result.member)
+    return OnlineParts(tuple(candidates), parts, initialize, train, build_step(parts))
 
 
-def build_train(parts: RoundParts) -> tff.Computation:
+def build_train(parts: RoundParts, state_type: tff.Type) -> tff.Computation:
     """Builds the training of one cohort, whose result is the sums.
 
     Its type is
@@ -106,10 +101,11 @@ def build_train(parts: RoundParts) -> tff.Computation:
              metrics=<client_work=..., aggregator=...>>@SERVER)
     """
     sums = parts.sums
-    learning_type = _learning_type(parts)
     data_type = parts.client_work.next.type_signature.parameter[2]
 
-    @tff.federated_computation(tff.FederatedType(learning_type, tff.SERVER), data_type)
+    @tff.federated_computation(
+        tff.FederatedType(state_type.learning, tff.SERVER), data_type
+    )
     def train(state, clients):
         received = tff.federated_broadcast(state.global_model_weights)
         work = parts.client_work.next(state.client_work, received, clients)
@@ -156,31 +152,24 @@ def build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
     return step
 
 
-def default_judge(model_fn: Any, num_clients: Optional[int]) -> tff.Computation:
-    """Builds the default judge, an evaluation of each client or of all together.
+def default_judge(
+    model_fn: Any, num_clients: Optional[int], sums: SumOptions
+) -> tff.Computation:
+    """An evaluation, by client or of all, which needs a functional model.
 
-    Raises:
-        ValueError: the model is not functional.
-    """
-    if not isinstance(model_fn, tff.learning.models.FunctionalModel):
-        raise ValueError(
-            "a model_fn needs a judge of its own: a computation (<W@SERVER, "
-            "data@CLIENTS> -> int32@SERVER) of how many examples a model gets right"
-        )
-    return build_correct_counts(model_fn, num_clients)
-
-
-def check_nothing_hidden(sums: SumOptions) -> None:
-    """Refuses the default judge, whose counts are exact, beside hidden sums.
-
-    Raises:
-        ValueError: `privacy` or `scalar_sum_factory` is given; it is named.
+    Its counts are exact, so that it is refused beside hidden sums.
     """
     for name in sums.hiding:
         raise ValueError(
             f"{name} would hide the sums of training, while the default judge "
             "returns exact counts of correct examples: give a judge of your own"
         )
+    if not isinstance(model_fn, tff.learning.models.FunctionalModel):
+        raise ValueError(
+            "a model_fn needs a judge of its own: a computation (<W@SERVER, "
+            "data@CLIENTS> -> int32@SERVER) of how many examples a model gets right"
+        )
+    return build_correct_counts(model_fn, num_clients)
 
 
 def _build_initialize(parts: RoundParts, first: int) -> tff.Computation:
@@ -190,9 +179,7 @@ def _build_initialize(parts: RoundParts, first: int) -> tff.Computation:
     def search_state():
         return tf.constant(first), tf.constant(-1)
 
-    @tff.tensorflow.computation(
-        _learning_type(parts), search_state.type_signature.result
-    )
+    @tff.tensorflow.computation
     def join(learning, found):
         return OnlineState(learning, *found)
 
@@ -209,16 +196,3 @@ def _build_initialize(parts: RoundParts, first: int) -> tff.Computation:
         return tff.federated_map(join, (tff.federated_zip(learning), found))
 
     return initialize
-
-
-def _learning_type(parts: RoundParts) -> tff.Type:
-    optimizer = build_optimizer_initializer(parts.server_optimizer, parts.weights_type)
-    return tff.to_type(
-        tff.learning.templates.LearningAlgorithmState(
-            global_model_weights=parts.weights_type,
-            distributor=tff.to_type(()),
-            client_work=parts.client_work.state_type.member,
-            aggregator=parts.sums.state_type.member,
-            finalizer=optimizer.type_signature.result,
-        )
-    )

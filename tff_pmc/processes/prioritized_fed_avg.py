@@ -6,7 +6,11 @@ One round:
     -> sums over clients of r_S[k] * (w - w_k) and of r_S[k], for S in the basis
     -> the score in force combines the sums -> server optimizer -> new w
 
-The server sees sums only, and any score over the basis follows from them.
+The server sees sums only, and any score over the basis follows from them. OWA and
+Choquet compare a client's *normalized* criteria, which it does not know before the
+cohort's totals. In two stages it keeps its update until they are broadcast:
+
+    totals T_i -> broadcast T -> each client normalizes and weights its update -> sums
 """
 
 from __future__ import annotations
@@ -18,10 +22,14 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import with_score_in_force
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes import arguments
-from tff_pmc.processes.finalizer import build_finalizer
-from tff_pmc.processes.round_parts import ModelFn, RoundParts, build_round_parts
-from tff_pmc.processes.training_options import TrainingOptions
+from tff_pmc.processes.round_parts import (
+    ModelFn,
+    RoundParts,
+    build_finalizer,
+    build_round_parts,
+)
 from tff_pmc.scores import Basis, Score
 
 
@@ -103,14 +111,8 @@ def build_prioritized_fed_avg(
         ...     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
         ... )
     """
-    found = criteria_lib.resolve(criteria)
-    codes = [criterion.code for criterion in found]
-    score = arguments.resolve_score(priority, score, codes)
-    basis = basis or Basis.of(len(found), [score])
-    basis.coefficients(score)  # Refused here, before anything is traced.
-    options = TrainingOptions(**training_options)
-    parts = build_round_parts(model_fn, found, basis, options)
-    return compose(parts, score)
+    named = priority, score, criteria, basis
+    return _build(model_fn, *named, training_options, two_stage=False)
 
 
 def compose(
@@ -120,10 +122,7 @@ def compose(
 ) -> tff.learning.templates.LearningProcess:
     """The learning process of a fixed score, of either form of the sums.
 
-    Args:
-        parts: the parts of the round.
-        score: the score in force, which the basis covers.
-        distributor: sends what the clients receive; by default the model.
+    The `distributor` sends what the clients receive; by default the model.
     """
     weights_type = parts.weights_type
     return tff.learning.templates.compose_learning_process(
@@ -152,3 +151,47 @@ def with_score(state: Any, basis: Basis, score: Score) -> Any:
     aggregator = dict(state.aggregator)
     aggregator["coefficients"] = basis.coefficients(score)
     return state._replace(aggregator=type(state.aggregator)(aggregator))
+
+
+def build_two_stage_fed_avg(
+    model_fn: tff.learning.models.FunctionalModel,
+    *,
+    priority: Optional[Sequence[str]] = None,
+    score: Optional[Score] = None,
+    criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
+    basis: Optional[Basis] = None,
+    **training_options: Any,
+) -> tff.learning.templates.LearningProcess:
+    """Builds the learning process of any score under any normalization.
+
+    For simulation: its `next` runs on one machine, and compiles to none of TFF's
+    deployment forms (MapReduceForm, DistributeAggregateForm, the mergeable form),
+    because a broadcast depends on an aggregate. A pack keeps the updates of all its
+    clients: memory grows with the cohort, by a model for each client. With declared
+    ranges, or for the weighted average, `build_prioritized_fed_avg` does the same in
+    one stage and compiles to all of them.
+
+    The args, types and errors are those of `build_prioritized_fed_avg`, but that the
+    model has to be functional, and the clients packed. `totals` in the metrics are of
+    the criteria as they came in, `monomials` of normalized ones. The totals are summed
+    in the clear: `sums` take neither `privacy` nor a `scalar_sum_factory`.
+
+    Example:
+        >>> process = build_two_stage_fed_avg(
+        ...     models.mnist_cnn(),
+        ...     score=scores.owa("most"),
+        ...     client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+        ... )
+    """
+    named = priority, score, criteria, basis
+    return _build(model_fn, *named, training_options, two_stage=True)
+
+
+def _build(model_fn, priority, score, criteria, basis, training_options, two_stage):
+    found = criteria_lib.resolve(criteria)
+    score = arguments.resolve_score(priority, score, [c.code for c in found])
+    basis = basis or Basis.of(len(found), [score])
+    basis.coefficients(score)  # Refused here, before anything is traced.
+    options = TrainingOptions(**training_options)
+    parts = build_round_parts(model_fn, found, basis, options, two_stage=two_stage)
+    return compose(parts, score)

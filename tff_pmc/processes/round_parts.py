@@ -1,10 +1,11 @@
-"""The parts of a round that every process shares: clients, criteria and sums."""
+"""The parts of a round that every process shares: clients, sums, the server's step."""
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Sequence
-from typing import Callable, Union
+from typing import Any, Callable, Union
 
 import tensorflow as tf
 import tensorflow_federated as tff
@@ -14,14 +15,13 @@ from tff_pmc.aggregation import SumPlan, build_basis_sums, build_two_stage_sums
 from tff_pmc.clients import model_metrics
 from tff_pmc.clients.dataset_training import build_dataset_client_work
 from tff_pmc.clients.packed_training import build_packed_client_work
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.models import PackedModel
 from tff_pmc.processes import arguments
-from tff_pmc.processes.training_options import TrainingOptions
 from tff_pmc.scores import Basis
 
 ModelFn = Union[
-    tff.learning.models.FunctionalModel,
-    Callable[[], tff.learning.models.VariableModel],
+    tff.learning.models.FunctionalModel, Callable[[], tff.learning.models.VariableModel]
 ]
 
 
@@ -29,13 +29,9 @@ ModelFn = Union[
 class RoundParts:
     """The parts that are composed into a process.
 
-    Attributes:
-        initial_weights: `( -> W)`, W the type of the model's `ModelWeights`.
-        client_work: local training and the criteria; see
-            `clients.client_work.build_client_work`.
-        plan: the plan of the sums over the clients.
-        sums: the aggregation of `build_basis_sums` or `build_two_stage_sums`.
-        server_optimizer: the server's optimizer.
+    `( -> W)`, W the type of the model's `ModelWeights`; local training and the
+    criteria; the plan of the sums over the clients, and their aggregation; the server's
+    optimizer.
     """
 
     initial_weights: tff.Computation
@@ -61,17 +57,8 @@ def build_round_parts(
 ) -> RoundParts:
     """Checks the options against the model and builds the parts.
 
-    Args:
-        model_fn: the model, as of `build_prioritized_fed_avg`.
-        criteria: the m criteria, resolved.
-        basis: the monomials and minima to sum.
-        options: the options of the training and of the sums.
-        two_stage: whether the totals go back to the clients before they weight their
-            updates; see `build_two_stage_fed_avg`.
-        num_weighted_classes: see `build_packed_client_work`.
-
-    Raises:
-        ValueError: as `build_prioritized_fed_avg`.
+    With `two_stage` the totals go back to the clients before they weight their updates.
+    The errors are those of `build_prioritized_fed_avg`.
     """
     if basis.num_criteria != len(criteria):
         raise ValueError(
@@ -96,28 +83,14 @@ def build_round_parts(
             PackedModel.of(model_fn),
             criteria,
             plan,
-            options.client_optimizer_fn,
-            local_epochs=options.local_epochs,
-            batch_size=options.batch_size,
-            seed=options.seed,
-            client_attributes=options.client_attributes,
-            report_num_clients=options.report_num_clients,
-            only_counts=options.only_counts,
-            metrics=metrics,
+            options,
+            metrics,
             num_weighted_classes=num_weighted_classes,
-            keep_own_model=options.keep_own_model,
             updates_wait=two_stage,
         )
     else:
         client_work = build_dataset_client_work(
-            arguments.as_model_fn(model_fn),
-            criteria,
-            plan,
-            options.client_optimizer_fn,
-            local_epochs=options.local_epochs,
-            client_attributes=options.client_attributes,
-            only_counts=options.only_counts,
-            metrics=metrics,
+            model_metrics.as_model_fn(model_fn), criteria, plan, options, metrics
         )
 
     @tff.tensorflow.computation
@@ -134,12 +107,7 @@ def build_round_parts(
 def _check_datasets_suffice(
     criteria: Sequence[criteria_lib.Criterion], num_weighted_classes: int
 ) -> None:
-    """Refuses options that clients in the form of datasets of batches cannot follow.
-
-    Raises:
-        ValueError: a criterion needs the examples' attributes, or the loss is weighted
-            by class.
-    """
+    """Refuses what clients in the form of datasets of batches cannot follow."""
     if criteria_lib.example_attributes(criteria):
         names = ", ".join(criteria_lib.example_attributes(criteria))
         raise ValueError(
@@ -148,3 +116,88 @@ def _check_datasets_suffice(
         )
     if num_weighted_classes:
         raise ValueError("class weights are of packed clients only: leave out packed")
+
+
+def apply_update(
+    optimizer: tff.learning.optimizers.Optimizer, state: Any, weights: Any, update: Any
+) -> tuple[Any, Any, tf.Tensor]:
+    """One server step, in TensorFlow: `w - server_rate * update` (PMC eq. 2) for SGD.
+
+    An update is received minus trained weights, as everywhere in TFF: a
+    gradient to the optimizer, which steps the trainable variables. Non-trainable
+    ones (batch-norm statistics) are averages and not directions: they become
+    the clients' mean with the same weights, whatever the optimizer. An update
+    that is all zero (no client was included, or every score was 0) or not
+    finite leaves model and optimizer as they are: the last result is then 1.
+    """
+    norm = tf.linalg.global_norm(tf.nest.flatten(update))
+    rejected = tf.logical_not(tf.math.is_finite(norm)) | tf.equal(norm, 0.0)
+
+    def unless_rejected(old, new):
+        return tf.nest.map_structure(lambda o, n: tf.where(rejected, o, n), old, new)
+
+    next_state, trainable = optimizer.next(state, weights.trainable, update.trainable)
+    non_trainable = tf.nest.map_structure(
+        tf.subtract, weights.non_trainable, update.non_trainable
+    )
+    stepped = tff.learning.models.ModelWeights(
+        unless_rejected(weights.trainable, trainable),
+        unless_rejected(weights.non_trainable, non_trainable),
+    )
+    return unless_rejected(state, next_state), stepped, tf.cast(rejected, tf.int32)
+
+
+def build_optimizer_initializer(
+    optimizer: tff.learning.optimizers.Optimizer, weights_type: tff.Type
+) -> tff.Computation:
+    """Builds `( -> the server optimizer's initial state)` for a model's weights."""
+
+    @tff.tensorflow.computation
+    def initial_state():
+        return optimizer.initialize(
+            tff.types.type_to_tf_tensor_specs(weights_type.trainable)
+        )
+
+    return initial_state
+
+
+def build_finalizer(
+    optimizer: tff.learning.optimizers.Optimizer, weights_type: tff.Type
+) -> tff.learning.templates.FinalizerProcess:
+    """Builds the finalizer around `apply_update`, for a whole `ModelWeights`."""
+    initial_state = build_optimizer_initializer(optimizer, weights_type)
+    state_type = initial_state.type_signature.result
+
+    @tff.tensorflow.computation(state_type, weights_type, weights_type)
+    def step(state, weights, update):
+        state, weights, rejected = apply_update(optimizer, state, weights, update)
+        measured = collections.OrderedDict(update_rejected=rejected)
+        return tff.templates.MeasuredProcessOutput(state, weights, measured)
+
+    @tff.tensorflow.computation(state_type)
+    def get_hparams(state):
+        return optimizer.get_hparams(state)
+
+    @tff.tensorflow.computation(state_type, get_hparams.type_signature.result)
+    def set_hparams(state, hparams):
+        return optimizer.set_hparams(state, hparams)
+
+    @tff.federated_computation
+    def initialize():
+        return tff.federated_eval(initial_state, tff.SERVER)
+
+    @tff.federated_computation(
+        *(
+            tff.FederatedType(part, tff.SERVER)
+            for part in (state_type, weights_type, weights_type)
+        )
+    )
+    def next_fn(state, weights, update):
+        output = tff.federated_map(step, (state, weights, update))
+        return tff.templates.MeasuredProcessOutput(
+            output.state, output.result, output.measurements
+        )
+
+    return tff.learning.templates.FinalizerProcess(
+        initialize, next_fn, get_hparams_fn=get_hparams, set_hparams_fn=set_hparams
+    )

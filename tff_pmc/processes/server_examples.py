@@ -12,7 +12,38 @@ import tensorflow_federated as tff
 from tff_pmc import models
 from tff_pmc.clients.packed_training import weighted_type
 from tff_pmc.models.prediction import over_batches, predicted_labels
-from tff_pmc.processes.traced_once import traced_once
+
+
+def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a function that is traced once for each type and shape of arguments.
+
+    Within a graph, such as that of a TFF computation, it is a part of the graph. The
+    arguments' structure is the same in all calls.
+
+    Every process has functions of its own, for its own model, and each is traced once.
+    `tf.function` alone counts the tracings of all functions of the same code together:
+    it takes the first calls of several processes for one function that is traced again
+    and again, and warns of it.
+    """
+    in_graph = tf.function(function)
+    traced: dict[tuple[tf.TensorSpec, ...], Callable[..., Any]] = {}
+
+    def call(*arguments: Any) -> Any:
+        if not tf.executing_eagerly():
+            return in_graph(*arguments)
+        tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
+        specs = tuple(tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in tensors)
+        if specs not in traced:
+            # Without the values, which would be kept as long as the function is.
+            structure = tf.nest.map_structure(lambda _: 0, arguments)
+
+            def flat(*leaves: tf.Tensor) -> Any:
+                return function(*tf.nest.pack_sequence_as(structure, leaves))
+
+            traced[specs] = tf.function(flat).get_concrete_function(*specs)
+        return traced[specs](*tensors)
+
+    return call
 
 
 def build_confusion(
@@ -54,8 +85,7 @@ def build_server_judge(
 def f1_of_classes(confusion: tf.Tensor) -> tf.Tensor:
     """F1 of each class, `2 TP / (2 TP + FP + FN)`; 0 for a class that is not there.
 
-    Args:
-        confusion: the numbers of examples by label (rows) and answer (columns).
+    The confusion has the numbers of examples by label (rows) and answer (columns).
     """
     counts = tf.cast(confusion, tf.float32)
     there_and_answered = tf.reduce_sum(counts, 0) + tf.reduce_sum(counts, 1)
@@ -82,16 +112,6 @@ def build_class_weight_distributor(
              measurements=<class_weights=float32[classes]>@SERVER>)
 
     The state is the number of rounds done.
-
-    Args:
-        model: the model.
-        x: the inputs of the server's examples.
-        y: their labels.
-        num_classes: the number of classes.
-        epsilon: limits the weights to 1 / epsilon; 0.1 in AdaFed's simulation 2.
-
-    Raises:
-        ValueError: epsilon is not above 0.
     """
     if not epsilon > 0:
         raise ValueError(f"epsilon must be above 0, got {epsilon}")

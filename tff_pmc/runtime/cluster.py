@@ -1,21 +1,204 @@
 """The engine that spreads the clients of a round over the workers of a cluster.
 
-Everything is as in `LocalEngine` but the map and the reduce of a MapReduceForm, which
-are tasks of Dask distributed (`cluster_sums.py`). The sum of packs is a tree that their
-number fixes, so results equal those of `LocalEngine` with as many threads, to the bit.
+The sum of packs is a tree that their number fixes, so results equal those of
+`LocalEngine` with as many threads, to the bit.
 """
 
 from __future__ import annotations
 
-from typing import Union
+import contextlib
+import hashlib
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from typing import Any, Callable, NamedTuple, Union
 
+import numpy as np
+import tensorflow as tf
+from absl import logging
+from tensorflow.python.eager import cancellation
+
+from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import ClusterConnection
-from tff_pmc.runtime.cluster_packs import REMEMBERED_BYTES
-from tff_pmc.runtime.cluster_sums import ClusterSums
+from tff_pmc.runtime.cluster_errors import LOSSES, ClusterError
+from tff_pmc.runtime.cluster_packs import PacksOnWorkers, Traffic
 from tff_pmc.runtime.local import LocalEngine
-from tff_pmc.runtime.pack_sums import PackGraphs
+from tff_pmc.runtime.pack_sums import PackGraphs, merged_in_tree
 from tff_pmc.runtime.round_form import SumPacks
 from tff_pmc.settings.cluster_options import LOCAL, ClusterOptions
+
+ATTEMPTS = 5
+"""How often a round's sums are made before the cluster is given up."""
+
+_POLL_SECONDS = 0.1
+_LOOK_SECONDS = 5  # How often to look whether the workers of a call are still there.
+
+Tensors = Sequence[tf.Tensor]
+
+
+class ClusterSums:
+    """Makes sums of packs by a cluster; its packs serve all computations."""
+
+    def __init__(self, connection: ClusterConnection) -> None:
+        """Takes the way to the workers."""
+        self.connection = connection
+        self.traffic = Traffic()
+        self.packs = PacksOnWorkers(connection, self.traffic)
+        self.one_at_a_time = threading.Lock()
+
+    def of(self, graphs: PackGraphs) -> Callable[[Iterator[Tensors], Tensors], Tensors]:
+        """What sums the packs of one computation; see `round_form.SumPacks`."""
+        return _Computation(self, graphs)
+
+
+class _Computation:
+    """The sums of one computation: its graphs, and whether they are on the workers."""
+
+    def __init__(self, sums: ClusterSums, graphs: PackGraphs) -> None:
+        content = cluster_tasks.to_bytes(graphs)
+        digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+        self._graphs = cluster_tasks.Graphs(digest, content)
+        self._on_workers: list[Any] = []  # The graphs' future, once there is one.
+        self._sums = sums
+        self._connection = sums.connection
+
+    def __call__(self, packs: Iterator[Tensors], sent: Tensors) -> list[tf.Tensor]:
+        """The sum, made again when workers are lost, in the end a `ClusterError`."""
+        with self._sums.one_at_a_time:
+            return self._total(list(packs), [tensor.numpy() for tensor in sent])
+
+    def _total(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
+        for attempt in range(1, ATTEMPTS + 1):
+            self._connection.wait_for_a_worker()
+            try:
+                return self._attempt(packs, sent)
+            except _LostError as error:
+                reason = error
+            if attempt < ATTEMPTS:
+                logging.warning(
+                    "A worker of the cluster was lost (%s): the round's sums are made "
+                    "again, attempt %d of %d.",
+                    reason,
+                    attempt + 1,
+                    ATTEMPTS,
+                )
+                time.sleep(0.5 * attempt)
+                self._after_a_loss()
+        raise ClusterError(
+            f"--cluster={self._connection.address}: workers were lost in each of "
+            f"{ATTEMPTS} attempts to make one round's sums ({reason})"
+        )
+
+    def _attempt(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
+        client, terms = self._connection.client, self._connection.terms
+        traffic = self._sums.traffic
+        begun: list[Any] = []
+
+        def submit(worker: str, function: Callable[..., Any], *arguments: Any) -> _Sum:
+            arguments = (terms, self._on_workers[0], *arguments)
+            begun.append(
+                client.submit(function, *arguments, pure=False, workers=[worker])
+            )
+            return _Sum(begun[-1], worker)
+
+        def merged(one: _Sum, other: _Sum) -> _Sum:
+            # Where one of them is: the scheduler would take who has the time.
+            return submit(one.worker, cluster_tasks.merge, one.future, other.future)
+
+        try:
+            with _losses():
+                workers = self._connection.workers()
+                if not self._on_workers:
+                    self._on_workers += self._broadcast(self._graphs)
+                    traffic.graphs += len(self._graphs.content) * len(workers)
+                (at_workers,) = self._broadcast(sent)
+                traffic.sent += _num_bytes(sent) * len(workers)
+                of_packs = {
+                    number: submit(
+                        pack.worker, cluster_tasks.sum_of_pack, pack.future, at_workers
+                    )
+                    for number, pack in self._sums.packs.place(packs, workers)
+                }
+                total, _ = merged_in_tree(
+                    (of_packs[number] for number in range(len(packs))), merged
+                )
+            self._wait(total, {each.worker for each in of_packs.values()})
+            with _losses():
+                found = total.result()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                client.cancel(begun)
+            raise
+        self._sums.packs.trim()
+        traffic.received += _num_bytes(found)
+        return [tf.constant(array) for array in found]
+
+    def _broadcast(self, value: Any) -> list[Any]:
+        return list(
+            self._connection.client.scatter([value], broadcast=True, hash=False)
+        )
+
+    def _wait(self, total: Any, workers: set[str]) -> None:
+        """Waits for the sum, and looks whether the workers are still there."""
+        manager = cancellation.context()  # It is this call's.
+        ended = threading.Event()
+        total.add_done_callback(lambda _: ended.set())
+        look_at = time.monotonic() + _LOOK_SECONDS
+        while not ended.wait(_POLL_SECONDS):
+            if manager is not None and manager.is_cancelled:
+                raise CancelledError("the call was cancelled")
+            if time.monotonic() > look_at:
+                look_at = time.monotonic() + _LOOK_SECONDS
+                with _losses():
+                    gone = workers - set(self._connection.workers())
+                if gone:
+                    raise _LostError(f"{sorted(gone)[0]} is gone")
+        if total.status == "error":
+            _raise_of_task(total.exception())
+        if total.status != "finished":
+            raise _LostError(f"its data was {total.status}")
+
+    def _after_a_loss(self) -> None:
+        self._sums.packs.forget_lost()
+        if not self._connection.still_there(self._on_workers):
+            self._on_workers.clear()
+
+
+class _Sum(NamedTuple):
+    """A sum to be, and the worker that makes it."""
+
+    future: Any
+    worker: str
+
+
+class _LostError(Exception):
+    """What a task needed, or the task itself, went with a worker."""
+
+
+@contextlib.contextmanager
+def _losses() -> Iterator[None]:
+    """Tells the loss of a worker from other errors."""
+    try:
+        yield
+    except LOSSES as error:
+        raise _LostError(f"{type(error).__name__} {error}".strip()) from error
+
+
+def _num_bytes(arrays: Sequence[Any]) -> int:
+    return sum(np.asarray(array).nbytes for array in arrays)
+
+
+def _raise_of_task(error: BaseException) -> None:
+    from distributed.scheduler import KilledWorker
+
+    if isinstance(error, (KilledWorker, CancelledError)):
+        raise _LostError("it died of a task") from error
+    if isinstance(error, cluster_tasks.TermsError):
+        raise ClusterError(
+            f"a worker of the cluster cannot be used: {error}"
+        ) from error
+    raise error
 
 
 class ClusterEngine(LocalEngine):
@@ -27,40 +210,18 @@ class ClusterEngine(LocalEngine):
     """
 
     def __init__(
-        self,
-        cluster: Union[str, ClusterOptions] = LOCAL,
-        *,
-        private: bool = True,
-        remembered_bytes: int = REMEMBERED_BYTES,
+        self, cluster: Union[str, ClusterOptions] = LOCAL, *, private: bool = True
     ) -> None:
         """Connects to the cluster; one on this machine is started (about 8 seconds).
 
-        Args:
-            cluster: where it is, as `--cluster` has it, or all of its options.
-            private: how TFF's worker runs, if one is needed; see `WorkerEngine`.
-            remembered_bytes: how many bytes of packs stay on the workers after a call,
-                so that packs that come again are not sent again.
-
-        Raises:
-            ClusterSettingError: it cannot be used; the message names the flag.
+        The errors are those of `ClusterConnection`; `private` is of `WorkerEngine`.
         """
         super().__init__(private=private)
         if isinstance(cluster, str):
             cluster = ClusterOptions(cluster)
         self.connection = ClusterConnection(cluster)
-        self.sums = ClusterSums(self.connection, remembered_bytes)
+        self.sums = ClusterSums(self.connection)
         self.record("clients")
-
-    @property
-    def bytes_sent(self) -> int:
-        """The bytes of tensors and graphs that went to workers so far."""
-        traffic = self.sums.traffic
-        return traffic.packs + traffic.sent + traffic.graphs
-
-    @property
-    def bytes_received(self) -> int:
-        """The bytes of sums that came back so far."""
-        return self.sums.traffic.received
 
     def record(self, spread: str) -> None:
         """Says what is spread, `runs` or `clients`, for the versions in `run.json`."""

@@ -27,7 +27,6 @@ class ClusterConnection:
     """A client of a Dask scheduler whose workers have been found to be fit.
 
     Attributes:
-        address: as the options have it.
         client: Dask's client.
         terms: what each worker must have.
     """
@@ -58,11 +57,7 @@ class ClusterConnection:
         return sorted(self.client.scheduler_info()["workers"])
 
     def wait_for_a_worker(self, seconds: float = WORKERS_SECONDS) -> None:
-        """Waits until there is a worker; one that died is started again.
-
-        Raises:
-            ClusterError: none comes, or the scheduler is gone.
-        """
+        """Waits until there is a worker, or raises a `ClusterError`."""
         try:
             self.client.wait_for_workers(1, timeout=seconds)
         except (Exception, asyncio.CancelledError) as error:
@@ -71,11 +66,7 @@ class ClusterConnection:
             ) from error
 
     def still_there(self, futures: list[Any]) -> set[str]:
-        """The keys of those futures whose data a worker has.
-
-        Raises:
-            ClusterError: the scheduler is gone.
-        """
+        """The keys of those futures whose data a worker has; or a `ClusterError`."""
         futures = [future for future in futures if future.status == "finished"]
         if not futures:
             return set()
@@ -155,7 +146,9 @@ class ClusterConnection:
         """Asks every worker whether it is fit, which imports TensorFlow there."""
         asked = {
             worker: self.client.submit(
-                *(cluster_tasks.meet, self.terms), workers=[worker], pure=False
+                *(cluster_tasks.check_versions, self.terms),
+                workers=[worker],
+                pure=False,
             )
             for worker in self.workers()
         }

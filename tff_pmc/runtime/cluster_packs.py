@@ -24,11 +24,8 @@ Tensors = Sequence[tf.Tensor]
 class Traffic:
     """Bytes between this process and the workers, without Python's own.
 
-    Attributes:
-        packs: of packs, sent to one worker each.
-        sent: of what the server sent, a copy for each worker; workers hand it on.
-        graphs: of the computations' graphs, a copy for each worker.
-        received: of the sums that came back, one for each call.
+    `packs` go to one worker each; what the server `sent` and the computations' `graphs`
+    to each worker; one sum is `received` in each call.
     """
 
     packs: int = 0
@@ -49,16 +46,11 @@ class HeldPack(NamedTuple):
 class PacksOnWorkers:
     """Packs by a digest of what they are; the ones not used for longest go first."""
 
-    def __init__(
-        self,
-        connection: ClusterConnection,
-        traffic: Traffic,
-        remembered_bytes: int = REMEMBERED_BYTES,
-    ) -> None:
-        """Takes the cluster, what counts, and how many bytes stay after a call."""
+    def __init__(self, connection: ClusterConnection, traffic: Traffic) -> None:
+        """Takes the cluster, and what counts the bytes that are sent."""
         self._connection = connection
         self._traffic = traffic
-        self._remembered_bytes = remembered_bytes
+        self._remembered_bytes = REMEMBERED_BYTES
         self._held: collections.OrderedDict[str, HeldPack] = collections.OrderedDict()
         # Digests by the identity of a pack's tensors: a pack that comes again as the
         # same objects, as evaluation packs do, is not looked at again.
@@ -69,9 +61,8 @@ class PacksOnWorkers:
     ) -> Iterator[tuple[int, HeldPack]]:
         """Puts packs on workers, each where it is already, or neighbours together.
 
-        A sum is merged with its neighbour's, so that neighbours on one worker spare the
-        way between two. All workers get about as many packs, in turn. Each is given, by
-        its number, as soon as it is there: its task may begin while others are sent.
+        A sum is merged with its neighbour's. Each pack is given, by its number, as soon
+        as it is there: its task may begin while others are sent.
         """
         loads = dict.fromkeys(workers, 0)
         most = -(-len(packs) // len(workers))

@@ -1,7 +1,6 @@
 """Asks what answers at a scheduler's address, so that a refusal is one clear line.
 
-Dask alone repeats an attempt until it has no time left, and says of a certificate that
-is refused only that.
+Dask alone repeats an attempt until no time is left, and tells no reason.
 """
 
 from __future__ import annotations
@@ -16,11 +15,7 @@ SECONDS = 10
 
 
 def check_installed() -> None:
-    """Refuses to go on without Dask.
-
-    Raises:
-        ClusterSettingError: it is not installed; the message says how to.
-    """
+    """Raises a `ClusterSettingError` where Dask is not installed; it says how to."""
     if importlib.util.find_spec("distributed") is None:
         raise ClusterSettingError(
             "--engine=cluster needs Dask: pip install 'tff-pmc[cluster]' (`make venv` "
@@ -29,16 +24,7 @@ def check_installed() -> None:
 
 
 def check_answer(options: ClusterOptions, seconds: float = SECONDS) -> None:
-    """Refuses a scheduler that does not answer, or not to us.
-
-    Args:
-        options: of a cluster that is there already; checked.
-        seconds: how long to wait for an answer.
-
-    Raises:
-        ClusterSettingError: nobody listens there, or what listens speaks otherwise;
-            its certificate or ours is of another authority.
-    """
+    """Raises a `ClusterSettingError` if no scheduler answers there, or not to us."""
     place = options.place()
     if place is None:
         return

@@ -19,13 +19,7 @@ _lock = threading.Lock()
 
 
 class Terms(NamedTuple):
-    """What a worker must have so that its results are those of the process that asks.
-
-    Attributes:
-        threads: TensorFlow's threads within an operation.
-        tensorflow: the version of TensorFlow.
-        tff_pmc: the version of this package.
-    """
+    """What a worker must have for the results of the process that asks."""
 
     threads: int
     tensorflow: str
@@ -37,21 +31,16 @@ class TermsError(RuntimeError):
 
 
 class Graphs(NamedTuple):
-    """The graphs of a computation on their way to a worker.
-
-    Attributes:
-        digest: a digest of them.
-        content: `PackGraphs` as Dask sends it: only who needs them reads them.
-    """
+    """A computation's `PackGraphs` as Dask sends them, and a digest of these bytes."""
 
     digest: str
     content: bytes
 
 
-def sealed(value: Any) -> bytes:
+def to_bytes(value: Any) -> bytes:
     """A value in the form of Dask's messages, which the scheduler passes on unread.
 
-    It is unread because what a value is made of may import TensorFlow.
+    Reading it may import TensorFlow, which a scheduler does without.
     """
     from distributed.protocol import serialize_bytes
 
@@ -59,15 +48,15 @@ def sealed(value: Any) -> bytes:
     return content
 
 
-def opened(content: bytes) -> Any:
-    """The value that was sealed."""
+def from_bytes(content: bytes) -> Any:
+    """The value of these bytes."""
     from distributed.protocol import deserialize_bytes
 
     return deserialize_bytes(content)
 
 
-def meet(terms: Terms) -> None:
-    """Makes this process what is asked for; must come before TensorFlow's first use.
+def check_versions(terms: Terms) -> None:
+    """Checks versions and sets the threads; must come before TensorFlow's first use.
 
     Raises:
         TermsError: the versions are others, or TensorFlow has begun with other threads.
@@ -105,18 +94,8 @@ def terms_of(threads: int) -> Terms:
 
 
 def sum_of_pack(terms: Terms, graphs: Graphs, pack: Any, sent: Any) -> list[Any]:
-    """The sum of one pack; see `PackSums.of_pack`.
-
-    Args:
-        terms: what this process must have.
-        graphs: the computation.
-        pack: the pack, as `pack_bytes.encoded` gives it.
-        sent: what the server sent, arrays.
-
-    Returns:
-        The sum, arrays.
-    """
-    meet(terms)
+    """The sum of one encoded pack, arrays; see `PackSums.of_pack`."""
+    check_versions(terms)
     import tensorflow as tf
 
     from tff_pmc.runtime import pack_bytes
@@ -128,7 +107,7 @@ def sum_of_pack(terms: Terms, graphs: Graphs, pack: Any, sent: Any) -> list[Any]
 
 def merge(terms: Terms, graphs: Graphs, first: Any, second: Any) -> list[Any]:
     """The sum of two sums, arrays; see `PackSums.merge`."""
-    meet(terms)
+    check_versions(terms)
     import tensorflow as tf
 
     both = ([tf.constant(a) for a in part] for part in (first, second))
@@ -141,7 +120,7 @@ def _imported(graphs: Graphs) -> Any:
 
     with _lock:
         if graphs.digest not in _sums:
-            _sums[graphs.digest] = PackSums(opened(graphs.content))
+            _sums[graphs.digest] = PackSums(from_bytes(graphs.content))
         _sums.move_to_end(graphs.digest)
         while len(_sums) > KEPT_COMPUTATIONS:
             _sums.popitem(last=False)

@@ -28,10 +28,6 @@ def check(computation: tff.Computation, argument: Any) -> None:
     Looked at are containers, the number of arguments and the kinds of datasets; single
     tensors are when they are used.
 
-    Args:
-        computation: the computation that is called.
-        argument: what it is called with, as a TFF context is given it.
-
     Raises:
         WrongDataError: it is of another kind; the message names it, in one line.
     """
@@ -96,18 +92,10 @@ def _how_to_make(value: Any, type_: tff.SequenceType) -> str:
             "; packs are for processes of a functional model, and this one takes each "
             "client's dataset of batches"
         )
-    if isinstance(value, tf.data.Dataset) and _is_batched(value.batch(1), type_):
+    if isinstance(value, tf.data.Dataset) and values.fits(value.batch(1), type_):
         return "; is a .batch(...) missing?"
     return ""
 
 
 def _names(spec: Any) -> set[str]:
     return set(spec) if isinstance(spec, dict) else set()
-
-
-def _is_batched(dataset: tf.data.Dataset, type_: tff.SequenceType) -> bool:
-    try:
-        values.check_dataset(dataset, type_, "")
-    except TypeError:
-        return False
-    return True

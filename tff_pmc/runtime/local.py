@@ -23,10 +23,13 @@ from absl import logging
 from tensorflow.python.eager import cancellation
 
 from tff_pmc.runtime import given_data, values
-from tff_pmc.runtime.graph_parts import graph_parts
-from tff_pmc.runtime.imported_graph import ImportedGraph
-from tff_pmc.runtime.pack_sums import PackGraphs, PackSums, merged_in_tree
-from tff_pmc.runtime.round_form import NotInFormError, RoundForm, SumPacks
+from tff_pmc.runtime.pack_sums import (
+    ImportedGraph,
+    PackGraphs,
+    PackSums,
+    merged_in_tree,
+)
+from tff_pmc.runtime.round_form import NotInFormError, RoundForm, SumPacks, graph_parts
 from tff_pmc.runtime.worker import WorkerEngine
 
 # How long a signal waits for its handler: Python runs none while TensorFlow does.
@@ -48,11 +51,7 @@ class LocalEngine:
     """
 
     def __init__(self, *, private: bool = True) -> None:
-        """Starts nothing yet.
-
-        Args:
-            private: how the worker runs, if one is needed; see `WorkerEngine`.
-        """
+        """Starts nothing yet; `private` is for the worker, if one is needed."""
         self._private = private
         self.worker: Optional[WorkerEngine] = None
         self._compiled: dict[int, tuple[Optional[Callable[[Any], Any]], Any]] = {}
@@ -120,11 +119,7 @@ class LocalContext(tff.framework.SyncContext):
         self._run = run
 
     def invoke(self, comp: tff.Computation, arg: Any) -> Any:
-        """Invokes `comp`; what it had begun is cancelled if it is interrupted.
-
-        Raises:
-            WrongDataError: the argument is of another kind than the parameter.
-        """
+        """Invokes `comp`; what it had begun is cancelled if it is interrupted."""
         given_data.check(comp, arg)
         manager = cancellation.CancellationManager()
         outcome: dict[str, Any] = {}

@@ -29,15 +29,7 @@ _CONFIG = {
 
 
 def start(workers: int, security: Any) -> Any:
-    """Starts a scheduler in this process, and workers that are processes of their own.
-
-    Args:
-        workers: their number; each has one thread.
-        security: a `distributed.Security`, whose certificates all of them show.
-
-    Returns:
-        A `distributed.LocalCluster`, which the caller closes.
-    """
+    """Starts a scheduler in this process, and workers of one thread each."""
     import dask
     import distributed
 
@@ -57,11 +49,10 @@ def start(workers: int, security: Any) -> Any:
 
 
 def _start_tracker() -> None:
-    """Starts what multiprocessing tracks semaphores with.
+    """Starts what tracks semaphores in multiprocessing, before interrupts are blocked.
 
-    It must come before interrupts are blocked: where the first worker starts it, they
-    are unblocked again. Workers are killed in the end, and it would then warn of what
-    they left, which it clears away.
+    Where the first worker starts it they are unblocked again. Workers are killed in the
+    end, and it would then warn of what they left, which it clears away.
     """
     before = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"

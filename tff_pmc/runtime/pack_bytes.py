@@ -19,13 +19,9 @@ _FAIL, _IGNORE = 2, 1  # What `DatasetToGraphV2` does with state outside of the 
 
 
 class Part(NamedTuple):
-    """One tensor of a pack.
+    """One tensor of a pack: a dataset's graph, or an array.
 
-    Attributes:
-        is_dataset: whether `content` is a dataset's graph.
-        content: that, or an array.
-        was_read: whether it is a dataset that had to be read, and may give other
-            elements the next time.
+    A dataset that had to be read (`was_read`) may give other elements the next time.
     """
 
     is_dataset: bool

@@ -7,12 +7,105 @@ who ran which pack.
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Iterable, Sequence
 from typing import Callable, NamedTuple, TypeVar
 
 import tensorflow as tf
 
-from tff_pmc.runtime.imported_graph import GraphParts, ImportedGraph
+_STATEFUL_OPS = ("VarHandleOp", "HashTableV2", "MutableHashTableV2")
+_numbers = itertools.count()
+
+
+class GraphParts(NamedTuple):
+    """A TensorFlow computation as what it takes to import it.
+
+    The serialized `GraphDef`, the names of the tensors that are its arguments and its
+    results, in order, and of what begins its variables anew (empty without any).
+    """
+
+    graph_def: bytes
+    feeds: tuple[str, ...]
+    fetches: tuple[str, ...]
+    initialize_op: str
+
+
+class ImportedGraph:
+    """A TensorFlow computation that is called with tensors and returns tensors.
+
+    Both are flat lists in the order of TFF's types; a sequence, which may be an
+    argument and no result, is the variant tensor of its dataset.
+    """
+
+    def __init__(self, parts: GraphParts) -> None:
+        """Imports the graph, once; a `ValueError` if TensorFlow cannot."""
+        graph = tf.compat.v1.GraphDef.FromString(parts.graph_def)
+        feeds, fetches = list(parts.feeds), list(parts.fetches)
+        self._has_results = bool(fetches)
+        self._begin = None
+        self._one_at_a_time = threading.Lock()
+        types = dict(_types(graph, feeds))
+        signature = [types[name] for name in feeds]
+        if parts.initialize_op:
+            _name_apart(graph, next(_numbers))
+            whole = tf.compat.v1.wrap_function(
+                lambda: tf.import_graph_def(graph, name=""), []
+            )
+            self._begin = whole.prune(
+                [], whole.graph.as_graph_element(parts.initialize_op)
+            )
+            # What is fed stays, used or not: a model's data may be all that is.
+            graph = _only_what_is_needed(graph, [*fetches, *feeds])
+
+        def imported(*arguments):
+            found = tf.import_graph_def(
+                graph, dict(zip(feeds, arguments)), fetches, name=""
+            )
+            # Identities, because what is fed cannot be fetched as it is.
+            return [tf.identity(tensor) for tensor in found]
+
+        self._function = tf.compat.v1.wrap_function(imported, signature)
+
+    def __call__(self, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """Runs the graph; one with variables begins anew each time, as in a session."""
+        if not self._has_results:
+            return []
+        if self._begin is None:
+            return list(self._function(*arguments))
+        with self._one_at_a_time:
+            self._begin()
+            return list(self._function(*arguments))
+
+
+def _types(
+    graph: tf.compat.v1.GraphDef, feeds: Sequence[str]
+) -> Iterable[tuple[str, tf.TensorSpec]]:
+    """The type of each tensor that is fed: TFF feeds placeholders alone."""
+    nodes = {node.name: node for node in graph.node}
+    for name in feeds:
+        attributes = nodes[name.split(":")[0]].attr
+        shape = tf.TensorShape(attributes["shape"].shape)
+        yield name, tf.TensorSpec(shape, tf.as_dtype(attributes["dtype"].type))
+
+
+def _only_what_is_needed(
+    graph: tf.compat.v1.GraphDef, tensors: Sequence[str]
+) -> tf.compat.v1.GraphDef:
+    """The graph without what sets its variables, which would be done in each call."""
+    names = sorted({name.split(":")[0] for name in tensors})
+    # Without its decorator, which warns in each process that it is of TensorFlow 1.
+    return tf.compat.v1.graph_util.extract_sub_graph.__wrapped__(graph, names)
+
+
+def _name_apart(graph: tf.compat.v1.GraphDef, number: int) -> None:
+    """Names variables apart: in TFF's worker each call has a session of its own."""
+    functions = (function.node_def for function in graph.library.function)
+    for node in itertools.chain(graph.node, *functions):
+        if node.op in _STATEFUL_OPS:
+            shared = node.attr["shared_name"].s.decode() or node.name
+            node.attr["shared_name"].s = f"tff_pmc_{number}_{shared}".encode()
+
 
 _T = TypeVar("_T")
 
@@ -20,13 +113,10 @@ _T = TypeVar("_T")
 class PackGraphs(NamedTuple):
     """The graphs of a form that are needed where the packs are.
 
-    Attributes:
-        work: a pack's tensors and what the server sent, to what the pack answers.
-        zero: nothing, to the sum of no answers.
-        accumulate: a sum and an answer, to their sum.
-        merge: two sums, to their sum.
-        num_integers: how many of an answer's tensors, the last ones, are not
-            accumulated but integers to be added: TFF's secure sums.
+    `work` makes of a pack's tensors and what the server sent what the pack answers, and
+    `zero` the sum of no answers; `accumulate` adds an answer to a sum, `merge` two
+    sums. The last `num_integers` of an answer's tensors are not accumulated but
+    integers to be added: TFF's secure sums.
     """
 
     work: GraphParts
@@ -40,11 +130,7 @@ class PackSums:
     """Sums of packs: what is accumulated, then the integers, as one flat list."""
 
     def __init__(self, graphs: PackGraphs) -> None:
-        """Imports the graphs.
-
-        Raises:
-            ValueError: TensorFlow cannot import one.
-        """
+        """Imports the graphs; a `ValueError` if TensorFlow cannot."""
         self._work, self._zero, self._accumulate, self._merge = map(
             ImportedGraph, graphs[:4]
         )
@@ -71,10 +157,7 @@ class PackSums:
 def merged_in_tree(sums: Iterable[_T], merge: Callable[[_T, _T], _T]) -> _T:
     """The sum of at least one sum, by pairs, pairs of pairs, and so on.
 
-    Args:
-        sums: the sums, in the order of the packs; each is merged as soon as its
-            neighbour is there, so that few are kept.
-        merge: makes one of two neighbours.
+    Each is merged as soon as its neighbour is there, so that few are kept.
     """
     waiting: list[tuple[int, _T]] = []
     for found in sums:

@@ -9,7 +9,7 @@ runs the computation.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -17,9 +17,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.runtime import values
-from tff_pmc.runtime.graph_parts import graph_parts
-from tff_pmc.runtime.imported_graph import ImportedGraph
-from tff_pmc.runtime.pack_sums import PackGraphs
+from tff_pmc.runtime.pack_sums import GraphParts, ImportedGraph, PackGraphs
 
 # Grappler runs when the graphs are called. Applied by TFF before it, as is its default,
 # it takes seconds and makes nothing faster (docs/performance.md).
@@ -41,15 +39,9 @@ class RoundForm:
     """A computation of what is at SERVER and at CLIENTS, with its result at SERVER."""
 
     def __init__(
-        self,
-        computation: tff.Computation,
-        sum_packs: Callable[[PackGraphs], SumPacks],
+        self, computation: tff.Computation, sum_packs: Callable[[PackGraphs], SumPacks]
     ) -> None:
         """Compiles it, which takes about two seconds for a round.
-
-        Args:
-            computation: the computation.
-            sum_packs: makes what sums the packs, from their graphs.
 
         Raises:
             NotInFormError: it is no such computation, or does not compile.
@@ -81,15 +73,11 @@ class RoundForm:
                 self._two_arguments(computation), _NO_GRAPPLER
             )
         except Exception as error:  # TFF raises many kinds here.
-            raise NotInFormError(" ".join(str(error).split())[:300]) from error
+            raise NotInFormError(values.one_line(error)) from error
         self._import(form, sum_packs)
 
     def __call__(self, argument: Any) -> Any:
-        """Runs it.
-
-        Args:
-            argument: the value of the argument, or, where there are several, a
-                structure of them; for one at CLIENTS, a list with a value for each.
+        """Runs it on its argument, or a structure of several; clients' are lists.
 
         Raises:
             TypeError: a value is not of its type; the message names it.
@@ -170,7 +158,7 @@ class RoundForm:
             ),
             len(flat),
         )
-        num_state = values.num_tensors(form.update.type_signature.parameter[0])
+        num_state = len(values.flat_types(form.update.type_signature.parameter[0]))
         try:
             moduli = _imported(form.secure_modular_sum_modulus)([])
             # Without packs there is no work, and nothing to send.
@@ -181,8 +169,8 @@ class RoundForm:
             self._report = _imported(form.report)
             self._update = _imported(form.update, slice(num_state, None))
         except ValueError as error:
-            raise NotInFormError(" ".join(str(error).split())[:300]) from error
-        plain = len(flat) - values.num_tensors(modular)
+            raise NotInFormError(values.one_line(error)) from error
+        plain = len(flat) - len(values.flat_types(modular))
         self._moduli = [None] * plain + moduli
         assert len(self._moduli) == len(flat)
 
@@ -210,3 +198,34 @@ def _without_placement(type_: tff.Type) -> tff.Type:
         lambda t: (t.member, True) if isinstance(t, tff.FederatedType) else (t, False),
     )
     return found
+
+
+def graph_parts(
+    computation: tff.Computation, results: Optional[slice] = None
+) -> GraphParts:
+    """The parts of a computation that is TensorFlow alone; `results` picks some."""
+    serialized = tff.framework.serialize_computation(computation).tensorflow
+    graph = tf.compat.v1.GraphDef()
+    serialized.graph_def.Unpack(graph)
+    feeds: list[str] = []
+    if serialized.HasField("parameter"):
+        feeds = list(_names(serialized.parameter))
+    fetches = list(_names(serialized.result))[results or slice(None)]
+    return GraphParts(
+        graph.SerializeToString(deterministic=True),
+        tuple(feeds),
+        tuple(fetches),
+        serialized.initialize_op,
+    )
+
+
+def _names(binding: object) -> Iterable[str]:
+    """The names of a binding's tensors, in order."""
+    kind = binding.WhichOneof("binding")
+    if kind == "tensor":
+        yield binding.tensor.tensor_name
+    elif kind == "struct":
+        for element in binding.struct.element:
+            yield from _names(element)
+    elif kind == "sequence":
+        yield binding.sequence.variant_tensor_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -17,11 +17,7 @@ _tensors: dict[int, tf.Tensor] = {}
 def to_tensors(value: Any, type_: tff.Type, place: str) -> list[tf.Tensor]:
     """The tensors of a value, in the order of its type.
 
-    Args:
-        value: the value: nested containers of arrays, tensors and numbers; where the
-            type has a sequence, a `tf.data.Dataset` or a list of elements.
-        type_: its type; no placements.
-        place: what the value is called in an error.
+    Where the type has a sequence, the value has a `tf.data.Dataset` or a list.
 
     Raises:
         TypeError: the value has another type; the message names the place.
@@ -45,9 +41,9 @@ def to_python(tensors: Sequence[tf.Tensor], type_: tff.Type) -> Any:
     The arrays are views of the tensors: given back, as a process's state is, they cost
     no copy. They are read-only, because TensorFlow takes a tensor not to change.
     """
-    rest = iter(tensors)
-    found = tff.types.type_to_py_container(_nested(rest, type_, _array), type_)
-    assert next(rest, None) is None
+    arrays = map(_array, tensors)
+    found = tff.types.type_to_py_container(_nested(arrays, type_), type_)
+    assert next(arrays, None) is None
     return found
 
 
@@ -58,26 +54,18 @@ def flat_types(type_: tff.Type) -> list[tff.Type]:
     return [type_]
 
 
-def num_tensors(type_: tff.Type) -> int:
-    """The number of tensors of a value of this type."""
-    return len(flat_types(type_))
-
-
-def _nested(
-    rest: Iterator[tf.Tensor], type_: tff.Type, leaf: Callable[[tf.Tensor], Any]
-) -> Any:
+def _nested(leaves: Iterator[Any], type_: tff.Type) -> Any:
     if isinstance(type_, tff.StructType):
         members = tff.structure.to_elements(type_)
         return tff.structure.Struct(
-            [(name, _nested(rest, member, leaf)) for name, member in members]
+            [(name, _nested(leaves, member)) for name, member in members]
         )
-    return leaf(next(rest))
+    return next(leaves)
 
 
 def _array(tensor: tf.Tensor) -> Any:
-    if not tensor.shape.rank or tensor.dtype == tf.string:
-        return tensor.numpy()
-    if "CPU" not in tensor.device:
+    is_text = tensor.dtype == tf.string
+    if not tensor.shape.rank or is_text or "CPU" not in tensor.device:
         return tensor.numpy()
     array = np.asarray(memoryview(tensor))
     _tensors[id(array)] = tensor
@@ -94,7 +82,7 @@ def _tensor(value: Any, type_: tff.TensorType, place: str) -> tf.Tensor:
     try:
         tensor = tf.convert_to_tensor(value, type_.dtype)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{place} is no {type_}: {_one_line(error)}") from error
+        raise TypeError(f"{place} is no {type_}: {one_line(error)}") from error
     if not tf.TensorShape(type_.shape).is_compatible_with(tensor.shape):
         raise TypeError(f"{place} is no {type_}: its shape is {tensor.shape}")
     return tensor
@@ -109,15 +97,10 @@ def _cast_number(value: np.ndarray, type_: tff.TensorType, place: str) -> np.nda
 
 
 def members_of(value: Any, names: Sequence[Optional[str]], place: str) -> Sequence[Any]:
-    """The members of a container, in the order of its type.
-
-    Args:
-        value: a mapping, a sequence, or an object that has them as attributes.
-        names: the members' names; None for one that has none.
-        place: what the value is called in an error.
+    """The members of a mapping, a sequence or an object, in the order of these names.
 
     Raises:
-        TypeError: it has other members.
+        TypeError: it has other members; the message names the place.
     """
     if isinstance(value, tff.structure.Struct):
         value = tff.structure.to_odict_or_tuple(value, recursive=False)
@@ -149,34 +132,29 @@ def check_clients(value: Any, place: str) -> None:
 
 
 def check_dataset(value: Any, type_: tff.SequenceType, place: str) -> None:
-    """Refuses what is no dataset of elements of the type.
-
-    Args:
-        value: anything but a list of elements.
-        type_: the type of the sequence.
-        place: what the value is called in an error.
-
-    Raises:
-        TypeError: it is none; the message names the place.
-    """
+    """Raises a `TypeError` for what is no dataset of elements of the type."""
     if not isinstance(value, tf.data.Dataset):
         raise TypeError(
             f"{place} must be a tf.data.Dataset or a list of its elements, and is "
             f"a {type(value).__name__}"
         )
-    specs = tff.types.type_to_tf_tensor_specs(type_.element)
-    found = value.element_spec
-    try:
-        tf.nest.assert_same_structure(specs, found, check_types=False)
-        pairs = zip(tf.nest.flatten(specs), tf.nest.flatten(found))
-        fits = all(wanted.is_compatible_with(spec) for wanted, spec in pairs)
-    except (TypeError, ValueError):
-        fits = False
-    if not fits:
+    if not fits(value, type_):
+        specs = tff.types.type_to_tf_tensor_specs(type_.element)
         raise TypeError(
-            f"{place} is a dataset of {_short(found)}, and must be one of "
+            f"{place} is a dataset of {_short(value.element_spec)}, and must be one of "
             f"{_short(specs)}"
         )
+
+
+def fits(dataset: tf.data.Dataset, type_: tff.SequenceType) -> bool:
+    """Whether the dataset's elements are of the type."""
+    specs = tff.types.type_to_tf_tensor_specs(type_.element)
+    try:
+        tf.nest.assert_same_structure(specs, dataset.element_spec, check_types=False)
+    except (TypeError, ValueError):
+        return False
+    pairs = zip(tf.nest.flatten(specs), tf.nest.flatten(dataset.element_spec))
+    return all(wanted.is_compatible_with(spec) for wanted, spec in pairs)
 
 
 def _short(specs: Any) -> str:
@@ -186,7 +164,7 @@ def _short(specs: Any) -> str:
     except (KeyError, TypeError, NotImplementedError):
         # What TFF raises of what its types have not: of variants, of ragged tensors,
         # and of quantized numbers.
-        return _one_line(specs)
+        return one_line(specs)
 
 
 def _dataset(value: Any, type_: tff.SequenceType, place: str) -> tf.data.Dataset:
@@ -203,12 +181,13 @@ def _from_elements(
     rows = []
     for number, element in enumerate(elements):
         tensors = to_tensors(element, type_, f"{place}[{number}]")
-        row = _nested(iter(tensors), type_, lambda tensor: tensor)
+        row = _nested(iter(tensors), type_)
         if isinstance(row, tff.structure.Struct):
             row = tff.structure.to_odict_or_tuple(row)
         rows.append(row)
     return tf.data.Dataset.from_generator(lambda: iter(rows), output_signature=specs)
 
 
-def _one_line(thing: Any) -> str:
+def one_line(thing: Any) -> str:
+    """The beginning of its text, without line breaks."""
     return " ".join(str(thing).split())[:300]

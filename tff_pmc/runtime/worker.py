@@ -14,19 +14,27 @@ that waits for it hang. `WorkerEngine` owns the worker instead:
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import os
 import shutil
 import subprocess
 import sys
 import threading
-from typing import Any
+from typing import Any, Callable
 
+import grpc
 import tensorflow_federated as tff
 from absl import logging
 
-from tff_pmc.runtime import worker_folder
-from tff_pmc.runtime.worker_context import WorkerContext
+from tff_pmc.runtime import given_data, worker_folder
 
+_MESSAGE_LIMIT = 2 * 1000 * 1000 * 1000  # TFF's own; gRPC cannot send 2 GiB.
+_CHANNEL_OPTIONS = [
+    ("grpc.max_receive_message_length", _MESSAGE_LIMIT),
+    ("grpc.max_send_message_length", _MESSAGE_LIMIT),
+]
+_POLL_SECONDS = 0.25
 _START_SECONDS = 60
 # glibc's per-thread arenas let the worker's memory climb from round to round; one
 # arena, which keeps what models of some 25 MB give back, holds it flat, and spares the
@@ -37,6 +45,61 @@ _WORKER_ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": str(2**33),
     "TF_CPP_MIN_LOG_LEVEL": "1",
 }
+
+
+class WorkerContext(tff.framework.SyncContext):
+    """Runs computations on a worker, and notices when it is gone."""
+
+    def __init__(self, target: str, raise_if_dead: Callable[[], None]) -> None:
+        """Takes the worker's gRPC target, and what raises once the worker has ended."""
+        self._raise_if_dead = raise_if_dead
+        channel = grpc.insecure_channel(target, _CHANNEL_OPTIONS)
+        stub = tff.framework.RemoteExecutorGrpcStub(channel)
+
+        def executor(cardinalities):
+            executor = tff.framework.RemoteExecutor(stub)
+            # The worker wants an entry for clients even when there is none.
+            executor.set_cardinalities({tff.CLIENTS: 0, **cardinalities})
+            return executor
+
+        self.inner = tff.framework.AsyncExecutionContext(
+            executor_fn=tff.framework.ResourceManagingExecutorFactory(executor),
+            compiler_fn=tff.backends.native.desugar_and_transform_to_native,
+            transform_args=tff.tensorflow.transform_args,
+            transform_result=tff.tensorflow.transform_result,
+        )
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        """Ends the thread that runs the calls, and what an interrupt left of them."""
+        rest = asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop)
+        concurrent.futures.wait([rest], _POLL_SECONDS)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def invoke(self, comp, arg):
+        """Invokes `comp`; TFF alone would retry for ever on a dead worker."""
+        given_data.check(comp, arg)
+        call = asyncio.run_coroutine_threadsafe(
+            self.inner.invoke(comp, arg), self._loop
+        )
+        try:
+            while True:
+                self._raise_if_dead()
+                concurrent.futures.wait([call], _POLL_SECONDS)
+                if call.done():
+                    return call.result()
+        finally:
+            call.cancel()
+
+
+async def _cancel_others() -> None:
+    """Ends the loop's other tasks; a loop that ends before them complains of each."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others)
 
 
 class WorkerDiedError(RuntimeError):
@@ -136,17 +199,6 @@ class WorkerEngine:
             lines = []
         return "its log is empty" if not lines else f"its log ends: {lines[-1][:500]}"
 
-    def memory(self) -> int:
-        """Resident memory of the worker in bytes (0 when it is gone)."""
-        for process in _children(self._host.pid):
-            try:
-                with open(f"/proc/{process}/statm") as file:
-                    pages = int(file.read().split()[1])
-                return pages * os.sysconf("SC_PAGE_SIZE")
-            except OSError:
-                pass
-        return 0
-
     def close(self) -> None:
         """Ends the worker; safe to call twice."""
         if self._closed:
@@ -166,14 +218,6 @@ class WorkerEngine:
 
 def _worker_binary() -> str:
     return os.path.join(os.path.dirname(tff.__file__), "data", "worker_binary")
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            return [int(child) for child in file.read().split()]
-    except OSError:
-        return []
 
 
 def _describe(exit_code: int) -> str:

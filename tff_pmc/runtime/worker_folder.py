@@ -21,12 +21,8 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 def make() -> tuple[str, int]:
     """Makes a folder that only the user can open, and removes those left behind.
 
-    Returns:
-        The folder, and the file descriptor that holds its lock; whoever closes it
-        last (a process it was passed to has it, too) gives the folder free.
-
-    Raises:
-        OSError: there is no place for a folder.
+    Returns the folder, and the file descriptor that holds its lock; whoever closes it
+    last (a process it was passed to has it, too) gives the folder free.
     """
     place = _short_tempdir()
     _sweep(place)

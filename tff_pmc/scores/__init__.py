@@ -19,29 +19,26 @@ Example (DA, Example 2):
 
 from tff_pmc.scores.basis import Basis
 from tff_pmc.scores.capacity import from_moebius, moebius
-from tff_pmc.scores.choquet import (
-    QUANTIFIERS,
-    ChoquetScore,
-    choquet,
-    owa,
-    owa_weights,
-)
-from tff_pmc.scores.dual import dual, dual_grid
-from tff_pmc.scores.inequality import (
-    coefficient_of_variation,
-    effective_clients,
-    total_variation,
-)
-from tff_pmc.scores.normalization import SUM, Normalization
+from tff_pmc.scores.choquet import QUANTIFIERS, ChoquetScore, choquet, owa, owa_weights
 from tff_pmc.scores.polynomial import (
     PolynomialScore,
+    dual,
+    dual_grid,
     prioritized,
     product,
     single,
     weighted_average,
 )
 from tff_pmc.scores.score import Score
-from tff_pmc.scores.weights import normalize, participant_weights
+from tff_pmc.scores.weights import (
+    SUM,
+    Normalization,
+    coefficient_of_variation,
+    effective_clients,
+    normalize,
+    participant_weights,
+    total_variation,
+)
 
 __all__ = [
     "QUANTIFIERS",

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tff_pmc.scores.normalization import Normalization
 from tff_pmc.scores.score import Score, Subset
+from tff_pmc.scores.weights import Normalization
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,11 +112,7 @@ class Basis:
         return np.array(rows)
 
     def check_computable(self, normalization: Normalization) -> None:
-        """Refuses minima of criteria that a client cannot normalize by itself.
-
-        Raises:
-            ValueError: there are minima, and the ranges are not declared.
-        """
+        """Raises a `ValueError` for minima of criteria without declared ranges."""
         if self.minima and normalization.method != "range":
             raise ValueError(
                 "OWA and Choquet compare a client's normalized criteria, which it does "

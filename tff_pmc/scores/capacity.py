@@ -60,13 +60,9 @@ def check_capacity(
 ) -> None:
     """Refuses what is no capacity (Choquet 1954): monotone, from 0 to 1.
 
-    Args:
-        capacity: v by set; that of the empty set may be left out.
-        name: gives the words by which messages call a set.
-
     Raises:
         ValueError: a set is missing or worth less than a part of it, or the whole is
-            not worth 1; the message names the sets.
+            not worth 1; the message has the sets in the words of `name`.
     """
     check_complete(capacity, name)
     nothing: frozenset[Item] = frozenset()
@@ -95,11 +91,7 @@ def check_complete(
     capacity: Collection[frozenset[Item]],
     name: Callable[[Iterable[Item]], str] = joined,
 ) -> None:
-    """Refuses a capacity that lacks a set of the criteria it names.
-
-    Raises:
-        ValueError: one is missing; the message names it.
-    """
+    """Raises a `ValueError` that names a set that the capacity lacks."""
     everything = frozenset(itertools.chain.from_iterable(capacity))
     if not everything:
         raise ValueError("the capacity names no criteria")

@@ -37,11 +37,8 @@ QUANTIFIERS = {
 class ChoquetScore(Score):
     """A score `s = sum_S m(S) * min_{i in S} c_i`; `choquet` and `owa` make them.
 
-    Attributes:
-        label: its name in tables and records, for example `OWA[most]:DS,LD,MD`.
-        terms: m(S), the Moebius transform of a capacity; a set that is not there has
-            0. A term may be negative, the score never is.
-        columns: the criteria's indices, ascending.
+    Its `terms` are m(S), the Moebius transform of a capacity; a set that is not there
+    has 0. A term may be negative, the score never is.
     """
 
     def __post_init__(self) -> None:
@@ -64,8 +61,7 @@ class ChoquetScore(Score):
 
 
 def choquet(
-    capacity: Mapping[Any, float],
-    criteria: Sequence[str] = DEFAULT_CRITERIA,
+    capacity: Mapping[Any, float], criteria: Sequence[str] = DEFAULT_CRITERIA
 ) -> ChoquetScore:
     """The Choquet integral of the criteria (Choquet 1954; Grabisch 1996).
 

@@ -20,14 +20,7 @@ SUM_TOLERANCE = 1e-6
 
 @dataclasses.dataclass(frozen=True)
 class PolynomialScore(Score):
-    """A score `s = sum_S a_S * prod_{i in S} c_i` over sets S of criteria.
-
-    Attributes:
-        label: its name in tables and records, for example `LD,DS,MD`.
-        terms: `a_S` for every set S that occurs, all of them `>= 0`.
-        columns: the criteria's indices in order of priority (for a score
-            without priorities, ascending).
-    """
+    """A `Score` whose `terms` are `a_S >= 0` of products over sets S of criteria."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,8 +33,7 @@ class PolynomialScore(Score):
 
 
 def prioritized(
-    order: Sequence[int | str],
-    criteria: Sequence[str] = DEFAULT_CRITERIA,
+    order: Sequence[int | str], criteria: Sequence[str] = DEFAULT_CRITERIA
 ) -> PolynomialScore:
     """The prioritized score of DA (eq. 4) and PMC (eq. 6).
 
@@ -128,12 +120,7 @@ def product(
 
 
 def check_weights(weights: Sequence[float], size: int, what: str) -> None:
-    """Refuses weights that are no distribution over the criteria.
-
-    Raises:
-        ValueError: there is not one for each criterion, one is negative or not
-            finite, or they do not sum to 1.
-    """
+    """Raises a `ValueError` for weights that are no distribution over the criteria."""
     if len(weights) != size:
         raise ValueError(
             f"the {what} of {size} criteria needs {size} weights, got {len(weights)}"
@@ -147,3 +134,66 @@ def check_weights(weights: Sequence[float], size: int, what: str) -> None:
             f"the weights of the {what} must sum to 1, and {digits(weights)} sum to "
             f"{sum(weights):g}"
         )
+
+
+DUAL_CRITERIA = ("ACC", "DS")
+"""Quality (accuracy of the client's model on the server's examples) and quantity."""
+
+
+def dual(
+    lambda_: float,
+    quality: str = "ACC",
+    quantity: str = "DS",
+    criteria: Sequence[str] = DUAL_CRITERIA,
+) -> PolynomialScore:
+    """`lambda * c_quality + (1 - lambda) * c_quantity`, of normalized criteria.
+
+    Every lambda needs the same two sums over the clients, so that one training serves
+    a search over lambda.
+
+    Args:
+        lambda_: the part of the quality, in [0, 1]; at 0 it is federated averaging.
+        quality: code of the criterion that stands for it.
+        quantity: code of the other.
+        criteria: the code of each column.
+
+    Raises:
+        ValueError: lambda is out of range, a criterion is not among `criteria`, or
+            both are the same.
+
+    Example:
+        >>> dual(0.25)((0.4, 0.8))
+        0.7000000000000001
+    """
+    if not 0 <= lambda_ <= 1:
+        raise ValueError(f"lambda must be in [0, 1], got {lambda_}")
+    if quality == quantity:
+        raise ValueError(f"quality and quantity are both {quality}")
+    columns = [single(code, criteria).columns for code in (quality, quantity)]
+    terms = dict(zip(columns, (lambda_, 1 - lambda_)))
+    label = f"lambda={lambda_:.2f}"
+    return PolynomialScore(label, terms, tuple(sorted(sum(columns, ()))))
+
+
+def dual_grid(
+    steps: int = 11,
+    quality: str = "ACC",
+    quantity: str = "DS",
+    criteria: Sequence[str] = DUAL_CRITERIA,
+) -> list[PolynomialScore]:
+    """`dual` for lambda 0, ..., 1, evenly spaced, for `candidates=` of a search.
+
+    Args:
+        steps: how many, from 2 to 101 (a label has two decimals).
+        quality: see `dual`.
+        quantity: see `dual`.
+        criteria: see `dual`.
+
+    Raises:
+        ValueError: see `dual`; `steps` is out of range.
+    """
+    if not 2 <= steps <= 101:
+        raise ValueError(f"steps must be from 2 to 101, got {steps}")
+    return [
+        dual(step / (steps - 1), quality, quantity, criteria) for step in range(steps)
+    ]

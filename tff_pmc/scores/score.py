@@ -90,15 +90,7 @@ class Score:
 def columns_of(
     members: Sequence[int | str] | None, criteria: Sequence[str]
 ) -> tuple[int, ...]:
-    """The columns of criteria named by column or code, in the order given.
-
-    Args:
-        members: the criteria; None takes all, in the order of the columns.
-        criteria: the code of each column.
-
-    Raises:
-        ValueError: one is not there or named twice, or there is none.
-    """
+    """The columns of criteria named by column or code, in their order; None: all."""
     if members is None:
         members = range(len(criteria))
     if isinstance(members, str):
@@ -113,11 +105,7 @@ def columns_of(
 
 
 def column_of(item: int | str, criteria: tuple[str, ...]) -> int:
-    """The column of one criterion, named by column or code.
-
-    Raises:
-        ValueError: it is not there.
-    """
+    """The column of one criterion, named by column or code."""
     if isinstance(item, str):
         if item not in criteria:
             raise ValueError(

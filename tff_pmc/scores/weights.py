@@ -2,12 +2,97 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
 from typing import Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from tff_pmc.scores.normalization import SUM, Normalization
+METHODS = ("sum", "max", "range")
+
+
+@dataclasses.dataclass(frozen=True)
+class Normalization:
+    """One of three normalizations.
+
+    - `sum` (the papers'): divided by the sum over the cohort. With K clients a
+      value is about 1/K, so each further priority counts about 1/K of the one
+      before it.
+    - `max`: divided by the largest value in the cohort, so that lower
+      priorities count however large the cohort is.
+    - `range`: `(r - low) / (high - low)`, cut to [0, 1], with a range declared
+      for each criterion. It needs nothing of the other clients and bounds each
+      client's weight, which differential privacy requires.
+
+    Attributes:
+        method: `sum`, `max` or `range`.
+        ranges: (low, high) of each criterion, in the order of the columns; for
+            `range` only.
+
+    Raises:
+        ValueError: (constructor) the method is unknown, or the ranges do not
+            belong to it or are not ranges.
+    """
+
+    method: str = "sum"
+    ranges: tuple[tuple[float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ValueError(
+                f"normalization must be one of {', '.join(METHODS)}; "
+                f"got {self.method!r}"
+            )
+        if bool(self.ranges) != (self.method == "range"):
+            raise ValueError(
+                "ranges are declared with the normalization 'range', and with no other"
+            )
+        for low, high in self.ranges:
+            if not (math.isfinite(high) and 0 <= low < high):
+                raise ValueError(
+                    f"({low}, {high}) is not a range of a criterion: 0 <= low < high"
+                )
+
+    @classmethod
+    def declared(
+        cls,
+        method: str,
+        codes: Sequence[str],
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+    ) -> Normalization:
+        """A normalization from ranges by code.
+
+        Args:
+            method: see the class.
+            codes: the criteria, in the order of the columns.
+            ranges: (low, high) of each criterion, by code; for `range` only.
+
+        Raises:
+            ValueError: a criterion has no range, or a range no criterion.
+        """
+        ranges = ranges or {}
+        for code in ranges:
+            if code not in codes:
+                raise ValueError(f"a range is declared for {code}, which is not there")
+        if method != "range":
+            return cls(method, tuple(ranges.values()))
+        for code in codes:
+            if code not in ranges:
+                raise ValueError(f"the normalization 'range' needs a range for {code}")
+        return cls(method, tuple(ranges[code] for code in codes))
+
+    def apply(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Normalizes raw criteria [clients, m] that are finite and not negative."""
+        if self.method == "range":
+            low, high = np.array(self.ranges).T
+            return np.asarray(np.clip((values - low) / (high - low), 0.0, 1.0))
+        scale = values.sum(axis=0) if self.method == "sum" else values.max(axis=0)
+        return np.asarray(values / np.where(scale > 0, scale, 1.0))
+
+
+SUM = Normalization()
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -73,3 +158,33 @@ def participant_weights(
         raise ValueError("the score gave a value that is negative or not finite")
     total = scores.sum()
     return np.asarray(scores / total) if total > 0 else np.zeros_like(scores)
+
+
+def coefficient_of_variation(weights: npt.ArrayLike) -> float:
+    """Standard deviation of the weights over their mean; 0 when all are equal.
+
+    Args:
+        weights: participant weights [clients], summing to 1 (or all 0, which
+            gives 0).
+    """
+    p = np.asarray(weights, float)
+    return float(p.std() / p.mean()) if p.sum() > 0 else 0.0
+
+
+def effective_clients(weights: npt.ArrayLike) -> float:
+    """The number of equally weighted clients that are as unequal: `1/sum p^2`.
+
+    Between 1 (one client decides) and the number of clients; 0 if no weight.
+    """
+    p = np.asarray(weights, float)
+    return float(1.0 / np.square(p).sum()) if p.sum() > 0 else 0.0
+
+
+def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
+    """Half the sum of absolute differences: the share of weight that moves.
+
+    Args:
+        p: participant weights [clients].
+        q: other weights of the same clients.
+    """
+    return float(0.5 * np.abs(np.asarray(p, float) - np.asarray(q, float)).sum())

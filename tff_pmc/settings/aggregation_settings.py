@@ -10,7 +10,7 @@ from typing import Callable, ClassVar
 from leaf_data.declare import ABOVE_0, Range, SettingError, Settings, setting
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
-from tff_pmc.scores.normalization import METHODS
+from tff_pmc.scores.weights import METHODS
 from tff_pmc.settings import flag_values
 
 RESERVED = ("all", "round", "client", "weight", "excluded")

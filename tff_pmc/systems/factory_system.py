@@ -48,7 +48,7 @@ class FactorySystem(System):
     def client_step(self, settings: RunSettings) -> Any:
         """What a client does with its model before the factory sees its update.
 
-        None, the default, for nothing; see `aggregation.client_steps`.
+        None, the default, for nothing; see `aggregation.baselines`.
         """
         return None
 

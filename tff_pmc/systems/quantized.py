@@ -36,9 +36,9 @@ class Quantized(FactorySystem):
 
     def client_step(self, settings: RunSettings) -> Any:
         """The rounding of the trained model, at the client."""
-        from tff_pmc.aggregation import client_steps
+        from tff_pmc.aggregation import baselines
 
-        return client_steps.quantize_parameters(self.bits)
+        return baselines.quantize_parameters(self.bits)
 
 
 SYSTEMS.register("quantized", Quantized)

@@ -43,7 +43,7 @@ def make_run(order: RunOrder) -> None:
         RecordError: the folder is in use, or holds another run.
         TermsError: this worker has other versions.
     """
-    cluster_tasks.meet(order.terms)
+    cluster_tasks.check_versions(order.terms)
     if order.plugins and order.directory not in sys.path:
         sys.path.insert(0, order.directory)
     for module in order.plugins:
@@ -54,8 +54,8 @@ def make_run(order: RunOrder) -> None:
 
     if order.federations not in _federations:
         _federations.clear()
-        _federations[order.federations] = cluster_tasks.opened(order.federations)
-    job = cluster_tasks.opened(order.job)
+        _federations[order.federations] = cluster_tasks.from_bytes(order.federations)
+    job = cluster_tasks.from_bytes(order.job)
     data = _federations[order.federations](job.settings)
     with Runtime("local") as running:
         running.context.recorded = cluster_record("runs", order.terms.threads)

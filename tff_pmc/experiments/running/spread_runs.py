@@ -44,7 +44,7 @@ class SpreadRuns:
                 the message names it.
         """
         self._connection = connection
-        self._federations = cluster_tasks.sealed(federations)
+        self._federations = cluster_tasks.to_bytes(federations)
         self._plugins = tuple(plugins)
         data_dir = federations.data_dir
         self._check_folders(
@@ -92,7 +92,7 @@ class SpreadRuns:
             self._plugins,
             os.getcwd(),
             self._federations,
-            cluster_tasks.sealed(job),
+            cluster_tasks.to_bytes(job),
         )
         return self._connection.client.submit(run_task.make_run, order, pure=False)
 

@@ -94,19 +94,11 @@ class TrainingOptions:
 
     @property
     def only_counts(self) -> bool:
-        """Whether nothing but the number of clients may be measured beside the sums.
-
-        What is measured beside the sums is not protected as they are.
-        """
+        """Whether nothing but a count may be measured: the rest is not hidden."""
         return bool(self.sums.hiding)
 
     def is_packed(self, model: Any) -> bool:
-        """Whether the clients of this model are packed.
-
-        Raises:
-            ValueError: packed clients without a functional model, or an option of the
-                packed form with datasets of batches; the message names it.
-        """
+        """Whether this model's clients are packed; a `ValueError` where they cannot."""
         is_functional = isinstance(model, tff.learning.models.FunctionalModel)
         packed = is_functional if self.packed is None else self.packed
         if packed and not is_functional:

@@ -1,0 +1,172 @@
+"""What no process is built of: each is refused by name, before anything is traced."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import tff_pmc
+from tff_pmc import criteria, scores
+from tff_pmc._lazy import tf, tff
+
+RANGES = {"DS": (0, 1000), "LD": (0, 10), "MD": (0, 1)}
+RANGED = dict(normalization="range", criteria_ranges=RANGES)
+X = np.zeros((40, 4, 4), np.uint8)
+SERVER = dict(server_examples=(X, np.zeros(40, np.int32)), num_classes=3)
+
+
+def own(value, code="OWN"):
+    """Options with a criterion of one's own beside DS."""
+    return {"criteria": ("DS", criteria.Criterion(code, "mine", "this test", value))}
+
+
+def private(**sums):
+    return {"sums": tff_pmc.SumOptions(privacy=tff_pmc.GaussianSums(1.0), **sums)}
+
+
+def scalars():
+    return {"sums": tff_pmc.SumOptions(scalar_sum_factory=tff.aggregators.SumFactory())}
+
+
+def six_criteria():
+    return [criteria.Criterion(f"C{n}", "", "ours", lambda _: 1.0) for n in range(6)]
+
+
+# The builder; its options; the words. A criterion fails on a made-up client.
+PRIORITIZED = [
+    (lambda: own(lambda client: tf.constant(-0.5)), "OWN gave a negative value"),
+    (lambda: own(lambda client: client.y), "criterion OWN must give one number"),
+    (
+        lambda: own(lambda c: c.attributes["battery"]),
+        "OWN fails.*there is no 'battery'",
+    ),
+    # `==` between tensors compares Python objects where TFF traces.
+    (
+        lambda: own(lambda c: tf.reduce_mean(tf.cast(c.y == 0, tf.float32)), "EQ"),
+        "criterion EQ ",
+    ),
+    (lambda: {"priority": ("XX",)}, "unknown criterion 'XX' in the ordering"),
+    (lambda: {"priority": ("DS", "DS")}, "DS,DS names a criterion twice"),
+    (lambda: {"criteria": ("DS", "DS")}, "DS is named twice"),
+    (
+        lambda: dict(priority=("MD",), basis=scores.Basis.of(3, [scores.single(0)])),
+        "needs the sums",
+    ),
+    (lambda: {"local_epochs": 0}, "local_epochs"),
+    (lambda: {"packed": False, "batch_size": 3}, "batch_size"),
+    (lambda: {"packed": False, "seed": 1}, "seed"),
+    (lambda: {"packed": False, "report_num_clients": 6}, "report_num_clients"),
+    (lambda: private(), "declared range for every criterion"),
+    (lambda: private(normalization="max"), "declared range for every criterion"),
+    (lambda: private(**RANGED), "needs clip_norm"),
+    (
+        lambda: {**private(**RANGED, clip_norm=1.0), "report_num_clients": 6},
+        "report_num_clients shows",
+    ),
+    (lambda: {**scalars(), "report_num_clients": 6}, "scalar_sum_factory"),
+    *(
+        (
+            lambda n=n: dict(score=scores.owa("most"), sums=tff_pmc.SumOptions(n)),
+            "normalization='range'.*two_stage_fed",
+        )
+        for n in ("sum", "max")
+    ),
+]
+TWO_STAGE = [
+    (lambda: private(**RANGED, clip_norm=1.0), "excludes privacy"),
+    (lambda: scalars(), "excludes scalar_sum_factory"),
+    (lambda: {"packed": False}, "packed"),
+    (lambda: {"score": "owa"}, "scores.Score"),
+]
+FACTORY = [
+    (lambda: {"criteria": ("LD",)}, "DS"),
+    (lambda: {"local_epochs": 0}, "local_epochs"),
+    (lambda: {"sums": tff_pmc.SumOptions("max")}, "only clip_norm can be given"),
+]
+ADAFED = [
+    (lambda: {"power": 0}, "power must be above 0"),
+    (lambda: {"epsilon": 0}, "epsilon must be above 0, got 0"),
+    (lambda: {"server_examples": (X, [])}, "x has 40, y has 0"),
+    (lambda: {"keep_own_model": (1, 1)}, "each once"),
+    (
+        lambda: {"packed": False, "keep_own_model": (1,), "adapt_loss": False},
+        "of packed clients only",
+    ),
+    (lambda: {"packed": False}, "of packed clients only"),
+    (lambda: {"score": "ACC"}, "score must be a scores.Score, got str"),
+    (lambda: {"criteria": ("DS", "ACC")}, "ACC is named twice"),
+]
+ONLINE = [
+    (lambda: {"policy": "greedy"}, "policy must be one of fixed, backtracking"),
+    (lambda: {"candidates": []}, "no candidates"),
+    (
+        lambda: {"priority": ("DS",), "candidates": [scores.single("DS")]},
+        "either priority or candidates",
+    ),
+    (lambda: {"priority": ("DS", "DS")}, "twice"),
+    (lambda: {"criteria": six_criteria()}, "at most 5 criteria"),
+]
+# The default judge's counts would undo what privacy and secure sums promise.
+HIDDEN = [
+    (lambda: private(**RANGED, clip_norm=1.0), "privacy would hide the sums"),
+    (lambda: scalars(), "scalar_sum_factory would hide the sums"),
+]
+CASES = [
+    *(("build_prioritized_fed_avg", *case) for case in PRIORITIZED),
+    *(("build_two_stage_fed_avg", *case) for case in TWO_STAGE),
+    *(("build_factory_fed_avg", *case) for case in FACTORY),
+    *(("build_adafed", *case) for case in ADAFED),
+    *(("build_online_adjusted_fed_avg", *case) for case in [*ONLINE, *HIDDEN]),
+    *(("build_online_adjusted_iterative_process", *case) for case in HIDDEN),
+]
+
+
+@pytest.fixture
+def build(toy_packed_model, sgd):
+    """Builds by name, with what each needs."""
+
+    def build(name, model=toy_packed_model, **options):
+        needed = {"build_adafed": lambda: SERVER}.get(name, dict)()
+        if name == "build_factory_fed_avg":
+            options = {"factory": tff_pmc.aggregation.median(), **options}
+        options = {"client_optimizer_fn": sgd(), **needed, **options}
+        return getattr(tff_pmc, name)(model, **options)
+
+    return build
+
+
+@pytest.mark.parametrize(("name", "options", "message"), CASES, ids=str)
+def test_what_cannot_be_built_is_named(build, name, options, message):
+    with pytest.raises(ValueError, match=message):
+        build(name, **options())
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "message"),
+    [
+        ("build_adafed", "toy", "PackedModel with example_losses"),
+        ("build_online_adjusted_fed_avg", None, "needs a judge of its own"),
+        ("build_prioritized_fed_avg", None, "need a tff.learning.models.Functional"),
+    ],
+)
+def test_a_model_that_will_not_do_is_named(build, toy_model, name, model, message):
+    packed = {"packed": True} if "prioritized" in name else {}
+    with pytest.raises(ValueError, match=message):
+        build(name, toy_model if model else lambda: None, **packed)
+
+
+def test_what_is_of_another_type_is_named(build):
+    with pytest.raises(TypeError, match="client_optimizer_fn"):
+        keras = tf.keras.optimizers.SGD(0.1)
+        build("build_prioritized_fed_avg", client_optimizer_fn=keras)
+    with pytest.raises(TypeError, match="factory .* got str"):
+        build("build_factory_fed_avg", factory="median")
+
+
+def test_what_is_next_to_these_is_built(build):
+    """An alias, and a judge of one's own beside sums that hide."""
+    process = build("build_prioritized_fed_avg", priority=("MW", "DS"))
+    assert isinstance(process, tff.learning.templates.LearningProcess)
+    judged = functools.partial(build, judge=lambda *_: np.int32(1))
+    for options, _ in HIDDEN:
+        assert judged("build_online_adjusted_fed_avg", **options())

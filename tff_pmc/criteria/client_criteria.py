@@ -1,0 +1,94 @@
+"""TODO."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tff_pmc._lazy import tf
+from tff_pmc.criteria.criterion import Criterion, LocalClient, register
+
+
+def dataset_size(client: LocalClient) -> Any:
+    """Number of local training examples `|D_k|`."""
+    return tf.shape(client.y)[0]
+
+
+def label_diversity(client: LocalClient) -> Any:
+    """Number of distinct labels among the local training examples."""
+    return tf.size(tf.unique(tf.reshape(client.y, [-1])).y)
+
+
+def class_balance(client: LocalClient) -> Any:
+    """Examples of the rarest of the client's classes over those of its commonest.
+
+    0 for a client with one class. PMC has two classes, where this is its equation;
+    for more it is ours: classes that the client lacks do not count.
+    """
+    classes, _, counts = tf.unique_with_counts(tf.reshape(client.y, [-1]))
+    counts = tf.cast(counts, tf.float32)
+    ratio = tf.math.divide_no_nan(tf.reduce_min(counts), tf.reduce_max(counts))
+    return tf.where(tf.size(classes) > 1, ratio, 0.0)
+
+
+def image_sharpness(client: LocalClient) -> Any:
+    """The fraction of sharp images among the local training examples; 0 of none.
+
+    The examples' attribute `sharp` is 1 or 0.
+    """
+    sharp = client.example_attributes["sharp"]
+    return tf.math.divide_no_nan(
+        tf.reduce_sum(sharp), tf.cast(tf.size(sharp), tf.float32)
+    )
+
+
+def model_divergence(client: LocalClient) -> Any:
+    """`1 / sqrt(||w - w_k||_2 + 1)`, one norm over all trainable parameters."""
+    return tf.math.rsqrt(tf.linalg.global_norm(_difference(client)) + 1.0)
+
+
+def model_divergence_by_layer(client: LocalClient) -> Any:
+    """`1 / sqrt(mean_l ||K_l - K_kl||_2 + 1)` over the layers' kernels.
+
+    As the authors' published code has it: a norm for each layer's kernel, no
+    biases (tensors of rank below 2), and the mean over the layers.
+    """
+    kernels = [d for d in _difference(client) if len(d.shape) >= 2]
+    norms = [tf.norm(tf.reshape(d, [-1])) for d in kernels]
+    return tf.math.rsqrt(tf.reduce_mean(tf.stack(norms)) + 1.0)
+
+
+def _difference(client: LocalClient) -> list[Any]:
+    before = client.initial_weights.trainable
+    after = client.trained_weights.trainable
+    # The update's own sign: TensorFlow then computes one difference for both.
+    return [b - a for a, b in zip(after, before)]
+
+
+_DA_AND_PMC = "DA section 3, PMC section 5.1"
+for _criterion in (
+    Criterion(
+        "DS", "dataset size", "DA section 3, PMC sections 5.1 and 5.2", dataset_size
+    ),
+    Criterion(
+        "LD", "label diversity", _DA_AND_PMC, label_diversity, needs_classes=True
+    ),
+    Criterion(
+        *("CB", "class balance", "PMC section 5.2, eq. 9", class_balance),
+        needs_classes=True,
+    ),
+    Criterion(
+        *("IS", "image sharpness", "PMC section 5.2", image_sharpness),
+        example_attributes=("sharp",),
+    ),
+    Criterion(
+        "MD", "model divergence", _DA_AND_PMC, model_divergence, needs_model=True
+    ),
+    Criterion(
+        "MD_layers",
+        "model divergence, mean over the layers' kernels",
+        "the authors' published code, MNIST/Server.py",
+        model_divergence_by_layer,
+        needs_model=True,
+    ),
+):
+    register(_criterion)
