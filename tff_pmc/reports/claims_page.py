@@ -2,28 +2,25 @@
 
     python -m tff_pmc.reports.claims_page > docs/claims.md
 
-The claims are the `CLAIMS` of the modules `PAPER_claims` of `tff_pmc.reports.papers`;
-the runs are those under a folder, `results/reproduced`. The page is made of these and
-of nothing else.
+The claims are those of `tff_pmc/reports/papers/claims/PAPER.toml`; the runs are those
+under a folder, `results/reproduced`. The page is made of these and of nothing else.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 import pathlib
-import pkgutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 from tff_pmc import project_files
 from tff_pmc.models import MODELS
-from tff_pmc.reports import papers
 from tff_pmc.reports.escape import write_page
 from tff_pmc.reports.kept import kept_runs
-from tff_pmc.reports.papers.claims_of_papers import UNDECIDABLE, VERDICTS, Claim
+from tff_pmc.reports.papers.claim_tables import Claim, claims
+from tff_pmc.reports.papers.judging import UNDECIDABLE, VERDICTS
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError, TooShortError
 from tff_pmc.settings.papers import PAPERS
@@ -65,17 +62,6 @@ def write(results_folder: str, path: str) -> None:
         RecordError: a file of a kept run does not parse.
     """
     write_page(path, page(claims(), kept_runs(results_folder)))
-
-
-def claims() -> list[Claim]:
-    """Returns the claims of all papers, in their order."""
-    found: list[Claim] = []
-    for module in pkgutil.iter_modules(papers.__path__, f"{papers.__name__}."):
-        if module.name.endswith("_claims"):
-            found += importlib.import_module(module.name).CLAIMS
-    order = list(PAPERS)
-    # Stable: within a paper they stay as the modules have them.
-    return sorted(found, key=lambda claim: order.index(claim.paper))
 
 
 def page(found: Iterable[Claim], runs: Iterable[Run]) -> str:

@@ -21,15 +21,15 @@ from tff_pmc.reports.claims_page import (
     RESULTS,
     answer,
     by_experiment,
-    claims,
     factors_mode,
 )
 from tff_pmc.reports.escape import printable
 from tff_pmc.reports.kept_folders import KeptFolder, kept_folders
 from tff_pmc.reports.old_records import settings_by_flag
 from tff_pmc.reports.pages import markdown_table
-from tff_pmc.reports.papers.claims_of_papers import VERDICTS
-from tff_pmc.reports.papers.headlines import headlines, numbers
+from tff_pmc.reports.papers.claim_tables import claims, headline_numbers
+from tff_pmc.reports.papers.headlines import numbers
+from tff_pmc.reports.papers.judging import VERDICTS
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError, RecordMissingError
 from tff_pmc.settings.papers import PAPERS
@@ -108,7 +108,7 @@ def _headlines(
     every: Mapping[str, Sequence[Run]], verdicts: Verdicts
 ) -> list[list[str]]:
     grid = [["paper", "where", "number", "verdicts on its claims", "printed", "here"]]
-    for headline in headlines():
+    for headline in headline_numbers():
         runs = every.get(headline.experiment, [])
         own = [v for _, names, v in verdicts if headline.experiment in names]
         words = [f"{own.count(w)} {w}" for w in (*VERDICTS, NOT_RUN) if w in own]
