@@ -30,10 +30,7 @@ ACCURACIES: Mapping[str, Callable[[Run], float]] = {
     "best round": lambda run: float(run.accuracy.max()),
     "second half": lambda run: run.late_accuracy,
 }
-"""Which accuracy of a run it is: at the best round, or the mean over the second half.
-
-A claim has the name as its `of`.
-"""
+"""Which accuracy of a run a claim is `of`; of the second half it is the mean."""
 
 
 def accuracy_gained(
@@ -51,18 +48,11 @@ def accuracy_gained(
 ) -> Answer:
     """Judges points of accuracy that runs gain over others, or over a number.
 
-    Args:
-        runs: of one experiment.
-        measures: the runs and the signs.
-        of: which accuracy, of `ACCURACIES`.
-        base: the label of the run that they are held against, a number of points, or
-            several labels: then the best of them.
-        base_systems: in its place, each run of these systems.
-        lacking: what is said where a run that is held against another is not there.
-        clients: of Dual's table, the rows with so many; labels are then systems.
-        tolerance: in points.
-        digits: decimals that are shown.
-        least_rounds: see `judging.judged`.
+    `of` is one of `ACCURACIES`. `base` is the label of the run that they are held
+    against, a number of points, or several labels: then the best of them. In its place
+    `base_systems` has systems, of which it is each run. `lacking` is said where a run
+    of the claim, or of these systems, is not there. With `clients` the runs are the
+    rows of Dual's table with so many, and labels are systems.
     """
     every = together(runs)
     bases = [base]

@@ -61,15 +61,7 @@ def under_each_seed(
     rule: str,
     **parameters: object,
 ) -> Answer:
-    """Judges by a rule that is asked about each seed.
-
-    Args:
-        runs: the runs of each experiment.
-        asked: takes the runs of one seed, and the parameters.
-        systems: the titles of the systems of each experiment.
-        rule: the rule in words.
-        **parameters: those of the rule.
-    """
+    """Judges by a rule, `rule` in words, that is asked about the runs of each seed."""
     found = []
     for experiment, system in itertools.product(runs, systems):
         of_system = [run for run in runs[experiment] if run.system == system]

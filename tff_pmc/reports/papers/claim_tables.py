@@ -63,15 +63,11 @@ class ClaimError(ValueError):
 
 
 class Claim(NamedTuple):
-    """What a paper says, and how runs of ours judge it.
+    """What a paper says, and how runs of ours judge it; see above.
 
-    Attributes:
-        paper: as in `PAPERS`.
-        place: see above; so are `says`, `experiments` and `needs`.
-        judge: experiment name -> the runs of it that are there, to our number as text,
-            one of `judging.VERDICTS`, and why. It raises a `RecordError` where these
-            runs are not the ones that it takes, and a `TooShortError` where they ended
-            before what it is about.
+    `judge` takes the runs that there are by their experiments' names. It raises a
+    `RecordError` where they are not the ones that it takes, and a `TooShortError` where
+    they ended before what it is about.
     """
 
     paper: str
@@ -110,8 +106,7 @@ def read(path: pathlib.Path) -> Table:
     """Returns the claims and the headline numbers of a file.
 
     Raises:
-        ClaimError: a key, a judge, an experiment, a sign or another name is unknown,
-            or one that is needed is missing.
+        ClaimError: a key, judge, experiment, sign or name is unknown, or missing.
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))

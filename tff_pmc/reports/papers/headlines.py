@@ -53,15 +53,9 @@ class Headline(NamedTuple):
 def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
     """Returns our number; of several seeds the median, the lowest and the highest.
 
-    Where it is not reached under a seed it counts as later than all others.
-
-    Args:
-        headline: the number.
-        runs: the runs of its experiment. The longest of a label and seed counts, of
-            equal ones the first.
-
-    Returns:
-        Text, and the runs that it is of; both are empty where no seed has them.
+    Where it is not reached under a seed it counts as later than all others. The longest
+    run of a label and seed counts, of equal ones the first. Text, and the runs that it
+    is of, are empty where no seed has them.
     """
     values: list[float] = []
     used: list[Run] = []

@@ -28,16 +28,10 @@ VERDICTS = REPRODUCED, NOT_REPRODUCED, UNDECIDABLE = (
 """What a judge answers; a claim whose runs are missing is not judged."""
 
 SIGNS = MORE, LESS, NONE, NOT_MORE, NOT_LESS = (
-    "more",
-    "less",
-    "none",
-    "not more",
-    "not less",
+    *("more", "less"),
+    *("none", "not more", "not less"),
 )
-"""What a paper says of a difference: above 0, below it, none, at most, at least none.
-
-The last three are within a tolerance.
-"""
+"""What a paper says of a difference: above 0, below 0, or none, within a tolerance."""
 
 Answer = tuple[str, str, str]
 """Our number as text, the verdict, and why."""
@@ -47,7 +41,6 @@ Seeds = Sequence[Mapping[str, Run]]
 
 Cells = Sequence[tuple[int, int]]
 """Columns of a published table: (target accuracy, share of the devices), percent."""
-
 
 Runs = Mapping[str, Sequence[Run]]
 """The name of an experiment -> its runs."""
@@ -104,11 +97,8 @@ def judged(
 ) -> Answer:
     """Returns the answer to a claim: every measure has to hold for it to be reproduced.
 
-    Args:
-        measures: at least one.
-        runs: those that were measured; a caveat of their data leaves the claim
-            undecidable, whatever the numbers.
-        least_rounds: shorter runs leave it undecidable, too.
+    A caveat of the data of `runs`, those that were measured, leaves it undecidable,
+    whatever the numbers; so do runs of fewer rounds than `least_rounds`.
     """
     found = list(measures)
     stats = [paired.difference(one.own, one.base) for one in found]
@@ -132,14 +122,7 @@ def judged(
 
 
 def verdict(mean: float, half: float, sign: str, tolerance: float = 0.0) -> str:
-    """Returns what an interval says of a measure, by the limits that the sign gives.
-
-    Args:
-        mean: the interval's middle.
-        half: half of its width.
-        sign: one of `SIGNS`.
-        tolerance: see `Measure`.
-    """
+    """Returns what an interval, mean and half width, says of a difference."""
     if math.isnan(mean) or math.isnan(half):
         return UNDECIDABLE
     low, high = mean - half, mean + half
@@ -191,12 +174,8 @@ def by_seed(
 
     Only runs that stand in one folder are held against each other: they were made by
     one command. Of two such folders under one seed the one with more of the data set
-    counts, then that with the longer runs, then that with more runs.
-
-    Args:
-        runs: the runs.
-        labels: those that are needed.
-        label_of: the label of a run; a run without one is passed over.
+    counts, then that with the longer runs, then that with more runs. A run whose label
+    is empty is passed over.
 
     Raises:
         RecordError: no seed has; the message names the labels that are missing.
@@ -242,15 +221,9 @@ def mean_rounds(run: Run, cells: Cells, *, name: str = "") -> float:
     """Returns the mean over cells of the rounds until they are reached.
 
     A run that does not arrive counts as arriving in its last round, as in PMC's Table
-    6; one that others are held against has to arrive.
-
-    Args:
-        run: the run.
-        cells: the cells.
-        name: of a run that has to arrive.
+    6. One with a `name` has to: others are held against it.
 
     Raises:
-        RecordError: they are not on record.
         TooShortError: a run that has to arrive did not.
     """
     targets = tuple(dict.fromkeys(target for target, _ in cells))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from tff_pmc.reports.papers import judging
 from tff_pmc.reports.papers.judging import (
@@ -20,7 +21,6 @@ from tff_pmc.reports.papers.judging import (
     Measure,
     Rows,
     Runs,
-    Seeds,
     by_seed,
     each,
     labels_of,
@@ -31,10 +31,24 @@ from tff_pmc.reports.read import BASELINE, Run
 from tff_pmc.reports.record_error import RecordError
 
 
-def _rounds(seeds: Seeds, run: str, cells: Cells, *, base: bool = False) -> list[float]:
-    """Returns the rounds under each seed, as less: fewer of them are more."""
-    name = run if base else ""
-    return [-mean_rounds(runs[run], cells, name=name) for runs in seeds]
+def _over_base(
+    runs: Runs,
+    measures: Rows,
+    base: str,
+    of: Callable[[float, float], tuple[float, float]],
+    **options: Any,
+) -> tuple[list[Measure], list[Run]]:
+    """Returns measures of runs' and the base's rounds, as less, and all runs."""
+    seeds = by_seed(together(runs), labels_of(measures, base))
+    found = []
+    for row, run, columns, cells in each(measures):
+        # The base's rounds first: should they lack, the message is of them.
+        theirs = [-mean_rounds(one[base], cells, name=base) for one in seeds]
+        ours = [-mean_rounds(one[run], cells) for one in seeds]
+        own, other = zip(*map(of, ours, theirs))
+        name = row.named(run=run, columns=columns, base=base)
+        found.append(Measure(name, own, other, row.sign, **options))
+    return found, judging.all_runs(seeds)
 
 
 def rounds_saved(
@@ -46,26 +60,19 @@ def rounds_saved(
     times: int = 1,
     shows_clients: bool = False,
 ) -> Answer:
-    """Judges rounds until targets that runs save over the base, mean over the cells.
+    """Judges the rounds until targets that runs save over `base`, mean over the cells.
 
-    Args:
-        runs: of one experiment.
-        measures: the runs, the cells and the signs.
-        base: the label of the run that they are held against.
-        tolerance: in rounds.
-        times: a factor of their own rounds, for "less than half".
-        shows_clients: whether the number says how many clients there were.
+    `tolerance` is in rounds. `times` is a factor of their own rounds, for "less than
+    half". With `shows_clients` the number says how many clients there were.
     """
-    seeds = by_seed(together(runs), labels_of(measures, base))
-    found = []
-    for row, run, columns, cells in each(measures):
-        other = _rounds(seeds, base, cells, base=True)
-        own = [times * value for value in _rounds(seeds, run, cells)]
-        name = row.named(run=run, columns=columns, base=base)
-        found.append(Measure(name, own, other, row.sign, tolerance))
-    number, verdict, why = judging.judged(found, judging.all_runs(seeds))
+
+    def of(own: float, other: float) -> tuple[float, float]:
+        return times * own, other
+
+    found, used = _over_base(runs, measures, base, of, tolerance=tolerance)
+    number, verdict, why = judging.judged(found, used)
     if shows_clients:
-        clients = {int(run.data["clients"]) for run in judging.all_runs(seeds)}
+        clients = {int(run.data["clients"]) for run in used}
         number += f" ({' or '.join(map(str, sorted(clients)))} clients)"
     return number, verdict, why
 
@@ -73,38 +80,27 @@ def rounds_saved(
 def share_of_rounds(
     runs: Runs, *, measures: Rows, base: str = BASELINE, tolerance: float = 0.0
 ) -> Answer:
-    """Judges the rounds that runs need beyond the base's, as a share of those."""
-    seeds = by_seed(together(runs), labels_of(measures, base))
-    found = []
-    for row, run, columns, cells in each(measures):
-        other = _rounds(seeds, base, cells, base=True)
-        part = [a / b - 1 for a, b in zip(_rounds(seeds, run, cells), other)]
-        name = row.named(run=run, columns=columns, base=base)
-        zeros = [0.0] * len(part)
-        found.append(Measure(name, part, zeros, row.sign, tolerance, digits=2))
-    return judging.judged(found, judging.all_runs(seeds))
+    """Judges the rounds that runs need beyond those of `base`, as a share of those."""
+
+    def of(own: float, other: float) -> tuple[float, float]:
+        return own / other - 1, 0.0
+
+    options = {"tolerance": tolerance, "digits": 2}
+    return judging.judged(*_over_base(runs, measures, base, of, **options))
 
 
 def best_of_some(runs: Runs, *, measures: Rows, of: Sequence[str]) -> Answer:
     """Judges the rounds that the best of a row's runs saves over the best other.
 
-    Args:
-        runs: of one experiment.
-        measures: the runs, the cells and the signs.
-        of: the labels of these runs and of the others.
+    `of` has the labels of these runs and of the others.
     """
     seeds = by_seed(together(runs), of)
     found = []
     for row in measures:
         others = [label for label in of if label not in row.runs]
         for columns, cells in row.columns.items():
-            own, other = (
-                [
-                    max(-mean_rounds(one[label], cells) for label in some)
-                    for one in seeds
-                ]
-                for some in (row.runs, others)
-            )
+            own = [_best(one, row.runs, cells) for one in seeds]
+            other = [_best(one, others, cells) for one in seeds]
             name = row.named(run=", ".join(row.runs), columns=columns)
             found.append(Measure(name, own, other, row.sign))
     return judging.judged(found, judging.all_runs(seeds))
@@ -118,17 +114,13 @@ def _best(runs: Mapping[str, Run], labels: Sequence[str], cells: Cells) -> float
 def gains_compared(runs: Runs, *, measures: Rows, quantity: str) -> Answer:
     """Judges whether runs gain more in some columns than in others, over the baseline.
 
-    Args:
-        runs: of one experiment, or of two: the columns are of the first, those that
-            are taken from them (`minus`) of the second.
-        measures: the runs, both columns and the signs.
-        quantity: of `QUANTITIES`.
+    Of two experiments the columns are of the first, and those that are taken from them
+    (`minus`) of the second. `quantity` is one of `QUANTITIES`.
     """
     seeds = [by_seed(own, labels_of(measures)) for own in runs.values()]
     count = min(map(len, seeds))
     found = []
     for row in measures:
-        # The base's columns first: should they lack, the message is of them.
         ((minus, theirs),) = row.minus.items()
         other = [QUANTITIES[quantity](one, row.runs, theirs) for one in seeds[-1]]
         ((columns, ours),) = row.columns.items()
@@ -181,13 +173,7 @@ def testing_rounds(runs: Runs) -> Answer:
 def epochs_and_batches(
     runs: Runs, *, own: Sequence[int], columns: Mapping[str, Cells]
 ) -> Answer:
-    """Judges whether no other E and B bring the baseline to its target sooner.
-
-    Args:
-        runs: of one experiment.
-        own: the E and B that the paper has.
-        columns: a name and the cells.
-    """
+    """Judges whether no E and B but `own`, the paper's, bring DS to a target sooner."""
     found: dict[tuple[int, ...], list[Run]] = {}
     for run in together(runs):
         if run.label == BASELINE:
