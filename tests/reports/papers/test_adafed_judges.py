@@ -84,6 +84,7 @@ CASES = [
         "with the loss never, weights only round 2",
         False,
     ),
+    ("converges faster", ([0.5, 0.8], [0.5, 0.9], [0.5, 0.9]), "only round 2", False),
     (
         "macro F1 is above",
         ((1, 0.5), (1, 0.6), (1, 0.7)),
