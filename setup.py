@@ -28,6 +28,7 @@ INSTALL_REQUIRES = [
     # TFF imports google.rpc, and that pkg_resources: gone from setuptools 81, and
     # from 80.9 on every import of it prints a warning.
     "setuptools<80.9",
+    "tomli ; python_version < '3.11'",
     "tqdm",
 ]
 EXTRAS_REQUIRE = {
@@ -146,8 +147,11 @@ def main():
         # added later; without it, a fixed list of packages.
         package_dir={"": "."},
         packages=find_packages(include=["tff_pmc*", "leaf_data*"]),
-        # They tell type checkers that both packages have types.
-        package_data={"leaf_data": ["py.typed"], "tff_pmc": ["py.typed"]},
+        # py.typed tells type checkers that both packages have types.
+        package_data={
+            "leaf_data": ["py.typed"],
+            "tff_pmc": ["py.typed", "reports/papers/claims/*.toml"],
+        },
         py_modules=["run_experiments"],
         cmdclass={"build_py": build_with_project_files(build_py)},
     )

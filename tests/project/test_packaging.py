@@ -81,10 +81,11 @@ def test_the_wheel_has_the_files_of_the_checkout(wheel, folder):
         assert (inside / name).read_bytes() == (ROOT / folder / name).read_bytes()
 
 
-def test_the_wheel_has_every_module_and_the_marks_of_types(wheel):
+def test_the_wheel_has_every_module_table_of_claims_and_mark_of_types(wheel):
     for folder in ("tff_pmc", "leaf_data"):
-        for path in (ROOT / folder).rglob("*.py"):
-            assert (wheel / path.relative_to(ROOT)).is_file(), path
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".py", ".toml"):
+                assert (wheel / path.relative_to(ROOT)).is_file(), path
         assert (wheel / folder / "py.typed").is_file()
 
 

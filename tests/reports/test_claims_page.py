@@ -4,11 +4,10 @@ import pathlib
 
 import pytest
 
-from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.reports import claims_page
-from tff_pmc.reports.papers.claims_of_papers import Claim
+from tff_pmc.reports.kept import kept_runs
+from tff_pmc.reports.papers.claim_tables import Claim
 from tff_pmc.reports.record_error import RecordError, TooShortError
-from tff_pmc.settings.papers import PAPERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -75,38 +74,38 @@ def test_a_run_of_another_method_is_no_run_of_the_papers(runs, run_of, name, val
     assert len(found["mnist_iid"]) == 2
 
 
-def test_without_runs_there_is_the_command_that_makes_them(runs):
-    own = claim(AssertionError("not asked"), experiments=("mnist_noniid",))
-    ((_, _, number, verdict),) = rows(claims_page.page([own], runs))
-    assert number == "" and verdict.startswith(
-        "**not run yet**: `.venv/bin/python run_"
-    )
-    assert "--flagfile=experiments/pmc_table4.flags " in verdict
+COMMAND = (
+    "`.venv/bin/python run_experiments.py --flagfile=experiments/pmc_table2.flags "
+)
 
 
-def test_what_nobody_can_run_is_undecidable_and_can_still_be_judged(runs):
-    own = claim(("1", "reproduced", ""))._replace(needs="pictures of nobody's")
-    ((_, _, number, verdict),) = rows(claims_page.page([own], []))
-    assert number == ""
-    words = (
-        "**undecidable**: it takes pictures of nobody's. With them: `.venv/bin/python "
-    )
-    assert verdict.startswith(words)
-    ((*_, verdict),) = rows(claims_page.page([own], runs))
-    assert verdict == "**reproduced**"
-
-
-def test_runs_that_do_not_serve_are_as_good_as_none(runs):
-    own = claim(RecordError("LD was not run"))
-    ((*_, verdict),) = rows(claims_page.page([own], runs))
-    assert verdict.startswith("**not run yet**: LD was not run. `.venv/bin/python run_")
-
-
-def test_runs_that_ended_too_early_decide_nothing_and_are_no_lack_of_runs(runs):
-    own = claim(TooShortError("the kept run of DS ends in round 2"))
-    ((_, _, number, verdict),) = rows(claims_page.page([own], runs))
-    assert number == "(kept: mnist_iid: 2 runs, seeds 3, 4)"
-    assert verdict == "**undecidable**: the kept run of DS ends in round 2"
+@pytest.mark.parametrize(
+    ("answer", "needs", "number", "verdict"),
+    [
+        (None, "", "", f"**not run yet**: {COMMAND}"),
+        (
+            None,
+            "a picture",
+            "",
+            f"**undecidable**: it takes a picture. With them: {COMMAND}",
+        ),
+        (("1", "reproduced", ""), "a picture", "1 (kept", "**reproduced**"),
+        # Runs that do not serve are as good as none.
+        (RecordError("LD is not"), "", "", f"**not run yet**: LD is not. {COMMAND}"),
+        # Those that ended too early decide nothing, and are no lack of runs.
+        (
+            TooShortError("DS ends"),
+            "",
+            "(kept: mnist_iid: 2",
+            "**undecidable**: DS ends",
+        ),
+    ],
+)
+def test_what_cannot_be_judged_says_why_and_how(runs, answer, needs, number, verdict):
+    own = claim(answer or AssertionError("not asked"))._replace(needs=needs)
+    ((*_, first, last),) = rows(claims_page.page([own], runs if answer else []))
+    assert first.startswith(number) and bool(first) == bool(number)
+    assert last.startswith(verdict)
 
 
 def test_of_several_flag_files_it_is_the_one_that_runs_longest():
@@ -131,20 +130,10 @@ def test_an_unknown_verdict_is_refused(runs):
         claims_page.page([claim(("1", "perhaps", ""))], runs)
 
 
-def test_the_claims_of_all_papers_are_gathered():
-    found = claims_page.claims()
-    assert {"DA", "PMC"} <= {one.paper for one in found} <= set(PAPERS)
-    order = [list(PAPERS).index(one.paper) for one in found]
-    assert order == sorted(order)
-    for one in found:
-        assert one.place and one.says and one.experiments
-        assert set(one.experiments) <= set(EXPERIMENTS)
+def test_the_committed_page_is_what_the_command_makes():
 
-
-def test_the_committed_page_is_what_the_command_makes(tmp_path):
-    path = tmp_path / "claims.md"
-    claims_page.write(claims_page.RESULTS, str(path))
+    text = claims_page.page(claims_page.claims(), kept_runs(claims_page.RESULTS))
     committed = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-    assert committed == path.read_text(encoding="utf-8"), (
+    assert committed == text, (
         "run: python -m tff_pmc.reports.claims_page > docs/claims.md"
     )

@@ -2,28 +2,24 @@
 
     python -m tff_pmc.reports.claims_page > docs/claims.md
 
-The claims are the `CLAIMS` of the modules `PAPER_claims` of `tff_pmc.reports.papers`;
-the runs are those under a folder, `results/reproduced`. The page is made of these and
-of nothing else.
+The claims are those of `tff_pmc/reports/papers/claims/PAPER.toml`; the runs are those
+under a folder, `results/reproduced`. The page is made of these and of nothing else.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 import pathlib
-import pkgutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 from tff_pmc import project_files
 from tff_pmc.models import MODELS
-from tff_pmc.reports import papers
-from tff_pmc.reports.escape import write_page
 from tff_pmc.reports.kept import kept_runs
-from tff_pmc.reports.papers.claims_of_papers import UNDECIDABLE, VERDICTS, Claim
+from tff_pmc.reports.papers.claim_tables import Claim, claims
+from tff_pmc.reports.papers.judging import UNDECIDABLE, VERDICTS
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError, TooShortError
 from tff_pmc.settings.papers import PAPERS
@@ -54,39 +50,9 @@ more is better.
 """
 
 
-def write(results_folder: str, path: str) -> None:
-    """Writes the page.
-
-    Args:
-        results_folder: where the kept runs are.
-        path: the Markdown file, which is replaced.
-
-    Raises:
-        RecordError: a file of a kept run does not parse.
-    """
-    write_page(path, page(claims(), kept_runs(results_folder)))
-
-
-def claims() -> list[Claim]:
-    """Returns the claims of all papers, in their order."""
-    found: list[Claim] = []
-    for module in pkgutil.iter_modules(papers.__path__, f"{papers.__name__}."):
-        if module.name.endswith("_claims"):
-            found += importlib.import_module(module.name).CLAIMS
-    order = list(PAPERS)
-    # Stable: within a paper they stay as the modules have them.
-    return sorted(found, key=lambda claim: order.index(claim.paper))
-
-
 def page(found: Iterable[Claim], runs: Iterable[Run]) -> str:
-    """Returns the page's text.
-
-    Args:
-        found: the claims.
-        runs: the kept runs.
-    """
-    own = by_experiment(runs)
-    found = list(found)
+    """Returns the page of claims, judged by the kept runs."""
+    own, found = by_experiment(runs), list(found)
     parts, counts = [], dict.fromkeys((*VERDICTS, NOT_RUN), 0)
     for paper, (title, year) in PAPERS.items():
         lines = ["| where | what it says | ours | verdict |", "|---|---|---|---|"]
@@ -150,14 +116,22 @@ def _runs(found: Mapping[str, Sequence[Run]]) -> str:
     """Returns which runs there are: `mnist_noniid: 3 runs, seeds 0, 1, 2`."""
     texts = []
     for name, runs in found.items():
-        seeds = sorted({int(run.settings.get("batch_seed", 0)) for run in runs})
         if runs:
             # One run may be in two kept folders.
-            number = len({_which(run) for run in runs})
-            count = "1 run" if number == 1 else f"{number} runs"
-            word = "seed" if len(seeds) == 1 else "seeds"
-            texts.append(f"{name}: {count}, {word} {', '.join(map(str, seeds))}")
+            number = count_of(len({_which(run) for run in runs}), "run")
+            texts.append(f"{name}: {number}, {seeds_of(runs)}")
     return "; ".join(texts)
+
+
+def count_of(number: int, word: str) -> str:
+    """Returns a number of things: `1 run`, `2 runs`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def seeds_of(runs: Iterable[Run]) -> str:
+    """Returns the seeds of runs: `seed 0`, `seeds 0, 1`."""
+    seeds = sorted({int(run.settings.get("batch_seed", 0)) for run in runs})
+    return f"seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))}"
 
 
 def _which(run: Run) -> tuple[Any, ...]:

@@ -21,15 +21,17 @@ from tff_pmc.reports.claims_page import (
     RESULTS,
     answer,
     by_experiment,
-    claims,
+    count_of,
     factors_mode,
+    seeds_of,
 )
 from tff_pmc.reports.escape import printable
 from tff_pmc.reports.kept_folders import KeptFolder, kept_folders
 from tff_pmc.reports.old_records import settings_by_flag
 from tff_pmc.reports.pages import markdown_table
-from tff_pmc.reports.papers.claims_of_papers import VERDICTS
-from tff_pmc.reports.papers.headlines import headlines, numbers
+from tff_pmc.reports.papers.claim_tables import claims, headline_numbers
+from tff_pmc.reports.papers.headlines import numbers
+from tff_pmc.reports.papers.judging import VERDICTS, image_fraction
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError, RecordMissingError
 from tff_pmc.settings.papers import PAPERS
@@ -62,18 +64,11 @@ _WIDTH = 260  # Of a thumbnail, pixels.
 
 
 def page(folder: str) -> str:
-    """Returns the page's text.
-
-    Args:
-        folder: where the kept results are; it has the name that links need.
-
-    Raises:
-        RecordError: a file of a kept run does not parse.
-    """
+    """Returns the page of the kept results in a folder, of the name that links need."""
     folders = kept_folders(folder)
     runs = {kept.name: kept.runs() for kept in folders}
     every = by_experiment(run for of_folder in runs.values() for run in of_folder)
-    verdicts = _verdicts(every)
+    verdicts = [(c.paper, c.experiments, answer(c, every)[1]) for c in claims()]
     name = os.path.basename(os.path.normpath(folder))
     parts = [
         _HEAD,
@@ -90,10 +85,6 @@ Verdicts = list[tuple[str, Sequence[str], str]]
 """Paper, experiments and verdict of each claim."""
 
 
-def _verdicts(every: Mapping[str, Sequence[Run]]) -> Verdicts:
-    return [(c.paper, c.experiments, answer(c, every)[1]) for c in claims()]
-
-
 def _papers(verdicts: Verdicts) -> list[list[str]]:
     words = (*VERDICTS, NOT_RUN)
     grid = [["paper", "claims", *words]]
@@ -108,37 +99,31 @@ def _headlines(
     every: Mapping[str, Sequence[Run]], verdicts: Verdicts
 ) -> list[list[str]]:
     grid = [["paper", "where", "number", "verdicts on its claims", "printed", "here"]]
-    for headline in headlines():
-        runs = every.get(headline.experiment, [])
+    for headline in headline_numbers():
         own = [v for _, names, v in verdicts if headline.experiment in names]
         words = [f"{own.count(w)} {w}" for w in (*VERDICTS, NOT_RUN) if w in own]
-        here, used = numbers(headline, runs)
-        part = _part(used) if used else ""
-        grid.append(
-            [
-                headline.paper,
-                headline.place,
-                headline.says,
-                ", ".join(words),
-                headline.printed,
-                f"{here or NOT_RUN}{part}",
-            ]
-        )
+        here, used = numbers(headline, every.get(headline.experiment, []))
+        ours = f"{here or NOT_RUN}{_part(used) if used else ''}"
+        said = (headline.paper, headline.place, headline.says)
+        grid.append([*said, ", ".join(words), headline.printed, ours])
     return grid
 
 
 def _part(runs: Sequence[Run]) -> str:
     """Says where the runs are not the paper's experiment, but a part of it."""
-    lengths = sorted({len(run.rounds) for run in runs})
-    span = f"{lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else f"{lengths[0]}"
-    fractions = {run.data.get("options", {}).get("image_fraction", 1) for run in runs}
+    fractions = {image_fraction(run) for run in runs}
     sizes = sorted({int(run.data.get("clients", 0)) for run in runs} - {0})
-    texts = [f"{span} rounds", f"{' or '.join(map(str, sizes))} clients"]
+    texts = [f"{_rounds(runs)} rounds", f"{' or '.join(map(str, sizes))} clients"]
     if read.data_caveat(runs):
         texts.append("data incomplete")
     texts += [f"{fraction:g} of the images" for fraction in fractions if fraction < 1]
     texts += [f"{word} factors" for word in _factors(runs)]
     return f" ({', '.join(texts)})"
+
+
+def _rounds(runs: Sequence[Run]) -> str:
+    lengths = sorted({len(run.rounds) for run in runs})
+    return f"{lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else f"{lengths[0]}"
 
 
 def _section(kept: KeptFolder, runs: Sequence[Run], link: str) -> str:
@@ -150,7 +135,7 @@ def _section(kept: KeptFolder, runs: Sequence[Run], link: str) -> str:
     ]
     if kept.remark:
         lines += [kept.remark, ""]
-    lines.append(f"{_facts(kept, runs)}")
+    lines.append(_facts(kept, runs))
     products = kept.products()
     tables = [name for name in products if name.endswith((".md", ".csv", ".tex"))]
     if tables:
@@ -183,13 +168,8 @@ def _facts(kept: KeptFolder, runs: Sequence[Run]) -> str:
         seeds = settings_by_flag(shared).get("seeds", ())
         under = f" under the seeds {', '.join(map(str, seeds))}" if seeds else ""
         return f"The runs{under} are not kept. Hours: not recorded."
-    seeds = sorted({int(run.settings.get("batch_seed", 0)) for run in runs})
-    lengths = sorted({len(run.rounds) for run in runs})
-    span = f"{lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else f"{lengths[0]}"
-    count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    word = "seed" if len(seeds) == 1 else "seeds"
     return (
-        f"{count} of {span} rounds, {word} {', '.join(map(str, seeds))}. "
+        f"{count_of(len(runs), 'run')} of {_rounds(runs)} rounds, {seeds_of(runs)}. "
         f"Hours: {_hours(runs)}."
         + "".join(f" Products have {word} factors." for word in _factors(runs))
         + "".join(f" On {gpu}." for gpu in _gpus(runs))

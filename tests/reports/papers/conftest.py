@@ -74,6 +74,28 @@ def page():
 
 
 @pytest.fixture
+def says_of_five():
+    """A function that gives the verdict on five differences: the rule in NumPy."""
+
+    def verdict(differences, sign, tolerance):
+        half = 2.7764451 * np.std(differences, ddof=1) / np.sqrt(5)
+        low, high = np.mean(differences) - half, np.mean(differences) + half
+        holds, fails = {
+            "more": (low > 0, high < 0),
+            "less": (high < 0, low > 0),
+            "none": (
+                low >= -tolerance and high <= tolerance,
+                low > tolerance or high < -tolerance,
+            ),
+            "not more": (high <= tolerance, low > tolerance),
+            "not less": (low >= -tolerance, high < -tolerance),
+        }[sign]
+        return "reproduced" if holds else "not reproduced" if fails else "undecidable"
+
+    return verdict
+
+
+@pytest.fixture
 def from_rounds(run_of):
     """A function that makes a run of ten devices from the rounds of their arrivals.
 

@@ -208,7 +208,7 @@ def test_our_labels_as_pmc_prints_them(n, names, pmc):
 
 
 def test_pmc_table_4_has_more_losses_at_higher_targets(page):
-    """What section 6.2 says of the six orderings, and `pmc_claims` quotes."""
+    """What section 6.2 says of the six orderings, and `claims/pmc.toml` quotes."""
     losses = {
         target: sum(
             value < 0

@@ -1,7 +1,7 @@
 """AdaFed's six figures: curves of the server's model over the rounds.
 
 The paper's curves have no numbers beside what its text says of them, which
-`adafed_claims` judges; so each figure has ours alone, under the paper's number and
+`claims/adafed.toml` has; so each figure has ours alone, under the paper's number and
 claims.
 """
 
@@ -17,8 +17,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.reports import REPORTS, SEED_REPORTS, figures, styles
-from tff_pmc.reports.papers.adafed_claims import CLAIMS
 from tff_pmc.reports.papers.adafed_judges import class_f1
+from tff_pmc.reports.papers.claim_tables import claims
 from tff_pmc.reports.read import Run
 
 
@@ -155,7 +155,9 @@ def _title(run: Run, number: int) -> str:
 
 def _claims(number: int) -> str:
     """What the paper says of a figure, in our words."""
-    said = [claim.says for claim in CLAIMS if str(number) in claim.place.split()]
+    said = [
+        claim.says for claim in claims("AdaFed") if str(number) in claim.place.split()
+    ]
     return " ".join(["The paper:", *said])
 
 

@@ -9,9 +9,9 @@ from typing import Any, Optional
 import pandas as pd
 
 from tff_pmc.reports import REPORTS, escape, grids
-from tff_pmc.reports.papers.adafed_claims import CLAIMS
 from tff_pmc.reports.papers.adafed_figures import FIGURES
 from tff_pmc.reports.papers.adafed_judges import FEDAVG
+from tff_pmc.reports.papers.claim_tables import claims
 from tff_pmc.reports.read import Run, conditions_of
 
 ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)
@@ -55,16 +55,16 @@ def write(
     path = os.path.join(folder, "adafed.md")
     title = f"{experiment}: accuracy on the reported images"
     parts: dict[str, grids.Grid] = {"Round by round": numbers}
-    claims = _claims(runs, experiment)
-    if len(claims) > 1:
-        parts["What the paper claims of this simulation"] = claims
+    said = _claims(runs, experiment)
+    if len(said) > 1:
+        parts["What the paper claims of this simulation"] = said
     return grids.write(path, title, notes, parts)
 
 
 def _claims(runs: Sequence[Run], experiment: str) -> list[list[str]]:
     """The claims that this experiment's runs alone can judge."""
     lines = [["place", "claim", "here", "verdict", "why"]]
-    for claim in CLAIMS:
+    for claim in claims("AdaFed"):
         if claim.experiments == (experiment,):
             lines.append([claim.place, claim.says, *claim.judge({experiment: runs})])
     return lines

@@ -9,26 +9,67 @@ the paper says that there is no difference, the interval is held against a toler
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tff_pmc.reports import paired
 from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.papers.claims_of_papers import (
-    NOT_REPRODUCED,
-    REPRODUCED,
-    UNDECIDABLE,
-)
 from tff_pmc.reports.read import BASELINE, Run
 from tff_pmc.reports.record_error import RecordError, TooShortError
 
-MORE, LESS, NONE = "more", "less", "none"
-"""What a paper says of a difference: above 0, below 0, or none."""
+VERDICTS = REPRODUCED, NOT_REPRODUCED, UNDECIDABLE = (
+    "reproduced",
+    "not reproduced",
+    "undecidable",
+)
+"""What a judge answers; a claim whose runs are missing is not judged."""
+
+SIGNS = MORE, LESS, NONE, NOT_MORE, NOT_LESS = (
+    *("more", "less"),
+    *("none", "not more", "not less"),
+)
+"""What a paper says of a difference: above 0, below 0, or none, within a tolerance."""
 
 Answer = tuple[str, str, str]
 """Our number as text, the verdict, and why."""
+
+Seeds = Sequence[Mapping[str, Run]]
+"""The runs under each seed, by their labels."""
+
+Cells = Sequence[tuple[int, int]]
+"""Columns of a published table: (target accuracy, share of the devices), percent."""
+
+Runs = Mapping[str, Sequence[Run]]
+"""The name of an experiment -> its runs."""
+
+
+class Row(NamedTuple):
+    """What a paper says of some runs: a measure for each run and set of columns.
+
+    Attributes:
+        runs: their labels.
+        columns: a name for the reader -> the cells.
+        minus: the same of the other side, where that is of other columns.
+        sign: one of `judging.SIGNS`.
+        name: what the measure is of, with `{run}`, `{columns}`, `{minus}`, `{base}`.
+    """
+
+    runs: Sequence[str]
+    columns: Mapping[str, Cells]
+    minus: Mapping[str, Cells]
+    sign: str
+    name: str
+
+    def named(self, **parts: str) -> str:
+        """Returns the measure's name, of the parts of it that are there."""
+        every = {"run": "", "columns": "", "minus": "", "base": "", **parts}
+        return self.name.format(**every).strip()
+
+
+Rows = Sequence[Row]
 
 
 class Measure(NamedTuple):
@@ -38,7 +79,7 @@ class Measure(NamedTuple):
         name: what it is of, for the reader.
         own: the one side under each seed.
         base: the other side, under the same seeds; the difference is own minus base.
-        says: `MORE`, `LESS` or `NONE`.
+        sign: one of `SIGNS`.
         tolerance: how far from 0 the difference may be and still be none.
         digits: decimals that are shown.
     """
@@ -46,49 +87,54 @@ class Measure(NamedTuple):
     name: str
     own: Sequence[float]
     base: Sequence[float]
-    says: str
+    sign: str
     tolerance: float = 0.0
     digits: int = 1
 
 
-def judged(measures: Iterable[Measure], runs: Iterable[Run] = ()) -> Answer:
+def judged(
+    measures: Iterable[Measure], runs: Iterable[Run] = (), *, least_rounds: int = 0
+) -> Answer:
     """Returns the answer to a claim: every measure has to hold for it to be reproduced.
 
-    Args:
-        measures: at least one.
-        runs: those that were measured; a caveat of their data leaves the claim
-            undecidable, whatever the numbers.
+    A caveat of the data of `runs`, those that were measured, leaves it undecidable,
+    whatever the numbers; so do runs of fewer rounds than `least_rounds`.
     """
     found = list(measures)
     stats = [paired.difference(one.own, one.base) for one in found]
     numbers = "; ".join(_number(one, stat) for one, stat in zip(found, stats))
-    caveats = sorted({run.data_caveat for run in runs if run.data_caveat})
+    caveats = _caveats(list(runs), least_rounds)
     if caveats:
-        return numbers, UNDECIDABLE, f"not on the paper's data: {'; '.join(caveats)}"
+        return numbers, UNDECIDABLE, "; ".join(caveats)
     seeds = stats[0]["seeds"]
     if seeds < paired.MIN_SEEDS:
         count = "one seed" if seeds == 1 else f"{seeds} seeds"
         return numbers, UNDECIDABLE, f"{count}; below five nothing is decided"
-    verdicts = [_verdict(one, stat) for one, stat in zip(found, stats)]
-    for verdict, how in ((NOT_REPRODUCED, "contradicted"), (UNDECIDABLE, "left open")):
-        failing = [one.name for one, own in zip(found, verdicts) if own == verdict]
+    verdicts = [
+        verdict(stat["mean"], stat["interval"], one.sign, one.tolerance)
+        for one, stat in zip(found, stats)
+    ]
+    for word, how in ((NOT_REPRODUCED, "contradicted"), (UNDECIDABLE, "left open")):
+        failing = [one.name for one, own in zip(found, verdicts) if own == word]
         if failing:
-            return numbers, verdict, f"{how} by {', '.join(failing)}"
+            return numbers, word, f"{how} by {', '.join(failing)}"
     return numbers, REPRODUCED, "every 95 % interval lies where the claim puts it"
 
 
-def _verdict(measure: Measure, stat: Mapping[str, float]) -> str:
-    mean, half = stat["mean"], stat["interval"]
+def verdict(mean: float, half: float, sign: str, tolerance: float = 0.0) -> str:
+    """Returns what an interval, mean and half width, says of a difference."""
     if math.isnan(mean) or math.isnan(half):
         return UNDECIDABLE
-    if measure.says == NONE:
-        if abs(mean) + half <= measure.tolerance:
-            return REPRODUCED
-        return NOT_REPRODUCED if abs(mean) - half > measure.tolerance else UNDECIDABLE
-    signed = mean if measure.says == MORE else -mean
-    if signed - half > 0:
-        return REPRODUCED
-    return NOT_REPRODUCED if signed + half < 0 else UNDECIDABLE
+    low, high = mean - half, mean + half
+    if sign in (MORE, LESS):
+        if sign == LESS:
+            low, high = -high, -low
+        return REPRODUCED if low > 0 else NOT_REPRODUCED if high < 0 else UNDECIDABLE
+    above, below = sign != NOT_LESS, sign != NOT_MORE
+    if (above and low > tolerance) or (below and high < -tolerance):
+        return NOT_REPRODUCED
+    within = (high <= tolerance or not above) and (low >= -tolerance or not below)
+    return REPRODUCED if within else UNDECIDABLE
 
 
 def _number(measure: Measure, stat: Mapping[str, float]) -> str:
@@ -102,12 +148,34 @@ def _number(measure: Measure, stat: Mapping[str, float]) -> str:
     return text
 
 
-def by_seed(runs: Iterable[Run], labels: Sequence[str]) -> list[dict[str, Run]]:
+def _caveats(runs: Sequence[Run], least_rounds: int) -> list[str]:
+    """Returns why runs are not the paper's experiment; nothing where they may be."""
+    data = sorted({run.data_caveat for run in runs if run.data_caveat})
+    found = [f"not on the paper's data: {'; '.join(data)}"] if data else []
+    parts = {image_fraction(run) for run in runs} - {1.0}
+    found += [f"on {part:g} of the images" for part in sorted(parts)]
+    shortest = min((len(run.rounds) for run in runs), default=least_rounds)
+    if shortest < least_rounds:
+        found.append(f"after {shortest} rounds, fewer than {least_rounds}")
+    return found
+
+
+def image_fraction(run: Run) -> float:
+    """Returns the part of the images that a run's data set has; 1 for all of them."""
+    return float(run.data.get("options", {}).get("image_fraction", 1))
+
+
+def by_seed(
+    runs: Iterable[Run],
+    labels: Sequence[str],
+    label_of: Callable[[Run], str] = lambda run: run.label,
+) -> list[dict[str, Run]]:
     """Returns label -> run for each seed that has a run of every label.
 
     Only runs that stand in one folder are held against each other: they were made by
-    one command. Of two such folders under one seed the one with the longer runs counts,
-    and of equally long ones that with more runs.
+    one command. Of two such folders under one seed the one with more of the data set
+    counts, then that with the longer runs, then that with more runs. A run whose label
+    is empty is passed over.
 
     Raises:
         RecordError: no seed has; the message names the labels that are missing.
@@ -115,8 +183,9 @@ def by_seed(runs: Iterable[Run], labels: Sequence[str]) -> list[dict[str, Run]]:
     found: dict[tuple[str, int], dict[str, Run]] = {}
     for run in runs:
         seed = int(run.settings.get("batch_seed", 0))
-        together = found.setdefault((os.path.dirname(run.path), seed), {})
-        together.setdefault(run.label, run)
+        if label_of(run):
+            together = found.setdefault((os.path.dirname(run.path), seed), {})
+            together.setdefault(label_of(run), run)
     chosen: dict[int, dict[str, Run]] = {}
     for (_, seed), own in found.items():
         other = chosen.get(seed)
@@ -138,109 +207,51 @@ def _listed(labels: Sequence[str]) -> str:
     return f"{'; '.join(others)} and {last}" if others else last
 
 
-def _worth(runs: Mapping[str, Run]) -> tuple[int, int]:
-    return min(len(run.rounds) for run in runs.values()), len(runs)
+def _worth(runs: Mapping[str, Run]) -> tuple[float, int, int]:
+    part = min(image_fraction(run) for run in runs.values())
+    return part, min(len(run.rounds) for run in runs.values()), len(runs)
 
 
-def mean_rounds(run: Run, keys: Sequence[tuple[int, int]], last: int) -> float:
-    """Returns the mean over (target, devices) of the rounds until it is reached.
-
-    Args:
-        run: the run.
-        keys: the cells, in percent.
-        last: the round in which a run that does not arrive counts as arriving.
-
-    Raises:
-        RecordError: they are not on record.
-    """
-    targets = tuple(dict.fromkeys(target for target, _ in keys))
-    shares = tuple(dict.fromkeys(share for _, share in keys))
-    reached = rounds_of(run, targets, shares)
-    return sum(reached[key] or last for key in keys) / len(keys)
-
-
-def rounds_saved(
-    seeds: Sequence[Mapping[str, Run]],
-    label: str,
-    keys: Sequence[tuple[int, int]],
-    says: str,
-    *,
-    name: str,
-    base: str = BASELINE,
-    tolerance: float = 0.0,
-) -> Measure:
-    """Returns the measure of the rounds that a run saves over another.
-
-    A run that does not arrive counts as arriving in its last round, as in PMC's Table
-    6; the one that it is held against has to arrive.
-
-    Args:
-        seeds: what `by_seed` returns.
-        label: the run's.
-        keys: the cells (target, devices), in percent, whose mean it is.
-        says: see `Measure`; so are `name` and `tolerance`.
-        name: for the reader.
-        base: label of the run that it is held against.
-        tolerance: see `Measure`.
-
-    Raises:
-        RecordError: the rounds are not on record.
-        TooShortError: the base did not arrive.
-    """
-    targets = tuple(dict.fromkeys(target for target, _ in keys))
-    shares = tuple(dict.fromkeys(share for _, share in keys))
-    own, other = [], []
-    for runs in seeds:
-        arrived = rounds_of(runs[base], targets, shares)
-        for target, share in keys:
-            if arrived[target, share] is None:
-                raise TooShortError(
-                    f"the kept run of {base} ends in round {len(runs[base].rounds)}, "
-                    f"before {share} % of the devices reach {target} %"
-                )
-        # Fewer rounds are more: with the signs changed, a difference is what is saved.
-        last = len(runs[label].rounds)
-        own.append(-mean_rounds(runs[label], keys, last))
-        other.append(-mean_rounds(runs[base], keys, last))
-    return Measure(name, own, other, says, tolerance=tolerance)
-
-
-def accuracy_gained(
-    seeds: Sequence[Mapping[str, Run]],
-    label: str,
-    says: str,
-    *,
-    name: str,
-    of: Callable[[Run], float],
-    base: str = BASELINE,
-    tolerance: float = 0.0,
-) -> Measure:
-    """Returns the measure of the percentage points of accuracy gained over another run.
-
-    Args:
-        seeds: what `by_seed` returns.
-        label: the run's.
-        says: see `Measure`; so are `name` and `tolerance`, in points.
-        name: for the reader.
-        of: gives the accuracy of a run, `best` or `second_half`.
-        base: label of the run that it is held against.
-        tolerance: see `Measure`.
-    """
-    own = [100 * of(runs[label]) for runs in seeds]
-    other = [100 * of(runs[base]) for runs in seeds]
-    return Measure(name, own, other, says, tolerance=tolerance)
-
-
-def best(run: Run) -> float:
-    """Returns the accuracy at the best round."""
-    return float(run.accuracy.max())
-
-
-def second_half(run: Run) -> float:
-    """Returns the mean accuracy over the second half of the rounds."""
-    return run.late_accuracy
-
-
-def all_runs(seeds: Sequence[Mapping[str, Run]]) -> list[Run]:
+def all_runs(seeds: Seeds) -> list[Run]:
     """Returns the runs of all seeds."""
     return [run for runs in seeds for run in runs.values()]
+
+
+def mean_rounds(run: Run, cells: Cells, *, name: str = "") -> float:
+    """Returns the mean over cells of the rounds until they are reached.
+
+    A run that does not arrive counts as arriving in its last round, as in PMC's Table
+    6. One with a `name` has to: others are held against it.
+
+    Raises:
+        TooShortError: a run that has to arrive did not.
+    """
+    targets = tuple(dict.fromkeys(target for target, _ in cells))
+    shares = tuple(dict.fromkeys(share for _, share in cells))
+    reached, last = rounds_of(run, targets, shares), len(run.rounds)
+    for target, share in cells:
+        if name and reached[target, share] is None:
+            raise TooShortError(
+                f"the kept run of {name} ends in round {last}, before {share} % of the "
+                f"devices reach {target} %"
+            )
+    return sum(reached[cell] or last for cell in cells) / len(cells)
+
+
+def together(runs: Runs) -> list[Run]:
+    """Returns the runs of all experiments."""
+    return [run for own in runs.values() for run in own]
+
+
+def labels_of(measures: Rows, base: str = BASELINE) -> list[str]:
+    """Returns the labels that measures need, each once."""
+    every = (run for row in measures for run in row.runs)
+    return list(dict.fromkeys([base, *every]))
+
+
+def each(measures: Rows) -> Iterator[tuple[Row, str, str, Cells]]:
+    """Returns each measure's row, run, and name and cells of its columns."""
+    for row in measures:
+        columns = row.columns or {"": ()}
+        for run, (name, cells) in itertools.product(row.runs, columns.items()):
+            yield row, run, name, cells

@@ -1,0 +1,241 @@
+"""What the papers say of their results, as data: one table a paper.
+
+`claims/PAPER.toml` has, in the paper's order, a `[[claim]]` for each thing that it says
+and runs can judge, and a `[[headline]]` for each of its numbers that the pages show
+beside ours. `[columns]` names sets of a published table's columns, `[runs]` names
+several runs, and `[default]` has what all of a paper's claims share. A claim has
+
+* `place`: where the paper says it: section, table or figure.
+* `says`: what it says, in our words.
+* `experiments`: the names of the experiments whose runs it takes.
+* `judge`: which judge decides (`JUDGES`), and the judge's own keys, its size and its
+  tolerance among them: the function's parameters.
+* `needs`: what its runs need and nobody can get. Without runs such a claim is
+  undecidable.
+
+The keys of `judging.Row`, `runs`, `columns`, `minus`, `sign` and `name`, say what is
+held against the judge's base, and with which sign. Those that differ between several
+of them stand in the rows of `measures`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import pathlib
+import string
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, NamedTuple
+
+from tff_pmc import project_files
+from tff_pmc.reports.papers import (
+    accuracy_judges,
+    adafed_judges,
+    judging,
+    rounds_judges,
+)
+from tff_pmc.reports.papers.headlines import NUMBERS, Headline
+from tff_pmc.reports.papers.judging import Answer, Cells, Row
+from tff_pmc.reports.rounds_to_target import DEVICES
+from tff_pmc.settings.papers import PAPERS
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # The same reader, from before it was in the standard library.
+    import tomli as tomllib
+
+FOLDER = pathlib.Path(__file__).parent / "claims"
+
+JUDGES: Mapping[str, Callable[..., Answer]] = {
+    **rounds_judges.JUDGES,
+    **accuracy_judges.JUDGES,
+    **adafed_judges.JUDGES,
+}
+"""The judges of claims, by their names in the tables."""
+
+_ROW = {"columns": (), "minus": (), "sign": judging.MORE, "name": "{run} {columns}"}
+"""The keys of a row that may be left out, `runs` is the other one."""
+
+
+class ClaimError(ValueError):
+    """A table of claims says what it cannot; one line that names file and claim."""
+
+
+class Claim(NamedTuple):
+    """What a paper says, and how runs of ours judge it; see above.
+
+    `judge` takes the runs that there are by their experiments' names. It raises a
+    `RecordError` where they are not the ones that it takes, and a `TooShortError` where
+    they ended before what it is about.
+    """
+
+    paper: str
+    place: str
+    says: str
+    experiments: Sequence[str]
+    judge: Callable[[Mapping[str, Sequence[Any]]], Answer]
+    needs: str = ""
+
+
+class Table(NamedTuple):
+    """What is read from the file of a paper."""
+
+    claims: tuple[Claim, ...]
+    headlines: tuple[Headline, ...]
+
+
+@functools.cache
+def claims(paper: str = "") -> tuple[Claim, ...]:
+    """Returns the claims of a paper, or of all of them in the order of `PAPERS`."""
+    names = [paper] if paper else PAPERS
+    return tuple(claim for name in names for claim in _of_paper(name).claims)
+
+
+def headline_numbers() -> tuple[Headline, ...]:
+    """Returns the headline numbers of all papers, in their order."""
+    return tuple(number for name in PAPERS for number in _of_paper(name).headlines)
+
+
+@functools.cache
+def _of_paper(paper: str) -> Table:
+    return read(FOLDER / f"{paper.lower()}.toml")
+
+
+def read(path: pathlib.Path) -> Table:
+    """Returns the claims and the headline numbers of a file.
+
+    Raises:
+        ClaimError: a key, judge, experiment, sign or name is unknown, or missing.
+    """
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ClaimError(f"{path.name}: {error}") from error
+    found: dict[str, list[Any]] = {"claim": [], "headline": []}
+    for kind, make in (("claim", _claim), ("headline", _headline)):
+        for number, own in enumerate(table.get(kind, ()), start=1):
+            try:
+                found[kind].append(make(table, own))
+            except (KeyError, TypeError, ValueError) as error:
+                lacks = isinstance(error, KeyError)
+                why = f"the key {error} is missing" if lacks else error
+                place = own.get("place", "without a place")
+                raise ClaimError(
+                    f"{path.name}, {kind} {number} ({place}): {why}"
+                ) from error
+    return Table(tuple(found["claim"]), tuple(found["headline"]))
+
+
+def _claim(table: Mapping[str, Any], own: Mapping[str, Any]) -> Claim:
+    keys = {**table.get("default", {}), **own}
+    place, says, experiments = (keys.pop(k) for k in ("place", "says", "experiments"))
+    needs = keys.pop("needs", "")
+    name = keys.pop("judge")
+    _known("experiment", experiments, _experiments())
+    _known("judge", [name], JUDGES)
+    judge, groups = JUDGES[name], table.get("runs", {})
+    parameters = _parameters(judge)
+    if "measures" in parameters:
+        shared = {key: keys.pop(key) for key in Row._fields if key in keys}
+        rows = keys.pop("measures", [{}])
+        keys["measures"] = [_row(table, {**shared, **row}) for row in rows]
+    elif "columns" in parameters:
+        keys["columns"] = _columns(table, keys["columns"])
+    for key in ("base", "of"):
+        if isinstance(keys.get(key), str) and keys[key] in groups:
+            keys[key] = groups[keys[key]]
+    _fits(f"the judge {name!r}", parameters, keys)
+    words = " ".join(says.split())
+    bound = functools.partial(judge, **keys)
+    return Claim(table["paper"], place, words, tuple(experiments), bound, needs)
+
+
+def _headline(table: Mapping[str, Any], own: Mapping[str, Any]) -> Headline:
+    keys = dict(own)
+    number = keys.pop("number")
+    _known("experiment", [keys["experiment"]], _experiments())
+    _known("number", [number], NUMBERS)
+    fields = {key: keys.pop(key) for key in Headline._fields if key in keys}
+    _fits(f"the number {number!r}", _parameters(NUMBERS[number]), keys)
+    measure = functools.partial(NUMBERS[number], **keys)
+    return Headline(paper=table["paper"], measure=measure, **fields)
+
+
+@functools.cache
+def _experiments() -> Sequence[str]:
+    """Returns the names of the experiments that have a flag file."""
+    lines = (
+        line
+        for path in sorted(project_files.folder("experiments").glob("*.flags"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    )
+    found = (line.partition("--experiment=")[2] for line in lines)
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def _row(table: Mapping[str, Any], keys: Mapping[str, Any]) -> Row:
+    _known("key of a measure", keys, Row._fields)
+    own = {**_ROW, **keys}
+    _known("sign", [own["sign"]], judging.SIGNS)
+    names = [part[1] for part in string.Formatter().parse(own["name"]) if part[1]]
+    _known("part of a name", names, ("run", "columns", "minus", "base"))
+    groups, runs = table.get("runs", {}), []
+    for label in _listed(own["runs"]):
+        runs += groups.get(label, [label])
+    own.update({key: _columns(table, own[key]) for key in ("columns", "minus")})
+    return Row(**{**own, "runs": runs})
+
+
+def _columns(table: Mapping[str, Any], names: Any) -> dict[str, Cells]:
+    """Returns the cells of columns by their names in `[columns]`."""
+    known = table.get("columns", {})
+    _known("set of columns", _listed(names), known)
+    return {
+        name: [
+            (int(target), share)
+            for target, shares in known[name].items()
+            for share in (DEVICES if shares == "all" else shares)
+        ]
+        for name in _listed(names)
+    }
+
+
+def _listed(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else [*value]
+
+
+def _known(what: str, names: Any, known: Any) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"unknown {what} {name!r}; it has to be one of {', '.join(known)}"
+            )
+
+
+def _parameters(function: Callable[..., Any]) -> Mapping[str, bool]:
+    """Returns the names of what a table sets, and whether it has to.
+
+    Of AdaFed's judges these are those of the rule, too.
+    """
+    rule = getattr(function, "keywords", {}).get("asked")
+    found = {**inspect.signature(function).parameters}
+    if rule is not None:
+        found.update(inspect.signature(rule).parameters)
+    return {
+        name: one.default is one.empty
+        for name, one in found.items()
+        if one.kind is one.KEYWORD_ONLY and name != "asked"
+    }
+
+
+def _fits(what: str, parameters: Mapping[str, bool], keys: Mapping[str, Any]) -> None:
+    """Holds keys against the parameters of what they are for."""
+    for name in keys:
+        if name not in parameters:
+            raise ValueError(
+                f"unknown key {name!r}; {what} has {', '.join(parameters) or 'none'}"
+            )
+    for name, needed in parameters.items():
+        if needed and name not in keys:
+            raise KeyError(name)
