@@ -18,7 +18,7 @@ class LazyModule:
 
     def __getattr__(self, attribute: str) -> Any:
         # Whoever only looks the object over, as pytest does, imports nothing.
-        if attribute.startswith("__") and attribute != "__version__":
+        if attribute.startswith("__") and attribute not in ("__file__", "__version__"):
             raise AttributeError(attribute)
         return getattr(importlib.import_module(self._name), attribute)
 
