@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 from tff_pmc import project_files
-from tff_pmc.models import MODELS
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.papers.claim_tables import Claim, claims
 from tff_pmc.reports.papers.judging import UNDECIDABLE, VERDICTS
@@ -37,8 +36,9 @@ _HEAD = """\
 What the four papers say that a run can judge, in the papers' order and in our words,
 and what the runs that are kept in `results/reproduced` say of it. Made by
 `.venv/bin/python -m tff_pmc.reports.claims_page > docs/claims.md`; nothing here is by
-hand. Only runs of the paper's own method count: its normalization, its protocol, and
-its model, which has no ReLU after the convolutions in DA and PMC.
+hand. Only runs of the paper's own normalization and protocol count. The networks of DA
+and PMC have no ReLU after the convolutions. Where only runs with ReLU are kept, their
+numbers are shown, and decide nothing.
 
 A verdict is *reproduced*, *not reproduced*, *undecidable* (with the reason) or *not run
 yet* (with the command that would judge it; DIR holds the data). A claim about rounds or
@@ -75,22 +75,14 @@ def by_experiment(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """Returns runs by the names of their experiments.
 
     Runs of another method than the papers' are left out, whatever their labels:
-    those that normalize otherwise, those by the published code's protocol, and those
-    with other convolutions than the paper's.
+    those that normalize otherwise, and those by the published code's protocol.
     """
     found: dict[str, list[Run]] = {}
     for run in runs:
         settings = run.settings
-        as_printed = {**_AS_PRINTED, **_convolutions(settings.get("model", ""))}
-        if all(settings.get(name, own) == own for name, own in as_printed.items()):
+        if all(settings.get(name, own) == own for name, own in _AS_PRINTED.items()):
             found.setdefault(settings.get("experiment", ""), []).append(run)
     return found
-
-
-def _convolutions(model: str) -> dict[str, str]:
-    """Returns the activation of convolutions by the text that a model is from."""
-    known = model in MODELS
-    return {"conv_activation": MODELS[model]().conv_activation} if known else {}
 
 
 def answer(claim: Claim, runs: Mapping[str, Sequence[Run]]) -> tuple[str, str, str]:

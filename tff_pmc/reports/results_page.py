@@ -31,7 +31,7 @@ from tff_pmc.reports.old_records import settings_by_flag
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.claim_tables import claims, headline_numbers
 from tff_pmc.reports.papers.headlines import numbers
-from tff_pmc.reports.papers.judging import VERDICTS, image_fraction
+from tff_pmc.reports.papers.judging import VERDICTS, image_fraction, other_reading
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError, RecordMissingError
 from tff_pmc.settings.papers import PAPERS
@@ -117,6 +117,7 @@ def _part(runs: Sequence[Run]) -> str:
     if read.data_caveat(runs):
         texts.append("data incomplete")
     texts += [f"{fraction:g} of the images" for fraction in fractions if fraction < 1]
+    texts += sorted({other_reading(run).partition(",")[0] for run in runs} - {""})
     texts += [f"{word} factors" for word in _factors(runs)]
     return f" ({', '.join(texts)})"
 

@@ -100,3 +100,27 @@ def test_only_runs_of_one_folder_are_held_against_each_other(run_of):
     smaller = [dataclasses.replace(run, info={"data": part}) for run in longer]
     (found,) = judging.by_seed([*smaller, ds, near], ["DS", "LD"])
     assert found["DS"] is ds
+
+
+def test_another_reading_of_the_network_counts_where_there_is_no_other(run_of):
+    """ReLU after PMC's convolutions: its runs are shown and decide nothing."""
+
+    def run(label, folder, activation, rounds=1):
+        made = run_of(label, [[1]] * rounds, [1], path=f"{folder}/{label}")
+        network = {"model": "mnist_cnn", "conv_activation": activation}
+        return dataclasses.replace(made, info={"settings": network})
+
+    linear = run("DS", "a", "none")
+    relu = [run(label, "b", "relu", rounds=3) for label in ("DS", "LD")]
+    (found,) = judging.by_seed([*relu, linear], ["DS"])
+    assert found["DS"] is linear  # Although the others are longer.
+    (found,) = judging.by_seed([*relu, linear], ["DS", "LD"])
+    assert found == {"DS": relu[0], "LD": relu[1]}
+    measure = Measure("it", FIVE, ZERO, "more")
+    for runs, verdict in (([linear], "reproduced"), (relu, "undecidable")):
+        _, found, why = judging.judged([measure], runs)
+        assert found == verdict
+        assert ("ReLU after the convolutions" in why) == (runs is relu)
+    # AdaFed's source has ReLU.
+    keras = {"settings": {"model": "keras_mnist_cnn", "conv_activation": "relu"}}
+    assert not judging.other_reading(dataclasses.replace(linear, info=keras))

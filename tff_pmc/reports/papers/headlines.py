@@ -17,6 +17,7 @@ from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.papers import adafed_judges
 from tff_pmc.reports.papers.accuracy_judges import ACCURACIES, rows_of_dual
 from tff_pmc.reports.papers.adafed_judges import FEDAVG
+from tff_pmc.reports.papers.judging import in_the_papers_reading
 from tff_pmc.reports.papers.printed_rounds import SHARE
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError
@@ -57,20 +58,14 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
     run of a label and seed counts, of equal ones the first. Text, and the runs that it
     is of, are empty where no seed has them.
     """
-    values: list[float] = []
-    used: list[Run] = []
     fitting = [
         run
         for run in runs
         if all(run.settings.get(k) == v for k, v in headline.settings.items())
     ]
-    for own in by_seed(fitting).values():
-        try:
-            value, of = headline.measure(own)
-        except (KeyError, RecordError):
-            continue
-        values.append(math.inf if value is None else value)
-        used += of
+    values, used = _measured(headline, in_the_papers_reading(fitting))
+    if not values:
+        values, used = _measured(headline, fitting)
     if not values:
         return "", []
 
@@ -82,6 +77,20 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
         span = f"{text(min(values))} to {text(max(values))}"
         middle += f" ({span}, {len(values)} seeds)"
     return middle, used
+
+
+def _measured(headline: Headline, runs: Sequence[Run]) -> tuple[list[float], list[Run]]:
+    """Returns the number under each seed that has it, and the runs that it is of."""
+    values: list[float] = []
+    used: list[Run] = []
+    for own in by_seed(runs).values():
+        try:
+            value, of = headline.measure(own)
+        except (KeyError, RecordError):
+            continue
+        values.append(math.inf if value is None else value)
+        used += of
+    return values, used
 
 
 def by_seed(runs: Sequence[Run]) -> dict[int, dict[str, Run]]:
