@@ -108,7 +108,8 @@ def test_another_reading_of_the_network_counts_where_there_is_no_other(run_of):
     def run(label, folder, activation, rounds=1):
         made = run_of(label, [[1]] * rounds, [1], path=f"{folder}/{label}")
         network = {"model": "mnist_cnn", "conv_activation": activation}
-        return dataclasses.replace(made, info={"settings": network})
+        settings = {**made.settings, **network}
+        return dataclasses.replace(made, info={**made.info, "settings": settings})
 
     linear = run("DS", "a", "none")
     relu = [run(label, "b", "relu", rounds=3) for label in ("DS", "LD")]
@@ -122,5 +123,6 @@ def test_another_reading_of_the_network_counts_where_there_is_no_other(run_of):
         assert found == verdict
         assert ("ReLU after the convolutions" in why) == (runs is relu)
     # AdaFed's source has ReLU.
-    keras = {"settings": {"model": "keras_mnist_cnn", "conv_activation": "relu"}}
-    assert not judging.other_reading(dataclasses.replace(linear, info=keras))
+    keras = {**relu[0].settings, "model": "keras_mnist_cnn"}
+    adafed = dataclasses.replace(linear, info={"settings": keras})
+    assert not judging.other_reading(adafed)
