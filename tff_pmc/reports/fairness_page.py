@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tff_pmc.reports import (
+    Report,
     escape,
     fairness,
     figures,
@@ -22,29 +22,21 @@ from tff_pmc.reports import (
 from tff_pmc.reports.accuracy_plot import MOST_TOGETHER
 from tff_pmc.reports.read import Run
 
-PLOT = "fairness.png"
 _IN_PANELS = {
     fairness.MEASURES["p10"]: styles.SOLID,
     fairness.MEASURES["worst_tenth"]: styles.DOTTED,
 }
 
 
-def write(
-    runs: Sequence[Run], folder: str, *, strictly_above: Optional[bool] = None
-) -> str:
-    """Writes `fairness.png`; returns the table of `summary` for a terminal.
+def report(runs: Sequence[Run]) -> Report:
+    """Returns the table of `summary` as text, and `fairness.png`.
 
     There is no plot of runs that are kept without their clients.
-
-    Args:
-        runs: the runs of an experiment.
-        folder: the folder for the plot, which is replaced.
-        strictly_above: not used: there are no targets here.
     """
+    drawn = {}
     if not any(isinstance(run, kept.KeptRun) for run in runs):
-        figure = fairness_plot(runs, title=plots.title_of(runs))
-        figures.save(figure, os.path.join(folder, PLOT))
-    return summary.text(runs)
+        drawn["fairness"] = fairness_plot(runs, title=plots.title_of(runs))
+    return Report(summary.text(runs), figures=drawn)
 
 
 @figures.styled

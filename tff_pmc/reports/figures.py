@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import io
-import os
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -17,7 +16,6 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import output
 from tff_pmc.reports.escape import figure_text
 from tff_pmc.reports.styles import Style
 
@@ -211,26 +209,15 @@ def round_axis(axes: Any, last: int, first: int = 1) -> None:
     locator.set_params(integer=True, min_n_ticks=1)
 
 
-def save(figure: Figure, path: str) -> None:
-    """Writes a figure as a PNG, and as a PDF beside it where that is in force.
-
-    Args:
-        figure: the figure.
-        path: the PNG, which is replaced; the PDF has the same name but for its end.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    if output.current().figures == output.NO_FIGURES:
-        return
+def save(figure: Figure, stem: str, *, pdf: bool = False) -> None:
+    """Writes a figure as `STEM.png`, and as `STEM.pdf` where that is asked for."""
     from PIL import Image
 
     with matplotlib.rc_context(_LOOK):
         pixels = io.BytesIO()
         figure.savefig(pixels, format="png")
         image = Image.open(pixels).convert("RGB").quantize(_COLORS)
-        image.save(path, format="PNG", optimize=True)
-        if output.current().figures == "pdf":
+        image.save(f"{stem}.png", format="PNG", optimize=True)
+        if pdf:
             # Without a date, so that equal figures are equal files.
-            stem = os.path.splitext(path)[0]
             figure.savefig(f"{stem}.pdf", metadata={"CreationDate": None})

@@ -5,8 +5,9 @@ import json
 import math
 
 import pytest
+from reported import write
 
-from tff_pmc.reports import REPORTS, read
+from tff_pmc.reports import read
 from tff_pmc.reports.papers import da_table1, published
 from tff_pmc.reports.record_error import RecordError
 
@@ -122,7 +123,7 @@ def test_a_mean_is_not_reached_where_one_of_the_six_is_not(tmp_path):
 def test_best_is_the_fewest_rounds_and_the_first_of_equals(tmp_path):
     table = da_table1.tidy_rows(make_runs(tmp_path, the_fifteen()))
     assert cells(table, 75, "Final", "Best") == later(AT_75, 1)
-    text = REPORTS["da_table1"](make_runs(tmp_path / "b", the_fifteen()), str(tmp_path))
+    text = write("da_table1", make_runs(tmp_path / "b", the_fifteen()), tmp_path)
     assert "ours Ds≻Md≻Ld, the paper's Md≻Ds≻Ld" in text  # Ld≻Md≻Ds equals it.
 
 
@@ -148,7 +149,7 @@ def test_devices_without_test_examples_count_and_never_reach(tmp_path):
     run = make_run(tmp_path / "a", "DS", untested=2)
     row = cells(da_table1.tidy_rows([run]), 75, "Ind", "Dataset size (base)")
     assert row == [2, 4, 3, 4, 5, 4.5, None, None, None]
-    text = REPORTS["da_table1"]([run], str(tmp_path))
+    text = write("da_table1", [run], tmp_path)
     assert "Clients without test examples: 2." in text
 
 
@@ -176,9 +177,7 @@ def test_compared_with_the_paper(tmp_path):
 
 def test_the_files_and_the_terminal(tmp_path):
     runs = make_runs(tmp_path / "runs", {("DS", "fixed"): 0, ("LD", "fixed"): 2})
-    text = REPORTS["da_table1"](
-        [*runs, make_run(tmp_path / "x", "DS,MD")], str(tmp_path)
-    )
+    text = write("da_table1", [*runs, make_run(tmp_path / "x", "DS,MD")], tmp_path)
     markdown = (tmp_path / "table1.md").read_text(encoding="utf-8").splitlines()
     row = "| Ind | Dataset size (base) | "
     assert [line for line in markdown if line.startswith(row)] == [
@@ -218,7 +217,7 @@ def test_the_files_and_the_terminal(tmp_path):
 
 def test_without_the_published_table_ours_stands_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(published, "FOLDER", str(tmp_path / "nowhere"))
-    text = REPORTS["da_table1"]([make_run(tmp_path / "a", "DS")], str(tmp_path))
+    text = write("da_table1", [make_run(tmp_path / "a", "DS")], tmp_path)
     assert "No comparison: no published table" in text
     markdown = (tmp_path / "table1.md").read_text(encoding="utf-8")
     assert "| Ind | Dataset size (base) | 1 | 2 | 1.5 | 4 |" in markdown
@@ -229,14 +228,10 @@ def test_without_the_published_table_ours_stands_alone(tmp_path, monkeypatch):
 def test_what_makes_no_table_is_refused_by_name_or_empty(tmp_path):
     ds = make_run(tmp_path / "a", "DS")
     with pytest.raises(RecordError, match="two runs of DS"):
-        REPORTS["da_table1"](
-            [ds, make_run(tmp_path / "b", "DS", late=1)], str(tmp_path)
-        )
+        write("da_table1", [ds, make_run(tmp_path / "b", "DS", late=1)], tmp_path)
     other = make_run(tmp_path / "c", "LD", untested=1)
     with pytest.raises(RecordError, match="DS and LD have other clients"):
-        REPORTS["da_table1"]([ds, other], str(tmp_path))
-    assert (
-        REPORTS["da_table1"]([make_run(tmp_path / "d", "DS,MD")], str(tmp_path)) == ""
-    )
-    assert REPORTS["da_table1"]([], str(tmp_path)) == ""
+        write("da_table1", [ds, other], tmp_path)
+    assert write("da_table1", [make_run(tmp_path / "d", "DS,MD")], tmp_path) == ""
+    assert write("da_table1", [], tmp_path) == ""
     assert not (tmp_path / "table1.md").exists()

@@ -8,7 +8,6 @@ claims.
 from __future__ import annotations
 
 import functools
-import os
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Optional
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple, Optional
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import REPORTS, SEED_REPORTS, figures, styles
+from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, figures, styles
 from tff_pmc.reports.papers.adafed_claims import CLAIMS
 from tff_pmc.reports.papers.adafed_judges import class_f1
 from tff_pmc.reports.read import Run
@@ -47,65 +46,42 @@ FIGURES = {
 """AdaFed's figures by their numbers."""
 
 
-def write(
-    runs: Sequence[Run],
-    folder: str,
-    *,
-    number: int,
-    strictly_above: Optional[bool] = None,
-) -> str:
-    """Draws one figure into `figureN.png`.
+def report(runs: Sequence[Run], *, numbers: Sequence[int]) -> Report:
+    """Returns figures as `figureN.png`; the text names those without F1 on record.
 
     Args:
         runs: the curves; of several runs of one label (under several seeds) the mean
             is drawn, and the lowest and highest of each round as a band.
-        folder: where the figure goes; it is replaced.
-        number: of the paper's figure.
-        strictly_above: not used: there are no targets here.
-
-    Returns:
-        Nothing, or that these runs have no F1 on record to draw.
+        numbers: of the paper's figures.
     """
-    drawn = draw(runs, number)
-    if drawn is None:
-        return f"AdaFed's Figure {number} is not drawn: the runs have no F1 on record"
-    figures.save(drawn, os.path.join(folder, f"figure{number}.png"))
-    return ""
+    drawn = {number: draw(runs, number) for number in numbers}
+    missing = [
+        f"AdaFed's Figure {number} is not drawn: the runs have no F1 on record"
+        for number, figure in drawn.items()
+        if figure is None
+    ]
+    found = {f"figure{number}": figure for number, figure in drawn.items() if figure}
+    return Report("\n".join(missing), figures=found)
 
 
-def write_seeds(
-    by_seed: Mapping[int, Sequence[Run]],
-    folder: str,
-    *,
-    baseline: str,
-    strictly_above: Optional[bool] = None,
-) -> str:
-    """Draws the experiment's figures of the runs under several seeds.
+def seeds_report(by_seed: Mapping[int, Sequence[Run]], *, baseline: str) -> Report:
+    """Returns the experiment's figures of the runs under several seeds; see `report`.
 
-    Args:
-        by_seed: the runs of each seed.
-        folder: see `write`.
-        baseline: not used: all curves are drawn.
-        strictly_above: not used: there are no targets here.
+    All curves are drawn, those of the baseline among them.
     """
     runs = [run for of_seed in by_seed.values() for run in of_seed]
     experiment = runs[0].settings["experiment"]
-    texts = [
-        write(runs, folder, number=number)
-        for number, published in FIGURES.items()
-        if published.experiment == experiment
-    ]
-    return "\n".join(filter(None, texts))
+    return report(runs, numbers=numbers_of(experiment))
+
+
+def numbers_of(experiment: str) -> list[int]:
+    """Returns the numbers of the figures of an experiment."""
+    return [n for n, published in FIGURES.items() if published.experiment == experiment]
 
 
 @figures.styled
 def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
-    """Returns a figure; None where the runs have no F1 on record.
-
-    Args:
-        runs: see `write`.
-        number: of the paper's figure.
-    """
+    """Returns a figure; None where the runs have no F1 on record."""
     published = FIGURES[number]
     panels = _panels(runs, published.column)
     if panels is None:
@@ -189,6 +165,6 @@ def _draw_curves(axes: Any, curves: Curves) -> None:
 
 for _number in FIGURES:
     REPORTS.register(
-        f"adafed_figure{_number}", functools.partial(write, number=_number)
+        f"adafed_figure{_number}", functools.partial(report, numbers=[_number])
     )
-SEED_REPORTS.register("adafed_figures", write_seeds)
+SEED_REPORTS.register("adafed_figures", seeds_report)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any
 
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, escape, grids
+from tff_pmc.reports import REPORTS, Report, pages
 from tff_pmc.reports.papers.adafed_claims import CLAIMS
-from tff_pmc.reports.papers.adafed_figures import FIGURES
+from tff_pmc.reports.papers.adafed_figures import FIGURES, numbers_of
 from tff_pmc.reports.papers.adafed_judges import FEDAVG
 from tff_pmc.reports.read import Run, conditions_of
 
@@ -18,29 +17,16 @@ ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)
 TARGETS = (80, 90, 95)
 
 
-def write(
-    runs: Sequence[Run], folder: str, *, strictly_above: Optional[bool] = None
-) -> str:
-    """Writes `adafed.csv` and `adafed.md`.
-
-    Args:
-        runs: the runs of an experiment; FedAvg is the baseline of the others.
-        folder: where the files go; they are replaced.
-        strictly_above: not used: the rounds are those of at least the target.
-
-    Returns:
-        The tables, as text for the terminal.
-    """
+def report(runs: Sequence[Run]) -> Report:
+    """Returns `adafed.csv` and `adafed.md`; FedAvg is the baseline of the others."""
     experiment = runs[0].settings["experiment"]
     table = pd.DataFrame(_rows(runs))
-    escape.write_csv(table, os.path.join(folder, "adafed.csv"), index=False)
     head = [str(name) for name in table]
     numbers = [head, *([str(v) for v in row] for row in table.to_numpy())]
     drawn = [
-        f"`figure{number}.png` is Figure {number}: {published.shows} of the server's "
-        "model after each round"
-        for number, published in FIGURES.items()
-        if published.experiment == experiment
+        f"`figure{number}.png` is Figure {number}: {FIGURES[number].shows} of the "
+        "server's model after each round"
+        for number in numbers_of(experiment)
     ]
     notes = [
         f"AdaFed's simulation {experiment[-1]}. {'; '.join(drawn)}. Of the paper's "
@@ -52,13 +38,13 @@ def write(
         "`macro F1`: the mean of the classes' F1 on the server's images, after the "
         "last round.",
     ]
-    path = os.path.join(folder, "adafed.md")
     title = f"{experiment}: accuracy on the reported images"
-    parts: dict[str, grids.Grid] = {"Round by round": numbers}
+    parts: dict[str, pages.Grid] = {"Round by round": numbers}
     claims = _claims(runs, experiment)
     if len(claims) > 1:
         parts["What the paper claims of this simulation"] = claims
-    return grids.write(path, title, notes, parts)
+    text, page = pages.of_grids(title, notes, parts)
+    return Report(text, {"adafed": table}, {"adafed": page})
 
 
 def _claims(runs: Sequence[Run], experiment: str) -> list[list[str]]:
@@ -94,4 +80,4 @@ def _rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
     return rows
 
 
-REPORTS.register("adafed_page", write)
+REPORTS.register("adafed_page", report)

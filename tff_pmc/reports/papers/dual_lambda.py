@@ -101,6 +101,17 @@ def notes(runs: Sequence[Run]) -> list[str]:
     return found
 
 
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """Returns a table with six significant digits, as the CSV of `chosen` has them."""
+    return table.apply(
+        lambda column: (
+            column.map(lambda value: float(f"{value:.6g}"))
+            if column.dtype.kind == "f"
+            else column
+        )
+    )
+
+
 @figures.styled
 def plot(table: pd.DataFrame, title: str) -> Figure:
     """Returns a plot of the lambda chosen in each epoch, a line a set of clients.

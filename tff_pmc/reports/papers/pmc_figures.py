@@ -12,9 +12,8 @@ target, ours and those of the printed table of the same runs; see `printed_round
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tff_pmc.reports import REPORTS, escape, figures, grids, styles
+from tff_pmc.reports import REPORTS, Report, figures, styles
+from tff_pmc.reports.pages import grid_text
 from tff_pmc.reports.papers import printed_rounds, published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
 from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
@@ -36,23 +36,15 @@ Curves = Mapping[str, npt.NDArray[np.float64]]
 _MEAN_OF = 5
 
 
-def write(
-    runs: Sequence[Run],
-    folder: str,
-    *,
-    experiment: str,
-    strictly_above: Optional[bool] = None,
-) -> str:
-    """Writes `figureN.png` and `figureN.csv`; returns the best rounds as text.
+def report(runs: Sequence[Run], *, experiment: str) -> Report:
+    """Returns `figureN.png` and `figureN.csv`, and the best rounds as text.
 
     N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the
     columns experiment, round and accuracy, and `data` where the data has a caveat.
 
     Args:
         runs: some or all of the nine.
-        folder: where the two files go; they are replaced.
         experiment: a key of `pmc_paper.PAPER`.
-        strictly_above: not used: there are no targets here.
 
     Raises:
         RecordError: see `PaperResults.rows`.
@@ -60,15 +52,18 @@ def write(
     paper = PAPER[experiment]
     rows = paper.rows(runs)
     if not rows:
-        return f"PMC Figure {paper.figure} is left out: no run of its orderings."
+        text = f"PMC Figure {paper.figure} is left out: no run of its orderings."
+        return Report(text)
     curves = {name: run.accuracy for name, run in rows.items()}
-    path = os.path.join(folder, f"figure{paper.figure}")
-    table = with_caveat(_table(curves), rows.values())
-    escape.write_csv(table, f"{path}.csv", index=False, float_format="%.10g")
     caption = title_of(paper, data_caveat(rows.values()))
-    figures.save(draw(rows, caption), f"{path}.png")
     notes = [*paper.notes(runs), *_notes(paper)]
-    return "\n\n".join([caption, _text(curves), "\n".join(notes)])
+    name = f"figure{paper.figure}"
+    return Report(
+        "\n\n".join([caption, _text(curves), "\n".join(notes)]),
+        {name: with_caveat(_table(curves), rows.values())},
+        figures={name: draw(rows, caption)},
+        digits=10,
+    )
 
 
 def title_of(paper: PaperResults, caveat: str) -> str:
@@ -95,7 +90,7 @@ def _text(curves: Curves) -> str:
     for name, curve in curves.items():
         best = int(curve.argmax())
         grid.append([name, f"{curve[best]:.4f}", f"{best + 1}", f"{curve[-1]:.4f}"])
-    return grids.text(grid)
+    return grid_text(grid)
 
 
 def _notes(paper: PaperResults) -> list[str]:
@@ -169,5 +164,5 @@ def _curve(axes: Any, run: Run, name: str, *, behind: bool = False) -> None:
 
 for _experiment, _paper in PAPER.items():
     REPORTS.register(
-        f"pmc_figure{_paper.figure}", functools.partial(write, experiment=_experiment)
+        f"pmc_figure{_paper.figure}", functools.partial(report, experiment=_experiment)
     )
