@@ -74,10 +74,7 @@ def confusion_matrix(
 ) -> Confusion:
     """Returns counts of answers, int64 `[C, C]`, true classes by answered ones.
 
-    Args:
-        y_true: labels, integers `[N]`.
-        y_pred: answers, integers `[N]`.
-        num_classes: C; by default one more than the largest that occurs.
+    By default C is one more than the largest class that occurs.
 
     Raises:
         RecordError: the lengths differ, there are no examples, or a class is not in

@@ -68,11 +68,8 @@ def panels(
 ) -> tuple[Figure, list[Any]]:
     """Returns a figure of small panels with common axes, and its panels.
 
-    Args:
-        count: the number of panels.
-        columns: the most panels in a row.
-        height: of a panel, inches.
-        width: of the figure, inches.
+    `columns` are the most in a row, `height` (of a panel) and `width` (of all) are
+    inches.
     """
     columns = min(columns, count)
     rows = -(-count // columns)
@@ -96,12 +93,8 @@ def columns_of(count: int) -> int:
 def name_axes(figure: Figure, every: Sequence[Any], across: str, up: str) -> None:
     """Writes what the axes of small panels are, once for all of them.
 
-    Args:
-        figure: the figure.
-        every: its panels.
-        across: what the horizontal axis is; below the lowest panel of each column,
-            where a legend below the figure leaves room for it.
-        up: what the vertical axis is.
+    The horizontal one is named below the lowest panel of each column, where a legend
+    below the figure leaves room for it.
     """
     for axes in every:
         if axes.xaxis.get_tick_params()["labelbottom"]:
@@ -142,15 +135,15 @@ def curve(
 ) -> None:
     """Draws a value over the rounds; of several seeds the mean, in a band.
 
+    The band is from the lowest to the highest seed of each round: of a few seeds a
+    standard deviation would say less. `band_words` says so to a reader.
+
     Args:
         axes: where to.
         seeds: the values of each seed, indexed by the round.
         style: of the line.
         label: for a legend; by default the style's.
         **options: of `Axes.plot`, in the place of the style's.
-
-    The band is from the lowest to the highest seed of each round: of a few seeds a
-    standard deviation would say less. `BAND` says so to a reader.
     """
     table = pd.concat(seeds, axis=1)
     drawn = {"color": style.color, "linestyle": style.line, **options}
@@ -176,14 +169,7 @@ def band_words(seeds: int) -> str:
 
 
 def legend_beside(figure: Figure, handles: Sequence[Any], what: str, band: str) -> None:
-    """Puts a legend at the right of a figure.
-
-    Args:
-        figure: to which it is added.
-        handles: of its lines.
-        what: the word for what the lines are.
-        band: what a line and its band are, as of `band_words`; may be empty.
-    """
+    """Writes a legend beside one panel: `what` its lines are, and a band."""
     figure.legend(
         handles=handles,
         loc="outside right center",

@@ -101,8 +101,8 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
 def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Returns the cells of `tidy_rows` beside those of the published table.
 
-    The paper's one row of Final stands beside our run from the same initial
-    ordering and beside our `Best`.
+    The paper's one row of Final stands beside our run from the same initial ordering
+    and beside our `Best`.
     """
     best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
     return published.beside(ours, pd.concat([theirs, best.assign(row=BEST)]), KEYS)

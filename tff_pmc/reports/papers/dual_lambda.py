@@ -71,11 +71,7 @@ def chosen(run: Run) -> pd.DataFrame:
 
 
 def notes(runs: Sequence[Run]) -> list[str]:
-    """Returns sentences on where lambda was chosen, and what that means for a table.
-
-    Args:
-        runs: the rows of a table; without a search among them there is nothing to say.
-    """
+    """Returns sentences on where lambda was chosen, and what that means for a table."""
     found = []
     for run in searches(runs):
         table, judged = chosen(run), str(run.settings.get("judge_on", "test"))
@@ -114,12 +110,7 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
 
 @figures.styled
 def plot(table: pd.DataFrame, title: str) -> Figure:
-    """Returns a plot of the lambda chosen in each epoch, a line a set of clients.
-
-    Args:
-        table: rows of `chosen`.
-        title: the title of the plot.
-    """
+    """Returns a plot of the lambda chosen in each epoch, a line a set of clients."""
     figure, axes = figures.single(height=2.4)
     for (clients, rows), style in zip(table.groupby("clients", sort=False), _STYLES):
         color, marker = style

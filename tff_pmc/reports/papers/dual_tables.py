@@ -1,13 +1,16 @@
-"""Dual's Tables IV and V, ours beside the published numbers; see `dual_cells`."""
+"""Dual's Tables IV and V, ours beside the published numbers; see `dual_cells`.
+
+Of several seeds ours are a mean and its spread, beside the one run that is published.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, Report, pages
+from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, pages
 from tff_pmc.reports.papers import dual_lambda, published
 from tff_pmc.reports.papers.dual_cells import (
     CHOICES,
@@ -88,6 +91,59 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
     return Report(text, tables, {name: page}, drawn, digits=10)
 
 
+def seeds_report(
+    by_seed: Mapping[int, Sequence[Run]], *, table: int, baseline: str
+) -> Report:
+    """Returns `dual_tableN.csv` and `dual_tableN.md`.
+
+    A row for each algorithm, set of clients and metric: `mean`, `deviation` (standard),
+    `lowest` and `highest` of our best epochs, from 0 to 1, `published`, and
+    `difference`, mean minus published; empty where there is none.
+
+    Args:
+        by_seed: the runs of each seed; see `report`.
+        table: 4 or 5.
+        baseline: not used: the published table is what the runs are held against.
+
+    Raises:
+        RecordError: see `report`.
+    """
+    first = next(iter(by_seed.values()))
+    members = rows_of(first)
+    if not members:
+        return left_out(table)
+    theirs, _ = published_table(table)
+    notes_of_data = caveats(members)
+    comparable = STAND_IN not in notes_of_data
+    by_cell = pd.concat(
+        beside(tidy_rows(runs, table), theirs, comparable=comparable)
+        for runs in by_seed.values()
+    ).groupby(KEYS, sort=False)
+    rows = by_cell["ours_best_epoch"].agg(
+        mean="mean", deviation="std", lowest="min", highest="max"
+    )
+    # The published number is the same under every seed.
+    rows = rows.join(by_cell[["published", "difference"]].mean()).reset_index()
+    notes = [
+        *conditions_of(first),
+        "That was the first seed; the others differ from it in the seed alone.",
+        f"Best epoch on the reported set, as printed; mean, standard deviation, lowest "
+        f"and highest over the seeds {', '.join(map(str, by_seed))}. difference: mean "
+        "minus published, which is one run. Each seed's own table is in its folder.",
+        *dual_lambda.notes(members),
+        *(noise(theirs) if table == 4 else []),
+        *notes_of_data,
+    ]
+    columns = [name for name in rows if name not in KEYS]
+    parts = {
+        str(clients): grid(part, columns)
+        for clients, part in rows.groupby("clients", sort=False)
+    }
+    text, page = pages.of_grids(f"{TITLES[table]}, seeds", notes, parts)
+    name = f"dual_table{table}"
+    return Report(text, {name: rows}, {name: page}, digits=6)
+
+
 def left_out(table: int) -> Report:
     """Returns what is said where no run is a row."""
     return Report(f"{TITLES[table]} is left out: no run of its algorithms.")
@@ -102,13 +158,7 @@ def published_table(table: int) -> tuple[pd.DataFrame, list[str]]:
 def beside(
     ours: pd.DataFrame, theirs: pd.DataFrame, *, comparable: bool
 ) -> pd.DataFrame:
-    """Returns our cells with the published ones.
-
-    Args:
-        ours: our cells, as `tidy_rows` gives them.
-        theirs: the published table.
-        comparable: whether a difference means anything; if not, it is left out.
-    """
+    """Returns our cells with the published ones; differences where comparable."""
     known = ours.get("difference")
     ours = ours.drop(columns="difference", errors="ignore")
     compared = ours.assign(value=ours["ours_best_epoch"])
@@ -125,9 +175,6 @@ def noise(theirs: pd.DataFrame) -> list[str]:
     With clients of one size the simple average and the weighted mean are one algorithm,
     so that a difference between their rows is what chance alone does. Ours share all
     seeds and begin to differ by the rounding of a sum, which training amplifies.
-
-    Args:
-        theirs: the published table.
     """
     accuracy = theirs[theirs["metric"] == "Accuracy"]
     wide = accuracy.pivot(index="clients", columns="algorithm", values="value")
@@ -159,12 +206,7 @@ def caveats(runs: Sequence[Run]) -> list[str]:
 
 
 def grid(cells: pd.DataFrame, columns: Sequence[str]) -> pages.Grid:
-    """Returns a line for each algorithm and metric.
-
-    Args:
-        cells: the columns `KEYS` and `columns`, numbers from 0 to 1 or NaN.
-        columns: the columns that are shown; `difference` with its sign.
-    """
+    """Returns a line for each algorithm and metric; `difference` has its sign."""
     head = [name.replace("ours_", "").replace("_", " ") for name in columns]
     lines = [["algorithm", "metric", *head]]
     for cell in cells.to_dict("records"):
@@ -181,3 +223,6 @@ def grid(cells: pd.DataFrame, columns: Sequence[str]) -> pages.Grid:
 
 for _table in TITLES:
     REPORTS.register(f"dual_table{_table}", functools.partial(report, table=_table))
+    SEED_REPORTS.register(
+        f"dual_table{_table}_seeds", functools.partial(seeds_report, table=_table)
+    )

@@ -11,7 +11,6 @@ target, ours and those of the printed table of the same runs; see `printed_round
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,9 +20,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from tff_pmc.reports import REPORTS, Report, figures, styles
+from tff_pmc.reports import Report, figures, styles
 from tff_pmc.reports.pages import grid_text
-from tff_pmc.reports.papers import printed_rounds, published
+from tff_pmc.reports.papers import pmc_paper, printed_rounds, published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
 from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
 
@@ -39,12 +38,8 @@ _MEAN_OF = 5
 def report(runs: Sequence[Run], *, experiment: str) -> Report:
     """Returns `figureN.png` and `figureN.csv`, and the best rounds as text.
 
-    N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the
-    columns experiment, round and accuracy, and `data` where the data has a caveat.
-
-    Args:
-        runs: some or all of the nine.
-        experiment: a key of `pmc_paper.PAPER`.
+    N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the columns
+    experiment, round and accuracy, and `data` where the data has a caveat.
 
     Raises:
         RecordError: see `PaperResults.rows`.
@@ -55,28 +50,30 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
         text = f"PMC Figure {paper.figure} is left out: no run of its orderings."
         return Report(text)
     curves = {name: run.accuracy for name, run in rows.items()}
-    caption = title_of(paper, data_caveat(rows.values()))
+    caption = title_of(TITLE, paper, data_caveat(rows.values()))
     notes = [*paper.notes(runs), *_notes(paper)]
     name = f"figure{paper.figure}"
     return Report(
         "\n\n".join([caption, _text(curves), "\n".join(notes)]),
-        {name: with_caveat(_table(curves), rows.values())},
+        {name: with_caveat(table_of(curves), rows.values())},
         figures={name: draw(rows, caption)},
         digits=10,
     )
 
 
-def title_of(paper: PaperResults, caveat: str) -> str:
-    """Returns the caption of a figure."""
-    title = TITLE.format(figure=paper.figure, experiment=paper.title)
-    return f"{title}\n({caveat})" if caveat else title
+def title_of(title: str, paper: PaperResults, caveat: str, **more: object) -> str:
+    """Returns the caption of a figure, with a caveat of its data below it."""
+    words = title.format(figure=paper.figure, experiment=paper.title, **more)
+    return f"{words}\n({caveat})" if caveat else words
 
 
-def _table(curves: Curves) -> pd.DataFrame:
+def table_of(curves: Curves, **more: object) -> pd.DataFrame:
+    """Returns a row a round of each curve: experiment, `more`, round and accuracy."""
     return pd.concat(
         pd.DataFrame(
             {
                 "experiment": published.pmc_experiment(name),
+                **more,
                 "round": range(1, len(curve) + 1),
                 "accuracy": curve,
             }
@@ -116,10 +113,6 @@ def draw(rows: Mapping[str, Run], title: str) -> Figure:
 
     A thin line is the accuracy in each round, and the thick one its mean over five
     rounds, which two curves that jump from round to round can be compared by.
-
-    Args:
-        rows: label -> run.
-        title: the caption.
     """
     baseline = rows.get(BASELINE)
     others = {name: run for name, run in rows.items() if name != BASELINE}
@@ -162,7 +155,4 @@ def _curve(axes: Any, run: Run, name: str, *, behind: bool = False) -> None:
     axes.plot(mean, color=style.color, linewidth=width, label=style.label)
 
 
-for _experiment, _paper in PAPER.items():
-    REPORTS.register(
-        f"pmc_figure{_paper.figure}", functools.partial(report, experiment=_experiment)
-    )
+pmc_paper.register("pmc_figure{figure}", report)

@@ -7,15 +7,14 @@ nothing to do with each other.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, Report, own_tables, pages
-from tff_pmc.reports.papers import pmc_joint, published
+from tff_pmc.reports import Report, own_tables, pages
+from tff_pmc.reports.papers import pmc_joint, pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import PAPER
 from tff_pmc.reports.read import BASELINE, Run, with_caveat
 from tff_pmc.reports.record_error import RecordError
@@ -32,18 +31,12 @@ _NOTES = (
 
 
 def report(runs: Sequence[Run], *, experiment: str) -> Report:
-    """Returns the table of an experiment.
+    """Returns `tableN.csv` and `tableN.md`: 3 (`mnist_iid`), 5 (`mnist_noniid`) or 7.
 
-    `tableN.csv` and `tableN.md` for N = 3 (`mnist_iid`), 5 (`mnist_noniid`) or 7
-    (`celeba`). The CSV has a column `data` where the data has a caveat. A table that
-    cannot be made (no run of DS or beside it, no predictions on record) is left out,
-    and the text says why. Where runs are kept without their predictions, the page is
-    made of the CSV beside them.
-
-    Args:
-        runs: some or all of the nine. Rows without a run, and runs without a row, are
-            named in the notes.
-        experiment: a key of `pmc_paper.PAPER`.
+    The CSV has a column `data` where the data has a caveat. A table that cannot be made
+    (no run of DS or beside it, no predictions on record) is left out, and the text says
+    why. Where runs are kept without their predictions, the page is made of the CSV
+    beside them. Rows without a run, and runs without a row, are named in the notes.
 
     Raises:
         RecordError: see `PaperResults.rows`.
@@ -79,14 +72,9 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
 def compare(runs: Sequence[Run], theirs: pd.DataFrame) -> pd.DataFrame:
     """Returns counts in both pairings, each beside the published one.
 
-    Args:
-        runs: the rows, DS among them, in their order.
-        theirs: the published table, as `published.table` gives it.
-
-    Returns:
-        The columns `KEYS`, pairing, ds_round, experiment_round, ours, independent
-        (expected from our totals), printed, published, published_independent and
-        difference = ours - published.
+    The columns are `KEYS`, pairing, ds_round, experiment_round, ours, independent
+    (expected from our totals), printed, published, published_independent and
+    difference, ours minus published.
 
     Raises:
         RecordError: see `pmc_joint.joint_rows`.
@@ -137,8 +125,4 @@ def _grid(cells: pd.DataFrame) -> pages.Grid:
     return grid
 
 
-for _experiment, _paper in PAPER.items():
-    REPORTS.register(
-        f"pmc_table{_paper.joint_table}",
-        functools.partial(report, experiment=_experiment),
-    )
+pmc_paper.register("pmc_table{joint_table}", report)

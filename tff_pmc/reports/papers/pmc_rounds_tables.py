@@ -15,7 +15,6 @@ Two rules of the paper, recomputed from its printed cells:
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Optional
@@ -23,7 +22,7 @@ from typing import Any, Optional
 import numpy as np
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, Report, pages, recorded_settings
+from tff_pmc.reports import Report, pages, recorded_settings
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
@@ -52,15 +51,10 @@ _RULES = (
 
 
 def report(runs: Sequence[Run], *, experiment: str) -> Report:
-    """Returns the table of an experiment.
+    """Returns `tableN.csv` and `tableN.md`: 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6.
 
-    `tableN.csv` and `tableN.md` for N = 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6
-    (`celeba`). Without a run of DS the table is left out, and the text says so.
-
-    Args:
-        runs: some or all of the nine. Rows without a run, and runs without a row, are
-            named in the notes.
-        experiment: a key of `pmc_paper.PAPER`.
+    Without a run of DS the table is left out, and the text says so. Rows without a run,
+    and runs without a row, are named in the notes.
 
     Raises:
         RecordError: see `PaperResults.rows`; or the runs have different rules.
@@ -130,17 +124,11 @@ def _too_short(cells: pd.DataFrame) -> list[int]:
 
 
 def tidy_rows(runs: Mapping[str, Run], targets: Sequence[int]) -> pd.DataFrame:
-    """Returns the cells from runs, in the columns of the published tables' CSV.
+    """Returns the cells from runs by their labels, DS among them, all equally long.
 
-    Args:
-        runs: label -> run, DS among them, all of equally many rounds.
-        targets: target accuracies, percent.
-
-    Returns:
-        The columns `KEYS` (experiment as the paper prints it; devices `10%` to `90%`,
-        and of gains `Avg.` and `Avg. (text)`), `value` in rounds (NaN: not reached),
-        and `bound`: `at most` where the run did not arrive, `at least` where DS did
-        not.
+    The columns are `KEYS` (experiment as the paper prints it; devices `10%` to `90%`,
+    and of gains `Avg.` and `Avg. (text)`), `value` in rounds (NaN: not reached), and
+    `bound`: `at most` where the run did not arrive, `at least` where DS did not.
     """
     reached = {label: rounds_of(run, targets) for label, run in runs.items()}
     base, last = reached[BASELINE], len(runs[BASELINE].accuracy)
@@ -234,8 +222,4 @@ def _signed(difference: float) -> str:
     return f"+{text}" if difference > 0 else text
 
 
-for _experiment, _paper in PAPER.items():
-    REPORTS.register(
-        f"pmc_table{_paper.rounds_table}",
-        functools.partial(report, experiment=_experiment),
-    )
+pmc_paper.register("pmc_table{rounds_table}", report)

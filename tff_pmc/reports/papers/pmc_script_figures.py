@@ -9,20 +9,19 @@ are panels of one figure with common axes, and DS stands behind each of the othe
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import REPORTS, Report, figures, recorded_settings, styles
+from tff_pmc.reports import Report, figures, recorded_settings, styles
 from tff_pmc.reports.kept import totals
 from tff_pmc.reports.pages import grid_text
-from tff_pmc.reports.papers import published
-from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
+from tff_pmc.reports.papers import pmc_paper, published
+from tff_pmc.reports.papers.pmc_figures import table_of, title_of
+from tff_pmc.reports.papers.pmc_paper import PAPER
 from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
 from tff_pmc.reports.rounds_to_target import reach_rule, reaches
 
@@ -42,16 +41,11 @@ _LINES = "#333333"
 
 
 def report(runs: Sequence[Run], *, experiment: str, target: int = TARGET) -> Report:
-    """Returns `figureN_script.png` and `figureN_script.csv`, and the rounds as text.
+    """Returns `figureN_script.png` and `.csv`, and the rounds to the target as text.
 
-    N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the
-    columns experiment, target_accuracy_pct, round and accuracy, a row a round drawn,
-    and `data` where the data has a caveat.
-
-    Args:
-        runs: some or all of the nine.
-        experiment: a key of `pmc_paper.PAPER`.
-        target: accuracy over all test examples, percent.
+    N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the columns
+    experiment, target_accuracy_pct, round and accuracy, a row a round drawn, and `data`
+    where the data has a caveat.
 
     Raises:
         RecordError: see `PaperResults.rows`; or the runs have different rules.
@@ -62,36 +56,18 @@ def report(runs: Sequence[Run], *, experiment: str, target: int = TARGET) -> Rep
         return Report()  # `pmc_figures` says why.
     above = recorded_settings.strictly_above(runs)
     curves = {name: accuracy_until(run, target) for name, run in rows.items()}
-    caption = title_of(paper, target, data_caveat(rows.values()))
+    caption = title_of(TITLE, paper, data_caveat(rows.values()), target=target)
     notes = [*paper.notes(runs), reach_rule(above)]
     reached_at = f"above {target} %" if above else f"{target} %"
     head = f"Round in which the accuracy over all test examples first is {reached_at}"
     name = f"figure{paper.figure}_script"
+    drawn = {label: curve for label, (curve, _) in curves.items()}
+    table = table_of(drawn, target_accuracy_pct=target)
     return Report(
         "\n\n".join([caption, f"{head}\n{_text(curves)}", "\n".join(notes)]),
-        {name: with_caveat(_table(curves, target), rows.values())},
+        {name: with_caveat(table, rows.values())},
         figures={name: draw(curves, caption, target)},
         digits=10,
-    )
-
-
-def title_of(paper: PaperResults, target: int, caveat: str) -> str:
-    """Returns the caption of a figure."""
-    title = TITLE.format(figure=paper.figure, experiment=paper.title, target=target)
-    return f"{title}\n({caveat})" if caveat else title
-
-
-def _table(curves: Curves, target: int) -> pd.DataFrame:
-    return pd.concat(
-        pd.DataFrame(
-            {
-                "experiment": published.pmc_experiment(name),
-                "target_accuracy_pct": target,
-                "round": range(1, len(curve) + 1),
-                "accuracy": curve,
-            }
-        )
-        for name, (curve, _) in curves.items()
     )
 
 
@@ -152,8 +128,4 @@ def _curve(axes: Any, curve: npt.NDArray[np.float64], name: str, width: float) -
     axes.plot([0.0, *curve], color=color, linewidth=width)
 
 
-for _experiment, _paper in PAPER.items():
-    REPORTS.register(
-        f"pmc_figure{_paper.figure}_script",
-        functools.partial(report, experiment=_experiment),
-    )
+pmc_paper.register("pmc_figure{figure}_script", report)
