@@ -128,31 +128,29 @@ def test_the_numbers_of_the_papers_text_stand_beside_ours(
         assert (f"{note}{number}.md" in figure) == (name == experiment)
 
 
+def gains(runs):
+    """column -> (gain, bound) of the one ordering beside DS, at 70 %."""
+    rows = pmc_rounds_tables.tidy_rows(runs, (70,)).query("quantity == 'gain'")
+    return dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
+
+
 def test_a_run_that_does_not_arrive_is_a_bound_and_both_a_dash(from_rounds):
     # 70 % reached by the devices one by one, in four rounds.
     never = np.nan
-    runs = {
-        "DS": from_rounds("DS", [2, 3, never] + 6 * [never], 70, 4),
-        "LD": from_rounds("LD", [1, never, 2] + 6 * [never], 70, 4),
-    }
+    first = from_rounds("DS", [2, 3, never] + 6 * [never], 70, 4)
     # The share of 20 % is there when two devices are: LD in round 2, by its third.
     # 30 % of DS is never there, nor of LD.
-    rows = pmc_rounds_tables.tidy_rows(runs, (70,)).query("quantity == 'gain'")
-    cells = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
-    assert cells["10%"] == (1, "") and cells["20%"] == (1, "")
-    assert np.isnan(cells["30%"][0]) and cells["30%"][1] == ""
-    assert cells["Avg."][0] == pytest.approx(2 / 9, abs=0.001)
-    assert cells["Avg. (text)"][0] == 1
+    other = from_rounds("LD", [1, never, 2] + 6 * [never], 70, 4)
+    found = gains({"DS": first, "LD": other})
+    assert found["10%"] == (1, "") and found["20%"] == (1, "")
+    assert np.isnan(found["30%"][0]) and found["30%"][1] == ""
+    assert found["Avg."][0] == pytest.approx(2 / 9, abs=0.001)
+    assert found["Avg. (text)"][0] == 1
 
-    slower = {"DS": runs["LD"], "LD": from_rounds("LD", [3] + 8 * [never], 70, 4)}
-    rows = pmc_rounds_tables.tidy_rows(slower, (70,)).query("quantity == 'gain'")
-    cells = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
-    assert cells["10%"] == (-2, "") and cells["20%"] == (-2, "at most")
-
-    faster = {"DS": slower["LD"], "LD": slower["DS"]}
-    rows = pmc_rounds_tables.tidy_rows(faster, (70,)).query("quantity == 'gain'")
-    cells = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
-    assert cells["20%"] == (2, "at least")
+    slow = from_rounds("LD", [3] + 8 * [never], 70, 4)
+    found = gains({"DS": other, "LD": slow})
+    assert found["10%"] == (-2, "") and found["20%"] == (-2, "at most")
+    assert gains({"DS": slow, "LD": other})["20%"] == (2, "at least")
 
 
 def test_runs_without_any_gain_have_no_average(from_rounds):
@@ -254,24 +252,18 @@ def test_runs_that_cannot_be_compared_are_refused(
 
 
 def test_the_tables_say_by_which_rule_a_target_is_reached(tmp_path, celeba_runs):
-    for name in ("at_least", "above"):
-        text = write("pmc_table6", celeba_runs, tmp_path, reach=name)
-        assert f"(--reach={name})" in text
-        assert f"(--reach={name})" in (tmp_path / "table6.md").read_text("utf-8")
-
-
-def test_without_a_rule_it_is_the_runs_own(tmp_path, celeba_runs):
+    """By the one that is given, else by the runs' own, which must be one."""
     for run in celeba_runs:
         run.info["settings"]["reach"] = "above"
-    for report in ("pmc_table6", "pmc_figure3_script"):
-        assert "(--reach=above)" in write(report, celeba_runs, tmp_path)
+    for given, name in (("at_least", "at_least"), ("", "above")):
+        for report in ("pmc_table6", "pmc_figure3_script"):
+            text = write(report, celeba_runs, tmp_path, reach=given)
+            assert f"(--reach={name})" in text
+        assert f"(--reach={name})" in (tmp_path / "table6.md").read_text("utf-8")
     celeba_runs[1].info["settings"]["reach"] = "at_least"
+    runs = [dataclasses.replace(run, path=run.label) for run in celeba_runs]
     with pytest.raises(RecordError, match="choose by --reach"):
-        write(
-            "pmc_table6",
-            [dataclasses.replace(r, path=r.label) for r in celeba_runs],
-            tmp_path,
-        )
+        write("pmc_table6", runs, tmp_path)
 
 
 def test_the_label_question_is_not_put_to_runs_that_cannot_answer_it(
