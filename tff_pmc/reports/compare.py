@@ -11,7 +11,6 @@ from typing import Any, Optional
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from tff_pmc.reports import (
     Report,
@@ -119,13 +118,11 @@ def comparison_plot(table: pd.DataFrame, a: str, b: str) -> Optional[Figure]:
     shown = pd.concat([part[["a", "b"]].stack() for part in parts.values()])
     figures.share_limits(every[0], shown)
     figures.round_axis(every[0], max(int(part.index.max()) for part in parts.values()))
-    vertical = "accuracy, all clients' test examples"
-    figures.name_axes(figure, every, "communication round", vertical)
     handles = [
-        Line2D([], [], color="black", linestyle=line, label=escape.figure_text(name))
+        figures.handle(escape.figure_text(name), linestyle=line)
         for line, name in zip(_LINES.values(), (a, b))
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    figures.name_panels(figure, every, figures.ACCURACY, handles)
     return figure
 
 

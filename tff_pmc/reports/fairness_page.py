@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from tff_pmc.reports import (
     Report,
@@ -80,7 +79,7 @@ def _by_measure(runs: Sequence[Run]) -> _Drawn:
             shown[-1] += _curve(axes, run, measure, label=label, **line)
         axes.set_title(measure.title)
     for axes in grid[-1]:
-        axes.set_xlabel("communication round")
+        axes.set_xlabel(figures.ROUNDS)
     handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center")
     return figure, list(grid.flat), shown
@@ -103,15 +102,14 @@ def _by_run(runs: Sequence[Run]) -> _Drawn:
                 shown += _curve(axes, base, measure, linestyle=line, linewidth=0.9)
             shown += _curve(axes, run, measure, linestyle=line)
         axes.set_title("\n".join([styles.style_of(name).label, words]).strip())
-    figures.name_axes(figure, every, "communication round", "accuracy")
     handles = [
-        Line2D([], [], color="black", linestyle=line, label=measure.title)
+        figures.handle(measure.title, linestyle=line)
         for measure, line in _IN_PANELS.items()
     ]
     for name in dict.fromkeys(styles.group_of(base)[0] for base in bases.values()):
         style = styles.style_of(name)
-        handles.append(Line2D([], [], color=style.color, lw=0.9, label=style.label))
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+        handles.append(figures.handle(style.label, style.color, lw=0.9))
+    figures.name_panels(figure, every, "accuracy", handles)
     return figure, every, [shown]
 
 

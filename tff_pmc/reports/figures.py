@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from tff_pmc.reports.escape import figure_text
 from tff_pmc.reports.styles import Style
@@ -42,6 +43,10 @@ _LOOK: dict[str, Any] = {
     "lines.linewidth": 1.2,
     "pdf.fonttype": 42,  # Letters stay letters.
 }
+
+ROUNDS = "communication round"
+ACCURACY = "accuracy, all clients' test examples"
+"""What the axes of most figures are."""
 
 DPI = 120
 """Pixels to an inch of the PNGs."""
@@ -90,16 +95,29 @@ def columns_of(count: int) -> int:
     return 3 if count in (3, 5, 6, 9) else 4
 
 
-def name_axes(figure: Figure, every: Sequence[Any], across: str, up: str) -> None:
-    """Writes what the axes of small panels are, once for all of them.
+def name_panels(
+    figure: Figure,
+    every: Sequence[Any],
+    up: str,
+    handles: Sequence[Any] = (),
+    ncols: int = 4,
+) -> None:
+    """Writes what the axes and the lines of small panels are, once for all of them.
 
-    The horizontal one is named below the lowest panel of each column, where a legend
-    below the figure leaves room for it.
+    The rounds are named below the lowest panel of each column, where the legend below
+    the figure leaves room for it.
     """
     for axes in every:
         if axes.xaxis.get_tick_params()["labelbottom"]:
-            axes.set_xlabel(across)
+            axes.set_xlabel(ROUNDS)
     figure.supylabel(up, fontsize=8)
+    if handles:
+        figure.legend(handles=handles, loc="outside lower center", ncols=ncols)
+
+
+def handle(label: str, color: str = "black", **options: Any) -> Line2D:
+    """Returns a line for a legend; `options` are those of `Line2D`."""
+    return Line2D([], [], color=color, label=label, **options)
 
 
 def entitle(figure: Figure, title: str) -> None:

@@ -164,7 +164,7 @@ def loss_plot(runs: Sequence[LossRun], title: str, what: str = "priority") -> Fi
         style = styles.style_of(styles.group_of(own[0])[0])
         figures.curve(axes, curves, style, label=escape.figure_text(label))
     last = max(len(run.means) for run in runs)
-    axes.set_xlabel("communication round")
+    axes.set_xlabel(figures.ROUNDS)
     axes.set_ylabel("local test loss, all clients")
     axes.set_ylim(bottom=0)
     figures.round_axis(axes, last)

@@ -55,16 +55,14 @@ def targets(runs: Iterable[Run]) -> tuple[int, ...]:
 
 def _common(found: Mapping[str, Any], name: str, flag: str) -> Any:
     """Returns the value that all folders have; None where there are no folders."""
-    if not found:
-        return None
-    first, value = next(iter(found.items()))
     for folder, other in found.items():
+        first, value = next(iter(found.items()))
         if other != value:
             raise RecordError(
                 f"{first} has {name} {_text(value)} and {folder} has {_text(other)}: "
                 f"choose by {flag}"
             )
-    return value
+    return next(iter(found.values()), None)
 
 
 def _text(value: str | Sequence[int]) -> str:

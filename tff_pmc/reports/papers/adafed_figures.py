@@ -104,9 +104,9 @@ def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
     seeds = max(len(found) for p in panels.values() for found in p.values())
     handles, labels = grid[0].get_legend_handles_labels()
     if of_classes:
-        figures.name_axes(figure, grid, "communication round", "F1")
+        figures.name_panels(figure, grid, "F1")
     else:
-        grid[0].set_xlabel("communication round")
+        grid[0].set_xlabel(figures.ROUNDS)
         grid[0].set_ylabel(published.shows)
     figure.legend(
         handles,

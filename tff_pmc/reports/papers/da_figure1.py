@@ -76,7 +76,7 @@ def draw() -> Figure:
                 zorder=3,
                 label=f"{name}, {'kept' if chosen else 'tested and rejected'}",
             )
-    axes.set_xlabel("communication round")
+    axes.set_xlabel(figures.ROUNDS)
     axes.set_ylabel("accuracy (dummy values)")
     axes.set_yticklabels([])
     axes.xaxis.get_major_locator().set_params(integer=True)

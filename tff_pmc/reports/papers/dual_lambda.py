@@ -99,13 +99,9 @@ def notes(runs: Sequence[Run]) -> list[str]:
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
     """Returns a table with six significant digits, as the CSV of `chosen` has them."""
-    return table.apply(
-        lambda column: (
-            column.map(lambda value: float(f"{value:.6g}"))
-            if column.dtype.kind == "f"
-            else column
-        )
-    )
+    numbers = table.select_dtypes("float").columns
+    shown = {n: [float(f"{value:.6g}") for value in table[n]] for n in numbers}
+    return table.assign(**shown)
 
 
 @figures.styled

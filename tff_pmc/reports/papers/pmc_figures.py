@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from tff_pmc.reports import Report, figures, styles
 from tff_pmc.reports.pages import grid_text
@@ -129,18 +128,16 @@ def draw(rows: Mapping[str, Run], title: str) -> Figure:
         printed_rounds.draw(axes, [run], styles.style_of(name))
         for axes, (name, run) in zip(every, shown.items())
     ]
-    up = "accuracy, all clients' test examples"
-    figures.name_axes(figure, every, "communication round", up)
     handles = [
-        Line2D([], [], color="black", lw=0.5, alpha=0.6, label="each round"),
-        Line2D([], [], color="black", label=f"mean of {_MEAN_OF} rounds"),
+        figures.handle("each round", lw=0.5, alpha=0.6),
+        figures.handle(f"mean of {_MEAN_OF} rounds"),
     ]
     if baseline is not None and others:
         color = styles.style_of(BASELINE).color
-        handles.append(Line2D([], [], color=color, label=f"gray: {BASELINE}"))
+        handles.append(figures.handle(f"gray: {BASELINE}", color))
     if any(marked):
         handles += printed_rounds.legend_handles()
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    figures.name_panels(figure, every, figures.ACCURACY, handles, ncols=5)
     figures.entitle(figure, title)
     return figure
 

@@ -115,8 +115,7 @@ def draw(curves: Curves, title: str, target: int) -> Figure:
     every[0].set_ylim(0, min(1.01, highest + 0.04))
     last = max(len(curve) for curve, _ in curves.values())
     figures.round_axis(every[0], round(last * 1.03), first=0)
-    up = "accuracy, all clients' test examples"
-    figures.name_axes(figure, every, "communication round", up)
+    figures.name_panels(figure, every, figures.ACCURACY)
     behind = "\nGray: DS." if baseline is not None and len(curves) > 1 else ""
     figures.entitle(figure, f"{title}{behind}")
     return figure
