@@ -98,12 +98,12 @@ def correlations(table: pd.DataFrame) -> dict[str, float]:
     A column that is not known of every ordering, or is the same for all, has NaN.
     """
     variation = table[VARIATION].rank()
-    found = {}
-    for name in table.columns[2:]:
-        values = table[name]
-        whole = bool(values.notna().all()) and values.nunique() > 1
-        found[name] = float(variation.corr(values.rank())) if whole else float("nan")
-    return found
+    return {
+        name: float(variation.corr(values.rank()))
+        if values.notna().all() and values.nunique() > 1
+        else float("nan")
+        for name, values in table.iloc[:, 2:].items()
+    }
 
 
 def _words(found: dict[str, float]) -> list[str]:
