@@ -73,9 +73,9 @@ def test_the_new_aggregator_runs_with_its_own_parameter(made):
 def test_the_new_table_is_made_of_both_runs(made):
     folder, done = made
     assert "Best rounds" in done.stdout
-    lines = (folder / "out" / "best_rounds.txt").read_text().splitlines()
-    assert [line.split(":")[0] for line in lines][-1] == "Clipped mean"
-    assert len(lines) == 2
+    head, *lines = (folder / "out" / "best_rounds.csv").read_text().splitlines()
+    assert head == "run,best" and len(lines) == 2
+    assert lines[-1].startswith("Clipped mean,0.")
 
 
 def test_their_flags_are_in_the_help_and_checked(made):

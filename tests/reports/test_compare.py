@@ -13,7 +13,6 @@ import pytest
 
 from tff_pmc.reports import (
     compare,
-    comparison_plot,
     read_folder,
     reference_export,
 )
@@ -101,8 +100,9 @@ def test_the_published_scripts_rule_is_strictly_above_the_target(
     path = str(write_theirs(tmp_path / "run", lines, rounds))
     # An answer of 3 is wrong for every label here, as it is in `answers`.
     differing = 0
-    for strictly in (True, False):
-        table = compare.compare(path, path, [50, 70, 80], strictly_above=strictly)
+    for reach in ("above", "at_least"):
+        strictly = reach == "above"
+        table = compare.compare(path, path, [50, 70, 80], reach=reach)
         found = table[table["quantity"] == "rounds"]
         for target, devices, value in zip(
             found["target_accuracy_pct"], found["devices"], found["a"]
@@ -162,7 +162,7 @@ def test_the_curves_of_both_sides_are_in_one_panel(tmp_path, write_ours):
         write_ours(tmp_path / side / "1", [(0, 1, 2, 3)], accuracies, priority=["LD"])
     write_ours(tmp_path / "b" / "2", [(0, 1, 2, 3)], [[1]], priority=["DS"])
     table = compare.compare(str(tmp_path / "a"), str(tmp_path / "b"), [50])
-    figure = comparison_plot.comparison_plot(table, "theirs_$1$", "ours")
+    figure = compare.comparison_plot(table, "theirs_$1$", "ours")
     (panel,) = figure.axes  # DS is on one side only.
     drawn = [line.get_ydata() for line in panel.get_lines()]
     assert drawn[0][:2].tolist() == [0.25, 0.5] and math.isnan(drawn[0][2])
@@ -173,4 +173,4 @@ def test_the_curves_of_both_sides_are_in_one_panel(tmp_path, write_ours):
         "ours",
     ]
     alone = table[table["experiment"] == "DS"]
-    assert comparison_plot.comparison_plot(alone, "a", "b") is None
+    assert compare.comparison_plot(alone, "a", "b") is None

@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from reported import write
 from two_devices import run
 
-from tff_pmc.reports import SEED_REPORTS, effect
+from tff_pmc.reports import effect
 from tff_pmc.reports.record_error import RecordError
 
 CODES = ("DS", "LD", "MD")
@@ -26,9 +27,8 @@ def five_seeds(targets=()):
     }
 
 
-def write(by_seed, folder, **options):
-    report = SEED_REPORTS["ordering_effect"]
-    return report(by_seed, str(folder), baseline="DS", **options)
+def page_of(by_seed, folder, **options):
+    return write("ordering_effect", by_seed, folder, baseline="DS", **options)
 
 
 def test_differences_are_paired_by_seed():
@@ -79,7 +79,7 @@ def test_an_interval_with_0_in_it_shows_nothing(tmp_path):
     # DS is .5 .6 .5 .6 .5: of ten pairs six differ, by .1.
     assert row["noise_floor"] == pytest.approx(math.sqrt(0.006))
     assert row["noise_floor_of_mean"] == pytest.approx(math.sqrt(0.006 / 5))
-    page = write(by_seed, tmp_path)
+    page = page_of(by_seed, tmp_path)
     assert "| 0.0775 | 0.0346 | not shown |" in page
     assert "0 of 2 comparisons lie outside" in page
 
@@ -94,7 +94,7 @@ def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
     assert (row["verdict"], row["more_in"], row["less_in"]) == ("censored", 0, 1)
     accuracy = effect.effect_rows(five_seeds(), []).iloc[0]
     assert accuracy["verdict"] == "more"
-    page = write(five_seeds([70]), tmp_path)
+    page = page_of(five_seeds([70]), tmp_path)
     assert "| LD | later in 0 and earlier in 1 of 5 seeds |  |  | censored |" in page
     assert "2 of 2 comparisons lie outside" in page  # Both accuracies.
 
@@ -109,7 +109,7 @@ def test_one_side_that_never_arrives_gives_a_sign_and_no_number(tmp_path):
     assert row[["mean", "deviation", "interval"]].isna().all()
     assert (row["verdict"], row["more_in"], row["less_in"]) == ("censored", 5, 0)
     assert row["noise_floor"] == 0  # DS always arrives.
-    page = write(by_seed, tmp_path)
+    page = page_of(by_seed, tmp_path)
     line = "| LD | later in 5 and earlier in 0 of 5 seeds | 0.0 | 0.0 | censored |"
     assert line in page and "Censored: under some seed" in page
 
@@ -119,13 +119,11 @@ def test_a_target_is_reached_by_the_rule_of_the_runs(tmp_path):
     by_seed = {
         seed: [run("DS", [7, 8], [70]), run("LD", [8, 8], [70])] for seed in range(5)
     }
-    for above, later in ((False, 0), (True, -1)):
-        folder = tmp_path / str(above)
-        folder.mkdir()
-        page = write(by_seed, folder, strictly_above=above)
-        rows = pd.read_csv(folder / "effect.csv").set_index("measure")
+    for reach, later in (("at_least", 0), ("above", -1)):
+        page = page_of(by_seed, tmp_path, reach=reach)
+        rows = pd.read_csv(tmp_path / "effect.csv").set_index("measure")
         assert rows.loc["rounds to 70 %", "mean"] == later
-        assert f"--reach={'above' if above else 'at_least'}" in page
+        assert f"--reach={reach}" in page
 
 
 def test_runs_of_other_lengths_are_refused():
@@ -137,7 +135,7 @@ def test_runs_of_other_lengths_are_refused():
 
 def test_under_five_seeds_nothing_is_claimed(tmp_path):
     few = dict(list(five_seeds([70]).items())[:4])
-    text = write(few, tmp_path)
+    text = page_of(few, tmp_path)
     assert "Under 5 seeds nothing is claimed" in text
     rows = pd.read_csv(tmp_path / "effect.csv")
     assert set(rows["verdict"]) == {"undecided"} and rows["interval"].isna().all()
@@ -169,7 +167,7 @@ def test_the_page_says_how_far_an_ordering_is_from_its_own_first_criterion(
             each.weights["ordering"] = ["DS", "LD,DS,MD"]
             each.info["settings"]["criteria"] = list(CODES)
         by_seed[seed] = [dataclasses.replace(each, cohort=cohort) for each in runs]
-    text = write(by_seed, tmp_path)
+    text = page_of(by_seed, tmp_path)
     order = [1, 0, 2]
     expected = np.mean(
         [moved(direct_weights(c, order), direct_weights(c, [1])) for c in cohorts]
@@ -189,7 +187,7 @@ def test_the_page_says_how_far_an_ordering_is_from_its_own_first_criterion(
         seed: [dataclasses.replace(each, cohort=None) for each in runs]
         for seed, runs in by_seed.items()
     }
-    text = write(without, tmp_path)
+    text = page_of(without, tmp_path)
     assert "| LD,DS,MD | 0.2000 | 9.00 | 0.0500 |  |" in text
     assert "From each other" not in text
     assert not (tmp_path / "effect_distances.csv").exists()
@@ -198,7 +196,7 @@ def test_the_page_says_how_far_an_ordering_is_from_its_own_first_criterion(
 def test_another_ordering_may_be_the_baseline(tmp_path):
     """LD is .1 ahead of DS: so DS is .1 behind LD."""
     few = dict(list(five_seeds([70]).items())[:4])
-    text = SEED_REPORTS["ordering_effect"](few, str(tmp_path), baseline="LD")
+    text = write("ordering_effect", few, tmp_path, baseline="LD")
     assert "| DS | -0.1000 |" in text and "Each ordering minus LD" in text
     with pytest.raises(RecordError, match="no run is of MD: there are DS, LD"):
-        SEED_REPORTS["ordering_effect"](few, str(tmp_path), baseline="MD")
+        write("ordering_effect", few, tmp_path, baseline="MD")

@@ -7,7 +7,7 @@ import pytest
 from matplotlib import figure
 from matplotlib.backends import backend_agg
 
-from tff_pmc.reports import escape, grids, pages, tables
+from tff_pmc.reports import Report, escape, output, pages, tables
 
 RED = "\x1b[31mred"
 
@@ -69,7 +69,7 @@ def test_the_results_of_a_run_named_by_somebody_else(tmp_path, run_of):
     runs = [run_of(label, [[1]], [2]) for label in ("DS", "=1+1|cmd", RED)]
     for run in runs:
         run.info["settings"]["targets"] = [50]
-    tables.write(runs, str(tmp_path))
+    output.write(tables.report(runs), str(tmp_path))
     with open(tmp_path / "results.csv", newline="") as file:
         names = {row["experiment"] for row in csv.DictReader(file)}
     assert names == {"DS", "'=1+1|cmd", "\\x1b[31mred"}
@@ -82,7 +82,8 @@ def test_a_markdown_table_keeps_its_cells(tmp_path):
         r"| =1\|cmd \<img src=x> p < 1 | 2 |",
         r"| \\x1b\[31mred x | 3 |",
     ]
-    grids.write(str(tmp_path / "page.md"), RED, [RED], {"part": grid})
+    _, made = pages.of_grids(RED, [RED], {"part": grid})
+    output.write(Report(pages={"page": made}), str(tmp_path))
     assert "\x1b" not in (tmp_path / "page.md").read_text()
 
 

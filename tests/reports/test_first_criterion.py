@@ -4,9 +4,10 @@ import math
 
 import pandas as pd
 import pytest
+from reported import write
 from two_devices import run
 
-from tff_pmc.reports import effect, first_criterion
+from tff_pmc.reports import first_criterion
 
 LABELS = ("DS", "DS,LD", "LD", "LD,DS")
 
@@ -64,7 +65,7 @@ def test_nothing_is_taken_together_that_is_not_alike(labels):
     assert first_criterion.groups(labels) == {}
     by_seed = {seed: [run(one, [7, 7], [70]) for one in labels] for seed in range(5)}
     assert first_criterion.rows(by_seed, [70]).empty
-    assert first_criterion.blocks(first_criterion.rows(by_seed, [70]), "DS", 5) == []
+    assert first_criterion.blocks(first_criterion.rows(by_seed, [70]), "DS") == []
 
 
 def test_the_page_and_its_csv_have_it(tmp_path):
@@ -72,9 +73,9 @@ def test_the_page_and_its_csv_have_it(tmp_path):
         "DS": ["DS", "DS,LD"],
         "LD": ["LD", "LD,DS"],
     }
-    text = effect.write(five_seeds(), str(tmp_path))
+    text = write("ordering_effect", five_seeds(), tmp_path)
     part = text[text.index("By the first criterion") :]
     assert "minus DS first" in part and "| LD | +0.1800 ± 0.0555 |" in part
-    table = pd.read_csv(tmp_path / first_criterion.FILE)
+    table = pd.read_csv(tmp_path / "effect_first_criterion.csv")
     assert tuple(table.columns) == first_criterion.COLUMNS
     assert list(table["mean"]) == [0.18, 0]

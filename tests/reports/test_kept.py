@@ -1,5 +1,6 @@
 """Runs of which a repository keeps a few files, read back."""
 
+import dataclasses
 import json
 
 import pytest
@@ -48,6 +49,10 @@ def test_the_rounds_to_targets_are_those_of_the_results(folder):
     assert kept.rounds_of(other, (70,), (10, 20)) == {(70, 10): 2, (70, 20): 2}
     with pytest.raises(RecordError, match="30 % of the devices reach 70 %"):
         kept.rounds_of(other, (70,), (10, 30))
+    by_their_rule = dataclasses.replace(ds, reach="at_least")
+    assert kept.rounds_of(by_their_rule, (70,), (10,)) == {(70, 10): 1}
+    with pytest.raises(RecordError, match="by its own rule .*, at_least"):
+        kept.rounds_of(dataclasses.replace(ds, reach="above"), (70,), (10,))
     # What a fifth of the devices never reach, more of them do not reach either.
     assert kept.rounds_of(ds, (70,), (30,)) == {(70, 30): None}
     with pytest.raises(RecordError, match="5 % of the devices reach 70 %"):

@@ -3,8 +3,9 @@
 import re
 
 import pytest
+from reported import write
 
-from tff_pmc.reports import REPORTS, escape, figures, grids, output, pages
+from tff_pmc.reports import Report, escape, output, pages
 from tff_pmc.reports.papers import da_figure1
 
 GRID = [["name", "gain"], ["a_b & 50 %", "≤3"], ["[1] {x}", "-1.5 ± 2"]]
@@ -31,33 +32,27 @@ LATEX = r"""% Needs the packages booktabs and amssymb.
 """
 
 
-def write(folder, form):
+def write_page(folder, form):
+    parts = {"70 % > 60 %": GRID}
+    text, page = pages.of_grids("A_title", ["Made by `this_one`."], parts)
     with output.using(output.Output(tables=form)):
-        path = str(folder / "table.md")
-        parts = {"70 % > 60 %": GRID}
-        return grids.write(path, "A_title", ["Made by `this_one`."], parts)
+        return output.write(Report(text, pages={"table": page}), str(folder))
 
 
 def test_a_table_in_latex_by_hand(tmp_path):
-    write(tmp_path, "latex")
+    write_page(tmp_path, "latex")
     assert [path.name for path in tmp_path.iterdir()] == ["table.tex"]
     assert (tmp_path / "table.tex").read_text(encoding="utf-8") == LATEX
 
 
 def test_the_forms_differ_in_the_files_alone(tmp_path):
-    texts = [write(tmp_path / form, form) for form in made(tmp_path)]
+    texts = [write_page(tmp_path / form, form) for form in output.TABLES]
     assert len(set(texts)) == 1
     assert not list((tmp_path / "csv").iterdir())
     page = (tmp_path / "markdown" / "table.md").read_text(encoding="utf-8")
     assert page.startswith(
         "# A_title\n\n- Made by `this_one`.\n\n## 70 % > 60 %\n\n| n"
     )
-
-
-def made(folder):
-    for form in output.TABLES:
-        (folder / form).mkdir()
-        yield form
 
 
 def test_no_character_of_a_text_is_a_command_of_latex():
@@ -72,7 +67,7 @@ def test_no_character_of_a_text_is_a_command_of_latex():
 @pytest.mark.parametrize("form", ["png", "pdf"])
 def test_a_pdf_is_beside_the_png_where_it_is_asked_for(tmp_path, form):
     with output.using(output.Output(figures=form)):
-        figures.save(da_figure1.draw(), str(tmp_path / "figure.png"))
+        output.write(Report(figures={"figure": da_figure1.draw()}), str(tmp_path))
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["figure.pdf", "figure.png"][form == "png" :]
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
@@ -92,7 +87,7 @@ def test_forms_end_with_their_context_and_others_are_refused():
 def test_every_table_of_pmc_has_a_page_in_latex(tmp_path, celeba_like):
     with output.using(output.Output("latex")):
         for name in ("rounds_to_target", "pmc_table6"):
-            REPORTS[name](celeba_like, str(tmp_path))
+            write(name, celeba_like, tmp_path)
     pages_made = sorted(path.name for path in tmp_path.glob("*.tex"))
     assert pages_made == ["results.tex", "table6.tex"]
     text = (tmp_path / "table6.tex").read_text(encoding="utf-8")
@@ -112,5 +107,5 @@ def celeba_like(run_of):
 
 def test_an_empty_list_is_no_list():
     page = pages.Page("t", [pages.Items([]), "A paragraph."])
-    assert "itemize" not in pages.latex(page)
-    assert pages.markdown(page) == "# t\n\nA paragraph.\n"
+    assert "itemize" not in page.latex()
+    assert page.markdown() == "# t\n\nA paragraph.\n"

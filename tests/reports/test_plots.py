@@ -84,9 +84,8 @@ def test_the_plots_of_a_folder_of_runs(run_of, write_ours, tmp_path):
     )
     data = {"name": "mnist", "clients": 1}
     fixed = run_of("DS", [[1]], [2], data=data, settings=TRAINED)
-    plots.write([read.read_run(str(folder)), fixed], str(tmp_path))
-    written = {path.name for path in tmp_path.iterdir()} - {"MD_adjusted"}
-    assert written == {"accuracy.png", "adjustment_MD_adjusted.png"}
+    made = plots.report([read.read_run(str(folder)), fixed])
+    assert set(made.figures) == {"accuracy", "adjustment_MD_adjusted"}
 
 
 def test_plots_leave_a_notebooks_backend_alone():
@@ -105,7 +104,7 @@ def test_plots_leave_a_notebooks_backend_alone():
         "sys.exit(changed or 'matplotlib.pyplot' in sys.modules)"
     )
     with tempfile.TemporaryDirectory() as folder:
-        path = f"{folder}/figure.png"
+        path = f"{folder}/figure"
         assert subprocess.run([sys.executable, "-c", code, path]).returncode == 0
 
 

@@ -37,8 +37,9 @@ def runs(run_of):
 )
 def test_the_rule_is_that_of_the_runs(runs, settings, above):
     assert recorded_settings.strictly_above(runs(*settings)) is above
-    for chosen in (True, False):
-        assert recorded_settings.strictly_above(runs(*settings), chosen) is chosen
+    for reach in ("", "at_least", "above"):
+        for run in recorded_settings.by_one_rule(runs(*settings), reach):
+            assert run.strictly_above is (reach == "above" if reach else above)
 
 
 def test_runs_by_different_rules_are_refused_in_one_line(runs):

@@ -40,13 +40,10 @@ def test_the_nearest_name_is_told():
 def test_a_report_of_a_module_of_its_own_is_found(tmp_path, monkeypatch, run_of):
     """One file is all that a report needs, also outside of the package."""
     (tmp_path / "one_more_table.py").write_text(
-        "import pathlib\n"
-        "from tff_pmc.reports import REPORTS\n"
-        "def write(runs, folder, *, strictly_above=None):\n"
-        "    labels = ' and '.join(run.label for run in runs)\n"
-        "    pathlib.Path(folder, 'own.txt').write_text(labels)\n"
-        "    return labels\n"
-        "REPORTS.register('one_more_table', write)\n"
+        "from tff_pmc.reports import REPORTS, Report\n"
+        "def report(runs):\n"
+        "    return Report(' and '.join(run.label for run in runs))\n"
+        "REPORTS.register('one_more_table', report)\n"
     )
     registry = reports.REPORTS
     known = dict(registry)
@@ -54,8 +51,7 @@ def test_a_report_of_a_module_of_its_own_is_found(tmp_path, monkeypatch, run_of)
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.import_module("one_more_table")
     runs = [run_of("DS", [[1]], [2]), run_of("LD", [[2]], [2])]
-    text = registry["one_more_table"](runs, str(tmp_path))
-    assert text == (tmp_path / "own.txt").read_text() == "DS and LD"
+    assert registry["one_more_table"](runs).text == "DS and LD"
 
 
 def test_importing_the_reports_imports_no_heavy_package():

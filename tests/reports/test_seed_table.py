@@ -4,8 +4,9 @@ import statistics
 
 import pandas as pd
 import pytest
+from reported import write
 
-from tff_pmc.reports import SEED_REPORTS, seed_table
+from tff_pmc.reports import seed_table
 from tff_pmc.reports.record_error import RecordError
 
 EXAMPLES = [10, 10]
@@ -25,7 +26,7 @@ def by_seed(run_of):
 
 
 def test_the_mean_and_the_spread_are_over_the_seeds(by_seed, tmp_path):
-    text = SEED_REPORTS["seed_table"](by_seed, str(tmp_path), baseline="DS")
+    text = write("seed_table", by_seed, tmp_path, baseline="DS")
     table = pd.read_csv(tmp_path / "seeds.csv").set_index(["experiment", "quantity"])
     for label, counts in LAST.items():
         accuracies = [sum(one) / 20 for one in counts]
@@ -45,10 +46,10 @@ def test_the_mean_and_the_spread_are_over_the_seeds(by_seed, tmp_path):
 
 
 def test_one_seed_has_no_spread(by_seed):
-    text = seed_table.text(seed_table.rows({7: by_seed[7]}))
+    text = seed_table.report({7: by_seed[7]}).text
     assert text.splitlines()[2].split()[:3] == ["DS", "0.5000", "0.5000"]
 
 
 def test_each_seed_needs_the_same_runs(by_seed):
     with pytest.raises(RecordError, match="seed 9 has the runs DS"):
-        seed_table.rows({**by_seed, 9: by_seed[9][:1]})
+        seed_table.report({**by_seed, 9: by_seed[9][:1]})

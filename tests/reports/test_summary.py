@@ -4,8 +4,9 @@ import json
 
 import pandas as pd
 import pytest
+from reported import write
 
-from tff_pmc.reports import REPORTS, fairness_page, kept, summary, tables
+from tff_pmc.reports import fairness_page, kept, summary
 
 # Three rounds of four devices, of which the third has no test examples.
 EXAMPLES = [10, 10, 0, 20]
@@ -61,7 +62,7 @@ def test_the_table_says_both_rounds_or_that_they_are_one(runs):
 
 
 def test_the_file_has_them_below_the_rounds(runs, tmp_path):
-    tables.write(runs, str(tmp_path))
+    write("rounds_to_target", runs, tmp_path)
     csv = pd.read_csv(tmp_path / "results.csv", dtype=str, keep_default_na=False)
     rounds, own = csv[csv["devices"] != "all"], csv[csv["devices"] == "all"]
     assert csv.index[csv["devices"] == "all"].min() == len(rounds)
@@ -78,7 +79,7 @@ def test_the_file_has_them_below_the_rounds(runs, tmp_path):
 
 
 def test_what_is_kept_is_read_back_from_such_a_file(runs, tmp_path):
-    tables.write(runs, str(tmp_path))
+    write("rounds_to_target", runs, tmp_path)
     folder = tmp_path / "DS"
     folder.mkdir()
     (folder / "rounds.csv").write_text("round,accuracy\n1,0.5\n")
@@ -92,7 +93,7 @@ def test_what_is_kept_is_read_back_from_such_a_file(runs, tmp_path):
 
 
 def test_the_report_draws_each_figure_over_the_rounds(runs, tmp_path):
-    text = REPORTS["fairness"](runs, str(tmp_path))
+    text = write("fairness", runs, tmp_path)
     assert text == summary.text(runs)
     assert (tmp_path / "fairness.png").read_bytes().startswith(b"\x89PNG")
     figure = fairness_page.fairness_plot(runs, title="title")
@@ -133,5 +134,5 @@ def test_of_many_runs_each_has_a_panel_beside_the_baseline(run_of):
 
 def test_runs_of_the_published_code_are_drawn_without_our_settings(run_of, tmp_path):
     run = run_of("DS", FALLING, EXAMPLES, settings={})
-    REPORTS["fairness"]([run], str(tmp_path))
+    write("fairness", [run], tmp_path)
     assert (tmp_path / "fairness.png").exists()

@@ -3,8 +3,9 @@
 import math
 
 import pytest
+from reported import write
 
-from tff_pmc.reports import SEED_REPORTS, system_effect
+from tff_pmc.reports import system_effect
 from tff_pmc.reports.record_error import RecordError
 
 
@@ -71,9 +72,9 @@ def test_as_many_clients_are_held_against_each_other(system_run):
 
 
 def test_the_page_and_the_figures(five_seeds, tmp_path):
-    reports = [SEED_REPORTS[name] for name in ("adafed_figures", "system_effect")]
     drawn, page = (
-        report(five_seeds, str(tmp_path), baseline="FedAvg") for report in reports
+        write(name, five_seeds, tmp_path, baseline="FedAvg")
+        for name in ("adafed_figures", "system_effect")
     )
     assert "Figure 6 is not drawn" in drawn  # These runs have no F1.
     assert (tmp_path / "effect.md").read_text() == page

@@ -2,8 +2,9 @@
 
 import pandas as pd
 import pytest
+from reported import write
 
-from tff_pmc.reports import REPORTS, tables
+from tff_pmc.reports import tables
 
 # Three rounds of four devices with 10 test examples each.
 CORRECT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]]
@@ -31,6 +32,8 @@ def test_the_tables_show_rounds_then_gains_over_ds(runs):
     text = tables.text_tables(tidy)
     rounds_table, gains_table = text.split("\n\n")
     assert "  70 %  DS            1      1      3      3" in rounds_table
+    firsts = [line.split()[0] for line in rounds_table.splitlines()[2:]]
+    assert firsts == ["70", "70", "95", "95"]
     assert gains_table.splitlines()[2].split()[-1] == "0.78"
     assert gains_table.splitlines()[3].split()[3:12] == ["-"] * 9
 
@@ -47,13 +50,13 @@ def test_the_file_and_the_text_are_by_the_targets_and_the_rule_of_the_runs(
     for reach, first in (("at_least", 1), ("above", 2)):
         settings = {"targets": [70, 95], "reach": reach}
         run = run_of("DS", CORRECT, EXAMPLES, settings=settings)
-        text = REPORTS["rounds_to_target"]([run], str(tmp_path))
+        text = write("rounds_to_target", [run], tmp_path)
         csv = pd.read_csv(tmp_path / "results.csv")
         assert csv["target_accuracy_pct"].dropna().unique().tolist() == [70, 95]
         assert csv["value"][0] == first
         assert text.splitlines()[2].split()[3] == str(first)
     # A rule that is given counts.
-    REPORTS["rounds_to_target"]([run], str(tmp_path), strictly_above=False)
+    write("rounds_to_target", [run], tmp_path, reach="at_least")
     assert pd.read_csv(tmp_path / "results.csv")["value"][0] == 1
 
 
@@ -61,7 +64,7 @@ def test_where_no_target_was_reached_a_sentence_says_so(run_of, tmp_path):
     settings = {"targets": [95, 100]}
     labels = ("DS", "LD")
     runs = [run_of(one, CORRECT, EXAMPLES, settings=settings) for one in labels]
-    assert REPORTS["rounds_to_target"](runs, str(tmp_path)) == (
+    assert write("rounds_to_target", runs, tmp_path) == (
         "Rounds until a share of the devices reaches the target accuracy:\n"
         "10 % of the devices reached none of 95, 100 % in any run."
     )
@@ -71,5 +74,5 @@ def test_where_no_target_was_reached_a_sentence_says_so(run_of, tmp_path):
 
 def test_runs_without_targets_have_no_table_of_rounds(run_of, tmp_path):
     run = run_of("DS", CORRECT, EXAMPLES)
-    assert REPORTS["rounds_to_target"]([run], str(tmp_path)) == ""
+    assert write("rounds_to_target", [run], tmp_path) == ""
     assert set(pd.read_csv(tmp_path / "results.csv")["devices"]) == {"all"}

@@ -23,7 +23,7 @@ from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, experiment
 from tff_pmc.reports import output
 from tff_pmc.reports.kept import KeptRun
-from tff_pmc.reports.kept_folders import KeptFolder, is_record, kept_folders
+from tff_pmc.reports.kept_folders import KeptFolder, kept_folders
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError
 
@@ -77,9 +77,11 @@ def replace(kept: KeptFolder) -> list[str]:
     """
     with tempfile.TemporaryDirectory() as made:
         remake(kept, made)
-        names = [name for name in kept.products() if os.path.exists(_in(made, name))]
+        names = [
+            name for name in kept.products() if os.path.exists(os.path.join(made, name))
+        ]
         for name in names:
-            shutil.copyfile(_in(made, name), _in(kept.path, name))
+            shutil.copyfile(os.path.join(made, name), os.path.join(kept.path, name))
     return names
 
 
@@ -94,9 +96,9 @@ def differences(kept: KeptFolder) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as made, output.using(forms):
         remake(kept, made)
         for name in kept.products():
-            if name.endswith((".png", ".pdf")) or not _is_table(name):
+            if name.endswith((".png", ".pdf")):
                 continue
-            there = os.path.exists(_in(made, name))
+            there = os.path.exists(os.path.join(made, name))
             if name in kept.as_made:
                 if there:
                     found[name] = "is said to be as it was made, and can be made again"
@@ -105,14 +107,6 @@ def differences(kept: KeptFolder) -> dict[str, str]:
             elif _bytes(made, name) != _bytes(kept.path, name):
                 found[name] = "is not what the records give"
     return found
-
-
-def _is_table(name: str) -> bool:
-    return not is_record(os.path.basename(name))
-
-
-def _in(folder: str, name: str) -> str:
-    return os.path.join(folder, name)
 
 
 def _bytes(folder: str, name: str) -> bytes:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Optional
 
 from tff_pmc.experiments.experiment import Experiment
-from tff_pmc.reports import FOR_ALL, FOR_ALL_SEEDS, REPORTS, SEED_REPORTS, plots
+from tff_pmc.reports import (
+    FOR_ALL,
+    FOR_ALL_SEEDS,
+    REPORTS,
+    SEED_REPORTS,
+    output,
+    plots,
+)
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import NotKeptError
 
@@ -16,12 +21,7 @@ RESULTS = "rounds_to_target"
 
 
 def write(
-    found: Experiment,
-    runs: Sequence[Run],
-    folder: str,
-    *,
-    strictly_above: Optional[bool] = None,
-    results: bool = True,
+    found: Experiment, runs: Sequence[Run], folder: str, *, results: bool = True
 ) -> str:
     """Writes the tables and plots of an experiment's runs.
 
@@ -33,8 +33,6 @@ def write(
         found: the experiment.
         runs: its runs, in the order of its rows.
         folder: where the files go, made if need be; they are replaced.
-        strictly_above: whether a target is reached only above it; by default the runs'
-            own rule.
         results: whether `results.csv` is written. Of runs that are kept without
             their clients it would be a copy of the one that is kept.
 
@@ -44,7 +42,6 @@ def write(
     Raises:
         RecordError: a record is broken, or the runs do not belong together.
     """
-    os.makedirs(folder, exist_ok=True)
     shown = (*found.reports, *FOR_ALL)
     # Every experiment has the file, whatever it shows of it.
     names = shown if RESULTS in shown else (RESULTS, *shown)
@@ -53,12 +50,12 @@ def write(
         if name == RESULTS and not results:
             continue
         try:
-            text = REPORTS[name](runs, folder, strictly_above=strictly_above)
+            text = output.write(REPORTS[name](runs), folder)
         except NotKeptError as error:
             left_out.append(f"{name} is left out: {error}")
         else:
             texts.append(text if name in shown else "")
-    plots.write(runs, folder, what=label_word(found))
+    output.write(plots.report(runs, what=label_word(found)), folder)
     return _joined([*texts, *left_out])
 
 
@@ -78,12 +75,12 @@ def write_seeds(
     Raises:
         RecordError: a record is broken, or a seed has other runs than the first.
     """
-    plots.write_seeds(by_seed, folder, what=label_word(found))
+    output.write(plots.seeds_report(by_seed, what=label_word(found)), folder)
     # The baseline alone shows how far seeds move it, and has no effect.
     alone = all(len(runs) == 1 for runs in by_seed.values())
     names = () if alone else found.seed_reports
     return _joined(
-        SEED_REPORTS[name](by_seed, folder, baseline=found.baseline)
+        output.write(SEED_REPORTS[name](by_seed, baseline=found.baseline), folder)
         for name in (*names, *FOR_ALL_SEEDS)
     )
 

@@ -15,11 +15,10 @@ from tff_pmc.experiments.experiment import EXPERIMENTS, experiment, values_of
 from tff_pmc.experiments.flags.command import Command
 from tff_pmc.reports import (
     compare,
-    comparison_plot,
-    escape,
-    figures,
     losses,
+    output,
     read_folder,
+    recorded_settings,
     reference_export,
 )
 from tff_pmc.reports.read import Run
@@ -29,14 +28,11 @@ from tff_pmc.settings import RunSettings
 
 
 def text(command: Command, given: Mapping[str, Any]) -> str:
-    """Carries out `--compare`, `--tables` or `--export`.
+    """Carries out `--compare`, `--tables` or `--export`; returns their text.
 
     Args:
         command: the command, of which one of the three is given.
         given: the values of all given flags.
-
-    Returns:
-        The text for the terminal.
 
     Raises:
         SettingError: flags do not go together.
@@ -63,18 +59,11 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
     if "experiment" in given:
         start = RunSettings.of({}, inherited=values_of(command.experiment))
         targets = start.record.targets
-    rows = compare.compare(
-        *command.compare, targets, strictly_above=_strictly_above(given)
-    )
-    if command.output_dir:
-        os.makedirs(command.output_dir, exist_ok=True)
-        path = os.path.join(command.output_dir, "comparison.csv")
-        escape.write_csv(rows, path, index=False)
-        drawn = comparison_plot.comparison_plot(rows, *_names(*command.compare))
-        if drawn:
-            path = os.path.join(command.output_dir, comparison_plot.FILE)
-            figures.save(drawn, path)
-    return compare.comparison_text(rows)
+    rows = compare.compare(*command.compare, targets, reach=_reach(given))
+    if not command.output_dir:
+        return compare.comparison_text(rows)
+    made = compare.report(rows, *_names(*command.compare))
+    return output.write(made, command.output_dir)
 
 
 def _names(a: str, b: str) -> list[str]:
@@ -88,14 +77,13 @@ def _tables(command: Command, given: Mapping[str, Any]) -> str:
     """The tables and figures of an experiment, made of a folder of runs."""
     folders = read_folder.run_folders(command.tables)
     if all(has_table(f, "clients.csv") and losses.measures_loss(f) for f in folders):
-        os.makedirs(command.output_dir, exist_ok=True)
         lost = [losses.read_loss_run(folder) for folder in folders]
-        return losses.write(lost, command.output_dir)
-    runs = read_folder.read_runs(command.tables)
-    name = command.experiment if "experiment" in given else _own_experiment(runs)
+        return output.write(losses.of_runs(lost), command.output_dir)
+    read = read_folder.read_runs(command.tables)
+    name = command.experiment if "experiment" in given else _own_experiment(read)
     found = experiment(name or command.experiment)
-    above = _strictly_above(given)
-    return reporting.write(found, runs, command.output_dir, strictly_above=above)
+    runs = recorded_settings.by_one_rule(read, _reach(given))
+    return reporting.write(found, runs, command.output_dir)
 
 
 def _own_experiment(runs: Sequence[Run]) -> str:
@@ -105,10 +93,10 @@ def _own_experiment(runs: Sequence[Run]) -> str:
     return name if name in EXPERIMENTS else ""
 
 
-def _strictly_above(given: Mapping[str, Any]) -> bool | None:
-    """Whether, by the flags, a target is reached only above it; None without them."""
+def _reach(given: Mapping[str, Any]) -> str:
+    """The rule of reaching a target that the flags say; empty without them."""
     if "reach" in given:
-        return bool(given["reach"] == "above")
+        return str(given["reach"])
     if "protocol" in given:
-        return bool(given["protocol"] == "reference_code")
-    return None
+        return "above" if given["protocol"] == "reference_code" else "at_least"
+    return ""

@@ -1,63 +1,68 @@
 """Tables and figures made of run folders; knows nothing of training or TFF.
 
-A report is a function that writes files into a folder and returns text for a terminal.
-The modules of `tff_pmc.reports.papers`, one for each published table or figure,
-register theirs when they are imported; the registries import them when they are first
-looked into. Until then neither pandas nor matplotlib is imported.
+A report is a function of runs that returns a `Report`: tables, pages, figures and a
+text for a terminal. It writes nothing; `output.write` puts it into a folder. The
+modules of `tff_pmc.reports.papers`, one for each published table or figure, register
+theirs when they are imported; the registries import them when they are first looked
+into. Until then neither pandas nor matplotlib is imported.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import importlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from leaf_data.declare import Registry
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from tff_pmc.reports.pages import Page
     from tff_pmc.reports.read import Run
 
 
-class Report(Protocol):
-    """A function that writes the files of a report into a folder."""
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What a report says, and its files by their names without `.csv`, `.png`, ...
 
-    def __call__(
-        self,
-        runs: Sequence[Run],
-        folder: str,
-        *,
-        strictly_above: Optional[bool] = None,
-    ) -> str:
-        """Returns the report as text for a terminal, empty for nothing.
+    Attributes:
+        text: for a terminal; empty for nothing.
+        tables: name -> table, for a CSV. An index of texts is its first column.
+        pages: name -> page, for Markdown or LaTeX.
+        figures: name -> figure, for a PNG, or a PDF beside it.
+        digits: the significant digits of the tables' numbers; all of them if 0.
+    """
 
-        Args:
-            runs: the runs of an experiment, in the order of its rows.
-            folder: the folder for the files; files of the same names are replaced.
-            strictly_above: whether a target is reached only above it; by default the
-                runs' own rule.
-        """
+    text: str = ""
+    tables: Mapping[str, pd.DataFrame] = dataclasses.field(default_factory=dict)
+    pages: Mapping[str, Page] = dataclasses.field(default_factory=dict)
+    figures: Mapping[str, Figure] = dataclasses.field(default_factory=dict)
+    digits: int = 0
+
+
+class RunsReport(Protocol):
+    """A report on the runs of an experiment."""
+
+    def __call__(self, runs: Sequence[Run]) -> Report:
+        """Returns the report on runs, which are in the order of the rows."""
 
 
 class SeedReport(Protocol):
-    """A function that writes the files of a report on runs under several seeds."""
+    """A report on runs under several seeds."""
 
     def __call__(
-        self,
-        by_seed: Mapping[int, Sequence[Run]],
-        folder: str,
-        *,
-        baseline: str,
-        strictly_above: Optional[bool] = None,
-    ) -> str:
-        """Returns the report as text for a terminal, empty for nothing.
+        self, by_seed: Mapping[int, Sequence[Run]], *, baseline: str
+    ) -> Report:
+        """Returns the report.
 
         Args:
             by_seed: the runs of each seed, of the same orderings or systems.
-            folder: the folder for the files; files of the same names are replaced.
             baseline: the label of the ordering, or the title of the system, that the
                 others are held against.
-            strictly_above: whether a target is reached only above it; by default the
-                runs' own rule.
         """
 
 
@@ -68,26 +73,26 @@ FOR_ALL_SEEDS = ("seed_table",)
 """The names of the reports over several seeds that every experiment has."""
 
 _PAPERS = "tff_pmc.reports.papers"
-REPORTS: Registry[Report] = Registry("report", _PAPERS)
+REPORTS: Registry[RunsReport] = Registry("report", _PAPERS)
 """The reports on the runs of an experiment, by name."""
 
 SEED_REPORTS: Registry[SeedReport] = Registry("report over several seeds", _PAPERS)
 """The reports on the runs of an experiment under several seeds, by name."""
 
 
-def _write_of(module: str) -> Any:
-    """Returns the function `write` of a module here, imported when it is called."""
-
-    def write(*args: Any, **options: Any) -> Any:
-        found = importlib.import_module(f"{__name__}.{module}")
-        return found.write(*args, **options)
-
-    return write
+def _report_of(module: str, *args: Any, **options: Any) -> Report:
+    """Returns what the function `report` of a module here returns."""
+    found = importlib.import_module(f"{__name__}.{module}").report(*args, **options)
+    assert isinstance(found, Report)
+    return found
 
 
 # These belong to no paper, so that no module of theirs is found by the registries.
-REPORTS.register("rounds_to_target", _write_of("tables"))
-REPORTS.register("fairness", _write_of("fairness_page"))
-SEED_REPORTS.register("ordering_effect", _write_of("effect"))
-SEED_REPORTS.register("system_effect", _write_of("system_effect"))
-SEED_REPORTS.register("seed_table", _write_of("seed_table"))
+for _name, _module in (("rounds_to_target", "tables"), ("fairness", "fairness_page")):
+    REPORTS.register(_name, functools.partial(_report_of, _module))
+for _name, _module in (
+    ("ordering_effect", "effect"),
+    ("system_effect", "system_effect"),
+    ("seed_table", "seed_table"),
+):
+    SEED_REPORTS.register(_name, functools.partial(_report_of, _module))

@@ -26,8 +26,6 @@ Groups = Mapping[str, Mapping[str, Sequence[Run]]]
 Lines = Mapping[str, Any]
 """The words that set runs apart -> the line; empty where there are none."""
 
-_AXIS = "accuracy, all clients' test examples"
-
 
 @figures.styled
 def accuracy_plot(
@@ -73,8 +71,8 @@ def _together(groups: Groups, title: str, what: str) -> Figure:
         )
         shown += [low, high]
     _limit(axes, groups, shown)
-    axes.set_xlabel("communication round")
-    axes.set_ylabel(_AXIS)
+    axes.set_xlabel(figures.ROUNDS)
+    axes.set_ylabel(figures.ACCURACY)
     figures.head(axes, title)
     handles = axes.get_legend_handles_labels()[0]
     if _mark(axes, groups):
@@ -103,13 +101,11 @@ def _in_panels(groups: Groups, title: str) -> Figure:
         _mark(axes, {name: variants})
         for axes, (name, variants) in zip(every, panels.items())
     ]
-    figures.name_axes(figure, every, "communication round", _AXIS)
     figures.entitle(figure, title)
     handles = _common_handles(groups, base, lines)
     if any(marked):
         handles += printed_rounds.legend_handles()
-    if handles:
-        figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    figures.name_panels(figure, every, figures.ACCURACY, handles)
     return figure
 
 
@@ -168,12 +164,12 @@ def _common_handles(groups: Groups, base: str, lines: Lines) -> list[Line2D]:
     handles = []
     if base:
         style = styles.style_of(base)
-        handles.append(Line2D([], [], color=style.color, lw=0.9, label=style.label))
+        handles.append(figures.handle(style.label, style.color, lw=0.9))
     handles += [
-        Line2D([], [], color="black", linestyle=line, label=words or "fixed")
+        figures.handle(words or "fixed", linestyle=line)
         for words, line in lines.items()
     ]
     band = figures.band_words(max(map(len, _every(groups))))
     if band:
-        handles.append(Line2D([], [], color="none", label=band))
+        handles.append(figures.handle(band, "none"))
     return handles

@@ -62,6 +62,12 @@ def adjustment_plot(
     return figure
 
 
+def _marks(axes: Any, x: Any, y: Any, colors: Any, **options: Any) -> None:
+    """Draws candidates that were rejected: hollow, in their orderings' colors."""
+    hollow = {"facecolors": "none", "edgecolors": colors, "linewidths": 0.9}
+    axes.scatter(x, y, **hollow, **options)
+
+
 def _curve(
     axes: Any,
     run: Run,
@@ -88,15 +94,9 @@ def _curve(
             linewidth=0.9,
             label=f"{figure_text(reference.label)}, on the test examples",
         )
-    axes.scatter(
-        rejected["round"],
-        rejected["accuracy"],
-        s=2.2 * size,
-        facecolors="none",
-        edgecolors=[colors[name] for name in rejected["ordering"]],
-        linewidths=0.9,
-        zorder=4,
-    )
+    hollow = [colors[name] for name in rejected["ordering"]]
+    above = {"s": 2.2 * size, "zorder": 4}
+    _marks(axes, rejected["round"], rejected["accuracy"], hollow, **above)
     axes.plot(kept["round"], kept["accuracy"], color=_DARK, linewidth=1.2)
     axes.scatter(
         kept["round"],
@@ -119,19 +119,13 @@ def _lanes(axes: Any, tested: pd.DataFrame, colors: dict[str, str]) -> None:
         kept, rejected = rows[rows["kept"] == 1], rows[rows["kept"] == 0]
         starts = [(start - 0.5, 1) for start in kept["round"]]
         axes.broken_barh(starts, (lane - 0.4, 0.8), color=color, linewidth=0)
-        axes.scatter(
-            rejected["round"],
-            [lane] * len(rejected),
-            s=_marker_size(tested),
-            facecolors="none",
-            edgecolors=color,
-            linewidths=0.9,
-        )
+        size = _marker_size(tested)
+        _marks(axes, rejected["round"], [lane] * len(rejected), color, s=size)
     axes.set_yticks(
         range(len(colors)), labels=[styles.style_of(name).label for name in colors]
     )
     axes.set_ylim(len(colors) - 0.4, -0.6)  # The first ordering on top.
-    axes.set_xlabel("communication round")
+    axes.set_xlabel(figures.ROUNDS)
     axes.set_ylabel("candidate" if styles.LAMBDA in "".join(colors) else "ordering")
     axes.grid(visible=False, axis="y")
 

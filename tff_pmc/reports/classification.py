@@ -19,14 +19,10 @@ Confusion = npt.NDArray[np.int64]
 class Measures:
     """The four measures of Dual's Tables IV and V.
 
-    Attributes:
-        accuracy: the share of right answers.
-        precision: the share of the answers of a class that is right; 0 for a class
-            that is never answered.
-        f1: `2 tp / (2 tp + fp + fn)` of a class, which is the harmonic mean of
-            precision and recall.
-        mcc: Matthews correlation coefficient, of many classes Gorodkin's `R_K` (2004);
-            0 where all labels, or all answers, are of one class.
+    Precision is the share of the answers of a class that is right, 0 for a class that
+    is never answered; F1 of a class is `2 tp / (2 tp + fp + fn)`. MCC is Matthews
+    correlation coefficient, of many classes Gorodkin's `R_K` (2004); 0 where all
+    labels, or all answers, are of one class.
     """
 
     accuracy: float
@@ -74,10 +70,7 @@ def confusion_matrix(
 ) -> Confusion:
     """Returns counts of answers, int64 `[C, C]`, true classes by answered ones.
 
-    Args:
-        y_true: labels, integers `[N]`.
-        y_pred: answers, integers `[N]`.
-        num_classes: C; by default one more than the largest that occurs.
+    By default C is one more than the largest class that occurs.
 
     Raises:
         RecordError: the lengths differ, there are no examples, or a class is not in

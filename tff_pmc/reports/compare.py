@@ -10,18 +10,24 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 import pandas as pd
+from matplotlib.figure import Figure
 
-from tff_pmc.reports import read, recorded_settings, reference_code
+from tff_pmc.reports import (
+    Report,
+    escape,
+    figures,
+    read,
+    recorded_settings,
+    reference_code,
+    styles,
+)
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.read_folder import read_runs
 from tff_pmc.reports.record_error import RecordError
-from tff_pmc.reports.rounds_to_target import (
-    DEVICES,
-    Rounds,
-    reach_rule,
-)
+from tff_pmc.reports.rounds_to_target import DEVICES, reach_rule
 
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
+_LINES = {"a": styles.SOLID, "b": styles.DASHED}
 _NAMES = {"a": "A", "b": "B", "difference": "B-A"}
 Pair = tuple[Optional[read.Run], Optional[read.Run]]
 
@@ -31,7 +37,7 @@ def compare(
     path_b: str,
     targets: Optional[Sequence[int]] = None,
     *,
-    strictly_above: Optional[bool] = None,
+    reach: str = "",
 ) -> pd.DataFrame:
     """Compares the runs of two folders, ordering by ordering.
 
@@ -42,10 +48,9 @@ def compare(
         path_b: another.
         targets: target accuracies, percent; by default the runs' own, and where none
             has any, those of the published tables on their data set.
-        strictly_above: whether a device reaches a target when its accuracy is above
-            it, as the published evaluation script has it, or at least the target. The
-            same rule on both sides; by default the runs' own, see
-            `recorded_settings.strictly_above`.
+        reach: whether a device reaches a target when its accuracy is `above` it, as
+            the published evaluation script has it, or `at_least` the target. The same
+            rule on both sides; by default the runs' own.
 
     Returns:
         Tidy rows with the columns experiment, quantity, target_accuracy_pct,
@@ -60,10 +65,10 @@ def compare(
             wanted, and the runs have different ones.
     """
     runs_a, runs_b = read_runs(path_a), read_runs(path_b)
-    both = [*runs_a, *runs_b]
+    both = recorded_settings.by_one_rule([*runs_a, *runs_b], reach)
+    runs_a, runs_b = both[: len(runs_a)], both[len(runs_a) :]
     if targets is None:
         targets = recorded_settings.targets(both) or reference_code.targets(both)
-    strictly_above = recorded_settings.strictly_above(both, strictly_above)
     published = any(isinstance(run, reference_code.ReferenceRun) for run in both)
     a, b = _by_label(runs_a, published), _by_label(runs_b, published)
     if len(a) == len(b) == 1 and a.keys() != b.keys():
@@ -72,18 +77,53 @@ def compare(
     rows: list[dict[str, Any]] = []
     for label in dict.fromkeys([*a, *b]):
         pair = (a.get(label), b.get(label))
-        rows += _round_rows(label, pair, targets, strictly_above)
+        rows += _round_rows(label, pair, targets)
         rows += _accuracy_rows(label, pair)
     table = pd.DataFrame(rows, columns=[*_KEYS, "a", "b"]).astype(
         {"a": float, "b": float}
     )
     table["difference"] = table["b"] - table["a"]
-    reach = "above" if strictly_above else "at_least"
-    table["reach"] = table["quantity"].map({"rounds": reach}).fillna("")
+    table["reach"] = table["quantity"].map({"rounds": both[0].reach}).fillna("")
     whole: pd.DataFrame = table.astype(
         {"target_accuracy_pct": "Int64", "round": "Int64"}
     )
     return whole
+
+
+def report(table: pd.DataFrame, a: str, b: str) -> Report:
+    """Returns `comparison.csv` and `.png` of what `compare` returned of a and b."""
+    figure = comparison_plot(table, a, b)
+    drawn = {"comparison": figure} if figure else {}
+    return Report(comparison_text(table), {"comparison": table}, figures=drawn)
+
+
+@figures.styled
+def comparison_plot(table: pd.DataFrame, a: str, b: str) -> Optional[Figure]:
+    """Returns a panel for each ordering that both a and b have; None of none."""
+    accuracy = table[table["quantity"] == "accuracy"]
+    parts = {
+        str(label): part.set_index("round")
+        for label, part in accuracy.groupby("experiment", sort=False)
+        if part["a"].notna().any() and part["b"].notna().any()
+    }
+    if not parts:
+        return None
+    columns = figures.columns_of(len(parts))
+    figure, every = figures.panels(len(parts), columns=columns, height=2.2)
+    for axes, (label, part) in zip(every, parts.items()):
+        style = styles.style_of(label)
+        for side, line in _LINES.items():
+            figures.curve(axes, [part[side]], style, linestyle=line)
+        axes.set_title(style.label)
+    shown = pd.concat([part[["a", "b"]].stack() for part in parts.values()])
+    figures.share_limits(every[0], shown)
+    figures.round_axis(every[0], max(int(part.index.max()) for part in parts.values()))
+    handles = [
+        figures.handle(escape.figure_text(name), linestyle=line)
+        for line, name in zip(_LINES.values(), (a, b))
+    ]
+    figures.name_panels(figure, every, figures.ACCURACY, handles)
+    return figure
 
 
 def comparison_text(table: pd.DataFrame) -> str:
@@ -108,10 +148,8 @@ def _by_label(runs: Sequence[read.Run], published: bool) -> dict[str, read.Run]:
     return found
 
 
-def _round_rows(
-    label: str, pair: Pair, targets: Sequence[int], strictly_above: bool
-) -> list[dict[str, Any]]:
-    a, b = (_rounds(run, targets, strictly_above) for run in pair)
+def _round_rows(label: str, pair: Pair, targets: Sequence[int]) -> list[dict[str, Any]]:
+    a, b = ({} if run is None else rounds_of(run, targets) for run in pair)
     return [
         {
             "experiment": label,
@@ -124,14 +162,6 @@ def _round_rows(
         for target in targets
         for share in DEVICES
     ]
-
-
-def _rounds(
-    run: Optional[read.Run], targets: Sequence[int], strictly_above: bool
-) -> Rounds:
-    if run is None:
-        return {}
-    return rounds_of(run, targets, strictly_above=strictly_above)
 
 
 def _accuracy_rows(label: str, pair: Pair) -> list[dict[str, Any]]:

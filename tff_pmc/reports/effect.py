@@ -9,23 +9,16 @@ DS against DS under other seeds.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
-from typing import Optional
 
 import pandas as pd
 
-from tff_pmc.reports import (
-    effect_page,
-    escape,
-    first_criterion,
-    pages,
-    paired,
-    recorded_settings,
-)
+from tff_pmc.reports import Report, first_criterion, paired, recorded_settings
+from tff_pmc.reports.kept import rounds_of
+from tff_pmc.reports.pages import Block, Page, Table
 from tff_pmc.reports.read import BASELINE, Run, with_caveat
 from tff_pmc.reports.record_error import RecordError
-from tff_pmc.reports.rounds_to_target import rounds_to_target
+from tff_pmc.reports.rounds_to_target import reach_rule
 from tff_pmc.reports.weight_distances import (
     ordering_distances,
     pairwise_distances,
@@ -48,7 +41,6 @@ def effect_rows(
     targets: Sequence[int],
     *,
     baseline: str = BASELINE,
-    strictly_above: bool = False,
 ) -> pd.DataFrame:
     """Returns the paired differences of every ordering from the baseline.
 
@@ -65,7 +57,6 @@ def effect_rows(
             them, all of equally many rounds.
         targets: target accuracies, percent.
         baseline: the label of the runs that the others are held against.
-        strictly_above: see `rounds_to_target`.
 
     Returns:
         The columns `COLUMNS`: those of `paired.difference` (`more` rounds than DS are
@@ -89,20 +80,15 @@ def effect_rows(
                     f"seed {seed}: {run.label} has {len(run.correct)} rounds, not "
                     f"{length}"
                 )
-    values = paired.by_measure(
-        by_seed, lambda run: _measures(run, targets, strictly_above)
-    )
     weights = _weights(by_seed, baseline)
+    found = paired.rows(
+        by_seed,
+        lambda run: _measures(run, targets),
+        dict.fromkeys(labels, baseline),
+    )
     rows = [
-        {
-            "ordering": label,
-            "measure": measure,
-            **paired.difference(own, values[measure, baseline]),
-            **weights.get(label.split(" ")[0], {}),
-        }
-        for label in labels
-        for (measure, of), own in values.items()
-        if label == of != baseline
+        {"ordering": row["label"], **row, **weights.get(row["label"].split(" ")[0], {})}
+        for row in sorted(found, key=lambda row: labels.index(row["label"]))
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -123,62 +109,49 @@ def distances(
     return pairwise_distances(*recorded(base, paired.labels(by_seed)))
 
 
-def write(
-    by_seed: Mapping[int, Sequence[Run]],
-    folder: str,
-    *,
-    baseline: str = BASELINE,
-    strictly_above: Optional[bool] = None,
-) -> str:
-    """Writes the effects; returns the page as text.
+def report(by_seed: Mapping[int, Sequence[Run]], *, baseline: str = BASELINE) -> Report:
+    """Returns the effects at the runs' own targets, as tables and a page.
 
     `effect.csv` has `effect_rows`, `effect_distances.csv` has `distances`,
     `effect_first_criterion.csv` has `first_criterion.rows` (these two are not there
     where they are empty), and the page `effect.md` all three.
 
     Args:
-        by_seed: the runs of each seed, whose own targets are taken.
-        folder: the folder for the files, which are replaced.
+        by_seed: the runs of each seed.
         baseline: the label of the runs that the others are held against.
-        strictly_above: see `rounds_to_target`; by default the runs' own rule.
 
     Raises:
-        RecordError: see `effect_rows`; or two runs have different targets, or rules
-            where none is given.
+        RecordError: see `effect_rows`; or two runs have different targets or rules.
     """
     runs = [run for runs in by_seed.values() for run in runs]
-    above = recorded_settings.strictly_above(runs, strictly_above)
+    above = recorded_settings.strictly_above(runs)
     targets = recorded_settings.targets(runs)
-    rows = effect_rows(by_seed, targets, baseline=baseline, strictly_above=above)
-    path = os.path.join(folder, "effect.csv")
-    escape.write_csv(with_caveat(rows, runs), path, index=False, float_format="%.6g")
-    apart = distances(by_seed, baseline)
-    if len(apart):
-        path = os.path.join(folder, "effect_distances.csv")
-        escape.write_csv(with_caveat(apart, runs), path, float_format="%.6g")
-    together = first_criterion.rows(
-        by_seed, targets, baseline=baseline, strictly_above=above
-    )
-    if len(together):
-        path = os.path.join(folder, first_criterion.FILE)
-        table = with_caveat(together, runs)
-        escape.write_csv(table, path, index=False, float_format="%.6g")
-    page = effect_page.page(
-        rows, apart, runs[0], list(by_seed), baseline=baseline, strictly_above=above
-    )
-    more = first_criterion.blocks(together, baseline, len(by_seed))
-    page = page._replace(blocks=[*page.blocks, *more])
-    pages.write(os.path.join(folder, "effect"), page)
-    return pages.markdown(page)
+    tables = {
+        "effect": effect_rows(by_seed, targets, baseline=baseline),
+        "effect_distances": distances(by_seed, baseline),
+        "effect_first_criterion": first_criterion.rows(by_seed, targets, baseline),
+    }
+    rows, apart, together = tables.values()
+    blocks: list[Block] = [
+        *_intro(runs[0], list(by_seed), baseline, above),
+        Table(_weights_grid(rows, baseline)),
+        *_apart(apart),
+        *paired.blocks(rows, "ordering", baseline, _digits),
+        *_censored(rows, baseline),
+        *first_criterion.blocks(together, baseline),
+    ]
+    page = Page(f"Is there an effect? {runs[0].settings['experiment']}", blocks)
+    marked = {
+        name: with_caveat(table, runs)
+        for name, table in tables.items()
+        if name == "effect" or len(table)
+    }
+    return Report(page.markdown(), marked, {"effect": page}, digits=6)
 
 
-def _measures(
-    run: Run, targets: Sequence[int], strictly_above: bool
-) -> dict[str, float]:
+def _measures(run: Run, targets: Sequence[int]) -> dict[str, float]:
     """Returns the measures of a run; rounds are infinite without the target."""
-    reached = rounds_to_target(
-        run.correct, run.examples, targets, [SHARE], strictly_above=strictly_above
-    )
+    reached = rounds_of(run, targets, [SHARE])
     return {
         "accuracy": run.late_accuracy,
         "best accuracy": float(run.accuracy.max()),
@@ -207,3 +180,58 @@ def _weights(
         str(label): {str(name): float(value) for name, value in row.items()}
         for label, row in means.iterrows()
     }
+
+
+def _digits(measure: str) -> int:
+    return 4 if measure.endswith("accuracy") else 1
+
+
+def _intro(run: Run, seeds: Sequence[int], baseline: str, above: bool) -> list[str]:
+    return [
+        f"{run.data['name']} ({run.source}), {run.data['clients']} clients, "
+        f"{len(run.correct)} rounds, the "
+        f"seeds {', '.join(map(str, seeds))}. Each ordering minus {baseline} under the "
+        "same seed: mean ± half the 95 % interval. The noise floor is the standard "
+        f"deviation of {baseline} minus {baseline} under another seed: of one such "
+        f"difference, and of the mean of {len(seeds)}, to hold the means against. "
+        f"For rounds, less is better. {reach_rule(above)}",
+        f"How far apart the weights are, on the cohorts of the runs of {baseline} "
+        f"(total variation: the share of weight that moves away from {baseline}, or "
+        "from the ordering's own first criterion alone):",
+    ]
+
+
+def _weights_grid(rows: pd.DataFrame, baseline: str) -> list[list[str]]:
+    head = ["ordering", "coefficient of variation", "effective clients"]
+    head += [f"total variation from {baseline}", "from its own first criterion"]
+    lines = [
+        [
+            str(first.ordering),
+            f"{first.coefficient_of_variation:.4f}",
+            f"{first.effective_clients:.2f}",
+            f"{first.total_variation:.4f}",
+            paired.number(first.from_first, ".4f"),
+        ]
+        for first in rows.drop_duplicates("ordering").itertuples()
+    ]
+    return [head, *lines]
+
+
+def _apart(apart: pd.DataFrame) -> list[Block]:
+    if apart.empty:
+        return []
+    lines = [
+        [str(name), *map("{:.4f}".format, row)] for name, *row in apart.itertuples()
+    ]
+    return ["From each other:", Table([["", *apart.columns], *lines])]
+
+
+def _censored(rows: pd.DataFrame, baseline: str) -> list[str]:
+    if not rows["mean"].isna().any():
+        return []
+    return [
+        f"Censored: under some seed the ordering or {baseline} did not reach the "
+        "target before the runs ended. How much later it would have is not known, "
+        "so there is no mean, only who came later, and where neither came, not "
+        f"even that; and no noise floor where a run of {baseline} did not come."
+    ]

@@ -38,31 +38,20 @@ def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Flo
 
 
 def percentile(accuracies: Floats, percent: float) -> Floats:
-    """The accuracy that `percent` % of the clients do not exceed.
-
-    Between two clients it is interpolated linearly, as `numpy.percentile` does.
-    """
+    """The accuracy that `percent` % of the clients do not exceed, interpolated."""
     found: Floats = np.percentile(accuracies, percent, axis=-1)
     return found
 
 
 def worst_tenth(accuracies: Floats) -> Floats:
-    """The mean accuracy of the tenth of the clients with the lowest accuracies.
-
-    "Worst 10 %" in Table 1 of Li et al. (2020). Of K clients these are ceil(K / 10),
-    so that at least one is among them.
-    """
+    """The mean of the ceil(K / 10) lowest accuracies: "worst 10 %" of Li et al."""
     count = -(-accuracies.shape[-1] // 10)
     found: Floats = np.sort(accuracies, axis=-1)[..., :count].mean(axis=-1)
     return found
 
 
 def standard_deviation(accuracies: Floats) -> Floats:
-    """The standard deviation over the clients; 0 where all are alike.
-
-    The root of the variance in Table 1 of Li et al. (2020): the clients are all there
-    are, and no sample, so the sum of squares is divided by their number.
-    """
+    """The root of the variance of Li et al.: the clients are all, and no sample."""
     found: Floats = accuracies.std(axis=-1)
     return found
 
@@ -70,9 +59,8 @@ def standard_deviation(accuracies: Floats) -> Floats:
 def jain_index(accuracies: Floats) -> Floats:
     """Jain's fairness index, `(sum x)^2 / (n sum x^2)`, from 1/n to 1.
 
-    It is 1 where all clients are alike, and k/n where k of n share the accuracy and
-    the others have none (Jain, Chiu and Hawe 1984). Where all have 0 they are alike,
-    and the index is 1.
+    It is k/n where k of n share the accuracy and the others have none. Where all have 0
+    they are alike, and the index is 1.
     """
     squares = accuracies.shape[-1] * np.square(accuracies).sum(axis=-1)
     total = np.square(accuracies.sum(axis=-1))
@@ -83,12 +71,7 @@ def jain_index(accuracies: Floats) -> Floats:
 
 
 class Measure(NamedTuple):
-    """A figure of how accuracy is spread over clients.
-
-    Attributes:
-        title: its name for a reader.
-        of: gives it of the clients' accuracies.
-    """
+    """A figure of how accuracy is spread over clients, and its name for a reader."""
 
     title: str
     of: Callable[[Floats], Floats]
@@ -106,11 +89,6 @@ MEASURES: Mapping[str, Measure] = {
 def measured(
     correct: npt.NDArray[np.int64], examples: npt.NDArray[np.int64]
 ) -> dict[str, Floats]:
-    """The figures of `MEASURES` by name, [...].
-
-    Args:
-        correct: correctly classified test examples, int [..., K].
-        examples: test examples of each client, int [K].
-    """
+    """The figures of `MEASURES` by name, [...], of correct examples, int [..., K]."""
     found = client_means(correct, examples)
     return {name: measure.of(found) for name, measure in MEASURES.items()}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from tff_pmc.reports import (
+    Report,
     escape,
     fairness,
     figures,
@@ -22,29 +21,21 @@ from tff_pmc.reports import (
 from tff_pmc.reports.accuracy_plot import MOST_TOGETHER
 from tff_pmc.reports.read import Run
 
-PLOT = "fairness.png"
 _IN_PANELS = {
     fairness.MEASURES["p10"]: styles.SOLID,
     fairness.MEASURES["worst_tenth"]: styles.DOTTED,
 }
 
 
-def write(
-    runs: Sequence[Run], folder: str, *, strictly_above: Optional[bool] = None
-) -> str:
-    """Writes `fairness.png`; returns the table of `summary` for a terminal.
+def report(runs: Sequence[Run]) -> Report:
+    """Returns the table of `summary` as text, and `fairness.png`.
 
     There is no plot of runs that are kept without their clients.
-
-    Args:
-        runs: the runs of an experiment.
-        folder: the folder for the plot, which is replaced.
-        strictly_above: not used: there are no targets here.
     """
+    drawn = {}
     if not any(isinstance(run, kept.KeptRun) for run in runs):
-        figure = fairness_plot(runs, title=plots.title_of(runs))
-        figures.save(figure, os.path.join(folder, PLOT))
-    return summary.text(runs)
+        drawn["fairness"] = fairness_plot(runs, title=plots.title_of(runs))
+    return Report(summary.text(runs), figures=drawn)
 
 
 @figures.styled
@@ -88,7 +79,7 @@ def _by_measure(runs: Sequence[Run]) -> _Drawn:
             shown[-1] += _curve(axes, run, measure, label=label, **line)
         axes.set_title(measure.title)
     for axes in grid[-1]:
-        axes.set_xlabel("communication round")
+        axes.set_xlabel(figures.ROUNDS)
     handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center")
     return figure, list(grid.flat), shown
@@ -111,15 +102,14 @@ def _by_run(runs: Sequence[Run]) -> _Drawn:
                 shown += _curve(axes, base, measure, linestyle=line, linewidth=0.9)
             shown += _curve(axes, run, measure, linestyle=line)
         axes.set_title("\n".join([styles.style_of(name).label, words]).strip())
-    figures.name_axes(figure, every, "communication round", "accuracy")
     handles = [
-        Line2D([], [], color="black", linestyle=line, label=measure.title)
+        figures.handle(measure.title, linestyle=line)
         for measure, line in _IN_PANELS.items()
     ]
     for name in dict.fromkeys(styles.group_of(base)[0] for base in bases.values()):
         style = styles.style_of(name)
-        handles.append(Line2D([], [], color=style.color, lw=0.9, label=style.label))
-    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+        handles.append(figures.handle(style.label, style.color, lw=0.9))
+    figures.name_panels(figure, every, "accuracy", handles)
     return figure, every, [shown]
 
 

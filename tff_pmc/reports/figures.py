@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import io
-import os
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -16,8 +15,8 @@ from typing import Any, TypeVar
 import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from tff_pmc.reports import output
 from tff_pmc.reports.escape import figure_text
 from tff_pmc.reports.styles import Style
 
@@ -45,6 +44,10 @@ _LOOK: dict[str, Any] = {
     "pdf.fonttype": 42,  # Letters stay letters.
 }
 
+ROUNDS = "communication round"
+ACCURACY = "accuracy, all clients' test examples"
+"""What the axes of most figures are."""
+
 DPI = 120
 """Pixels to an inch of the PNGs."""
 
@@ -70,11 +73,8 @@ def panels(
 ) -> tuple[Figure, list[Any]]:
     """Returns a figure of small panels with common axes, and its panels.
 
-    Args:
-        count: the number of panels.
-        columns: the most panels in a row.
-        height: of a panel, inches.
-        width: of the figure, inches.
+    `columns` are the most in a row, `height` (of a panel) and `width` (of all) are
+    inches.
     """
     columns = min(columns, count)
     rows = -(-count // columns)
@@ -95,20 +95,29 @@ def columns_of(count: int) -> int:
     return 3 if count in (3, 5, 6, 9) else 4
 
 
-def name_axes(figure: Figure, every: Sequence[Any], across: str, up: str) -> None:
-    """Writes what the axes of small panels are, once for all of them.
+def name_panels(
+    figure: Figure,
+    every: Sequence[Any],
+    up: str,
+    handles: Sequence[Any] = (),
+    ncols: int = 4,
+) -> None:
+    """Writes what the axes and the lines of small panels are, once for all of them.
 
-    Args:
-        figure: the figure.
-        every: its panels.
-        across: what the horizontal axis is; below the lowest panel of each column,
-            where a legend below the figure leaves room for it.
-        up: what the vertical axis is.
+    The rounds are named below the lowest panel of each column, where the legend below
+    the figure leaves room for it.
     """
     for axes in every:
         if axes.xaxis.get_tick_params()["labelbottom"]:
-            axes.set_xlabel(across)
+            axes.set_xlabel(ROUNDS)
     figure.supylabel(up, fontsize=8)
+    if handles:
+        figure.legend(handles=handles, loc="outside lower center", ncols=ncols)
+
+
+def handle(label: str, color: str = "black", **options: Any) -> Line2D:
+    """Returns a line for a legend; `options` are those of `Line2D`."""
+    return Line2D([], [], color=color, label=label, **options)
 
 
 def entitle(figure: Figure, title: str) -> None:
@@ -144,15 +153,15 @@ def curve(
 ) -> None:
     """Draws a value over the rounds; of several seeds the mean, in a band.
 
+    The band is from the lowest to the highest seed of each round: of a few seeds a
+    standard deviation would say less. `band_words` says so to a reader.
+
     Args:
         axes: where to.
         seeds: the values of each seed, indexed by the round.
         style: of the line.
         label: for a legend; by default the style's.
         **options: of `Axes.plot`, in the place of the style's.
-
-    The band is from the lowest to the highest seed of each round: of a few seeds a
-    standard deviation would say less. `BAND` says so to a reader.
     """
     table = pd.concat(seeds, axis=1)
     drawn = {"color": style.color, "linestyle": style.line, **options}
@@ -178,14 +187,7 @@ def band_words(seeds: int) -> str:
 
 
 def legend_beside(figure: Figure, handles: Sequence[Any], what: str, band: str) -> None:
-    """Puts a legend at the right of a figure.
-
-    Args:
-        figure: to which it is added.
-        handles: of its lines.
-        what: the word for what the lines are.
-        band: what a line and its band are, as of `band_words`; may be empty.
-    """
+    """Writes a legend beside one panel: `what` its lines are, and a band."""
     figure.legend(
         handles=handles,
         loc="outside right center",
@@ -211,26 +213,15 @@ def round_axis(axes: Any, last: int, first: int = 1) -> None:
     locator.set_params(integer=True, min_n_ticks=1)
 
 
-def save(figure: Figure, path: str) -> None:
-    """Writes a figure as a PNG, and as a PDF beside it where that is in force.
-
-    Args:
-        figure: the figure.
-        path: the PNG, which is replaced; the PDF has the same name but for its end.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    if output.current().figures == output.NO_FIGURES:
-        return
+def save(figure: Figure, stem: str, *, pdf: bool = False) -> None:
+    """Writes a figure as `STEM.png`, and as `STEM.pdf` where that is asked for."""
     from PIL import Image
 
     with matplotlib.rc_context(_LOOK):
         pixels = io.BytesIO()
         figure.savefig(pixels, format="png")
         image = Image.open(pixels).convert("RGB").quantize(_COLORS)
-        image.save(path, format="PNG", optimize=True)
-        if output.current().figures == "pdf":
+        image.save(f"{stem}.png", format="PNG", optimize=True)
+        if pdf:
             # Without a date, so that equal figures are equal files.
-            stem = os.path.splitext(path)[0]
             figure.savefig(f"{stem}.pdf", metadata={"CreationDate": None})

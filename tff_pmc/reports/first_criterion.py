@@ -16,23 +16,22 @@ import numpy as np
 import pandas as pd
 
 from tff_pmc.reports import paired
+from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.pages import Block, Heading, Table
 from tff_pmc.reports.read import BASELINE, Run
-from tff_pmc.reports.rounds_to_target import DEVICES, rounds_to_target
+from tff_pmc.reports.rounds_to_target import DEVICES
 
-FILE = "effect_first_criterion.csv"
 COLUMNS = ("first_criterion", "measure", "orderings", *paired.COLUMNS, "within")
 
 _ACCURACY = "accuracy"
 
 
 def groups(labels: Sequence[str]) -> dict[str, list[str]]:
-    """Returns the orderings by their first criterion.
+    """Returns first criterion -> the orderings that begin with it.
 
-    Returns:
-        First criterion -> labels, in the order of `labels`. It is empty unless there
-        are two or more first criteria, each with equally many orderings, and with more
-        than one; and where a label is more than an ordering, of an adjusted run say.
+    It is empty unless there are two or more first criteria, each with equally many
+    orderings, and with more than one; and where a label is more than an ordering, of an
+    adjusted run say.
     """
     by_first: dict[str, list[str]] = {}
     for label in labels:
@@ -46,9 +45,7 @@ def groups(labels: Sequence[str]) -> dict[str, list[str]]:
 def rows(
     by_seed: Mapping[int, Sequence[Run]],
     targets: Sequence[int],
-    *,
     baseline: str = BASELINE,
-    strictly_above: bool = False,
 ) -> pd.DataFrame:
     """Returns each first criterion's differences from that of the baseline.
 
@@ -57,12 +54,6 @@ def rows(
     the target, which moves less than the round of a single share. A run counts with its
     group's mean under its seed. Where a run does not reach a target at some share, the
     measure is censored.
-
-    Args:
-        by_seed: the runs of each seed, of the same orderings, the baseline among them.
-        targets: target accuracies, percent.
-        baseline: the label whose first criterion the others are held against.
-        strictly_above: see `rounds_to_target`.
 
     Returns:
         The columns `COLUMNS`: how many orderings a group has, those of
@@ -77,9 +68,7 @@ def rows(
     base = baseline.split(",")[0]
     if base not in found:
         return pd.DataFrame(columns=list(COLUMNS))
-    values = paired.by_measure(
-        by_seed, lambda run: _measures(run, targets, strictly_above)
-    )
+    values = paired.by_measure(by_seed, lambda run: _measures(run, targets))
     lines = []
     for measure in dict.fromkeys(measure for measure, _ in values):
         runs = {
@@ -104,7 +93,7 @@ def rows(
     return pd.DataFrame(lines, columns=list(COLUMNS))
 
 
-def blocks(found: pd.DataFrame, baseline: str, seeds: int) -> list[Block]:
+def blocks(found: pd.DataFrame, baseline: str) -> list[Block]:
     """Returns the page's part on `rows`; nothing where there are none."""
     if not len(found):
         return []
@@ -120,20 +109,15 @@ def blocks(found: pd.DataFrame, baseline: str, seeds: int) -> list[Block]:
     ]
     for measure, part in found.groupby("measure", sort=False):
         digits = 4 if measure == _ACCURACY else 2
-        grid = paired.grid(part, "first_criterion", f"{base} first", digits)
-        grid[0][0] = "first criterion"
+        grid = paired.grid(part, "first criterion", f"{base} first", digits)
         within = paired.number(part["within"].iloc[0], f".{digits}f")
         spread = f"; runs of one first criterion and seed: ± {within}" if within else ""
         made += [f"{measure}{spread}", Table(grid)]
-    return [*made, *paired.closing(found, seeds)]
+    return [*made, *paired.closing(found)]
 
 
-def _measures(
-    run: Run, targets: Sequence[int], strictly_above: bool
-) -> dict[str, float]:
-    reached = rounds_to_target(
-        run.correct, run.examples, targets, strictly_above=strictly_above
-    )
+def _measures(run: Run, targets: Sequence[int]) -> dict[str, float]:
+    reached = rounds_of(run, targets)
     return {
         _ACCURACY: run.late_accuracy,
         **{

@@ -115,33 +115,27 @@ def clients_of(run: Run) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
 
 
 def rounds_of(
-    run: Run,
-    targets: Sequence[int],
-    devices: Sequence[int] = DEVICES,
-    *,
-    strictly_above: Optional[bool] = None,
+    run: Run, targets: Sequence[int], devices: Sequence[int] = DEVICES
 ) -> Rounds:
-    """Returns the rounds to targets of a run, kept whole or not.
+    """Returns the rounds to targets of a run, kept whole or not, by its rule.
 
     Args:
         run: the run.
         targets: target accuracies, percent.
         devices: shares of the devices, percent.
-        strictly_above: see `rounds_to_target`; by default the run's own rule.
 
     Raises:
         NotKeptError: the run is kept without its clients, and without these rounds.
     """
-    own = bool(run.strictly_above)
-    above = own if strictly_above is None else strictly_above
     if not isinstance(run, KeptRun):
+        above = bool(run.strictly_above)
         return rounds_to_target(
             run.correct, run.examples, targets, devices, strictly_above=above
         )
-    if above != own:
+    if run.reach not in ("", run.recorded_reach):
         raise NotKeptError(
             f"{run.path} has no clients.csv, and its kept rounds are by its own rule "
-            f"of reaching a target, {'above' if own else 'at_least'}"
+            f"of reaching a target, {run.recorded_reach}"
         )
     asked = [(target, share) for target in targets for share in devices]
     known = dict(run.reached)

@@ -7,7 +7,6 @@ needs accuracy and refuses such a run by name (`read.read_run`).
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +15,15 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import escape, figures, paired, read, seed_table, styles
+from tff_pmc.reports import (
+    Report,
+    escape,
+    figures,
+    output,
+    read,
+    seed_table,
+    styles,
+)
 from tff_pmc.reports.plots import title_of
 from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.record_tables import LOSS_COLUMN, read_table
@@ -92,55 +99,44 @@ def read_loss_run(path: str) -> LossRun:
 def report(
     folders: Sequence[str], folder: str, what: str, others: Iterable[str]
 ) -> str:
-    """Reports on run folders whose records have losses; see `write`.
-
-    Args:
-        folders: the runs' folders.
-        folder: the folder for the files.
-        what: see `write`.
-        others: the names of the reports that need accuracy, which are left out.
-    """
-    text = write([read_loss_run(path) for path in folders], folder, what)
+    """Writes `of_runs`, and names the other reports, which need accuracy."""
+    text = output.write(of_runs(list(map(read_loss_run, folders)), what), folder)
     names = ", ".join(others)
     return f"{text}\n\nWithout classes there is no accuracy, and no report {names}."
-
-
-def write(runs: Sequence[LossRun], folder: str, what: str = "priority") -> str:
-    """Writes `losses.csv` and `loss.png`; returns the table for a terminal.
-
-    Args:
-        runs: the runs of an experiment.
-        folder: the folder for the files, which are replaced.
-        what: the word for what the labels of the runs name.
-    """
-    table = pd.DataFrame([_row(run) for run in runs])
-    path = os.path.join(folder, "losses.csv")
-    escape.write_csv(read.with_caveat(table, runs), path, index=False)
-    _save_plot(runs, folder, what)
-    title = "Loss on the clients' test examples; p10 to p90: of clients, last round"
-    shown = table.rename(columns={"best_round": "in round", "run": what})
-    shown[what] = [escape.printable(label) for label in shown[what]]
-    return f"{title}\n{shown.to_string(index=False, float_format='{:.4g}'.format)}"
 
 
 def write_seeds(
     by_seed: Mapping[int, Sequence[LossRun]], folder: str, what: str = "priority"
 ) -> str:
-    """Writes `seeds.csv` and `loss.png`; returns the table for a terminal.
+    """Writes `of_seeds`."""
+    note = "Without classes there is no accuracy to compare over seeds."
+    return f"{output.write(of_seeds(by_seed, what), folder)}\n\n{note}"
 
-    It has the columns of `seed_table.rows`, for the quantities `last_loss` and
-    `best_loss`: the mean loss over all test examples, after the last round and after
-    the best one.
 
-    Args:
-        by_seed: the runs of each seed, of the same labels.
-        folder: the folder for the files, which are replaced.
-        what: the word for what the labels of the runs name.
+def of_runs(runs: Sequence[LossRun], what: str = "priority") -> Report:
+    """Returns `losses.csv` and `loss.png`; `what` the labels name is said in a word."""
+    table = pd.DataFrame([_row(run) for run in runs])
+    title = "Loss on the clients' test examples; p10 to p90: of clients, last round"
+    shown = table.rename(columns={"best_round": "in round", "run": what})
+    shown[what] = [escape.printable(label) for label in shown[what]]
+    return Report(
+        f"{title}\n{shown.to_string(index=False, float_format='{:.4g}'.format)}",
+        {"losses": read.with_caveat(table, runs)},
+        figures={"loss": loss_plot(runs, title_of(runs), what)},
+    )
+
+
+def of_seeds(
+    by_seed: Mapping[int, Sequence[LossRun]], what: str = "priority"
+) -> Report:
+    """Returns `loss.png` and `seeds.csv`, with the quantities of `_OVER_SEEDS`.
+
+    These are the mean loss over all test examples, after the last round and after the
+    best one.
 
     Raises:
         RecordError: a seed has other runs than the first.
     """
-    paired.labels(by_seed)
     runs = [run for of_seed in by_seed.values() for run in of_seed]
     every = [
         {
@@ -151,27 +147,14 @@ def write_seeds(
         for run in runs
         for quantity in _OVER_SEEDS
     ]
-    table = seed_table.spread(pd.DataFrame(every))
-    path = os.path.join(folder, seed_table.FILE)
-    marked = read.with_caveat(table, runs)
-    escape.write_csv(marked, path, index=False, float_format="%.6g")
-    _save_plot(runs, folder, what)
-    note = "Without classes there is no accuracy to compare over seeds."
-    return f"{seed_table.text(table, _OVER_SEEDS)}\n\n{note}"
+    table = seed_table.of_figures(by_seed, pd.DataFrame(every), _OVER_SEEDS)
+    figure = loss_plot(runs, title_of(runs), what)
+    return dataclasses.replace(table, figures={"loss": figure})
 
 
 @figures.styled
 def loss_plot(runs: Sequence[LossRun], title: str, what: str = "priority") -> Figure:
-    """Draws the mean test loss of each run against rounds.
-
-    Of several seeds the line is the mean and the band goes from the lowest to the
-    highest.
-
-    Args:
-        runs: the runs to draw; several of one label are the seeds of one line.
-        title: the title of the plot.
-        what: the word for what the labels of the runs name.
-    """
+    """Draws the mean test loss of each run; several of one label are its seeds."""
     figure, axes = figures.single()
     by_label: dict[str, list[LossRun]] = {}
     for run in runs:
@@ -181,7 +164,7 @@ def loss_plot(runs: Sequence[LossRun], title: str, what: str = "priority") -> Fi
         style = styles.style_of(styles.group_of(own[0])[0])
         figures.curve(axes, curves, style, label=escape.figure_text(label))
     last = max(len(run.means) for run in runs)
-    axes.set_xlabel("communication round")
+    axes.set_xlabel(figures.ROUNDS)
     axes.set_ylabel("local test loss, all clients")
     axes.set_ylim(bottom=0)
     figures.round_axis(axes, last)
@@ -189,11 +172,6 @@ def loss_plot(runs: Sequence[LossRun], title: str, what: str = "priority") -> Fi
     band = figures.band_words(max(map(len, by_label.values())))
     figures.legend_beside(figure, axes.get_lines(), what, band)
     return figure
-
-
-def _save_plot(runs: Sequence[LossRun], folder: str, what: str) -> None:
-    figure = loss_plot(runs, title_of(runs), what)
-    figures.save(figure, os.path.join(folder, "loss.png"))
 
 
 def _row(run: LossRun) -> dict[str, Any]:

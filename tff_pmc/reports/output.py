@@ -1,10 +1,7 @@
-"""The forms in which tables and figures are written.
+"""The one writer of reports, and the forms in which it writes tables and figures.
 
-A report says what is in its tables and figures, and the two writers (`grids.write` and
-`figures.save`) write them in the forms that are in force:
-
-    with output.using(output.Output(tables="latex", figures="pdf")):
-        REPORTS["pmc_table4"](runs, folder)
+with output.using(output.Output(tables="latex", figures="pdf")):
+    text = output.write(REPORTS["pmc_table4"](runs), folder)
 """
 
 from __future__ import annotations
@@ -12,7 +9,11 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
+import os
 from collections.abc import Iterator
+
+from tff_pmc.reports import Report
+from tff_pmc.reports.escape import write_csv, write_page
 
 TABLES = ("markdown", "csv", "latex")
 """The forms of tables. The numbers are always written as CSV; `csv` writes no page
@@ -64,3 +65,36 @@ def using(forms: Output) -> Iterator[None]:
         yield
     finally:
         _in_force.reset(token)
+
+
+def write(report: Report, folder: str) -> str:
+    """Writes the files of a report in the forms that are in force.
+
+    Args:
+        report: the report.
+        folder: where to, made if need be; files of the same names are replaced.
+
+    Returns:
+        Its text for a terminal.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    os.makedirs(folder, exist_ok=True)
+    forms = current()
+    options = {"float_format": f"%.{report.digits}g"} if report.digits else {}
+    for name, table in report.tables.items():
+        path = os.path.join(folder, f"{name}.csv")
+        write_csv(table, path, index=table.index.dtype.kind == "O", **options)
+    for name, page in report.pages.items():
+        if forms.tables == "markdown":
+            write_page(os.path.join(folder, f"{name}.md"), page.markdown())
+        elif forms.tables == "latex":
+            write_page(os.path.join(folder, f"{name}.tex"), page.latex())
+    if report.figures and forms.figures != NO_FIGURES:
+        from tff_pmc.reports import figures
+
+        for name, figure in report.figures.items():
+            stem = os.path.join(folder, name)
+            figures.save(figure, stem, pdf=forms.figures == "pdf")
+    return report.text

@@ -1,6 +1,6 @@
-r"""Pages of text and tables, and the one writer that makes files of them.
+r"""Pages of text and tables, and grids of cells as text.
 
-    pages.write("runs/mine/table", Page("A table", [Items(["A note."]), Table(grid)]))
+    page = Page("A table", [Items(["A note."]), Table(grid)])
 
 A page is Markdown, or LaTeX that `\input` takes: its tables are in the style of the
 package booktabs, and its signs need amssymb.
@@ -8,12 +8,10 @@ package booktabs, and its signs need amssymb.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Union
 
-from tff_pmc.reports import output
-from tff_pmc.reports.escape import latex_text, markdown_cell, write_page
+from tff_pmc.reports.escape import latex_text, markdown_cell
 
 Grid = Sequence[Sequence[str]]
 """Lines of equally many cells; the first line is the head."""
@@ -49,40 +47,64 @@ Block = Union[Heading, Items, Table, str]
 
 
 class Page(NamedTuple):
-    """A page.
-
-    Attributes:
-        title: its title.
-        blocks: what is below it.
-    """
+    """A page: its title, and what is below it."""
 
     title: str
     blocks: Sequence[Block]
 
+    def markdown(self) -> str:
+        """Returns the page as Markdown."""
+        parts = [f"# {self.title}", *map(_markdown, self.blocks)]
+        return "\n\n".join(filter(None, parts)) + "\n"
 
-def write(path: str, page: Page) -> None:
-    """Writes a page in the form of tables that is in force (`output.current`).
+    def latex(self) -> str:
+        """Returns it as LaTeX, each table with the heading above it as its caption."""
+        title = " ".join(self.title.split())
+        parts = [
+            "% Needs the packages booktabs and amssymb.",
+            rf"\section*{{{latex_text(title)}}}",
+        ]
+        caption = title
+        for block in self.blocks:
+            if isinstance(block, Heading):
+                caption = block.text
+            elif isinstance(block, Table):
+                parts.append(_latex_table(block, caption))
+            elif isinstance(block, Items) and block.texts:
+                lines = [rf"  \item {latex_text(text)}" for text in block.texts]
+                parts.append("\n".join([r"\begin{itemize}", *lines, r"\end{itemize}"]))
+            elif isinstance(block, str):
+                parts.append(latex_text(block))
+        return "\n\n".join(parts) + "\n"
+
+
+def of_grids(
+    title: str, notes: Sequence[str], parts: Mapping[str, Grid]
+) -> tuple[str, Page]:
+    """Returns grids and notes as text for a terminal, and as a page.
 
     Args:
-        path: the file without the end of its name, which is `.md` or `.tex`; it is
-            replaced. In the form `csv` no page is written.
-        page: the page.
-
-    Raises:
-        OSError: it cannot be written.
+        title: the title of the whole.
+        notes: sentences.
+        parts: heading -> grid, whose first two columns are set flush left.
     """
-    stem = os.path.splitext(path)[0] if path.endswith((".md", ".tex")) else path
-    form = output.current().tables
-    if form == "markdown":
-        write_page(f"{stem}.md", markdown(page))
-    elif form == "latex":
-        write_page(f"{stem}.tex", latex(page))
+    blocks: list[Block] = [Items(notes)]
+    for head, grid in parts.items():
+        blocks += [Heading(head), Table(grid, left=2)]
+    texts = [f"{head}\n{grid_text(grid, 2)}" for head, grid in parts.items()]
+    return "\n\n".join([title, *texts, "\n".join(notes)]), Page(title, blocks)
 
 
-def markdown(page: Page) -> str:
-    """Returns a page as Markdown."""
-    parts = [f"# {page.title}", *map(_markdown, page.blocks)]
-    return "\n\n".join(filter(None, parts)) + "\n"
+def grid_text(grid: Grid, left: int = 1) -> str:
+    """Returns a grid in columns that line up; see `Table`."""
+    widths = [max(map(len, column)) for column in zip(*grid)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths))
+        ).rstrip()
+        for line in grid
+    )
 
 
 def markdown_table(grid: Grid, left: int = 1) -> str:
@@ -92,27 +114,6 @@ def markdown_table(grid: Grid, left: int = 1) -> str:
     return "\n".join(
         f"| {' | '.join(map(markdown_cell, line))} |" for line in [head, rule, *lines]
     )
-
-
-def latex(page: Page) -> str:
-    """Returns a page as LaTeX, each table with the heading above it as its caption."""
-    title = " ".join(page.title.split())
-    parts = [
-        "% Needs the packages booktabs and amssymb.",
-        rf"\section*{{{latex_text(title)}}}",
-    ]
-    caption = title
-    for block in page.blocks:
-        if isinstance(block, Heading):
-            caption = block.text
-        elif isinstance(block, Table):
-            parts.append(_latex_table(block, caption))
-        elif isinstance(block, Items) and block.texts:
-            lines = [rf"  \item {latex_text(text)}" for text in block.texts]
-            parts.append("\n".join([r"\begin{itemize}", *lines, r"\end{itemize}"]))
-        elif isinstance(block, str):
-            parts.append(latex_text(block))
-    return "\n\n".join(parts) + "\n"
 
 
 def _markdown(block: Block) -> str:

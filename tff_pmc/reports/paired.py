@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
+from tff_pmc.reports.pages import Block, Heading, Table
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError
 
@@ -47,18 +48,40 @@ def by_measure(
     by_seed: Mapping[int, Sequence[Run]],
     measures: Callable[[Run], Mapping[str, float]],
 ) -> dict[tuple[str, str], list[float]]:
-    """Returns the measures under each seed, by (measure, label).
-
-    Args:
-        by_seed: the runs of each seed, of the same labels.
-        measures: a function that gives the measures of a run by their names.
-    """
+    """Returns the measures under each seed, by (measure, label)."""
     values: dict[tuple[str, str], list[float]] = {}
     for runs in by_seed.values():
         for run in runs:
             for measure, value in measures(run).items():
                 values.setdefault((measure, run.label), []).append(value)
     return values
+
+
+def rows(
+    by_seed: Mapping[int, Sequence[Run]],
+    measures: Callable[[Run], Mapping[str, float]],
+    base_of: Mapping[str, str],
+) -> list[dict[str, Any]]:
+    """Returns the differences of each run in each measure from its baseline.
+
+    Args:
+        by_seed: the runs of each seed, of the same labels.
+        measures: a function that gives the measures of a run by their names.
+        base_of: label -> the label of its baseline; its own for a baseline.
+
+    Returns:
+        `label`, `measure` and the columns `COLUMNS`.
+    """
+    values = by_measure(by_seed, measures)
+    return [
+        {
+            "label": label,
+            "measure": measure,
+            **difference(own, values[measure, base_of[label]]),
+        }
+        for (measure, label), own in values.items()
+        if label != base_of[label]
+    ]
 
 
 def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
@@ -119,19 +142,30 @@ def _paired(
     }
 
 
-def grid(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[list[str]]:
-    """Returns the lines of a table of differences.
+def blocks(
+    rows: pd.DataFrame, what: str, baseline: str, digits: Callable[[str], int]
+) -> list[Block]:
+    """Returns a part of a page for each measure, and below them what was found.
 
     Args:
-        rows: the columns `what` and `COLUMNS`.
+        rows: the columns `what`, `measure` and `COLUMNS`.
         what: the word for a run, `ordering` or `system`.
-        baseline: the name of what they are held against, for the head.
-        digits: the number of decimals.
+        baseline: the name of what they are held against.
+        digits: gives the number of decimals of a measure.
     """
+    made: list[Block] = []
+    for measure, part in rows.groupby("measure", sort=False):
+        table = Table(grid(part, what, baseline, digits(str(measure))))
+        made += [Heading(str(measure)), table]
+    return [*made, *closing(rows)]
+
+
+def grid(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[list[str]]:
+    """Returns the lines of a table of differences; see `blocks`."""
     head = [what, f"minus {baseline}", "noise floor", "of the mean", "effect"]
     lines = [
         [
-            str(row[what]),
+            str(row[what.replace(" ", "_")]),
             _mean(row, digits),
             *(
                 number(row[name], f".{digits}f")
@@ -144,7 +178,7 @@ def grid(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[list
     return [head, *lines]
 
 
-def closing(rows: pd.DataFrame, seeds: int) -> list[str]:
+def closing(rows: pd.DataFrame) -> list[str]:
     """Returns sentences on the number of differences found, and expected by chance."""
     decided = rows[~rows["verdict"].isin(NOT_DECIDED)]
     found = int((decided["verdict"] != "not shown").sum())
@@ -154,7 +188,7 @@ def closing(rows: pd.DataFrame, seeds: int) -> list[str]:
             f"{found} of {len(decided)} comparisons lie outside their interval; about "
             f"{len(decided) / 20:.1f} would by chance.",
         ]
-    if seeds < MIN_SEEDS:
+    if (rows["seeds"] < MIN_SEEDS).any():
         lines.append(f"Under {MIN_SEEDS} seeds nothing is claimed.")
     return lines
 

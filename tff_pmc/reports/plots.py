@@ -5,45 +5,37 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from tff_pmc.reports import figures
+from tff_pmc.reports import Report
 from tff_pmc.reports.accuracy_plot import accuracy_plot
 from tff_pmc.reports.adjustment_plot import adjustment_plot
 from tff_pmc.reports.read import BASELINE, Run, data_caveat
 from tff_pmc.reports.record_error import RecordError
 
 
-def write(runs: Sequence[Run], folder: str, what: str = "priority") -> None:
-    """Writes `accuracy.png`, and `adjustment_RUN.png` for each run that was adjusted.
+def report(runs: Sequence[Run], what: str = "priority") -> Report:
+    """Returns `accuracy.png`, and `adjustment_RUN.png` for each run that was adjusted.
 
     Args:
         runs: the runs of an experiment.
-        folder: the folder for the plots, which are replaced.
         what: the word for what the labels of the runs name.
     """
-    figure = accuracy_plot(runs, title=title_of(runs), what=what)
-    figures.save(figure, os.path.join(folder, "accuracy.png"))
+    drawn = {"accuracy": accuracy_plot(runs, title=title_of(runs), what=what)}
     baseline = next((run for run in runs if run.label == BASELINE), None)
     for run in runs:
         if run.candidates is not None:
-            name = f"adjustment_{os.path.basename(run.path)}.png"
             title = f"{run.label}. {title_of([run])}"
-            drawn = adjustment_plot(run, title=title, reference=baseline)
-            figures.save(drawn, os.path.join(folder, name))
+            figure = adjustment_plot(run, title=title, reference=baseline)
+            drawn[f"adjustment_{os.path.basename(run.path)}"] = figure
+    return Report(figures=drawn)
 
 
-def write_seeds(
-    by_seed: Mapping[int, Sequence[Run]], folder: str, what: str = "priority"
-) -> None:
-    """Writes `accuracy.png` of runs under several seeds: means, in bands.
-
-    Args:
-        by_seed: the runs of each seed.
-        folder: see `write`.
-        what: see `write`.
-    """
+def seeds_report(
+    by_seed: Mapping[int, Sequence[Run]], what: str = "priority"
+) -> Report:
+    """Returns `accuracy.png` of the runs of each seed: means, in bands."""
     runs = [run for of_seed in by_seed.values() for run in of_seed]
     figure = accuracy_plot(runs, title=title_of(runs), what=what)
-    figures.save(figure, os.path.join(folder, "accuracy.png"))
+    return Report(figures={"accuracy": figure})
 
 
 def title_of(runs: Sequence[Run]) -> str:

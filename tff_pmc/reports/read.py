@@ -39,6 +39,8 @@ class Run:
         cohort: the table `cohort.csv`, the raw criteria of each round's clients; None
             where it is not there.
         path: the run's folder.
+        reach: the rule of reaching a target that was chosen when it was read,
+            `at_least` or `above`; empty for the one on record.
     """
 
     label: str
@@ -51,6 +53,7 @@ class Run:
     candidates: Optional[pd.DataFrame] = None
     cohort: Optional[pd.DataFrame] = None
     path: str = ""
+    reach: str = ""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -83,15 +86,21 @@ class Run:
         return tuple(self.settings.get("targets", ()))
 
     @property
-    def strictly_above(self) -> Optional[bool]:
-        """Whether a target is reached only above it.
+    def recorded_reach(self) -> str:
+        """The rule of reaching a target on record, `at_least` or `above`.
 
-        Files from before there was a choice mean at least the target. It is None for
+        Files from before there was a choice mean at least the target. It is empty for
         the published code's runs, which have no such setting.
         """
         if "settings" not in self.info:
-            return None
-        return bool(self.settings.get("reach", "at_least") == "above")
+            return ""
+        return str(self.settings.get("reach", "at_least"))
+
+    @property
+    def strictly_above(self) -> Optional[bool]:
+        """Whether a target is reached only above it; None where no rule is known."""
+        rule = self.reach or self.recorded_reach
+        return rule == "above" if rule else None
 
     @property
     def accuracy(self) -> npt.NDArray[np.float64]:

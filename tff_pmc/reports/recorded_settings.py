@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional
+from typing import Any
 
 from tff_pmc.reports.read import Run
 from tff_pmc.reports.record_error import RecordError
 
 
-def strictly_above(runs: Iterable[Run], chosen: Optional[bool] = None) -> bool:
-    """Returns whether a target is reached only above it.
+def strictly_above(runs: Iterable[Run]) -> bool:
+    """Returns whether a target is reached only above it, by the rule of all runs.
 
-    Args:
-        runs: the runs. Those of the published code have no such setting and do not
-            count; without any that has, a target is reached at it, too.
-        chosen: the answer, where it is given already.
+    Those of the published code have no such setting and do not count; without any that
+    has, a target is reached at it, too.
 
     Raises:
-        RecordError: two runs have different settings.
+        RecordError: two runs have different rules.
     """
-    if chosen is not None:
-        return chosen
     found = {
         run.path: "above" if run.strictly_above else "at_least"
         for run in runs
         if run.strictly_above is not None
     }
     return bool(_common(found, "reach", "--reach") == "above")
+
+
+def by_one_rule(runs: Sequence[Run], reach: str = "") -> list[Run]:
+    """Returns the runs with one rule of reaching a target.
+
+    Args:
+        runs: the runs.
+        reach: the rule, `at_least` or `above`; by default the one that they have.
+
+    Raises:
+        RecordError: they have different ones, and none is given.
+    """
+    rule = reach or ("above" if strictly_above(runs) else "at_least")
+    return [dataclasses.replace(run, reach=rule) for run in runs]
 
 
 def targets(runs: Iterable[Run]) -> tuple[int, ...]:
@@ -44,16 +55,14 @@ def targets(runs: Iterable[Run]) -> tuple[int, ...]:
 
 def _common(found: Mapping[str, Any], name: str, flag: str) -> Any:
     """Returns the value that all folders have; None where there are no folders."""
-    if not found:
-        return None
-    first, value = next(iter(found.items()))
     for folder, other in found.items():
+        first, value = next(iter(found.items()))
         if other != value:
             raise RecordError(
                 f"{first} has {name} {_text(value)} and {folder} has {_text(other)}: "
                 f"choose by {flag}"
             )
-    return value
+    return next(iter(found.values()), None)
 
 
 def _text(value: str | Sequence[int]) -> str:

@@ -105,10 +105,8 @@ def index_of(run: read.Run) -> int:
     """Returns the index 0 to 8 of a run's ordering, by the meaning of its criteria.
 
     What the index means there is the weighted mean of the clients' models, with the
-    criteria divided by their sums: a run that aggregated otherwise has none.
-
-    Raises:
-        RecordError: there is none.
+    criteria divided by their sums: for a run that aggregated otherwise there is none,
+    which is a `RecordError`.
     """
     settings = run.settings
     known = reference_code.orderings(_form(run))

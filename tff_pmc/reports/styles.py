@@ -89,12 +89,10 @@ _OTHER_LINES: tuple[Line, ...] = (DASH_DOT, DOTTED)
 
 
 def style_of(name: str) -> Style:
-    """Returns the style of an ordering or a system.
+    """Returns the style of an ordering, `LD,DS,MD`, or of a system, `FedAvg`.
 
-    Args:
-        name: an ordering, `LD,DS,MD`, or the title of a system, `FedAvg`. A name that
-            is not known here, of a plugin's criterion for example, has a color and line
-            that follow from its letters.
+    A name that is not known here, of a plugin's criterion for example, has a color and
+    line that follow from its letters.
     """
     if name in _SYSTEMS:
         return Style(*_SYSTEMS[name], name)

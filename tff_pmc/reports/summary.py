@@ -12,7 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.reports import fairness, grids, kept
+from tff_pmc.reports import fairness, kept
+from tff_pmc.reports.pages import grid_text
 from tff_pmc.reports.read import Run
 
 COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")
@@ -106,7 +107,7 @@ def text(runs: Sequence[Run]) -> str:
         if not isinstance(run, kept.KeptRun)
     )
     numbers = f" ({' or '.join(map(str, clients))})" if clients else ""
-    return f"{_TITLE}{numbers}\n{grids.text(lines, 2)}\n{_NOTE}"
+    return f"{_TITLE}{numbers}\n{grid_text(lines, 2)}\n{_NOTE}"
 
 
 def _cell(figures: Mapping[str, float], name: str) -> str:

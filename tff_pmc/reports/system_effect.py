@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Optional
 
 import pandas as pd
 
-from tff_pmc.reports import escape, pages, paired
-from tff_pmc.reports.pages import Block, Heading, Items, Page, Table
+from tff_pmc.reports import Report, paired
+from tff_pmc.reports.pages import Block, Items, Page, Table
 from tff_pmc.reports.read import Run, conditions_of, with_caveat
 from tff_pmc.reports.record_error import RecordError
 
@@ -25,8 +23,7 @@ def rows(by_seed: Mapping[int, Sequence[Run]], baseline: str) -> pd.DataFrame:
     on the reported images) and that of the last.
 
     Args:
-        by_seed: the runs of each seed, of the same systems, the baseline among those
-            on the same data.
+        by_seed: the runs of each seed, of the same systems.
         baseline: the title of the system that the others are held against.
 
     Returns:
@@ -44,71 +41,34 @@ def rows(by_seed: Mapping[int, Sequence[Run]], baseline: str) -> pd.DataFrame:
         if run.note not in on_data:
             raise RecordError(f"{run.label}: there is no run of {baseline} on its data")
     base_of = {run.label: on_data[run.note] for run in first}
-    values = paired.by_measure(by_seed, _measures)
-    found: list[dict[str, Any]] = [
-        {
-            "system": label,
-            "baseline": base_of[label],
-            "measure": measure,
-            **paired.difference(own, values[measure, base_of[label]]),
-        }
-        for (measure, label), own in values.items()
-        if label != base_of[label]
-    ]
-    return pd.DataFrame(
-        found, columns=["system", "baseline", "measure", *paired.COLUMNS]
-    )
+    found = paired.rows(by_seed, _measures, base_of)
+    table = pd.DataFrame(found, columns=["label", "measure", *paired.COLUMNS])
+    table.insert(1, "baseline", table["label"].map(base_of))
+    return table.rename(columns={"label": "system"})
 
 
-def write(
-    by_seed: Mapping[int, Sequence[Run]],
-    folder: str,
-    *,
-    baseline: str,
-    strictly_above: Optional[bool] = None,
-) -> str:
-    """Writes `effect.csv` and `effect.md`; returns the page as text.
-
-    Args:
-        by_seed: see `rows`.
-        folder: the folder for the files, which are replaced.
-        baseline: see `rows`.
-        strictly_above: not used: there are no targets here.
-
-    Raises:
-        RecordError: see `rows`.
-    """
+def report(by_seed: Mapping[int, Sequence[Run]], *, baseline: str) -> Report:
+    """Returns `effect.csv` and `effect.md`; see `rows`."""
     every = [run for runs in by_seed.values() for run in runs]
     table = rows(by_seed, baseline)
-    path = os.path.join(folder, "effect.csv")
-    escape.write_csv(with_caveat(table, every), path, index=False, float_format="%.6g")
-    page = _page(table, by_seed, baseline)
-    pages.write(os.path.join(folder, "effect"), page)
-    return pages.markdown(page)
-
-
-def _page(
-    table: pd.DataFrame, by_seed: Mapping[int, Sequence[Run]], baseline: str
-) -> Page:
-    seeds, first = list(by_seed), next(iter(by_seed.values()))
+    first = next(iter(by_seed.values()))
     blocks: list[Block] = [
         f"Each system minus {baseline} on the same data and under the same seed, "
         "accuracy on the reported images: mean ± half the 95 % interval. The noise "
         "floor is the standard deviation of the baseline minus itself under another "
-        f"seed: of one such difference, and of the mean of {len(seeds)}, to hold the "
+        f"seed: of one such difference, and of the mean of {len(by_seed)}, to hold the "
         "means against. The best round is chosen on the reported images. A seed "
         "decides the initial weights, the batches and what of the data is drawn at "
         "random. "
-        f"Seeds: {', '.join(map(str, seeds))}; under the first:",
+        f"Seeds: {', '.join(map(str, by_seed))}; under the first:",
         Items(conditions_of(first)),
         "Mean accuracy over the seeds:",
-        Table(_means([run for runs in by_seed.values() for run in runs])),
+        Table(_means(every)),
+        *paired.blocks(table, "system", baseline, lambda _: 4),
     ]
-    for measure, part in table.groupby("measure", sort=False):
-        grid = paired.grid(part, "system", baseline, 4)
-        blocks += [Heading(str(measure)), Table(grid)]
-    blocks += paired.closing(table, len(seeds))
-    return Page(f"Is there an effect? {first[0].settings['experiment']}", blocks)
+    page = Page(f"Is there an effect? {first[0].settings['experiment']}", blocks)
+    tables = {"effect": with_caveat(table, every)}
+    return Report(page.markdown(), tables, {"effect": page}, digits=6)
 
 
 def _means(every: Sequence[Run]) -> list[list[str]]:

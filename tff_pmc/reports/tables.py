@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any
 
 import pandas as pd
 
-from tff_pmc.reports import escape, pages, recorded_settings, summary
+from tff_pmc.reports import Report, pages, recorded_settings, summary
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.read import BASELINE, Run, conditions_of, with_caveat
 from tff_pmc.reports.record_error import RecordError
@@ -27,49 +26,34 @@ _TITLES = {
 }
 
 
-def write(
-    runs: Sequence[Run], folder: str, *, strictly_above: Optional[bool] = None
-) -> str:
-    """Writes `results.csv` and its page, `results.md`; returns the text for a terminal.
-
-    The file has the rows of `tidy_rows`, and below them those of `summary.tidy_rows`.
-
-    Args:
-        runs: the runs, whose own targets are taken.
-        folder: the folder for the files, which are replaced.
-        strictly_above: see `rounds_to_target`; by default the runs' own rule.
+def report(runs: Sequence[Run]) -> Report:
+    """Returns `results.csv` and its page: `tidy_rows`, and `summary.tidy_rows` below.
 
     Raises:
-        RecordError: two runs have different targets, or rules where none is given.
+        RecordError: two runs have different targets or rules.
     """
-    above = recorded_settings.strictly_above(runs, strictly_above)
-    tidy = tidy_rows(runs, recorded_settings.targets(runs), strictly_above=above)
-    marked = with_caveat(pd.concat([tidy, summary.tidy_rows(runs)]), runs)
-    escape.write_csv(marked, os.path.join(folder, "results.csv"), index=False)
-    notes = [*_conditions(runs), reach_rule(above)]
-    pages.write(os.path.join(folder, "results"), _page(tidy, notes))
-    return text_tables(tidy)
+    tidy = tidy_rows(runs, recorded_settings.targets(runs))
+    notes = [
+        *_conditions(runs),
+        reach_rule(recorded_settings.strictly_above(runs)),
+    ]
+    table = pd.concat([tidy, summary.tidy_rows(runs)])
+    return Report(
+        text_tables(tidy),
+        {"results": with_caveat(table, runs)},
+        {"results": _page(tidy, notes)},
+    )
 
 
-def tidy_rows(
-    runs: Sequence[Run], targets: Sequence[int], *, strictly_above: bool = False
-) -> pd.DataFrame:
+def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
     """Returns the rounds to target of every run, and the gains over DS.
 
     The columns are those of the published tables' CSV: experiment, quantity
     (`rounds`, or `gain` = rounds of DS minus rounds of this), target_accuracy_pct,
     devices (`10%` to `90%`, and `Avg.` of the gains) and value (empty: not
-    reached).
-
-    Args:
-        runs: the runs; the gains need one whose ordering is DS alone.
-        targets: target accuracies, percent.
-        strictly_above: see `rounds_to_target`.
+    reached). The gains need a run whose ordering is DS alone.
     """
-    reached = {
-        run.label: rounds_of(run, targets, strictly_above=strictly_above)
-        for run in runs
-    }
+    reached = {run.label: rounds_of(run, targets) for run in runs}
     rows: list[dict[str, Any]] = []
     for label, rounds in reached.items():
         rows += _rows(label, "rounds", rounds, targets)
@@ -112,13 +96,7 @@ def _rows(
         if with_average:
             cells.append((AVERAGE, round(average(values, target), 2)))
         rows += [
-            {
-                "experiment": label,
-                "quantity": quantity,
-                "target_accuracy_pct": target,
-                "devices": devices,
-                "value": value,
-            }
+            dict(zip(summary.COLUMNS, (label, quantity, target, devices, value)))
             for devices, value in cells
         ]
     return rows
@@ -131,37 +109,35 @@ def _conditions(runs: Sequence[Run]) -> list[str]:
         return []  # Old files, and the published code's, do not say all of them.
 
 
+def _lines(tidy: pd.DataFrame) -> list[list[str]]:
+    """Returns a head, and for each target and run its cells."""
+    columns = list(dict.fromkeys(tidy["devices"]))
+    lines = [["target", "", *columns]]
+    rows = tidy.groupby(["target_accuracy_pct", "experiment"], sort=False)
+    for (target, name), row in rows:
+        cells = dict(zip(row["devices"], row["value"]))
+        texts = [_cell(cells[column], column) for column in columns]
+        lines.append([f"{target} %", str(name), *texts])
+    return lines
+
+
 def _page(tidy: pd.DataFrame, notes: Sequence[str]) -> pages.Page:
     blocks: list[pages.Block] = [pages.Items(notes)]
     for quantity, part in tidy.groupby("quantity", sort=False):
-        columns = list(dict.fromkeys(part["devices"]))
-        grid = [["target", "", *columns]]
-        rows = part.groupby(["target_accuracy_pct", "experiment"], sort=False)
-        for (target, name), row in rows:
-            cells = dict(zip(row["devices"], row["value"]))
-            texts = [_cell(cells[column], column) for column in columns]
-            grid.append([f"{target} %", str(name), *texts])
         title = _TITLES[str(quantity)]
-        blocks += [pages.Heading(title), pages.Table(grid, left=2)]
+        blocks += [pages.Heading(title), pages.Table(_lines(part), left=2)]
     return pages.Page("Rounds to target", blocks)
 
 
 def _table(title: str, tidy: pd.DataFrame) -> str:
-    columns = list(dict.fromkeys(tidy["devices"]))
-    width = max(len(name) for name in tidy["experiment"])
-    head = " ".join(f"{column:>6}" for column in columns)
-    lines = [title, f"{'target':>6}  {'':{width}} {head}"]
-    for target in dict.fromkeys(tidy["target_accuracy_pct"]):
-        for name in dict.fromkeys(tidy["experiment"]):
-            rows = tidy[
-                (tidy["experiment"] == name) & (tidy["target_accuracy_pct"] == target)
-            ]
-            cells = " ".join(
-                f"{_cell(value, column):>6}"
-                for column, value in zip(rows["devices"], rows["value"])
-            )
-            lines.append(f"{target:>4} %  {name:{width}} {cells}")
-    return "\n".join(lines)
+    lines = _lines(tidy)
+    order = list(dict.fromkeys(target for target, *_ in lines))
+    width = max(len(name) for _, name, *_ in lines)
+    texts = [
+        f"{target:>6}  {name:{width}} " + " ".join(f"{cell:>6}" for cell in cells)
+        for target, name, *cells in sorted(lines, key=lambda line: order.index(line[0]))
+    ]
+    return "\n".join([title, *texts])
 
 
 def _cell(value: float | None, column: str) -> str:

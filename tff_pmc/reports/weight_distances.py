@@ -70,18 +70,8 @@ def pairwise_distances(
 ) -> pd.DataFrame:
     """Returns the distance of every ordering from every other, a mean over cohorts.
 
-    Args:
-        cohorts: see `ordering_distances`; so are the other arguments.
-        criteria: the codes of the columns.
-        orderings: the orderings, of any of the criteria, most important first.
-        normalization: the normalization of the criteria; by default the papers'.
-
-    Returns:
-        A row and a column an ordering, by their labels. Total variations: symmetric,
-        0 on the diagonal.
-
-    Raises:
-        ValueError: see `ordering_distances`.
+    Arguments and errors are those of `ordering_distances`. A row and a column an
+    ordering, by their labels. Total variations: symmetric, 0 on the diagonal.
     """
     labels = [",".join(order) for order in orderings]
     found = []
@@ -105,14 +95,9 @@ Recorded = tuple[
 def recorded(runs: Sequence[Run], labels: Iterable[str]) -> Recorded:
     """Returns the arguments of the functions above, from the raw criteria of runs.
 
-    Args:
-        runs: runs of the same criteria; each round of each is a cohort.
-        labels: the labels of runs. One that is no ordering (another score) is left
-            out; of an adjusted ordering it is the initial one.
-
-    Returns:
-        Cohorts, criteria, orderings and normalization; no cohort and no ordering where
-        a run has no raw criteria on record.
+    Each round of each run is a cohort. A label that is no ordering (another score) is
+    left out; of an adjusted ordering it is the initial one. There is no cohort and no
+    ordering where a run has no raw criteria on record.
     """
     settings, cohorts = runs[0].settings, []
     for run in runs:

@@ -1,16 +1,14 @@
-"""A table."""
+"""A table, written as `best_rounds.csv`; a `Report` may have pages and figures, too."""
 
-import os
+import pandas as pd
 
-from tff_pmc.reports import REPORTS
-
-
-def write(runs, folder, *, strictly_above=None):
-    best = {run.label: run.rounds["accuracy"].max() for run in runs}
-    lines = [f"{label}: {accuracy:.3f}" for label, accuracy in best.items()]
-    with open(os.path.join(folder, "best_rounds.txt"), "w") as file:
-        file.write("\n".join(lines))
-    return "\n".join(["Best rounds", *lines])
+from tff_pmc.reports import REPORTS, Report
 
 
-REPORTS.register("best_rounds", write)
+def report(runs):
+    best = [run.rounds["accuracy"].max() for run in runs]
+    table = pd.DataFrame({"run": [run.label for run in runs], "best": best})
+    return Report(f"Best rounds\n{table}", tables={"best_rounds": table})
+
+
+REPORTS.register("best_rounds", report)

@@ -4,8 +4,8 @@ import dataclasses
 
 import pandas as pd
 import pytest
+from reported import write
 
-from tff_pmc.reports import REPORTS, SEED_REPORTS
 from tff_pmc.reports.papers import adafed_figures
 
 
@@ -65,7 +65,7 @@ def test_a_figure_draws_its_measure_under_its_number(
     assert title.startswith(f"AdaFed Figure {number}, simulation {experiment[-1]}: ")
     said = title.split("The paper: ")[1]
     assert len(said) > 40
-    assert REPORTS[f"adafed_figure{number}"](runs, str(tmp_path)) == ""
+    assert write(f"adafed_figure{number}", runs, tmp_path) == ""
     assert (tmp_path / f"figure{number}.png").stat().st_size > 0
 
 
@@ -86,7 +86,7 @@ def test_figure_4_has_a_panel_for_each_class(run_with_f1):
 @pytest.mark.parametrize("number", [3, 4, 6])
 def test_runs_without_f1_are_said_to_have_none(system_run, tmp_path, number):
     runs = [system_run("FedAvg", [0.5])]
-    said = REPORTS[f"adafed_figure{number}"](runs, str(tmp_path))
+    said = write(f"adafed_figure{number}", runs, tmp_path)
     assert said.startswith(f"AdaFed's Figure {number} is not drawn")
     assert not list(tmp_path.iterdir())
 
@@ -112,8 +112,7 @@ def test_of_several_seeds_the_mean_is_drawn_in_a_band(system_run, tmp_path):
     (band,) = axes.collections
     heights = {round(y, 6) for _, y in band.get_paths()[0].vertices}
     assert heights == {0.2, 0.4, 0.8}
-    report = SEED_REPORTS["adafed_figures"]
-    said = report(by_seed, str(tmp_path), baseline="FedAvg")
+    said = write("adafed_figures", by_seed, tmp_path, baseline="FedAvg")
     assert [path.name for path in tmp_path.iterdir()] == ["figure5.png"]
     assert said == "AdaFed's Figure 6 is not drawn: the runs have no F1 on record"
 
@@ -123,7 +122,7 @@ def test_the_page_by_hand(system_run, tmp_path):
         system_run("FedAvg", [0.1, 0.5, 0.7, 0.81, 0.8, 0.9], experiment="adafed_2"),
         system_run("AdaFed", [0.3, 0.6, 0.8, 0.81, 0.9, 0.9], experiment="adafed_2"),
     ]
-    text = REPORTS["adafed_page"](runs, str(tmp_path))
+    text = write("adafed_page", runs, tmp_path)
     table = pd.read_csv(tmp_path / "adafed.csv", dtype=str).set_index("system")
     row = table.loc["AdaFed"]
     # (20 + 10 + 10 + 0 + 10) / 5, and the same five over six rounds.

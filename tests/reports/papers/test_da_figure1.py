@@ -1,6 +1,7 @@
 """DA's Figure 1 shows what the paper's words say of it, and that it is made up."""
 
-from tff_pmc.reports import REPORTS
+from reported import write
+
 from tff_pmc.reports.papers import da_figure1
 from tff_pmc.search import SearchState, Trials
 
@@ -36,7 +37,7 @@ def test_its_values_are_a_search_by_algorithm_1():
 
 
 def test_the_file_says_that_its_values_are_dummies(tmp_path):
-    text = REPORTS["da_figure1"]([], str(tmp_path))
+    text = write("da_figure1", [], tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["figure1_dummy_values.png"]
     assert "illustration with dummy values" in text and "no run" in text
     figure = da_figure1.draw()

@@ -1,12 +1,11 @@
 """DA's Table 1 from small runs whose rounds are counted by hand."""
 
 import csv
-import json
 import math
 
 import pytest
+from reported import write
 
-from tff_pmc.reports import REPORTS, read
 from tff_pmc.reports.papers import da_table1, published
 from tff_pmc.reports.record_error import RecordError
 
@@ -23,43 +22,37 @@ ORDERINGS = ["DS,LD,MD", "DS,MD,LD", "LD,DS,MD", "LD,MD,DS", "MD,DS,LD", "MD,LD,
 ROWS = ["Ds≻Ld≻Md", "Ds≻Md≻Ld", "Ld≻Ds≻Md", "Ld≻Md≻Ds", "Md≻Ds≻Ld", "Md≻Ld≻Ds"]
 
 
-def make_run(folder, priority, adjustment="fixed", late=0, untested=0, counts=ROUNDS):
-    """A folder written by hand, read back; `late`: rounds with no device before."""
-    folder.mkdir(parents=True)
-    settings = {"priority": priority.split(","), "adjustment": adjustment}
-    info = {"settings": settings, "data": {"name": "toy writers"}}
-    (folder / "run.json").write_text(json.dumps(info))
-    counts = [(0, 0)] * late + counts
-    lines = ["round,client,correct,examples"]
-    for index, (at_75, at_80) in enumerate(counts):
-        hits = [REACHES_80] * at_80 + [REACHES_75] * (at_75 - at_80)
-        hits += [MISS] * (10 - at_75)
-        lines += [f"{index + 1},c{k},{n},20" for k, n in enumerate(hits)]
-        lines += [f"{index + 1},u{k},0,0" for k in range(untested)]
-    (folder / "clients.csv").write_text("\n".join(lines) + "\n")
-    rounds = [f"{index + 1},0.5" for index in range(len(counts))]
-    (folder / "rounds.csv").write_text("\n".join(["round,accuracy", *rounds, ""]))
-    (folder / "weights.csv").write_text("round,ordering\n1,DS\n")
-    (folder / "candidates.csv").write_text(
-        "round,trial,ordering,correct,examples,accuracy,kept\n1,1,DS,1,2,0.5,1\n"
-    )
-    return read.read_run(str(folder))
+@pytest.fixture
+def make_run(run_of):
+    """A function that makes a run; `late`: rounds with no device before."""
+
+    def make(label, late=0, untested=0, counts=ROUNDS):
+        rows = [
+            [REACHES_80] * at_80 + [REACHES_75] * (at_75 - at_80)
+            + [MISS] * (10 - at_75) + [0] * untested
+            for at_75, at_80 in [(0, 0)] * late + counts
+        ]  # fmt: skip
+        sizes = [20] * 10 + [0] * untested
+        return run_of(label, rows, sizes, data={"name": "toy writers"})
+
+    return make
 
 
-def make_runs(folder, late):
-    """Several of them; late: (ordering, adjustment) -> rounds."""
-    return [
-        make_run(folder / f"{index}", priority, adjustment, rounds)
-        for index, ((priority, adjustment), rounds) in enumerate(late.items())
-    ]
+@pytest.fixture
+def make_runs(make_run):
+    """A function that makes several; late: label -> rounds."""
+    return lambda late: [make_run(label, rounds) for label, rounds in late.items()]
+
+
+def adjusted(label, policy="backtracking"):
+    return f"{label} ({policy})"
 
 
 def the_fifteen(final=(3, 1, 4, 1, 5, 9)):
     """Ind 0, 1, 2 rounds late, MCA 0 to 5, Final as said."""
-    late = {(name, "fixed"): n for n, name in enumerate(("DS", "MD", "LD"))}
-    late.update({(name, "fixed"): n for n, name in enumerate(ORDERINGS)})
-    late.update({(name, "backtracking"): n for name, n in zip(ORDERINGS, final)})
-    return late
+    late = {name: n for n, name in enumerate(("DS", "MD", "LD"))}
+    late.update({name: n for n, name in enumerate(ORDERINGS)})
+    return {**late, **dict(zip(map(adjusted, ORDERINGS), final))}
 
 
 def cells(table, target, study, row, column="value"):
@@ -77,16 +70,16 @@ def later(values, rounds):
     return [None if value is None else value + rounds for value in values]
 
 
-def test_a_cell_is_the_first_round_and_a_mean_is_exact(tmp_path):
-    table = da_table1.tidy_rows([make_run(tmp_path / "a", "DS")])
+def test_a_cell_is_the_first_round_and_a_mean_is_exact(make_run):
+    table = da_table1.tidy_rows([make_run("DS")])
     assert list(table) == ["target_accuracy_pct", "study", "row", "column", "value"]
     assert cells(table, 75, "Ind", "Dataset size (base)") == AT_75
     assert cells(table, 80, "Ind", "Dataset size (base)") == AT_80
     assert len(table) == 18
 
 
-def test_rows_stand_in_the_order_of_the_paper_whatever_the_runs_order(tmp_path):
-    table = da_table1.tidy_rows(make_runs(tmp_path, the_fifteen())[::-1])
+def test_rows_stand_in_the_order_of_the_paper_whatever_the_runs_order(make_runs):
+    table = da_table1.tidy_rows(make_runs(the_fifteen())[::-1])
     rows = list(dict.fromkeys(zip(*(table[k] for k in da_table1.KEYS[:3]))))
     names = [
         *(("Ind", row) for row in ("Dataset size (base)", "Model divergence")),
@@ -97,8 +90,8 @@ def test_rows_stand_in_the_order_of_the_paper_whatever_the_runs_order(tmp_path):
     assert rows == [(target, *name) for target in (75, 80) for name in names]
 
 
-def test_means_over_six_orderings(tmp_path):
-    table = da_table1.tidy_rows(make_runs(tmp_path, the_fifteen()))
+def test_means_over_six_orderings(make_runs):
+    table = da_table1.tidy_rows(make_runs(the_fifteen()))
     for study, mean in (("MCA", 15 / 6), ("Final", 23 / 6)):
         for target, values in ((75, AT_75), (80, AT_80)):
             got = cells(table, target, study, "Mean")
@@ -110,50 +103,50 @@ def test_means_over_six_orderings(tmp_path):
     assert cells(table, 80, "Ind", "Label diversity") == later(AT_80, 2)
 
 
-def test_a_mean_is_not_reached_where_one_of_the_six_is_not(tmp_path):
-    runs = make_runs(tmp_path, {(name, "fixed"): 0 for name in ORDERINGS[:5]})
-    runs.append(make_run(tmp_path / "short", ORDERINGS[5], counts=ROUNDS[:5]))
+def test_a_mean_is_not_reached_where_one_of_the_six_is_not(make_run, make_runs):
+    runs = make_runs({name: 0 for name in ORDERINGS[:5]})
+    runs.append(make_run(ORDERINGS[5], counts=ROUNDS[:5]))
     table = da_table1.tidy_rows(runs)
     # Five rounds: 75 % of the devices are not there yet at 75 %, nor 70 % at 80 %.
     assert cells(table, 75, "MCA", "Mean") == [*AT_75[:7], None, None]
     assert cells(table, 80, "MCA", "Mean") == [*AT_80[:6], None, None, None]
 
 
-def test_best_is_the_fewest_rounds_and_the_first_of_equals(tmp_path):
-    table = da_table1.tidy_rows(make_runs(tmp_path, the_fifteen()))
+def test_best_is_the_fewest_rounds_and_the_first_of_equals(make_runs, tmp_path):
+    table = da_table1.tidy_rows(make_runs(the_fifteen()))
     assert cells(table, 75, "Final", "Best") == later(AT_75, 1)
-    text = REPORTS["da_table1"](make_runs(tmp_path / "b", the_fifteen()), str(tmp_path))
+    text = write("da_table1", make_runs(the_fifteen()), tmp_path)
     assert "ours Ds≻Md≻Ld, the paper's Md≻Ds≻Ld" in text  # Ld≻Md≻Ds equals it.
 
 
-def test_best_reaches_the_most_cells_before_it_is_the_fastest(tmp_path):
-    late = {(name, "backtracking"): 30 for name in ORDERINGS[1:]}
-    runs = make_runs(tmp_path, late)
-    fast = make_run(tmp_path / "f", ORDERINGS[0], "backtracking", counts=ROUNDS[:5])
+def test_best_reaches_the_most_cells_before_it_is_the_fastest(make_run, make_runs):
+    late = {adjusted(name): 30 for name in ORDERINGS[1:]}
+    runs = make_runs(late)
+    fast = make_run(adjusted(ORDERINGS[0]), counts=ROUNDS[:5])
     table = da_table1.tidy_rows([fast, *runs])
     assert cells(table, 75, "Final", "Best") == later(AT_75, 30)
 
 
-def test_rows_without_a_run_are_left_out(tmp_path):
-    late = {(name, "fixed"): 0 for name in ORDERINGS[:5]}
-    late.update({(name, "best_of_all"): 0 for name in ORDERINGS})
-    table = da_table1.tidy_rows(make_runs(tmp_path, late))
+def test_rows_without_a_run_are_left_out(make_runs):
+    late = {name: 0 for name in ORDERINGS[:5]}
+    late.update({adjusted(name, "best_of_all"): 0 for name in ORDERINGS})
+    table = da_table1.tidy_rows(make_runs(late))
     assert list(dict.fromkeys(table["row"])) == ROWS[:5]
     assert set(table["study"]) == {"MCA"}
     assert da_table1.tidy_rows([]).empty
 
 
-def test_devices_without_test_examples_count_and_never_reach(tmp_path):
+def test_devices_without_test_examples_count_and_never_reach(make_run, tmp_path):
     """Of twelve devices 20 % are 3, 30 % 4, 40 % 5, 50 % 6, 70 % 9, 75 % 9."""
-    run = make_run(tmp_path / "a", "DS", untested=2)
+    run = make_run("DS", untested=2)
     row = cells(da_table1.tidy_rows([run]), 75, "Ind", "Dataset size (base)")
     assert row == [2, 4, 3, 4, 5, 4.5, None, None, None]
-    text = REPORTS["da_table1"]([run], str(tmp_path))
+    text = write("da_table1", [run], tmp_path)
     assert "Clients without test examples: 2." in text
 
 
-def test_compared_with_the_paper(tmp_path):
-    ours = da_table1.tidy_rows(make_runs(tmp_path, the_fifteen()))
+def test_compared_with_the_paper(make_runs):
+    ours = da_table1.tidy_rows(make_runs(the_fifteen()))
     both = da_table1.compare(ours, published.table("da_table1"))
     assert len(both) == len(ours) == 2 * 9 * (3 + 7 + 8)
     base = cells(both, 75, "Ind", "Dataset size (base)", "published")
@@ -174,11 +167,9 @@ def test_compared_with_the_paper(tmp_path):
     assert len(matched) == len(published.table("da_table1"))
 
 
-def test_the_files_and_the_terminal(tmp_path):
-    runs = make_runs(tmp_path / "runs", {("DS", "fixed"): 0, ("LD", "fixed"): 2})
-    text = REPORTS["da_table1"](
-        [*runs, make_run(tmp_path / "x", "DS,MD")], str(tmp_path)
-    )
+def test_the_files_and_the_terminal(make_run, make_runs, tmp_path):
+    runs = make_runs({"DS": 0, "LD": 2})
+    text = write("da_table1", [*runs, make_run("DS,MD")], tmp_path)
     markdown = (tmp_path / "table1.md").read_text(encoding="utf-8").splitlines()
     row = "| Ind | Dataset size (base) | "
     assert [line for line in markdown if line.startswith(row)] == [
@@ -216,9 +207,9 @@ def test_the_files_and_the_terminal(tmp_path):
     assert (dash["ours"], dash["printed"], dash["published"]) == ("", "—", "")
 
 
-def test_without_the_published_table_ours_stands_alone(tmp_path, monkeypatch):
+def test_without_the_published_table_ours_stands_alone(make_run, tmp_path, monkeypatch):
     monkeypatch.setattr(published, "FOLDER", str(tmp_path / "nowhere"))
-    text = REPORTS["da_table1"]([make_run(tmp_path / "a", "DS")], str(tmp_path))
+    text = write("da_table1", [make_run("DS")], tmp_path)
     assert "No comparison: no published table" in text
     markdown = (tmp_path / "table1.md").read_text(encoding="utf-8")
     assert "| Ind | Dataset size (base) | 1 | 2 | 1.5 | 4 |" in markdown
@@ -226,17 +217,13 @@ def test_without_the_published_table_ours_stands_alone(tmp_path, monkeypatch):
     assert lines[1] == "75,Ind,Dataset size (base),20%,1,,,"
 
 
-def test_what_makes_no_table_is_refused_by_name_or_empty(tmp_path):
-    ds = make_run(tmp_path / "a", "DS")
+def test_what_makes_no_table_is_refused_by_name_or_empty(make_run, tmp_path):
+    ds = make_run("DS")
     with pytest.raises(RecordError, match="two runs of DS"):
-        REPORTS["da_table1"](
-            [ds, make_run(tmp_path / "b", "DS", late=1)], str(tmp_path)
-        )
-    other = make_run(tmp_path / "c", "LD", untested=1)
+        write("da_table1", [ds, make_run("DS", late=1)], tmp_path)
+    other = make_run("LD", untested=1)
     with pytest.raises(RecordError, match="DS and LD have other clients"):
-        REPORTS["da_table1"]([ds, other], str(tmp_path))
-    assert (
-        REPORTS["da_table1"]([make_run(tmp_path / "d", "DS,MD")], str(tmp_path)) == ""
-    )
-    assert REPORTS["da_table1"]([], str(tmp_path)) == ""
+        write("da_table1", [ds, other], tmp_path)
+    assert write("da_table1", [make_run("DS,MD")], tmp_path) == ""
+    assert write("da_table1", [], tmp_path) == ""
     assert not (tmp_path / "table1.md").exists()

@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from reported import write
 
-from tff_pmc.reports import REPORTS, SEED_REPORTS, read
+from tff_pmc.reports import read
 from tff_pmc.reports.papers import dual_cells, published
 from tff_pmc.reports.record_error import RecordError
 
@@ -67,8 +68,13 @@ def runs(tmp_path):
     ]
 
 
-def write(runs, folder, table=4):
-    return REPORTS[f"dual_table{table}"](runs, str(folder))
+def table(runs, folder, number=4):
+    return write(f"dual_table{number}", runs, folder)
+
+
+def over_seeds(by_seed, folder, number=4):
+    name = f"dual_table{number}_seeds"
+    return write(name, by_seed, folder, baseline="Weighted mean")
 
 
 def accuracy(cells, algorithm):
@@ -102,7 +108,7 @@ def test_the_four_metrics(runs):
 
 
 def test_the_files_have_ours_beside_the_published(runs, tmp_path):
-    text = write(runs, tmp_path)
+    text = table(runs, tmp_path)
     cells = pd.read_csv(tmp_path / "dual_table4.csv")
     # In the paper's order, whatever that of the runs.
     assert list(dict.fromkeys(cells.algorithm)) == ["Simple Average", "Weighted Mean"]
@@ -118,7 +124,7 @@ def test_the_files_have_ours_beside_the_published(runs, tmp_path):
 
 def test_the_noise_is_computed_from_the_two_rows_that_are_one_algorithm(runs, tmp_path):
     """Published .8226 - .8199 and .8303 - .8301; ours differ in rounding alone."""
-    text = write(runs, tmp_path)
+    text = table(runs, tmp_path)
     assert "0.0027 (C1&C2&C3) and 0.0002 (C1&C2&C3&C4)" in text
     assert "the least noise of our rows" in text and "agree" not in text
 
@@ -126,9 +132,8 @@ def test_the_noise_is_computed_from_the_two_rows_that_are_one_algorithm(runs, tm
 def test_over_seeds_ours_are_spread_and_the_published_one_stands_beside(runs, tmp_path):
     """The weighted mean's best is .9 under two seeds, .7 under one."""
     other = [make_run(tmp_path / "w7", "weighted_mean", [9, 3, 5]), runs[1]]
-    report = SEED_REPORTS["dual_table4_seeds"]
     by_seed = {0: runs, 5: runs, 7: other}
-    text = report(by_seed, str(tmp_path), baseline="Weighted mean")
+    text = over_seeds(by_seed, tmp_path)
     assert "On 0.1 of the images" in text and "rate 0.1" in text
     row = accuracy(pd.read_csv(tmp_path / "dual_table4.csv"), "Weighted Mean")
     assert row["mean"] == pytest.approx(2.5 / 3, abs=1e-6)
@@ -143,12 +148,11 @@ def test_over_seeds_ours_are_spread_and_the_published_one_stands_beside(runs, tm
 
 def test_drawn_pictures_are_not_held_against_the_papers(tmp_path):
     run = make_run(tmp_path / "run", "dual", [0], name="drawn_obstacles")
-    text = write([run], tmp_path, 5)
+    text = table([run], tmp_path, 5)
     cells = pd.read_csv(tmp_path / "dual_table5.csv")
     assert cells["difference"].isna().all() and cells["published"].notna().all()
     assert "Stand-in data" in text
-    report = SEED_REPORTS["dual_table5_seeds"]
-    text = report({0: [run]}, str(tmp_path), baseline="Weighted mean")
+    text = over_seeds({0: [run]}, tmp_path, 5)
     assert "Stand-in data" in text
     cells = pd.read_csv(tmp_path / "dual_table5.csv")
     assert cells["difference"].isna().all() and cells["published"].notna().all()
@@ -159,7 +163,7 @@ def test_the_noise_follows_the_published_table(runs, tmp_path, monkeypatch):
     theirs = published.table("dualcriterion_table4")
     theirs.loc[theirs.algorithm == "Simple Average", "value"] -= 0.01
     monkeypatch.setattr(published, "table", lambda name: theirs)
-    assert "0.0127 (C1&C2&C3)" in write(runs, tmp_path)
+    assert "0.0127 (C1&C2&C3)" in table(runs, tmp_path)
 
 
 def test_table_5_is_of_the_positive_class(tmp_path):
@@ -174,7 +178,7 @@ def test_table_5_is_of_the_positive_class(tmp_path):
     np.savez(
         tmp_path / "run" / "predictions" / "round_0001.npz", predicted=[0, 0, 1, 1]
     )
-    text = write([run], tmp_path, 5)
+    text = table([run], tmp_path, 5)
     cells = pd.read_csv(tmp_path / "dual_table5.csv").set_index("metric")
     assert cells.ours_best_epoch["Precision"] == 0.5
     assert cells.ours_best_epoch["F1 Score"] == pytest.approx(2 / 3)
@@ -185,17 +189,16 @@ def test_table_5_is_of_the_positive_class(tmp_path):
 def test_what_the_paper_does_not_have_is_left_out_and_named(runs, tmp_path):
     """A new aggregator does not come into the paper's table by being run."""
     other = make_run(tmp_path / "t", "trimmed", [3], title="Trimmed mean")
-    text = write([*runs, other], tmp_path)
+    text = table([*runs, other], tmp_path)
     cells = pd.read_csv(tmp_path / "dual_table4.csv")
     assert set(cells.algorithm) == {"Simple Average", "Weighted Mean"}
     note = "Runs that are no row of this table: Trimmed mean, 3 clients."
     assert note in text and note in (tmp_path / "dual_table4.md").read_text()
     alone = tmp_path / "alone"
     alone.mkdir()
-    text = write([other], alone)
+    text = table([other], alone)
     assert text == "Dual Table IV (CIFAR-10) is left out: no run of its algorithms."
-    seeds = SEED_REPORTS["dual_table4_seeds"]
-    assert seeds({0: [other]}, str(alone), baseline="Weighted mean") == text
+    assert over_seeds({0: [other]}, alone) == text
     assert list(alone.iterdir()) == []
 
 
@@ -247,14 +250,14 @@ def _judged_on(folder, judge_on):
 
 
 def test_the_lambda_chosen_in_each_epoch_is_shown(searched, runs, tmp_path):
-    text = write([searched("test"), *runs], tmp_path)
-    table = pd.read_csv(tmp_path / "dual_table4_lambda.csv")
-    assert list(table["lambda"]) == [0.5, 1.0] and list(table["epoch"]) == [1, 2]
-    assert list(table["equally_good"]) == [2, 1]
-    np.testing.assert_allclose(table["chosen"], [0.6, 0.7])
-    np.testing.assert_allclose(table["lambda_0"], [0.5, 0.55])
-    np.testing.assert_allclose(table["mean"], [102 / 180, 105 / 180], atol=1e-6)
-    np.testing.assert_allclose(table["lowest"], [0.5, 0.5])
+    text = table([searched("test"), *runs], tmp_path)
+    lambdas = pd.read_csv(tmp_path / "dual_table4_lambda.csv")
+    assert list(lambdas["lambda"]) == [0.5, 1.0] and list(lambdas["epoch"]) == [1, 2]
+    assert list(lambdas["equally_good"]) == [2, 1]
+    np.testing.assert_allclose(lambdas["chosen"], [0.6, 0.7])
+    np.testing.assert_allclose(lambdas["lambda_0"], [0.5, 0.55])
+    np.testing.assert_allclose(lambdas["mean"], [102 / 180, 105 / 180], atol=1e-6)
+    np.testing.assert_allclose(lambdas["lowest"], [0.5, 0.5])
     assert (tmp_path / "dual_table4_lambda.png").stat().st_size > 0
     page = (tmp_path / "dual_table4.md").read_text()
     assert "## Lambda chosen in each epoch, C1&C2&C3" in page
@@ -266,36 +269,35 @@ def test_the_lambda_chosen_in_each_epoch_is_shown(searched, runs, tmp_path):
 
 
 def test_where_lambda_was_chosen_is_said(searched, runs, tmp_path):
-    text = write([searched("server"), *runs], tmp_path)
+    text = table([searched("server"), *runs], tmp_path)
     assert "on the evaluation set, which is not reported (--judge_on=server)" in text
     assert "above the mean of the lambdas" not in text
     folder = tmp_path / "without"
     folder.mkdir()
-    assert "lambda was chosen" not in write(runs, folder)
+    assert "lambda was chosen" not in table(runs, folder)
     assert not list(folder.glob("*lambda*"))
-    seeds = SEED_REPORTS["dual_table4_seeds"]
     by_seed = {0: [searched("test"), *runs]}
-    text = seeds(by_seed, str(folder), baseline="Weighted mean")
+    text = over_seeds(by_seed, folder)
     assert "on the reported examples, as printed (--judge_on=test)" in text
 
 
 def test_without_the_published_tables_it_goes_on(runs, tmp_path, monkeypatch):
     monkeypatch.setattr(published, "FOLDER", str(tmp_path / "none"))
-    assert "No comparison" in write(runs, tmp_path)
+    assert "No comparison" in table(runs, tmp_path)
 
 
 def test_what_is_missing_is_named(tmp_path):
-    assert "is left out: no run of its algorithms" in write([], tmp_path)
+    assert "is left out: no run of its algorithms" in table([], tmp_path)
     run = make_run(tmp_path / "run", "median", [3])
     (tmp_path / "run" / "predictions" / "round_0001.npz").unlink()
     with pytest.raises(RecordError, match="round_0001.npz is missing"):
-        write([run], tmp_path)
+        table([run], tmp_path)
     del run.rounds["correct"]
     with pytest.raises(RecordError, match="rounds.csv cannot be read"):
-        write([run], tmp_path)
+        table([run], tmp_path)
 
 
 def test_two_runs_of_one_row_are_refused_by_name(tmp_path):
     runs = [make_run(tmp_path / name, "median", [3]) for name in ("a", "b")]
     with pytest.raises(RecordError, match="a and .*b are both runs of Median with C1&"):
-        write(runs, tmp_path)
+        table(runs, tmp_path)

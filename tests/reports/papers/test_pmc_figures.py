@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from reported import write
 
-from tff_pmc.reports import REPORTS
 from tff_pmc.reports.papers import pmc_figures
 
 
@@ -12,7 +12,7 @@ def test_the_figure_has_every_round_of_every_run(tmp_path, run_of):
     # Of 10 test examples in two clients. DS is at 80 % in round 2 and goes on.
     ds = run_of("DS", [[1, 2], [3, 5], [2, 2]], [4, 6])
     ld = run_of("LD", [[1, 2], [3, 4], [2, 2]], [4, 6])
-    text = REPORTS["pmc_figure2b"]([ds, ld], str(tmp_path))
+    text = write("pmc_figure2b", [ds, ld], tmp_path)
     table = pd.read_csv(tmp_path / "figure2b.csv")
     by_name = {name: part for name, part in table.groupby("experiment")}
     assert by_name["DS (baseline)"]["accuracy"].tolist() == [0.3, 0.8, 0.4]
@@ -78,10 +78,9 @@ def test_the_printed_rounds_are_hollow_marks_beside_ours(run_of, page):
     [("2a", "MNIST IID"), ("2b", "MNIST non-IID"), ("3", "CelebA")],
 )
 def test_the_figures_are_named_as_in_the_paper(tmp_path, celeba_runs, number, title):
-    report = REPORTS[f"pmc_figure{number}"]
-    text = report(celeba_runs[:1], str(tmp_path))
+    text = write(f"pmc_figure{number}", celeba_runs[:1], tmp_path)
     assert (tmp_path / f"figure{number}.png").exists()
     assert text.startswith(f"PMC Figure {number}: {title}, test accuracy in each round")
     assert ("exchanged" in text) == (number == "3")
-    text = report([], str(tmp_path))
+    text = write(f"pmc_figure{number}", [], tmp_path)
     assert text == f"PMC Figure {number} is left out: no run of its orderings."

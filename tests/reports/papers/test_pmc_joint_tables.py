@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from reported import write
 
-from tff_pmc.reports import REPORTS, read_folder
+from tff_pmc.reports import read_folder
 from tff_pmc.reports.papers import pmc_joint_tables
 
 # Two clients with 2 and 3 test examples.
@@ -22,7 +23,7 @@ def test_the_joint_table_beside_the_published_one(tmp_path, write_run):
     write_run(tmp_path / "runs" / "DS", "DS", [[1, 0, 1, 0, 0]], Y, SPLITS)
     write_run(tmp_path / "runs" / "MD", "MD", [[1, 1, 0, 0, 0]], Y, SPLITS)
     runs = read_folder.read_runs(str(tmp_path / "runs"))
-    text = REPORTS["pmc_table3"](runs, str(tmp_path))
+    text = write("pmc_table3", runs, tmp_path)
     cells = pd.read_csv(tmp_path / "table3.csv")
     aligned = cells[cells["pairing"] == "aligned"]
     assert set(cells["experiment"]) == {"MW"} and len(cells) == 8
@@ -45,7 +46,7 @@ def test_the_joint_table_beside_the_published_one(tmp_path, write_run):
 def test_a_run_of_ds_alone_is_no_table(write_run, tmp_path):
     write_run(tmp_path / "runs" / "DS", "DS", [[1, 0, 1, 0, 0]], Y, SPLITS)
     runs = read_folder.read_runs(str(tmp_path / "runs"))
-    text = REPORTS["pmc_table3"](runs, str(tmp_path))
+    text = write("pmc_table3", runs, tmp_path)
     assert text == "PMC Table 3 is left out: there are no two runs, DS and another"
     assert not (tmp_path / "table3.csv").exists()
 
@@ -65,7 +66,7 @@ def test_a_stand_in_is_said_to_be_one_in_every_table_and_figure(
         write_run(tmp_path / "runs" / name, name, [right], Y, SPLITS, data=data)
     runs = read_folder.read_runs(str(tmp_path / "runs"))
     for report in ("pmc_table6", "pmc_table7", "pmc_figure3"):
-        REPORTS[report](runs, str(tmp_path))
+        write(report, runs, tmp_path)
     source = data["origin"]["source"]
     for name in ("table6.csv", "table7.csv", "figure3.csv"):
         table = pd.read_csv(tmp_path / name)

@@ -7,8 +7,8 @@ import pathlib
 import numpy as np
 import pandas as pd
 import pytest
+from reported import write
 
-from tff_pmc.reports import REPORTS
 from tff_pmc.reports.papers import pmc_paper, pmc_rounds_tables, published
 from tff_pmc.reports.record_error import RecordError
 
@@ -59,7 +59,7 @@ def test_averages_of_other_columns_than_the_papers_have_no_difference(
         from_rounds(label, 7 * [rounds] + 2 * [np.nan], 99, 7)
         for label, rounds in (("DS", 6), ("MD,DS,LD", 4))
     ]
-    REPORTS["pmc_table4"](runs, str(tmp_path))
+    write("pmc_table4", runs, tmp_path)
     cells = pd.read_csv(tmp_path / "table4.csv").set_index("devices")
     assert cells["difference"].filter(like="Avg.").isna().all()
     assert cells.loc["10%", "difference"].notna().all()
@@ -91,7 +91,7 @@ def test_the_numbers_of_the_papers_text_stand_beside_ours(
         from_rounds(label, fast if place else slow, 99, 7)
         for place, label in enumerate(labels)
     ]
-    shown = REPORTS[f"pmc_table{number}"](runs, str(tmp_path))
+    shown = write(f"pmc_table{number}", runs, tmp_path)
     markdown = (tmp_path / f"table{number}.md").read_text(encoding="utf-8")
     part = markdown.split("## Averages that the paper's text names\n\n")[1]
     lines = [line.strip("| ").split(" | ") for line in part.splitlines()[2:]]
@@ -124,35 +124,33 @@ def test_the_numbers_of_the_papers_text_stand_beside_ours(
     assert csv["text"].notna().sum() == len(expected)
     note = "The numbers of the paper's text are beside ours in table"
     for name, paper in pmc_paper.PAPER.items():
-        figure = REPORTS[f"pmc_figure{paper.figure}"](runs, str(tmp_path))
+        figure = write(f"pmc_figure{paper.figure}", runs, tmp_path)
         assert (f"{note}{number}.md" in figure) == (name == experiment)
+
+
+def gains(runs):
+    """column -> (gain, bound) of the one ordering beside DS, at 70 %."""
+    rows = pmc_rounds_tables.tidy_rows(runs, (70,)).query("quantity == 'gain'")
+    return dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
 
 
 def test_a_run_that_does_not_arrive_is_a_bound_and_both_a_dash(from_rounds):
     # 70 % reached by the devices one by one, in four rounds.
     never = np.nan
-    runs = {
-        "DS": from_rounds("DS", [2, 3, never] + 6 * [never], 70, 4),
-        "LD": from_rounds("LD", [1, never, 2] + 6 * [never], 70, 4),
-    }
+    first = from_rounds("DS", [2, 3, never] + 6 * [never], 70, 4)
     # The share of 20 % is there when two devices are: LD in round 2, by its third.
     # 30 % of DS is never there, nor of LD.
-    rows = pmc_rounds_tables.tidy_rows(runs, (70,)).query("quantity == 'gain'")
-    cells = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
-    assert cells["10%"] == (1, "") and cells["20%"] == (1, "")
-    assert np.isnan(cells["30%"][0]) and cells["30%"][1] == ""
-    assert cells["Avg."][0] == pytest.approx(2 / 9, abs=0.001)
-    assert cells["Avg. (text)"][0] == 1
+    other = from_rounds("LD", [1, never, 2] + 6 * [never], 70, 4)
+    found = gains({"DS": first, "LD": other})
+    assert found["10%"] == (1, "") and found["20%"] == (1, "")
+    assert np.isnan(found["30%"][0]) and found["30%"][1] == ""
+    assert found["Avg."][0] == pytest.approx(2 / 9, abs=0.001)
+    assert found["Avg. (text)"][0] == 1
 
-    slower = {"DS": runs["LD"], "LD": from_rounds("LD", [3] + 8 * [never], 70, 4)}
-    rows = pmc_rounds_tables.tidy_rows(slower, (70,)).query("quantity == 'gain'")
-    cells = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
-    assert cells["10%"] == (-2, "") and cells["20%"] == (-2, "at most")
-
-    faster = {"DS": slower["LD"], "LD": slower["DS"]}
-    rows = pmc_rounds_tables.tidy_rows(faster, (70,)).query("quantity == 'gain'")
-    cells = dict(zip(rows["devices"], zip(rows["value"], rows["bound"])))
-    assert cells["20%"] == (2, "at least")
+    slow = from_rounds("LD", [3] + 8 * [never], 70, 4)
+    found = gains({"DS": other, "LD": slow})
+    assert found["10%"] == (-2, "") and found["20%"] == (-2, "at most")
+    assert gains({"DS": slow, "LD": other})["20%"] == (2, "at least")
 
 
 def test_runs_without_any_gain_have_no_average(from_rounds):
@@ -160,10 +158,11 @@ def test_runs_without_any_gain_have_no_average(from_rounds):
     assert pmc_rounds_tables.tidy_rows(runs, (70,))["value"].isna().all()
 
 
-def test_strictly_above_is_passed_on(from_rounds):
+def test_the_rule_is_that_of_the_runs(from_rounds):
     runs = {"DS": from_rounds("DS", 9 * [1], 70, 2)}  # Exactly 70 % of each.
     assert pmc_rounds_tables.tidy_rows(runs, (70,))["value"].tolist() == 9 * [1]
-    above = pmc_rounds_tables.tidy_rows(runs, (70,), strictly_above=True)
+    runs = {"DS": dataclasses.replace(runs["DS"], reach="above")}
+    above = pmc_rounds_tables.tidy_rows(runs, (70,))
     assert above["value"].isna().all()
 
 
@@ -197,7 +196,7 @@ def test_the_label_note_measures_both_readings(published_as_runs):
 def test_write_marks_differences_bounds_and_misprints(tmp_path, run_of, celeba_runs):
     # Neither is a row, so they may be alike, and have other rounds.
     more = [run_of("DS,CB", [[0] * 10], [100] * 10) for _ in range(2)]
-    text = REPORTS["pmc_table6"]([*celeba_runs, *more], str(tmp_path))
+    text = write("pmc_table6", [*celeba_runs, *more], tmp_path)
     cells = pd.read_csv(tmp_path / "table6.csv")
     cell = cells.query(
         "experiment == 'CB≻DS≻IS' and target_accuracy_pct == 70 and devices == '50%'"
@@ -213,7 +212,7 @@ def test_write_marks_differences_bounds_and_misprints(tmp_path, run_of, celeba_r
     assert "No run, so no row: IS; DS,CB,IS; DS,IS,CB; IS,DS,CB; " in text
     assert "Runs that are no row of this table: DS,CB; DS,CB." in text
     assert "| DS (baseline) | rounds, ours | 3 |" in markdown
-    text = REPORTS["pmc_table7"](celeba_runs, str(tmp_path))
+    text = write("pmc_table7", celeba_runs, tmp_path)
     assert "PMC Table 7 is left out: " in text and "--predictions" in text
     assert not (tmp_path / "table7.csv").exists()
 
@@ -222,7 +221,7 @@ def test_without_the_published_tables_ours_are_written(
     tmp_path, monkeypatch, celeba_runs
 ):
     monkeypatch.setattr(published, "FOLDER", str(tmp_path / "none"))
-    text = REPORTS["pmc_table6"](celeba_runs, str(tmp_path))
+    text = write("pmc_table6", celeba_runs, tmp_path)
     assert "No comparison: no published table" in text and "difference " not in text
     cells = pd.read_csv(tmp_path / "table6.csv")
     assert cells["published"].isna().all() and cells["ours"].notna().any()
@@ -230,7 +229,7 @@ def test_without_the_published_tables_ours_are_written(
 
 @pytest.mark.parametrize("number", [6, 7])
 def test_no_run_of_ds_leaves_the_tables_out_and_says_so(number, tmp_path, celeba_runs):
-    text = REPORTS[f"pmc_table{number}"](celeba_runs[1:], str(tmp_path))
+    text = write(f"pmc_table{number}", celeba_runs[1:], tmp_path)
     assert text.count("\n") == 0 and f"PMC Table {number} is left out: " in text
     assert "of DS" in text
     assert list(tmp_path.iterdir()) == []
@@ -247,28 +246,24 @@ def test_runs_that_cannot_be_compared_are_refused(
     ):
         runs = [*celeba_runs, dataclasses.replace(other, path="odd")]
         with pytest.raises(RecordError, match=words) as error:
-            REPORTS[report](runs, str(tmp_path))
+            write(report, runs, tmp_path)
         assert "odd" in str(error.value) and "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_tables_say_by_which_rule_a_target_is_reached(tmp_path, celeba_runs):
-    for above, name in ((False, "at_least"), (True, "above")):
-        text = REPORTS["pmc_table6"](celeba_runs, str(tmp_path), strictly_above=above)
-        assert f"(--reach={name})" in text
-        assert f"(--reach={name})" in (tmp_path / "table6.md").read_text("utf-8")
-
-
-def test_without_a_rule_it_is_the_runs_own(tmp_path, celeba_runs):
+    """By the one that is given, else by the runs' own, which must be one."""
     for run in celeba_runs:
         run.info["settings"]["reach"] = "above"
-    for report in ("pmc_table6", "pmc_figure3_script"):
-        assert "(--reach=above)" in REPORTS[report](celeba_runs, str(tmp_path))
+    for given, name in (("at_least", "at_least"), ("", "above")):
+        for report in ("pmc_table6", "pmc_figure3_script"):
+            text = write(report, celeba_runs, tmp_path, reach=given)
+            assert f"(--reach={name})" in text
+        assert f"(--reach={name})" in (tmp_path / "table6.md").read_text("utf-8")
     celeba_runs[1].info["settings"]["reach"] = "at_least"
+    runs = [dataclasses.replace(run, path=run.label) for run in celeba_runs]
     with pytest.raises(RecordError, match="choose by --reach"):
-        REPORTS["pmc_table6"](
-            [dataclasses.replace(r, path=r.label) for r in celeba_runs], str(tmp_path)
-        )
+        write("pmc_table6", runs, tmp_path)
 
 
 def test_the_label_question_is_not_put_to_runs_that_cannot_answer_it(
@@ -283,13 +278,13 @@ def test_the_label_question_is_not_put_to_runs_that_cannot_answer_it(
         (drawn, False, False),
         (short, False, True),
     ):
-        text = REPORTS["pmc_table6"](runs, str(tmp_path))
+        text = write("pmc_table6", runs, tmp_path)
         assert "IS and CB are probably exchanged here" in text
         assert ("A gain of ours differs by" in text) == measured
         said = "Ours end in round 5, the paper's in round 100" in text
         assert said == other_length
     # MNIST's tables have no run that did not arrive in its 1,000 rounds.
-    assert "Ours end" not in REPORTS["pmc_table2"](full[:1], str(tmp_path))
+    assert "Ours end" not in write("pmc_table2", full[:1], tmp_path)
 
 
 def on_drawn_faces(run):

@@ -4,8 +4,8 @@ import dataclasses
 
 import pandas as pd
 import pytest
+from reported import write
 
-from tff_pmc.reports import REPORTS
 from tff_pmc.reports.papers import pmc_variance
 from tff_pmc.reports.record_error import RecordError
 
@@ -60,7 +60,7 @@ def test_the_variation_is_the_mean_over_the_runs_that_have_it(runs):
 
 
 def test_write_says_what_it_found(tmp_path, runs):
-    text = REPORTS["pmc_variance"](runs, str(tmp_path))
+    text = write("pmc_variance", runs, tmp_path)
     assert "Rank correlation with best accuracy: +0.95." in text
     assert (
         pd.read_csv(tmp_path / "variance.csv", index_col=0).loc["LD", "first"] == "LD"
@@ -69,9 +69,9 @@ def test_write_says_what_it_found(tmp_path, runs):
 
 
 def test_without_weights_or_three_criteria_it_is_left_out(tmp_path, runs):
-    text = REPORTS["pmc_variance"](runs[1:], str(tmp_path))
+    text = write("pmc_variance", runs[1:], tmp_path)
     assert "left out: no run has its weights.csv" in text
-    assert "three first criteria" in REPORTS["pmc_variance"](runs[:2], str(tmp_path))
+    assert "three first criteria" in write("pmc_variance", runs[:2], tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(RecordError):
         pmc_variance.first_variation([])

@@ -10,18 +10,16 @@ real search did is another plot, `adjustment_RUN.png` (`adjustment_plot`).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Optional
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import REPORTS, figures
+from tff_pmc.reports import REPORTS, Report, figures
 from tff_pmc.reports.read import Run
 
 TITLE = "DA Figure 1: online adjustment, an illustration with dummy values"
-FILE = "figure1_dummy_values.png"
+NAME = "figure1_dummy_values"
 COLORS = {"blue": "#332288", "orange": "#e69f00", "green": "#117733"}
 """The three configurations that the text names, by their colors."""
 
@@ -53,18 +51,10 @@ def dummy_values() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["round", "configuration", "accuracy", "kept"])
 
 
-def write(
-    runs: Sequence[Run], folder: str, *, strictly_above: Optional[bool] = None
-) -> str:
-    """Writes `figure1_dummy_values.png`; returns a sentence on it.
-
-    Args:
-        runs: not used: the figure is an illustration.
-        folder: where the file goes; it is replaced.
-        strictly_above: not used.
-    """
-    figures.save(draw(), os.path.join(folder, FILE))
-    return f"{TITLE}: {FILE}. It shows no run, neither the paper's nor ours."
+def report(runs: Sequence[Run]) -> Report:
+    """Returns `figure1_dummy_values.png`, which shows none of the runs."""
+    text = f"{TITLE}: {NAME}.png. It shows no run, neither the paper's nor ours."
+    return Report(text, figures={NAME: draw()})
 
 
 @figures.styled
@@ -86,7 +76,7 @@ def draw() -> Figure:
                 zorder=3,
                 label=f"{name}, {'kept' if chosen else 'tested and rejected'}",
             )
-    axes.set_xlabel("communication round")
+    axes.set_xlabel(figures.ROUNDS)
     axes.set_ylabel("accuracy (dummy values)")
     axes.set_yticklabels([])
     axes.xaxis.get_major_locator().set_params(integer=True)
@@ -95,4 +85,4 @@ def draw() -> Figure:
     return figure
 
 
-REPORTS.register("da_figure1", write)
+REPORTS.register("da_figure1", report)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, escape, grids
+from tff_pmc.reports import REPORTS, Report, pages
 from tff_pmc.reports.kept import clients_of
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.read import Run
@@ -102,39 +101,30 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
 def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Returns the cells of `tidy_rows` beside those of the published table.
 
-    The paper's one row of Final stands beside our run from the same initial
-    ordering and beside our `Best`.
+    The paper's one row of Final stands beside our run from the same initial ordering
+    and beside our `Best`.
     """
     best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
     return published.beside(ours, pd.concat([theirs, best.assign(row=BEST)]), KEYS)
 
 
-def write(
-    runs: Sequence[Run], folder: str, *, strictly_above: Optional[bool] = None
-) -> str:
-    """Writes `table1.csv` and `table1.md`; returns the table for a terminal.
+def report(runs: Sequence[Run]) -> Report:
+    """Returns `table1.csv` and `table1.md`; nothing where no run is in the table.
 
-    Where none of the runs is in the table, nothing is written and the text is empty.
-
-    Args:
-        runs: the runs, as `tidy_rows` takes them.
-        folder: where the two files go; they are replaced.
-        strictly_above: not used: the table is by the paper's rule, at least the target.
+    The rule of reaching a target is the paper's, at least the target.
 
     Raises:
         RecordError: see `tidy_rows`.
     """
     ours = tidy_rows(runs)
     if ours.empty:
-        return ""
+        return Report()
     theirs, missing = published.table_or_note("da_table1", ours)
     notes = [*_notes(runs), *missing]
     cells = compare(ours, theirs).fillna({"printed": ""})
-    path = os.path.join(folder, "table1.csv")
-    escape.write_csv(cells, path, index=False, float_format="%.10g")
     head = f"{TITLE}\n\nEach cell: ours (published)."
-    grids.write(os.path.join(folder, "table1.md"), head, notes, _grids(cells))
-    return _text(cells, notes)
+    _, page = pages.of_grids(head, notes, _grids(cells))
+    return Report(_text(cells, notes), {"table1": cells}, {"table1": page}, digits=10)
 
 
 def _check(runs: Sequence[Run]) -> None:
@@ -223,9 +213,9 @@ def _lines(cells: pd.DataFrame) -> list[tuple[str, str, list[str], list[str]]]:
     ]
 
 
-def _grids(cells: pd.DataFrame) -> dict[str, grids.Grid]:
+def _grids(cells: pd.DataFrame) -> dict[str, pages.Grid]:
     """Returns the page's tables by their headings, each cell ours and published."""
-    parts: dict[str, grids.Grid] = {}
+    parts: dict[str, pages.Grid] = {}
     for target, part in cells.groupby(KEYS[0]):
         table = [["study", "row", *COLUMNS]]
         for study, row, ours, theirs in _lines(part):
@@ -251,4 +241,4 @@ def _aligned(study: str, row: str, values: Sequence[str]) -> str:
     return f"{study:5} {row:19} " + " ".join(f"{value:>9}" for value in values)
 
 
-REPORTS.register("da_table1", write)
+REPORTS.register("da_table1", report)

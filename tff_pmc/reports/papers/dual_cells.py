@@ -79,11 +79,10 @@ def clients_of(run: Run) -> str:
 
 
 def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
-    """Returns the cells from runs.
+    """Returns the cells from runs with predictions on record, or from the CSV beside.
 
     Args:
-        runs: the runs, with their predictions on record, or the table's CSV in the
-            folder that they are in.
+        runs: the runs.
         table: 4 or 5.
 
     Returns:

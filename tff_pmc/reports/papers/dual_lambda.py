@@ -71,11 +71,7 @@ def chosen(run: Run) -> pd.DataFrame:
 
 
 def notes(runs: Sequence[Run]) -> list[str]:
-    """Returns sentences on where lambda was chosen, and what that means for a table.
-
-    Args:
-        runs: the rows of a table; without a search among them there is nothing to say.
-    """
+    """Returns sentences on where lambda was chosen, and what that means for a table."""
     found = []
     for run in searches(runs):
         table, judged = chosen(run), str(run.settings.get("judge_on", "test"))
@@ -101,14 +97,16 @@ def notes(runs: Sequence[Run]) -> list[str]:
     return found
 
 
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """Returns a table with six significant digits, as the CSV of `chosen` has them."""
+    numbers = table.select_dtypes("float").columns
+    shown = {n: [float(f"{value:.6g}") for value in table[n]] for n in numbers}
+    return table.assign(**shown)
+
+
 @figures.styled
 def plot(table: pd.DataFrame, title: str) -> Figure:
-    """Returns a plot of the lambda chosen in each epoch, a line a set of clients.
-
-    Args:
-        table: rows of `chosen`.
-        title: the title of the plot.
-    """
+    """Returns a plot of the lambda chosen in each epoch, a line a set of clients."""
     figure, axes = figures.single(height=2.4)
     for (clients, rows), style in zip(table.groupby("clients", sort=False), _STYLES):
         color, marker = style

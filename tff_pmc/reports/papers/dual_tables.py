@@ -1,15 +1,16 @@
-"""Dual's Tables IV and V, ours beside the published numbers; see `dual_cells`."""
+"""Dual's Tables IV and V, ours beside the published numbers; see `dual_cells`.
+
+Of several seeds ours are a mean and its spread, beside the one run that is published.
+"""
 
 from __future__ import annotations
 
 import functools
-import os
-from collections.abc import Sequence
-from typing import Optional
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, escape, figures, grids
+from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, pages
 from tff_pmc.reports.papers import dual_lambda, published
 from tff_pmc.reports.papers.dual_cells import (
     CHOICES,
@@ -27,26 +28,18 @@ STAND_IN = "Stand-in data: a difference from the paper would mean nothing."
 _SAME = ("Simple Average", "Weighted Mean")
 
 
-def write(
-    runs: Sequence[Run],
-    folder: str,
-    *,
-    table: int,
-    strictly_above: Optional[bool] = None,
-) -> str:
-    """Writes the table; returns it as text for a terminal.
+def report(runs: Sequence[Run], *, table: int) -> Report:
+    """Returns the table, and the lambda that the dual criterion's search chose.
 
     `dual_tableN.csv` and `dual_tableN.md`: a row for each algorithm, set of clients and
-    metric. `dual_tableN_lambda.csv` and `.png`: the lambda that the dual criterion's
-    search chose in each epoch, where there is one; see `dual_lambda.chosen`. Where none
-    of the runs is a row, nothing is written, and the text says so.
+    metric. `dual_tableN_lambda.csv` and `.png`: the lambda of each epoch, where there
+    was a search; see `dual_lambda.chosen`. Where none of the runs is a row, the text
+    says so.
 
     Args:
         runs: the runs, with their predictions on record. Those of systems that the
             paper does not have are named in the notes.
-        folder: where the files go; they are replaced.
         table: 4, or 5: two classes, whose precision and F1 are those of `POSITIVE`.
-        strictly_above: not used: there are no targets here.
 
     Raises:
         RecordError: a record is missing or broken, or two runs are of one row; they
@@ -54,7 +47,7 @@ def write(
     """
     members = rows_of(runs)
     if not members:
-        return f"{TITLES[table]} is left out: no run of its algorithms."
+        return left_out(table)
     ours = tidy_rows(runs, table)
     theirs, missing = published_table(table)
     precision = (
@@ -75,32 +68,85 @@ def write(
         *published.rows_note([run.label for run in runs if not is_row(run)]),
     ]
     cells = beside(ours, theirs, comparable=STAND_IN not in notes)
-    path = os.path.join(folder, f"dual_table{table}")
-    escape.write_csv(cells, f"{path}.csv", index=False, float_format="%.10g")
     columns = [*(f"ours_{name}" for name in CHOICES), "published", "difference"]
     parts = {
         str(clients): grid(part, columns)
         for clients, part in cells.groupby("clients", sort=False)
     }
-    parts.update(_write_lambda(members, path, table))
-    return grids.write(f"{path}.md", TITLES[table], notes, parts)
+    name = f"dual_table{table}"
+    tables, drawn = {name: cells}, {}
+    searched = [dual_lambda.chosen(run) for run in dual_lambda.searches(members)]
+    if searched:
+        lambdas = pd.concat(searched)
+        tables[f"{name}_lambda"] = dual_lambda.rounded(lambdas)
+        less = [note.partition(":")[0] for note in caveats(members)]
+        title = "\n".join([f"{TITLES[table]}: lambda chosen in each epoch", *less])
+        drawn[f"{name}_lambda"] = dual_lambda.plot(lambdas, title)
+        for clients, rows in lambdas.groupby("clients", sort=False):
+            head = (
+                f"Lambda chosen in each epoch, {clients}; accuracies of the examples "
+            )
+            parts[f"{head}it was chosen on"] = dual_lambda.grid(rows)
+    text, page = pages.of_grids(TITLES[table], notes, parts)
+    return Report(text, tables, {name: page}, drawn, digits=10)
 
 
-def _write_lambda(runs: Sequence[Run], path: str, number: int) -> dict[str, grids.Grid]:
-    """Writes the lambdas chosen; returns a grid for each run that searched them."""
-    tables = [dual_lambda.chosen(run) for run in dual_lambda.searches(runs)]
-    if not tables:
-        return {}
-    table = pd.concat(tables)
-    escape.write_csv(table, f"{path}_lambda.csv", index=False, float_format="%.6g")
-    less = [note.partition(":")[0] for note in caveats(runs)]
-    title = "\n".join([f"{TITLES[number]}: lambda chosen in each epoch", *less])
-    figures.save(dual_lambda.plot(table, title), f"{path}_lambda.png")
-    return {
-        f"Lambda chosen in each epoch, {clients}; accuracies of the examples it was "
-        "chosen on": dual_lambda.grid(rows)
-        for clients, rows in table.groupby("clients", sort=False)
+def seeds_report(
+    by_seed: Mapping[int, Sequence[Run]], *, table: int, baseline: str
+) -> Report:
+    """Returns `dual_tableN.csv` and `dual_tableN.md`.
+
+    A row for each algorithm, set of clients and metric: `mean`, `deviation` (standard),
+    `lowest` and `highest` of our best epochs, from 0 to 1, `published`, and
+    `difference`, mean minus published; empty where there is none.
+
+    Args:
+        by_seed: the runs of each seed; see `report`.
+        table: 4 or 5.
+        baseline: not used: the published table is what the runs are held against.
+
+    Raises:
+        RecordError: see `report`.
+    """
+    first = next(iter(by_seed.values()))
+    members = rows_of(first)
+    if not members:
+        return left_out(table)
+    theirs, _ = published_table(table)
+    notes_of_data = caveats(members)
+    comparable = STAND_IN not in notes_of_data
+    by_cell = pd.concat(
+        beside(tidy_rows(runs, table), theirs, comparable=comparable)
+        for runs in by_seed.values()
+    ).groupby(KEYS, sort=False)
+    rows = by_cell["ours_best_epoch"].agg(
+        mean="mean", deviation="std", lowest="min", highest="max"
+    )
+    # The published number is the same under every seed.
+    rows = rows.join(by_cell[["published", "difference"]].mean()).reset_index()
+    notes = [
+        *conditions_of(first),
+        "That was the first seed; the others differ from it in the seed alone.",
+        f"Best epoch on the reported set, as printed; mean, standard deviation, lowest "
+        f"and highest over the seeds {', '.join(map(str, by_seed))}. difference: mean "
+        "minus published, which is one run. Each seed's own table is in its folder.",
+        *dual_lambda.notes(members),
+        *(noise(theirs) if table == 4 else []),
+        *notes_of_data,
+    ]
+    columns = [name for name in rows if name not in KEYS]
+    parts = {
+        str(clients): grid(part, columns)
+        for clients, part in rows.groupby("clients", sort=False)
     }
+    text, page = pages.of_grids(f"{TITLES[table]}, seeds", notes, parts)
+    name = f"dual_table{table}"
+    return Report(text, {name: rows}, {name: page}, digits=6)
+
+
+def left_out(table: int) -> Report:
+    """Returns what is said where no run is a row."""
+    return Report(f"{TITLES[table]} is left out: no run of its algorithms.")
 
 
 def published_table(table: int) -> tuple[pd.DataFrame, list[str]]:
@@ -112,13 +158,7 @@ def published_table(table: int) -> tuple[pd.DataFrame, list[str]]:
 def beside(
     ours: pd.DataFrame, theirs: pd.DataFrame, *, comparable: bool
 ) -> pd.DataFrame:
-    """Returns our cells with the published ones.
-
-    Args:
-        ours: our cells, as `tidy_rows` gives them.
-        theirs: the published table.
-        comparable: whether a difference means anything; if not, it is left out.
-    """
+    """Returns our cells with the published ones; differences where comparable."""
     known = ours.get("difference")
     ours = ours.drop(columns="difference", errors="ignore")
     compared = ours.assign(value=ours["ours_best_epoch"])
@@ -135,9 +175,6 @@ def noise(theirs: pd.DataFrame) -> list[str]:
     With clients of one size the simple average and the weighted mean are one algorithm,
     so that a difference between their rows is what chance alone does. Ours share all
     seeds and begin to differ by the rounding of a sum, which training amplifies.
-
-    Args:
-        theirs: the published table.
     """
     accuracy = theirs[theirs["metric"] == "Accuracy"]
     wide = accuracy.pivot(index="clients", columns="algorithm", values="value")
@@ -168,13 +205,8 @@ def caveats(runs: Sequence[Run]) -> list[str]:
     return notes
 
 
-def grid(cells: pd.DataFrame, columns: Sequence[str]) -> grids.Grid:
-    """Returns a line for each algorithm and metric.
-
-    Args:
-        cells: the columns `KEYS` and `columns`, numbers from 0 to 1 or NaN.
-        columns: the columns that are shown; `difference` with its sign.
-    """
+def grid(cells: pd.DataFrame, columns: Sequence[str]) -> pages.Grid:
+    """Returns a line for each algorithm and metric; `difference` has its sign."""
     head = [name.replace("ours_", "").replace("_", " ") for name in columns]
     lines = [["algorithm", "metric", *head]]
     for cell in cells.to_dict("records"):
@@ -190,4 +222,7 @@ def grid(cells: pd.DataFrame, columns: Sequence[str]) -> grids.Grid:
 
 
 for _table in TITLES:
-    REPORTS.register(f"dual_table{_table}", functools.partial(write, table=_table))
+    REPORTS.register(f"dual_table{_table}", functools.partial(report, table=_table))
+    SEED_REPORTS.register(
+        f"dual_table{_table}_seeds", functools.partial(seeds_report, table=_table)
+    )

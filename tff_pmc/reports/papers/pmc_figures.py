@@ -11,19 +11,17 @@ target, ours and those of the printed table of the same runs; see `printed_round
 
 from __future__ import annotations
 
-import functools
-import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from tff_pmc.reports import REPORTS, escape, figures, grids, styles
-from tff_pmc.reports.papers import printed_rounds, published
+from tff_pmc.reports import Report, figures, styles
+from tff_pmc.reports.pages import grid_text
+from tff_pmc.reports.papers import pmc_paper, printed_rounds, published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
 from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
 
@@ -36,23 +34,11 @@ Curves = Mapping[str, npt.NDArray[np.float64]]
 _MEAN_OF = 5
 
 
-def write(
-    runs: Sequence[Run],
-    folder: str,
-    *,
-    experiment: str,
-    strictly_above: Optional[bool] = None,
-) -> str:
-    """Writes `figureN.png` and `figureN.csv`; returns the best rounds as text.
+def report(runs: Sequence[Run], *, experiment: str) -> Report:
+    """Returns `figureN.png` and `figureN.csv`, and the best rounds as text.
 
-    N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the
-    columns experiment, round and accuracy, and `data` where the data has a caveat.
-
-    Args:
-        runs: some or all of the nine.
-        folder: where the two files go; they are replaced.
-        experiment: a key of `pmc_paper.PAPER`.
-        strictly_above: not used: there are no targets here.
+    N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the columns
+    experiment, round and accuracy, and `data` where the data has a caveat.
 
     Raises:
         RecordError: see `PaperResults.rows`.
@@ -60,28 +46,33 @@ def write(
     paper = PAPER[experiment]
     rows = paper.rows(runs)
     if not rows:
-        return f"PMC Figure {paper.figure} is left out: no run of its orderings."
+        text = f"PMC Figure {paper.figure} is left out: no run of its orderings."
+        return Report(text)
     curves = {name: run.accuracy for name, run in rows.items()}
-    path = os.path.join(folder, f"figure{paper.figure}")
-    table = with_caveat(_table(curves), rows.values())
-    escape.write_csv(table, f"{path}.csv", index=False, float_format="%.10g")
-    caption = title_of(paper, data_caveat(rows.values()))
-    figures.save(draw(rows, caption), f"{path}.png")
+    caption = title_of(TITLE, paper, data_caveat(rows.values()))
     notes = [*paper.notes(runs), *_notes(paper)]
-    return "\n\n".join([caption, _text(curves), "\n".join(notes)])
+    name = f"figure{paper.figure}"
+    return Report(
+        "\n\n".join([caption, _text(curves), "\n".join(notes)]),
+        {name: with_caveat(table_of(curves), rows.values())},
+        figures={name: draw(rows, caption)},
+        digits=10,
+    )
 
 
-def title_of(paper: PaperResults, caveat: str) -> str:
-    """Returns the caption of a figure."""
-    title = TITLE.format(figure=paper.figure, experiment=paper.title)
-    return f"{title}\n({caveat})" if caveat else title
+def title_of(title: str, paper: PaperResults, caveat: str, **more: object) -> str:
+    """Returns the caption of a figure, with a caveat of its data below it."""
+    words = title.format(figure=paper.figure, experiment=paper.title, **more)
+    return f"{words}\n({caveat})" if caveat else words
 
 
-def _table(curves: Curves) -> pd.DataFrame:
+def table_of(curves: Curves, **more: object) -> pd.DataFrame:
+    """Returns a row a round of each curve: experiment, `more`, round and accuracy."""
     return pd.concat(
         pd.DataFrame(
             {
                 "experiment": published.pmc_experiment(name),
+                **more,
                 "round": range(1, len(curve) + 1),
                 "accuracy": curve,
             }
@@ -95,7 +86,7 @@ def _text(curves: Curves) -> str:
     for name, curve in curves.items():
         best = int(curve.argmax())
         grid.append([name, f"{curve[best]:.4f}", f"{best + 1}", f"{curve[-1]:.4f}"])
-    return grids.text(grid)
+    return grid_text(grid)
 
 
 def _notes(paper: PaperResults) -> list[str]:
@@ -121,10 +112,6 @@ def draw(rows: Mapping[str, Run], title: str) -> Figure:
 
     A thin line is the accuracy in each round, and the thick one its mean over five
     rounds, which two curves that jump from round to round can be compared by.
-
-    Args:
-        rows: label -> run.
-        title: the caption.
     """
     baseline = rows.get(BASELINE)
     others = {name: run for name, run in rows.items() if name != BASELINE}
@@ -141,18 +128,16 @@ def draw(rows: Mapping[str, Run], title: str) -> Figure:
         printed_rounds.draw(axes, [run], styles.style_of(name))
         for axes, (name, run) in zip(every, shown.items())
     ]
-    up = "accuracy, all clients' test examples"
-    figures.name_axes(figure, every, "communication round", up)
     handles = [
-        Line2D([], [], color="black", lw=0.5, alpha=0.6, label="each round"),
-        Line2D([], [], color="black", label=f"mean of {_MEAN_OF} rounds"),
+        figures.handle("each round", lw=0.5, alpha=0.6),
+        figures.handle(f"mean of {_MEAN_OF} rounds"),
     ]
     if baseline is not None and others:
         color = styles.style_of(BASELINE).color
-        handles.append(Line2D([], [], color=color, label=f"gray: {BASELINE}"))
+        handles.append(figures.handle(f"gray: {BASELINE}", color))
     if any(marked):
         handles += printed_rounds.legend_handles()
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    figures.name_panels(figure, every, figures.ACCURACY, handles, ncols=5)
     figures.entitle(figure, title)
     return figure
 
@@ -167,7 +152,4 @@ def _curve(axes: Any, run: Run, name: str, *, behind: bool = False) -> None:
     axes.plot(mean, color=style.color, linewidth=width, label=style.label)
 
 
-for _experiment, _paper in PAPER.items():
-    REPORTS.register(
-        f"pmc_figure{_paper.figure}", functools.partial(write, experiment=_experiment)
-    )
+pmc_paper.register("pmc_figure{figure}", report)

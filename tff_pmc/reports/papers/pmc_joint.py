@@ -47,8 +47,7 @@ def joint_rows(
     """Counts test examples by the outcomes of DS and of each other ordering.
 
     Args:
-        runs: the runs, DS among them. Runs of ours need their record of
-            predictions.
+        runs: the runs, DS among them. Runs of ours need their record of predictions.
         pairing: `aligned` or `shuffled`.
         seed: for `shuffled` runs of ours, whose clients have no list that is
             shuffled: the list starts in the federation's order and is shuffled
@@ -56,9 +55,9 @@ def joint_rows(
             `random.Random("<seed>/<the run's label>")`.
 
     Returns:
-        Tidy rows with the columns of the published tables' CSV (experiment,
-        ds_outcome, experiment_outcome, value in examples; X is wrong, ✓ right), and
-        pairing, ds_round, experiment_round.
+        The columns of the published tables' CSV (experiment, ds_outcome,
+        experiment_outcome, value in examples; X is wrong, ✓ right), and pairing,
+        ds_round, experiment_round.
 
     Raises:
         RecordError: there is not one run of DS, predictions are missing, the runs

@@ -7,17 +7,14 @@ nothing to do with each other.
 
 from __future__ import annotations
 
-import functools
-import os
 from collections.abc import Sequence
-from typing import Optional
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, escape, grids, own_tables
-from tff_pmc.reports.papers import pmc_joint, published
+from tff_pmc.reports import Report, own_tables, pages
+from tff_pmc.reports.papers import pmc_joint, pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import PAPER
 from tff_pmc.reports.read import BASELINE, Run, with_caveat
 from tff_pmc.reports.record_error import RecordError
@@ -33,27 +30,13 @@ _NOTES = (
 )
 
 
-def write(
-    runs: Sequence[Run],
-    folder: str,
-    *,
-    experiment: str,
-    strictly_above: Optional[bool] = None,
-) -> str:
-    """Writes the table of an experiment; returns it as text for a terminal.
+def report(runs: Sequence[Run], *, experiment: str) -> Report:
+    """Returns `tableN.csv` and `tableN.md`: 3 (`mnist_iid`), 5 (`mnist_noniid`) or 7.
 
-    `tableN.csv` and `tableN.md` for N = 3 (`mnist_iid`), 5 (`mnist_noniid`) or 7
-    (`celeba`). The CSV has a column `data` where the data has a caveat. A table that
-    cannot be made (no run of DS or beside it, no predictions on record) is left out,
-    and the text says why. Where runs are kept without their predictions, the page is
-    made of the CSV beside them.
-
-    Args:
-        runs: some or all of the nine. Rows without a run, and runs without a row, are
-            named in the notes.
-        folder: where the two files go; they are replaced.
-        experiment: a key of `pmc_paper.PAPER`.
-        strictly_above: not used: there are no targets here.
+    The CSV has a column `data` where the data has a caveat. A table that cannot be made
+    (no run of DS or beside it, no predictions on record) is left out, and the text says
+    why. Where runs are kept without their predictions, the page is made of the CSV
+    beside them. Rows without a run, and runs without a row, are named in the notes.
 
     Raises:
         RecordError: see `PaperResults.rows`.
@@ -69,7 +52,7 @@ def write(
         kept = own_tables.cells_beside(rows, f"table{number}.csv")
         cells = compare(rows, theirs) if kept is None else kept
     except RecordError as error:
-        return f"PMC Table {number} is left out: {error}"
+        return Report(f"PMC Table {number} is left out: {error}")
     notes = [*paper.notes(runs), *_NOTES, *missing]
     ours, printed = (cells[name].iloc[:4].sum() for name in ("ours", "published"))
     if printed and ours != printed:
@@ -77,27 +60,21 @@ def write(
             f"Ours are {ours:.0f} test examples and the paper's {printed:.0f}: look at "
             "shares, not at counts."
         )
-    path = os.path.join(folder, f"table{number}")
-    marked = with_caveat(cells, rows)
-    escape.write_csv(marked, f"{path}.csv", index=False, float_format="%.10g")
     title = (
         f"PMC Table {number}: test examples wrong (X) or right (✓) by DS at round "
         f"{cells['ds_round'].iloc[0]}, and by the ordering"
     )
-    return grids.write(f"{path}.md", title, notes, {"Examples": _grid(cells)})
+    text, page = pages.of_grids(title, notes, {"Examples": _grid(cells)})
+    name = f"table{number}"
+    return Report(text, {name: with_caveat(cells, rows)}, {name: page}, digits=10)
 
 
 def compare(runs: Sequence[Run], theirs: pd.DataFrame) -> pd.DataFrame:
     """Returns counts in both pairings, each beside the published one.
 
-    Args:
-        runs: the rows, DS among them, in their order.
-        theirs: the published table, as `published.table` gives it.
-
-    Returns:
-        The columns `KEYS`, pairing, ds_round, experiment_round, ours, independent
-        (expected from our totals), printed, published, published_independent and
-        difference = ours - published.
+    The columns are `KEYS`, pairing, ds_round, experiment_round, ours, independent
+    (expected from our totals), printed, published, published_independent and
+    difference, ours minus published.
 
     Raises:
         RecordError: see `pmc_joint.joint_rows`.
@@ -124,7 +101,7 @@ def independent(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(rows * columns / counts.sum((-2, -1), keepdims=True))
 
 
-def _grid(cells: pd.DataFrame) -> grids.Grid:
+def _grid(cells: pd.DataFrame) -> pages.Grid:
     outcomes = [f"{ds}, {own}" for ds, own in pmc_joint.OUTCOMES]
     grid = [["ordering", "", *outcomes, "right: DS", "right: ordering", "round"]]
     for name, part in cells.groupby("experiment", sort=False):
@@ -148,8 +125,4 @@ def _grid(cells: pd.DataFrame) -> grids.Grid:
     return grid
 
 
-for _experiment, _paper in PAPER.items():
-    REPORTS.register(
-        f"pmc_table{_paper.joint_table}",
-        functools.partial(write, experiment=_experiment),
-    )
+pmc_paper.register("pmc_table{joint_table}", report)

@@ -7,13 +7,14 @@ of its printed Tables 2, 4 and 6: which cells cannot be, and which labels are in
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
-from typing import Optional
+from typing import Callable, Optional
 
 import numpy as np
 import pandas as pd
 
-from tff_pmc.reports import reference_code
+from tff_pmc.reports import REPORTS, Report, reference_code
 from tff_pmc.reports.kept import KeptRun, totals
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.read import Run
@@ -159,12 +160,17 @@ PAPER = {
 """Experiment -> what the paper shows of it."""
 
 
+def register(name: str, report: Callable[..., Report]) -> None:
+    """Registers a report for each experiment; `name` is filled from its results."""
+    for experiment, paper in PAPER.items():
+        filled = name.format(**vars(paper))
+        REPORTS.register(filled, functools.partial(report, experiment=experiment))
+
+
 def published_rows(number: int, like: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Returns the published Table 2, 4 or 6, and the averages by the text's rule.
 
-    Args:
-        number: the number of the table.
-        like: see `published.table_or_note`; so is the note that is returned.
+    See `published.table_or_note`.
     """
     theirs, missing = published.table_or_note(f"pmc_table{number}", like)
     if missing:
@@ -178,11 +184,7 @@ def published_rows(number: int, like: pd.DataFrame) -> tuple[pd.DataFrame, list[
 def impossible(theirs: pd.DataFrame) -> set[Cell]:
     """Returns the cells in which more of the devices are there in an earlier round.
 
-    Args:
-        theirs: a published table, as `published_rows` gives it.
-
-    Returns:
-        `KEYS` of both cells of each such pair of neighboring columns.
+    These are `KEYS` of both cells of each such pair of neighboring columns.
     """
     base = theirs[theirs["quantity"] == "rounds"]
     rounds = base.set_index([*KEYS[2:]])["value"]
@@ -204,16 +206,9 @@ def exchanged_labels(
 
     The authors' published code prints its second criterion, which it computes as the
     class balance, as IS; Tables 6 and 7 contradict each other unless the two are
-    exchanged in one of them. Ours are what they are called.
-
-    Args:
-        ours: cells with the columns `KEYS` and `value`.
-        theirs: the published table, as `published_rows` gives it.
-        comparable: whether ours are on the paper's data, and of its length. If not,
-            how well they fit says nothing, and is left out.
-
-    Returns:
-        One note; none where no gain can be compared.
+    exchanged in one of them. Ours are what they are called. How well ours fit says
+    something only if they are `comparable`: on the paper's data, and of its length.
+    There is no note where no gain can be compared.
     """
     note = (
         "The paper's labels IS and CB are probably exchanged here: Table 7 and "

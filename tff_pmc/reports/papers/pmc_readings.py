@@ -11,7 +11,6 @@ into DIR, from the kept runs of DS on MNIST, non-IID.
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,7 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from tff_pmc.reports import escape, figures, pages
+from tff_pmc.reports import Report, figures, output
 from tff_pmc.reports.kept import kept_runs, rounds_of
 from tff_pmc.reports.pages import Heading, Page, Table
 from tff_pmc.reports.papers import published
@@ -199,22 +198,19 @@ def figure(found: Readings) -> Any:
     return drawn
 
 
-def write(results_folder: str, folder: str) -> None:
-    """Writes `readings.csv`, `readings.md` and `readings.png` of the kept runs.
-
-    Raises:
-        RecordError: a record is broken.
-        OSError: a file cannot be written.
-    """
-    found = readings(kept_runs(results_folder))
+def report(runs: Iterable[Run]) -> Report:
+    """Returns `readings.csv`, `readings.md` and `readings.png` of kept runs."""
+    found = readings(runs)
     table = cells(found)
-    path = os.path.join(folder, "readings")
-    escape.write_csv(table, f"{path}.csv", index=False, float_format="%.3f")
-    pages.write(path, page(found, table))
-    figures.save(figure(found), f"{path}.png")
+    return Report(
+        tables={"readings": table},
+        pages={"readings": page(found, table)},
+        figures={"readings": figure(found)},
+        digits=6,
+    )
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit("usage: python -m tff_pmc.reports.papers.pmc_readings RESULTS DIR")
-    write(*sys.argv[1:])
+    output.write(report(kept_runs(sys.argv[1])), sys.argv[2])

@@ -15,16 +15,14 @@ Two rules of the paper, recomputed from its printed cells:
 
 from __future__ import annotations
 
-import functools
 import itertools
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Optional
 
 import numpy as np
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, escape, grids, recorded_settings
+from tff_pmc.reports import Report, pages, recorded_settings
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
@@ -52,35 +50,22 @@ _RULES = (
 )
 
 
-def write(
-    runs: Sequence[Run],
-    folder: str,
-    *,
-    experiment: str,
-    strictly_above: Optional[bool] = None,
-) -> str:
-    """Writes the table of an experiment; returns it as text for a terminal.
+def report(runs: Sequence[Run], *, experiment: str) -> Report:
+    """Returns `tableN.csv` and `tableN.md`: 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6.
 
-    `tableN.csv` and `tableN.md` for N = 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6
-    (`celeba`). Without a run of DS the table is left out, and the text says so.
-
-    Args:
-        runs: some or all of the nine. Rows without a run, and runs without a row, are
-            named in the notes.
-        folder: where the files go; they are replaced.
-        experiment: a key of `pmc_paper.PAPER`.
-        strictly_above: see `rounds_to_target`; by default the runs' own rule.
+    Without a run of DS the table is left out, and the text says so. Rows without a run,
+    and runs without a row, are named in the notes.
 
     Raises:
-        RecordError: see `PaperResults.rows`; or the runs have different rules, and
-            none is given.
+        RecordError: see `PaperResults.rows`; or the runs have different rules.
     """
     paper = PAPER[experiment]
     rows, number = paper.rows(runs), paper.rounds_table
     if BASELINE not in rows:
-        return f"PMC Table {number} is left out: no run of {BASELINE}, its baseline."
-    above = recorded_settings.strictly_above(runs, strictly_above)
-    ours = tidy_rows(rows, paper.targets, strictly_above=above)
+        why = f"no run of {BASELINE}, its baseline"
+        return Report(f"PMC Table {number} is left out: {why}.")
+    above = recorded_settings.strictly_above(runs)
+    ours = tidy_rows(rows, paper.targets)
     theirs, missing = pmc_paper.published_rows(number, ours)
     notes = [*paper.notes(runs), reach_rule(above), *_RULES]
     length, caveat = len(rows[BASELINE].accuracy), data_caveat(rows.values())
@@ -108,14 +93,14 @@ def write(
         notes.append(
             f"{_WRONG}: impossible as printed: more of the devices in an earlier round."
         )
-    path = os.path.join(folder, f"table{number}")
-    marked = with_caveat(cells, rows.values())
-    escape.write_csv(marked, f"{path}.csv", index=False, float_format="%.10g")
     title = f"PMC Table {number}: {paper.title}, rounds of DS and gains over DS"
     parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
     if cells["text"].notna().any():
         parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
-    return grids.write(f"{path}.md", title, notes, parts)
+    text, page = pages.of_grids(title, notes, parts)
+    table = with_caveat(cells, rows.values())
+    name = f"table{number}"
+    return Report(text, {name: table}, {name: page}, digits=10)
 
 
 def _cells(
@@ -138,26 +123,14 @@ def _too_short(cells: pd.DataFrame) -> list[int]:
     return sorted(int(target) for target in set(found))
 
 
-def tidy_rows(
-    runs: Mapping[str, Run], targets: Sequence[int], *, strictly_above: bool = False
-) -> pd.DataFrame:
-    """Returns the cells from runs, in the columns of the published tables' CSV.
+def tidy_rows(runs: Mapping[str, Run], targets: Sequence[int]) -> pd.DataFrame:
+    """Returns the cells from runs by their labels, DS among them, all equally long.
 
-    Args:
-        runs: label -> run, DS among them, all of equally many rounds.
-        targets: target accuracies, percent.
-        strictly_above: see `rounds_to_target`.
-
-    Returns:
-        The columns `KEYS` (experiment as the paper prints it; devices `10%` to `90%`,
-        and of gains `Avg.` and `Avg. (text)`), `value` in rounds (NaN: not reached),
-        and `bound`: `at most` where the run did not arrive, `at least` where DS did
-        not.
+    The columns are `KEYS` (experiment as the paper prints it; devices `10%` to `90%`,
+    and of gains `Avg.` and `Avg. (text)`), `value` in rounds (NaN: not reached), and
+    `bound`: `at most` where the run did not arrive, `at least` where DS did not.
     """
-    reached = {
-        label: rounds_of(run, targets, strictly_above=strictly_above)
-        for label, run in runs.items()
-    }
+    reached = {label: rounds_of(run, targets) for label, run in runs.items()}
     base, last = reached[BASELINE], len(runs[BASELINE].accuracy)
     rows: list[tuple[Any, ...]] = []
     for target in targets:
@@ -191,7 +164,7 @@ def _gain(
     return gain, AT_MOST if own is None else AT_LEAST if base is None else ""
 
 
-def _grid(cells: pd.DataFrame) -> grids.Grid:
+def _grid(cells: pd.DataFrame) -> pages.Grid:
     """Returns three lines for each experiment: ours, published, and the difference."""
     columns = list(dict.fromkeys(cells["devices"]))
     grid = [["experiment", "", *columns]]
@@ -211,7 +184,7 @@ def _grid(cells: pd.DataFrame) -> grids.Grid:
     return grid
 
 
-def _text_grid(cells: pd.DataFrame) -> grids.Grid:
+def _text_grid(cells: pd.DataFrame) -> pages.Grid:
     """Returns a line for each number of the paper's text: it, its cell, ours."""
     grid = [["experiment", "", "text", "published", "ours", "ours minus the text's"]]
     for cell in cells.to_dict("records"):
@@ -249,8 +222,4 @@ def _signed(difference: float) -> str:
     return f"+{text}" if difference > 0 else text
 
 
-for _experiment, _paper in PAPER.items():
-    REPORTS.register(
-        f"pmc_table{_paper.rounds_table}",
-        functools.partial(write, experiment=_experiment),
-    )
+pmc_paper.register("pmc_table{rounds_table}", report)

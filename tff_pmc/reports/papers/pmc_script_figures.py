@@ -9,27 +9,19 @@ are panels of one figure with common axes, and DS stands behind each of the othe
 
 from __future__ import annotations
 
-import functools
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from matplotlib.figure import Figure
 
-from tff_pmc.reports import (
-    REPORTS,
-    escape,
-    figures,
-    grids,
-    recorded_settings,
-    styles,
-)
+from tff_pmc.reports import Report, figures, recorded_settings, styles
 from tff_pmc.reports.kept import totals
-from tff_pmc.reports.papers import published
-from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
+from tff_pmc.reports.pages import grid_text
+from tff_pmc.reports.papers import pmc_paper, published
+from tff_pmc.reports.papers.pmc_figures import table_of, title_of
+from tff_pmc.reports.papers.pmc_paper import PAPER
 from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
 from tff_pmc.reports.rounds_to_target import reach_rule, reaches
 
@@ -48,68 +40,34 @@ Curves = Mapping[str, tuple[npt.NDArray[np.float64], Optional[int]]]
 _LINES = "#333333"
 
 
-def write(
-    runs: Sequence[Run],
-    folder: str,
-    *,
-    experiment: str,
-    target: int = TARGET,
-    strictly_above: Optional[bool] = None,
-) -> str:
-    """Writes `figureN_script.png` and `figureN_script.csv`; returns the rounds as text.
+def report(runs: Sequence[Run], *, experiment: str, target: int = TARGET) -> Report:
+    """Returns `figureN_script.png` and `.csv`, and the rounds to the target as text.
 
-    N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the
-    columns experiment, target_accuracy_pct, round and accuracy, a row a round drawn,
-    and `data` where the data has a caveat.
-
-    Args:
-        runs: some or all of the nine.
-        folder: where the two files go; they are replaced.
-        experiment: a key of `pmc_paper.PAPER`.
-        target: accuracy over all test examples, percent.
-        strictly_above: see `accuracy_until`; by default the runs' own rule.
+    N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the columns
+    experiment, target_accuracy_pct, round and accuracy, a row a round drawn, and `data`
+    where the data has a caveat.
 
     Raises:
-        RecordError: see `PaperResults.rows`; or the runs have different rules, and
-            none is given.
+        RecordError: see `PaperResults.rows`; or the runs have different rules.
     """
     paper = PAPER[experiment]
     rows = paper.rows(runs)
     if not rows:
-        return ""  # As `pmc_figures` says of the figure.
-    above = recorded_settings.strictly_above(runs, strictly_above)
-    curves = {
-        name: accuracy_until(run, target, strictly_above=above)
-        for name, run in rows.items()
-    }
-    path = os.path.join(folder, f"figure{paper.figure}_script")
-    table = with_caveat(_table(curves, target), rows.values())
-    escape.write_csv(table, f"{path}.csv", index=False, float_format="%.10g")
-    caption = title_of(paper, target, data_caveat(rows.values()))
-    figures.save(draw(curves, caption, target), f"{path}.png")
+        return Report()  # `pmc_figures` says why.
+    above = recorded_settings.strictly_above(runs)
+    curves = {name: accuracy_until(run, target) for name, run in rows.items()}
+    caption = title_of(TITLE, paper, data_caveat(rows.values()), target=target)
     notes = [*paper.notes(runs), reach_rule(above)]
     reached_at = f"above {target} %" if above else f"{target} %"
     head = f"Round in which the accuracy over all test examples first is {reached_at}"
-    return "\n\n".join([caption, f"{head}\n{_text(curves)}", "\n".join(notes)])
-
-
-def title_of(paper: PaperResults, target: int, caveat: str) -> str:
-    """Returns the caption of a figure."""
-    title = TITLE.format(figure=paper.figure, experiment=paper.title, target=target)
-    return f"{title}\n({caveat})" if caveat else title
-
-
-def _table(curves: Curves, target: int) -> pd.DataFrame:
-    return pd.concat(
-        pd.DataFrame(
-            {
-                "experiment": published.pmc_experiment(name),
-                "target_accuracy_pct": target,
-                "round": range(1, len(curve) + 1),
-                "accuracy": curve,
-            }
-        )
-        for name, (curve, _) in curves.items()
+    name = f"figure{paper.figure}_script"
+    drawn = {label: curve for label, (curve, _) in curves.items()}
+    table = table_of(drawn, target_accuracy_pct=target)
+    return Report(
+        "\n\n".join([caption, f"{head}\n{_text(curves)}", "\n".join(notes)]),
+        {name: with_caveat(table, rows.values())},
+        figures={name: draw(curves, caption, target)},
+        digits=10,
     )
 
 
@@ -119,38 +77,27 @@ def _text(curves: Curves) -> str:
     for name, (_, reached) in curves.items():
         gain = f"{base - reached:+d}" if base and reached and name != BASELINE else ""
         grid.append([name, published.DASH if reached is None else f"{reached}", gain])
-    return grids.text(grid)
+    return grid_text(grid)
 
 
 def accuracy_until(
-    run: Run, target: int, *, strictly_above: bool = False
+    run: Run, target: int
 ) -> tuple[npt.NDArray[np.float64], Optional[int]]:
-    """Returns the accuracy on all test examples up to the round of a target.
+    """Returns the accuracy on all test examples up to the round of a target, percent.
 
-    Args:
-        run: the run.
-        target: percent; reached when the accuracy is at least this.
-        strictly_above: reached only above it.
-
-    Returns:
-        The accuracies of rounds 1, 2, ..., and the round, None if not reached (then
-        all rounds are there).
+    And that round, None if it is not reached by the run's rule; then all rounds are
+    there.
     """
     correct, examples = totals(run)
-    reached = np.flatnonzero(reaches(correct, examples, target, strictly_above))
+    above = bool(run.strictly_above)
+    reached = np.flatnonzero(reaches(correct, examples, target, above))
     last = int(reached[0]) + 1 if reached.size else None
     return correct[:last] / examples, last
 
 
 @figures.styled
 def draw(curves: Curves, title: str, target: int) -> Figure:
-    """Returns the figure, a panel for each curve.
-
-    Args:
-        curves: label -> accuracies and the round that reaches the target.
-        title: the caption.
-        target: accuracy, percent.
-    """
+    """Returns the figure, a panel for each curve."""
     figure, every = figures.panels(len(curves), columns=3)
     baseline = curves.get(BASELINE)
     for axes, (name, (curve, reached)) in zip(every, curves.items()):
@@ -168,8 +115,7 @@ def draw(curves: Curves, title: str, target: int) -> Figure:
     every[0].set_ylim(0, min(1.01, highest + 0.04))
     last = max(len(curve) for curve, _ in curves.values())
     figures.round_axis(every[0], round(last * 1.03), first=0)
-    up = "accuracy, all clients' test examples"
-    figures.name_axes(figure, every, "communication round", up)
+    figures.name_panels(figure, every, figures.ACCURACY)
     behind = "\nGray: DS." if baseline is not None and len(curves) > 1 else ""
     figures.entitle(figure, f"{title}{behind}")
     return figure
@@ -181,8 +127,4 @@ def _curve(axes: Any, curve: npt.NDArray[np.float64], name: str, width: float) -
     axes.plot([0.0, *curve], color=color, linewidth=width)
 
 
-for _experiment, _paper in PAPER.items():
-    REPORTS.register(
-        f"pmc_figure{_paper.figure}_script",
-        functools.partial(write, experiment=_experiment),
-    )
+pmc_paper.register("pmc_figure{figure}_script", report)

@@ -10,14 +10,12 @@ have ties, and a correlation of them is no test by itself.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Optional
 
 import numpy as np
 import pandas as pd
 
-from tff_pmc.reports import REPORTS, escape, grids, recorded_settings
+from tff_pmc.reports import REPORTS, Report, pages, recorded_settings
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.read import BASELINE, Run, conditions_of, with_caveat
 from tff_pmc.reports.record_error import RecordError
@@ -27,23 +25,13 @@ TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering 
 VARIATION, BEST = "coefficient_of_variation", "best_accuracy"
 
 
-def write(
-    runs: Sequence[Run], folder: str, *, strictly_above: Optional[bool] = None
-) -> str:
-    """Writes `variance.csv` and `variance.md`; returns the table for a terminal.
-
-    Args:
-        runs: runs of orderings of one experiment under one seed.
-        folder: where the files go; they are replaced.
-        strictly_above: not used: the rounds are by the runs' own rule.
-    """
+def report(runs: Sequence[Run]) -> Report:
+    """Returns `variance.csv` and `variance.md` of orderings under one seed."""
     try:
         table = orderings(runs)
     except RecordError as error:
-        return f"The variance of section 4.2 is left out: {error}"
+        return Report(f"The variance of section 4.2 is left out: {error}")
     found = correlations(table)
-    marked = with_caveat(table, runs)
-    escape.write_csv(marked, os.path.join(folder, "variance.csv"), float_format="%.6g")
     notes = [*conditions_of(runs[:1]), *_words(found), _TIES]
     head = ["ordering", "first criterion", "its coefficient of variation", *found]
     grid = [head]
@@ -51,8 +39,9 @@ def write(
         values = [row["first"], f"{row[VARIATION]:.4f}"]
         values += ["" if np.isnan(row[name]) else f"{row[name]:.4g}" for name in found]
         grid.append([str(label), *values])
-    path = os.path.join(folder, "variance.md")
-    return grids.write(path, TITLE, notes, {"Orderings": grid})
+    text, page = pages.of_grids(TITLE, notes, {"Orderings": grid})
+    tables = {"variance": with_caveat(table, runs)}
+    return Report(text, tables, {"variance": page}, digits=6)
 
 
 _TIES = (
@@ -109,12 +98,12 @@ def correlations(table: pd.DataFrame) -> dict[str, float]:
     A column that is not known of every ordering, or is the same for all, has NaN.
     """
     variation = table[VARIATION].rank()
-    found = {}
-    for name in table.columns[2:]:
-        values = table[name]
-        whole = bool(values.notna().all()) and values.nunique() > 1
-        found[name] = float(variation.corr(values.rank())) if whole else float("nan")
-    return found
+    return {
+        name: float(variation.corr(values.rank()))
+        if values.notna().all() and values.nunique() > 1
+        else float("nan")
+        for name, values in table.iloc[:, 2:].items()
+    }
 
 
 def _words(found: dict[str, float]) -> list[str]:
@@ -144,4 +133,4 @@ def _gains(run: Run, runs: Sequence[Run]) -> dict[str, float]:
     return found
 
 
-REPORTS.register("pmc_variance", write)
+REPORTS.register("pmc_variance", report)

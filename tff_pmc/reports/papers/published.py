@@ -73,7 +73,7 @@ def rows_note(labels: Sequence[str]) -> list[str]:
 def beside(
     ours: pd.DataFrame, theirs: pd.DataFrame, keys: Sequence[str]
 ) -> pd.DataFrame:
-    """Returns our cells, each with the published one of the same keys.
+    """Returns our cells in our order, each with the published one of the same keys.
 
     Args:
         ours: the columns `keys` and `value` (NaN: not reached).
@@ -81,9 +81,8 @@ def beside(
         keys: the columns that say which cell; each cell is there once.
 
     Returns:
-        Our rows in our order: `keys`, `ours`, `printed`, `published`, and
-        `difference` = ours - published. `printed` is NaN where nothing was
-        published, and a dash where the paper did not reach.
+        `keys`, `ours`, `printed` (NaN where nothing was published, a dash where the
+        paper did not reach), `published`, and `difference` = ours - published.
 
     Raises:
         ValueError: a cell is there twice.

@@ -1,0 +1,14 @@
+"""Reports by their names, written into a folder as the command line does."""
+
+from tff_pmc.reports import REPORTS, SEED_REPORTS, output, recorded_settings
+
+
+def write(name, runs, folder, *, reach="", **options):
+    """Writes a report on runs, or on runs of each seed; returns its text."""
+    if name in REPORTS:
+        if reach:
+            runs = recorded_settings.by_one_rule(runs, reach)
+        return output.write(REPORTS[name](runs, **options), str(folder))
+    if reach:
+        runs = {s: recorded_settings.by_one_rule(r, reach) for s, r in runs.items()}
+    return output.write(SEED_REPORTS[name](runs, **options), str(folder))
