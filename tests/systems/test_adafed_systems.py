@@ -86,7 +86,7 @@ def test_several_seeds_end_in_a_page_of_effects(runtime, federation, tmp_path, r
 
 def test_settings_reach_adafeds_process(federation, monkeypatch, runs_of, built):
     from tff_pmc import processes
-    from tff_pmc.systems import adafed, scored
+    from tff_pmc.systems import adafed, prioritized
 
     given = {}
 
@@ -96,7 +96,7 @@ def test_settings_reach_adafeds_process(federation, monkeypatch, runs_of, built)
 
     monkeypatch.setattr(processes, "build_adafed", build)
     monkeypatch.setattr(processes, "build_prioritized_fed_avg", build)
-    for module in (adafed, scored):
+    for module in (adafed, prioritized):
         monkeypatch.setattr(module, "FixedRounds", lambda *a: None, raising=False)
     (fedavg,) = runs_of("adafed_3", "fedavg")
     own = {"adafed_accuracy_power": 2.5, "adafed_epsilon": 0.3}
