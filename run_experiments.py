@@ -104,7 +104,7 @@ def execute(command, runs, table, cluster=None):
         suite,
         tensorboard_events,
     )
-    from tff_pmc.experiments.running.federations import Federations
+    from tff_pmc.experiments.running.jobs import Federations
     from tff_pmc.reports.record_error import RecordError
     from tff_pmc.runtime import (
         ClusterError,
@@ -148,16 +148,13 @@ def execute(command, runs, table, cluster=None):
         ) as running:
             runner = runner_of(command, cluster, running, len(runs), load, output_dir)
             how = {"resume": command.resume, "tensorboard": command.tensorboard}
-            if command.seeds:
-                texts = suite.run_seeds(
-                    runs, command.seeds, load, output_dir, runner=runner, **how
-                )
-            elif command.experiment == LR_SEARCH:
+            if command.experiment == LR_SEARCH:
                 texts = rate_search.search(
                     runs, data, output_dir, held_out=command.held_out, **how
                 )
             else:
-                texts = suite.run_all(runs, load, output_dir, runner=runner, **how)
+                how.update(seeds=command.seeds, runner=runner)
+                texts = suite.run_all(runs, load, output_dir, **how)
         text = f"\n{texts}\n\nResults, records and plots: {output_dir}"
         print(printable(text), flush=True)
         return 0

@@ -10,7 +10,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Optional
 
@@ -19,7 +18,6 @@ from tff_pmc.reports.record_error import RecordError
 
 _LOCK = ".lock"
 _NEW = ".new"
-_LEFT_OVER = re.compile(r".*\.new|.*\.partial|round_[0-9]+_temp.*|.*\.csv_temp[0-9]+")
 
 FORMAT = 2
 """The form of `run.json`; 1 had the settings in one table."""
@@ -176,18 +174,24 @@ def sweep(path: str) -> None:
     Raises:
         OSError: something cannot be removed.
     """
-    for folder in (
-        path,
-        *(os.path.join(path, n) for n in ("checkpoints", "predictions")),
-    ):
+    for own in ("", "checkpoints", "predictions"):
+        folder = os.path.join(path, own)
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
-            if not _LEFT_OVER.fullmatch(name):
-                continue
-            place = os.path.join(folder, name)
-            if os.path.isdir(place) and not os.path.islink(place):
-                shutil.rmtree(place)
-            else:
-                os.unlink(place)
+            if name.endswith(_NEW):
+                os.unlink(os.path.join(folder, name))
+
+
+def cut(path: str, size: int) -> None:
+    """Cuts a file to so many bytes; a link is refused.
+
+    Raises:
+        OSError: it is a link, or cannot be written.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.ftruncate(descriptor, size)
+    finally:
+        os.close(descriptor)
 
 
 def remove_after(folder: str, round_num: int) -> None:

@@ -1,12 +1,13 @@
-"""Whether a folder holds this run: its settings, its data, the software."""
+"""Whether a folder holds this run, or these: settings, data, the software."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from typing import Any, Optional
 
@@ -74,6 +75,37 @@ def check_same(
             "flags, or name another folder"
         )
     return any(old != new for old, new in pairs)
+
+
+@contextlib.contextmanager
+def folder_of_runs(
+    output_dir: str, plan: Mapping[str, Any], *, resume: bool
+) -> Iterator[None]:
+    """A folder for several runs, held by this process alone.
+
+    Args:
+        output_dir: a folder that is empty or not there yet, or, to resume, one of
+            the same plan or of a part of it (`same_run.check_same`).
+        plan: the shared settings and the labels of the runs, for `run.json`.
+        resume: whether the folder holds runs to go on with.
+
+    Raises:
+        RecordError: the folder holds something else, or is in use.
+    """
+    to_write = True
+    if resume:
+        to_write = check_same(output_dir, files.read_json(output_dir), plan)
+        files.check_plain(output_dir)
+    else:
+        files.make_empty_folder(output_dir)
+    lock = files.take_lock(output_dir)
+    try:
+        files.sweep(output_dir)
+        if to_write:
+            files.write_json(output_dir, plan)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _has_grown(key: str, old: Any, new: Any) -> bool:

@@ -14,6 +14,7 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc.experiments.record import rows
 from tff_pmc.experiments.running import loop
+from tff_pmc.experiments.running.cohorts import choose_cohort, pack_cohort
 from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings
 from tff_pmc.settings.cluster_options import ClusterOptions
@@ -53,7 +54,7 @@ def inspect(
     setup = loop.prepare(settings.replaced(adjustment="fixed"), data)
     data, in_force = setup.data, settings.system.score(settings)
     chosen = [
-        loop.choose_cohort(settings, data, round_num)
+        choose_cohort(settings, data, round_num)
         for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
     ]
     running = {"engine": engine, "private": private, "cluster": cluster}
@@ -101,7 +102,7 @@ def _measure(
     with Runtime(**running):
         state = rounds.initialize()
         for chosen in cohorts:
-            metrics = rounds.next(state, loop.pack_cohort(setup, chosen)).metrics
+            metrics = rounds.next(state, pack_cohort(setup, chosen)).metrics
             table = metrics["client_work"]["train"]["criteria_by_client"]
             measured.append(np.asarray(table, float)[chosen])
     return measured

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 import leaf_data
-from tff_pmc.experiments.record.folder_of_runs import folder_of_runs
+from tff_pmc.experiments.record.same_run import folder_of_runs
 from tff_pmc.experiments.running import loop
 from tff_pmc.reports import escape, read
 from tff_pmc.reports.rounds_to_target import rounds_to_target
@@ -92,7 +92,7 @@ def search(
                 folder,
                 resume=resume,
                 until=lambda correct: first_round(correct[np.newaxis]) is not None,
-                shown=loop.Shown(title, tensorboard=tensorboard),
+                progress=loop.Progress(title, tensorboard=tensorboard),
             )
             run = read.read_run(folder)
             rows.append(

@@ -60,8 +60,8 @@ def make_run(order: RunOrder) -> None:
     with Runtime("local") as running:
         running.context.recorded = cluster_record("runs", order.terms.threads)
         # A worker before this one may have begun it.
-        shown = job.shown._replace(bar=False)
-        loop.run(job.settings, data, job.folder, resume=True, shown=shown)
+        progress = job.progress._replace(bar=False)
+        loop.run(job.settings, data, job.folder, resume=True, progress=progress)
 
 
 def look_at_folders(token: str, text: str, answer: str, data_dir: str) -> Optional[str]:
