@@ -8,7 +8,7 @@ from tff_pmc.experiments.flags.command import Command
 
 
 def cluster_of(**given):
-    return cluster_flags.cluster_of(Command.of_flags(given), given)
+    return Command.of_flags(given).cluster_of(given)
 
 
 def test_a_cluster_is_asked_for_by_engine_or_by_address():
