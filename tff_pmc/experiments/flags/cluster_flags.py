@@ -70,15 +70,7 @@ class EngineOptions(Settings):
     )
 
     def cluster_of(self, given: Collection[str]) -> Optional[ClusterOptions]:
-        """The cluster that runs TFF's computations; None if another engine does.
-
-        Args:
-            given: the flags that were given.
-
-        Raises:
-            SettingError: flags contradict each other, or the cluster cannot be used as
-                it is named; nothing has been asked of it yet.
-        """
+        """The cluster that runs TFF's computations; None if another engine does."""
         if self.engine != "cluster":
             of_others = ("engine", "private_worker")
             asked = [
@@ -105,13 +97,7 @@ class EngineOptions(Settings):
 
 
 def spread_of(spread: str, num_runs: int, num_workers: int) -> str:
-    """What is spread, `runs` or `clients`, where `--spread` may leave it open.
-
-    Args:
-        spread: as `--spread` has it.
-        num_runs: the runs of the call, under all seeds.
-        num_workers: the workers of the cluster.
-    """
+    """What is spread, `runs` or `clients`, where `--spread` may leave it open."""
     if spread != "auto":
         return spread
     return "runs" if num_runs >= max(2, num_workers) else "clients"

@@ -25,11 +25,7 @@ LR_SEARCH = "lr_search"
 
 
 def _known(registry: Mapping[str, Any], name: str) -> str:
-    """Returns a name that is registered when the flag is parsed.
-
-    Raises:
-        ValueError: it is not; the message has the names that are.
-    """
+    """Returns a name that is registered when the flag is parsed."""
     registry[name]
     return name
 

@@ -24,12 +24,7 @@ Values = Mapping[str, Any]
 
 
 def command_of(given: Given) -> Command:
-    """The command that the flags give.
-
-    Raises:
-        SettingError: a value is wrong, the folder of the data is none, or flags do not
-            go together.
-    """
+    """The command that the flags give."""
     command = Command.of_flags(given.values)
     if command.data_dir and not os.path.isdir(command.data_dir):
         raise SettingError(f"--data_dir={command.data_dir} is no folder")
@@ -39,16 +34,11 @@ def command_of(given: Given) -> Command:
 
 
 def runs_of(given: Given, attributes: Sequence[str] = ()) -> list[RunSettings]:
-    """The settings of each run.
+    """The settings of each run, with the attributes of the client table.
 
-    Args:
-        given: the flags that were given. Those of a model or a system that no run has
-            are passed over where a flag file gives them, so that a file for a whole
-            table serves for one row of it, too; on the command line they are refused.
-        attributes: names of the attributes in the client table.
-
-    Raises:
-        SettingError: a value is wrong, or flags do not go together.
+    A flag of a model or a system that no run has is passed over where a flag file gives
+    it, so that a file for a whole table serves for one row of it, too. On the command
+    line it is refused.
     """
     command = Command.of_flags(given.values)
     runs = _runs(command, given, attributes)

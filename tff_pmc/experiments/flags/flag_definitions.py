@@ -135,15 +135,8 @@ def parse(arguments: Sequence[str], settings: Iterable[Setting] | None = None) -
     before the files that it names; and of two files named in one place the later one
     comes before the other. A list may be given in several flags of one place.
 
-    Args:
-        arguments: those of the command line, without the program's name.
-        settings: the settings whose flags are looked for, whatever others there are; by
-            default all, and others are refused.
-
-    Raises:
-        SettingError: a flag file cannot be read, a value does not parse, a flag of the
-            command is empty, or there is an argument that is no flag.
-        absl.flags.Error: a flag is unknown, or has a wrong value.
+    With `settings` the flags of these are looked for, whatever others there are.
+    Without, others are refused.
     """
     known_only = settings is not None
     if settings is None:

@@ -27,15 +27,7 @@ _REGISTRIES: tuple[Sized, ...] = (
 
 
 def import_plugins(arguments: Sequence[str]) -> None:
-    """Imports the modules that `--plugin` names, so that their flags exist.
-
-    Args:
-        arguments: those of the command line; the flag may stand in a `--flagfile`, too.
-
-    Raises:
-        SettingError: one cannot be imported, or a flag file cannot be read.
-        absl.flags.Error: the flag has no value.
-    """
+    """Imports the modules that `--plugin` names, so that their flags exist."""
     own = [declared for declared in Command.declared() if declared.flag == "plugin"]
     names = flag_definitions.parse(arguments, own).values.get("plugin")
     if names is None:

@@ -44,30 +44,14 @@ class Checkpoints:
     """A run's checkpoints."""
 
     def __init__(self, folder: str, template: Any) -> None:
-        """Changes nothing yet.
-
-        Args:
-            folder: the folder to keep them in; it is made when it is missing.
-            template: a state of the process, such as the initial one, which gives
-                the structure, dtypes and shapes of all states.
-        """
+        """Takes a state of the process, which gives the form of all; changes nothing."""
         self._folder = folder
         self._template = template
         tensors = [tf.convert_to_tensor(value) for value in tf.nest.flatten(template)]
         self._like: list[state_file.Array] = [tensor.numpy() for tensor in tensors]
 
     def save(self, state: Any, round_num: int, lengths: Lengths) -> None:
-        """Saves the state after a round, 0 for the initial one.
-
-        Args:
-            state: the state.
-            round_num: the round.
-            lengths: of the record's files, all rows of the round in them.
-
-        Raises:
-            ValueError: it has another structure, or other shapes, than the template.
-            OSError: it cannot be written.
-        """
+        """Saves the state after a round, 0 for the initial one."""
         values = [np.asarray(value) for value in tf.nest.flatten(state)]
         if [v.shape for v in values] != [array.shape for array in self._like]:
             raise ValueError("the state has another structure than the initial one")
@@ -84,14 +68,9 @@ class Checkpoints:
     def load_last(self, check: Callable[[Lengths], object], recorded: bool) -> Last:
         """Returns the last state that can be used; those after it are set aside.
 
-        Args:
-            check: refuses, with a `RecordError`, a record that is not as long as a
-                state says, or that is another up to there.
-            recorded: whether the record has any row.
-
-        Raises:
-            RecordError: there are rows and no state can be used: going on would start
-                anew and throw the record away. Nothing is changed.
+        A state cannot be used if `check` raises a `RecordError` for its lengths. Where
+        something is recorded and no state can be used, going on would throw the record
+        away: that is a `RecordError`, too, and nothing is changed.
         """
         unusable: dict[int, str] = {}
         for version in self._versions():

@@ -24,11 +24,7 @@ FORMAT = 2
 
 
 def read_json(path: str) -> Optional[dict[str, Any]]:
-    """Reads a run folder's `run.json`; returns None when there is none.
-
-    Raises:
-        RecordError: the file is broken.
-    """
+    """Reads a run folder's `run.json`; returns None when there is none."""
     try:
         return run_json.read(path)
     except FileNotFoundError:
@@ -47,12 +43,6 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     """A new file that takes the place of another when the block has ended well.
 
     It is on the disk before it does. A link in its place is replaced, not followed.
-
-    Args:
-        path: the file to be replaced, which need not be there.
-
-    Raises:
-        OSError: it cannot be written.
     """
     new = path + _NEW
     with contextlib.suppress(FileNotFoundError):
@@ -83,21 +73,13 @@ def naming(path: str) -> Iterator[None]:
 
 
 def open_to_append(path: str) -> BinaryIO:
-    """Opens a file to be appended to, or makes it; a link is refused.
-
-    Raises:
-        OSError: it is a link, or cannot be opened.
-    """
+    """Opens a file to be appended to, or makes it; a link is refused."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     return open(os.open(path, flags, 0o644), "ab")
 
 
 def make_empty_folder(path: str) -> None:
-    """Makes a folder to write results into.
-
-    Raises:
-        RecordError: it holds something already, or cannot be made.
-    """
+    """Makes a folder to write results into."""
     # A lock, or a file that a killed run had not yet put in its place.
     entries = [
         name for name in list_folder(path) if name != _LOCK and not name.endswith(_NEW)
@@ -110,11 +92,7 @@ def make_empty_folder(path: str) -> None:
 
 
 def list_folder(path: str) -> list[str]:
-    """Lists a folder's entries; the folder is made when it is not there.
-
-    Raises:
-        RecordError: it cannot be made or read.
-    """
+    """Lists a folder's entries; the folder is made when it is not there."""
     try:
         os.makedirs(path, exist_ok=True)
         return os.listdir(path)
@@ -123,14 +101,7 @@ def list_folder(path: str) -> list[str]:
 
 
 def take_lock(path: str) -> int:
-    """Takes a folder for this process.
-
-    Returns:
-        A file descriptor; the lock ends when it is closed, or with the process.
-
-    Raises:
-        RecordError: another process has it.
-    """
+    """Takes a folder for this process."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(os.path.join(path, _LOCK), flags, 0o644)
@@ -150,9 +121,6 @@ def check_plain(path: str) -> None:
     """Refuses a folder to go on with in which anything is no file and no folder.
 
     What goes on would be written, or read, somewhere else.
-
-    Raises:
-        RecordError: the message names it.
     """
     for folder, folders, names in os.walk(path):
         for name in sorted([*folders, *names]):
@@ -166,14 +134,7 @@ def check_plain(path: str) -> None:
 
 
 def sweep(path: str) -> None:
-    """Removes what a killed run had not put in its place yet.
-
-    Args:
-        path: the run's folder, held by this process.
-
-    Raises:
-        OSError: something cannot be removed.
-    """
+    """Removes what a killed run had not put in its place yet."""
     for own in ("", "checkpoints", "predictions"):
         folder = os.path.join(path, own)
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
@@ -182,11 +143,7 @@ def sweep(path: str) -> None:
 
 
 def cut(path: str, size: int) -> None:
-    """Cuts a file to so many bytes; a link is refused.
-
-    Raises:
-        OSError: it is a link, or cannot be written.
-    """
+    """Cuts a file to so many bytes; a link is refused."""
     descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.ftruncate(descriptor, size)

@@ -26,17 +26,7 @@ def tables_of(
     measured: npt.NDArray[Any],
     more: Mapping[str, float],
 ) -> dict[str, list[dict[str, Any]]]:
-    """The rows of a round by the table, in the order of writing.
-
-    Args:
-        setup: of the run.
-        round_num: from 1.
-        chosen: the clients of the round.
-        outcome: the result of the round.
-        measured: correctly classified test examples of each client, [K], or the sums
-            of their losses.
-        more: further columns of `rounds.csv`.
-    """
+    """The rows of a round by the table, in the order of writing."""
     settings, data = setup.settings, setup.data
     measure = measure_of(data)
     names, sizes = data.client_ids, np.asarray(data.test_examples.sizes, np.int64)
@@ -233,14 +223,6 @@ def group_rows(
     Weights made of attributes can favor one group and harm another (PMC's
     conclusion); this shows it. A boolean attribute makes the groups 0 and 1, any
     other the clients below the median of its values and those at or above it.
-
-    Args:
-        round_num: from 1.
-        attributes: values by name, [K].
-        measured: correctly classified test examples of each client, [K], or the sums
-            of their losses.
-        sizes: test examples of each client, [K].
-        measure: which of both is measured.
     """
     rows = []
     for name, values in attributes.items():

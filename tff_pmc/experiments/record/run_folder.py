@@ -93,15 +93,9 @@ class RunFolder:
     ) -> None:
         """Takes the folder for this process alone, and makes it if it is new.
 
-        Args:
-            path: a folder that is empty or not there yet, or, to resume, one of
-                a run with the same settings, or with fewer rounds.
-            description: the contents of `run.json` beside versions and times.
-            resume: go on with the run that is there, if there is one.
-
-        Raises:
-            RecordError: the folder holds something else, another run's settings, what
-                is no run of ours, or a run that another process writes at this moment.
+        It is empty or not there yet; or, to resume, it may be one of a run with the
+        same settings, or with fewer rounds. Everything else is a `RecordError`.
+        `description` is `run.json` but for versions and times.
         """
         self.path = path
         self._files: dict[str, BinaryIO] = {}
@@ -145,11 +139,7 @@ class RunFolder:
         return {name: one.length for name, one in self._beginnings.items()}
 
     def check(self, lengths: Lengths) -> None:
-        """Refuses a record that does not begin with what a checkpoint says.
-
-        Raises:
-            RecordError: a file is missing, shorter, or another; the message names it.
-        """
+        """Refuses, by a `RecordError`, a record that a checkpoint does not fit."""
         for name, length in lengths.items():
             path = self._path(name)
             found = _Beginning.of(path, length.size) if os.path.exists(path) else None
@@ -159,15 +149,7 @@ class RunFolder:
                 raise RecordError(f"{path} is not what was written")
 
     def go_on_after(self, round_num: int, lengths: Lengths) -> None:
-        """Removes what is there of later rounds, and leftovers of a killed run.
-
-        Args:
-            round_num: the round.
-            lengths: of the files at its end; a file that is not among them goes.
-
-        Raises:
-            OSError: something cannot be removed or written.
-        """
+        """Removes all of later rounds, by the lengths at the end of this one."""
         if self._json["versions"] != self._versions:
             logging.warning(
                 "%s was begun with other versions (%s) than it is resumed with (%s): "
@@ -190,12 +172,7 @@ class RunFolder:
         files.remove_after(os.path.join(self.path, "predictions"), round_num)
 
     def append(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Appends rows to `<table>.csv`; the first row ever fixes the columns.
-
-        Raises:
-            RecordError: the file that is there has other columns.
-            OSError: it cannot be written.
-        """
+        """Appends rows to `<table>.csv`; the first row ever fixes the columns."""
         rows, name = list(rows), f"{table}.csv"
         if not rows:
             return
@@ -213,12 +190,7 @@ class RunFolder:
             self._beginnings.setdefault(name, _Beginning()).add(part)
 
     def release(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-        """Appends a round's rows, by the table; the columns of `rounds` are sorted.
-
-        Raises:
-            RecordError: see `append`.
-            OSError: see `append`.
-        """
+        """Appends a round's rows, by the table; the columns of `rounds` are sorted."""
         for table, rows in tables.items():
             if table == "rounds":
                 (row,) = rows
@@ -227,11 +199,7 @@ class RunFolder:
             self.append(table, rows)
 
     def finish(self, status: str) -> None:
-        """Closes the files and writes how the run ended into `run.json`.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Closes the files and writes how the run ended into `run.json`."""
         try:
             with contextlib.ExitStack() as stack:
                 for file in self._files.values():

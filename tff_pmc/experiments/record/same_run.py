@@ -43,12 +43,6 @@ def check_same(
 
     More rounds, orderings, seeds or learning rates than before are no other run: what
     is there is the beginning of them.
-
-    Returns:
-        Whether there are more of them than before.
-
-    Raises:
-        RecordError: there is no run, or one of other settings or data.
     """
     if before is None:
         raise RecordError(f"--resume: there is no run in {path}")
@@ -81,17 +75,7 @@ def check_same(
 def folder_of_runs(
     output_dir: str, plan: Mapping[str, Any], *, resume: bool
 ) -> Iterator[None]:
-    """A folder for several runs, held by this process alone.
-
-    Args:
-        output_dir: a folder that is empty or not there yet, or, to resume, one of
-            the same plan or of a part of it (`same_run.check_same`).
-        plan: the shared settings and the labels of the runs, for `run.json`.
-        resume: whether the folder holds runs to go on with.
-
-    Raises:
-        RecordError: the folder holds something else, or is in use.
-    """
+    """A folder for several runs, held by this process alone."""
     to_write = True
     if resume:
         to_write = check_same(output_dir, files.read_json(output_dir), plan)

@@ -49,18 +49,7 @@ Lengths = Mapping[str, Length]
 
 
 def write(path: str, arrays: Sequence[Array], round_num: int, lengths: Lengths) -> None:
-    """Writes a state; the file is in its place only when it is whole.
-
-    Args:
-        path: the file, which is replaced.
-        arrays: the values of the state: booleans, integers and floats.
-        round_num: the round that the state was reached in.
-        lengths: of the record's files at the end of this round.
-
-    Raises:
-        TypeError: an array is of another kind.
-        OSError: the disk is full, say, or the folder is gone.
-    """
+    """Writes a state; the file is in its place only when it is whole."""
     digest = hashlib.sha256()
     last = json.dumps(lengths, sort_keys=True).encode()
     with files.replacing(path) as file:
@@ -73,20 +62,7 @@ def write(path: str, arrays: Sequence[Array], round_num: int, lengths: Lengths) 
 def read(
     path: str, like: Sequence[Array], round_num: int
 ) -> tuple[list[Array], Lengths]:
-    """Reads a state.
-
-    Args:
-        path: the file.
-        like: arrays of the dtypes and shapes that there must be.
-        round_num: the round that the state must be of.
-
-    Returns:
-        The arrays, and the lengths of the record's files.
-
-    Raises:
-        RecordError: the file is missing, broken, of another version, or of another
-            state; the message says which, and is one line.
-    """
+    """Reads a state."""
     header = _header(like, round_num)
     digest = hashlib.sha256()
     with open_plain(path) as file:

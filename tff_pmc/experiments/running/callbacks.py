@@ -106,14 +106,7 @@ class ProgressBar:
     """A bar that goes on by a round."""
 
     def __init__(self, title: str, measure: Measure, done: int, rounds: int) -> None:
-        """Shows the bar.
-
-        Args:
-            title: what it is called.
-            measure: what the model is measured by.
-            done: the rounds that were made before.
-            rounds: all of them.
-        """
+        """Shows the bar."""
         self._measure = measure
         self._bar = tqdm(
             desc=escape.printable(title),
@@ -136,13 +129,7 @@ class ProgressBar:
 
 
 def words_of(row: Mapping[str, Any], seconds: float, measure: Measure) -> str:
-    """A round in the words of the progress bar.
-
-    Args:
-        row: its row of `rounds.csv`.
-        seconds: how long it took.
-        measure: what the model is measured by.
-    """
+    """A round in the words of the progress bar."""
     percentiles = "/".join(f"{row[f'{measure.prefix}p{p}']:.2f}" for p in PERCENTILES)
     name = measure.mean.replace("_", " ")
     text = f"{name} {row[measure.mean]:.3f}, p10/50/90 {percentiles}, {seconds:.1f} s"

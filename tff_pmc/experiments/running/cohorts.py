@@ -18,14 +18,7 @@ if TYPE_CHECKING:
 def cohort(seed: int, round_num: int, num_clients: int, size: int) -> list[int]:
     """Chooses a round's clients: a pure function of (seed, round).
 
-    Args:
-        seed: the run's cohort seed.
-        round_num: the round, from 1.
-        num_clients: clients in the federation, K.
-        size: clients wanted, at most K.
-
-    Returns:
-        `size` different indices in [0, K), ascending.
+    They are `size` different indices in [0, num_clients), ascending.
     """
     generator = np.random.default_rng([seed, round_num])
     chosen = generator.choice(num_clients, size, replace=False)
@@ -35,11 +28,7 @@ def cohort(seed: int, round_num: int, num_clients: int, size: int) -> list[int]:
 def choose_cohort(
     settings: RunSettings, data: leaf_data.FederatedDataset, round_num: int
 ) -> list[int]:
-    """The clients of a round, among those that have training examples.
-
-    Raises:
-        SettingError: more are asked for than there are.
-    """
+    """The clients of a round, among those that have training examples."""
     able = np.flatnonzero(data.train_examples.sizes)
     size = settings.training.cohort_size(len(able), settings.dataset)
     chosen = cohort(settings.training.cohort_seed, round_num, len(able), size)

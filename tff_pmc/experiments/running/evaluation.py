@@ -79,16 +79,11 @@ class TestEvaluator:
     def of(
         self, weights: Any, known: Optional[np.ndarray] = None
     ) -> tuple[np.ndarray, Optional[np.ndarray]]:
-        """Judges a model.
+        """Judges a model, or takes the correct examples that are known already.
 
-        Args:
-            weights: the model's `ModelWeights`.
-            known: correct examples of each client where they are known already.
-
-        Returns:
-            Correct examples of each client, int64 [K], or the sums of their losses,
-            float64; and the predicted label of each example, [N], if single answers
-            are recorded.
+        Returns the correct examples of each client, int64 [K], or the sums of their
+        losses, float64; and the predicted label of each example, [N], if single answers
+        are recorded.
         """
         if known is not None and not self._single:
             return np.asarray(known, np.int64), None

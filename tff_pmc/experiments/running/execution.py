@@ -28,15 +28,7 @@ def execute(
     cluster: Optional[ClusterOptions],
     output_dir: str,
 ) -> str:
-    """Loads the data and does what is asked for; returns the text for the terminal.
-
-    Args:
-        command: the call's flags.
-        runs: the settings of each run.
-        table: the attributes of the clients.
-        cluster: which cluster runs TFF's computations, if any.
-        output_dir: the folder of the results.
-    """
+    """Loads the data and does what is asked for; returns the text for the terminal."""
     if command.resume and not command.output_dir:
         raise SettingError("--resume needs the --output_dir of the run")
     load = Federations(command.data_dir, command.cache_dir, table)

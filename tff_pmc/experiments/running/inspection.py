@@ -37,18 +37,6 @@ def inspect(
     Nothing is aggregated: the clients of the first cohorts measure their
     criteria, and only where a criterion looks at the trained model do they
     train, once, from the initial weights.
-
-    Args:
-        settings: the settings of the run.
-        others: scores to show beside the usual orderings; distances are measured
-            from that of the settings.
-        data: the federation.
-        engine: see `runtime.Runtime`.
-        private: see `runtime.Runtime`.
-        cluster: see `runtime.Runtime`.
-
-    Returns:
-        Text for the terminal.
     """
     # What is measured is the same whether orderings are tested after it or not.
     setup = loop.prepare(settings.replaced(adjustment="fixed"), data)

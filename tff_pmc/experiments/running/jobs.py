@@ -28,11 +28,7 @@ class Federations:
         self._last: Optional[tuple[str, leaf_data.FederatedDataset]] = None
 
     def __call__(self, settings: RunSettings) -> leaf_data.FederatedDataset:
-        """The federation of a run's settings.
-
-        Raises:
-            DataError: its files are missing or broken.
-        """
+        """The federation of a run's settings."""
         key = repr(settings.data)
         if self._last is None or self._last[0] != key:
             self._last = None  # Before the next one is loaded.
@@ -76,11 +72,7 @@ Runner = Callable[[Iterable[Job]], Iterator[Job]]
 
 
 def one_after_another(load: Load) -> Runner:
-    """What makes the runs in this process, in their order.
-
-    Args:
-        load: a function that gives the federation of a run's settings.
-    """
+    """What makes the runs in this process, in their order."""
 
     def make(jobs: Iterable[Job]) -> Iterator[Job]:
         for job in jobs:

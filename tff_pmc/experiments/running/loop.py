@@ -79,13 +79,7 @@ def run(
 
 
 def prepare(settings: RunSettings, data: leaf_data.FederatedDataset) -> Setup:
-    """Checks that the settings fit the data; returns what processes are made of.
-
-    Raises:
-        SettingError: the cohort is larger than the federation, a criterion needs
-            what the examples do not have, the model takes other inputs, or no client
-            has an example to be tested or judged on.
-    """
+    """Checks that the settings fit the data; returns what processes are made of."""
     choose_cohort(settings, data, 1)
     check_data(settings, data)
     setup = Setup.of(settings, data)

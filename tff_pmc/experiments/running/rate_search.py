@@ -40,22 +40,6 @@ def search(
     out, mixed and dealt anew. The scripts hold out before they partition, which leaves
     the devices equally many examples, too. The test sets are not looked at, the target
     is the experiment's highest, and a run ends when it is reached.
-
-    Args:
-        runs: the settings of each run, which differ in the learning rate alone.
-        data: the federation.
-        output_dir: the folder for a folder of each rate and `rates.csv`.
-        held_out: `pooled`, as above, or `own`: each device is judged on the examples
-            that are held out of its own.
-        resume: go on with what the folder holds.
-        tensorboard: whether each round is released to TensorBoard.
-
-    Returns:
-        The table, as text for the terminal.
-
-    Raises:
-        SettingError: the settings do not fit the data.
-        RecordError: the folder is in use or holds something else.
     """
     first = runs[0]
     if not data.has_classes:

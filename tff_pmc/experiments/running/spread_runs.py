@@ -36,12 +36,7 @@ class SpreadRuns:
         output_dir: str,
         plugins: Sequence[str] = (),
     ) -> None:
-        """Takes the cluster, what loads the data there, and the modules to import.
-
-        Raises:
-            ClusterSettingError: a worker does not see the data or the output folder;
-                the message names it.
-        """
+        """Takes the cluster, what loads the data there, and the modules to import."""
         self._connection = connection
         self._federations = cluster_tasks.sealed(federations)
         self._plugins = tuple(plugins)
@@ -51,11 +46,7 @@ class SpreadRuns:
         )
 
     def __call__(self, jobs: Iterable[Job]) -> Iterator[Job]:
-        """Makes the runs; each is given when it is finished.
-
-        Raises:
-            ClusterError: the cluster is gone, or a run ended several workers.
-        """
+        """Makes the runs; each is given when it is finished."""
         waiting = list(jobs)
         running: dict[Any, Job] = {}
         bar = tqdm(total=len(waiting), desc="runs", unit="run", mininterval=1)

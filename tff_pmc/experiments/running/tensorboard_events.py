@@ -34,11 +34,7 @@ class TensorBoardEvents:
     """
 
     def __init__(self, folder: str) -> None:
-        """Makes the file of events in the subfolder `tensorboard` of a run's folder.
-
-        Raises:
-            OSError: it cannot be made.
-        """
+        """Makes the file of events in the subfolder `tensorboard` of a run's folder."""
         self._path = os.path.join(folder, FOLDER)
         try:
             self._manager = tff.program.TensorBoardReleaseManager(self._path)
@@ -46,11 +42,7 @@ class TensorBoardEvents:
             raise OSError(f"{self._path}: {error.message}") from error
 
     def after_round(self, done: RoundDone) -> None:
-        """Releases a round, whose events are on disk when this returns.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Releases a round, whose events are on disk when this returns."""
         found = values(done.tables, done.weights)
         released = self._manager.release(found, done.round_num)
         # A thread of its own, because that of a notebook runs an event loop already.
