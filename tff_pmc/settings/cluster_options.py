@@ -10,7 +10,13 @@ import urllib.parse
 from typing import NamedTuple, Optional
 
 from leaf_data.settings import SettingError
-from tff_pmc.settings.engine_names import SPREADS
+
+ENGINES = ("local", "worker", "cluster")
+"""`local` runs TFF's computations in this process, `worker` in TFF's own worker, and
+`cluster` on the workers of Dask distributed."""
+
+SPREADS = ("auto", "runs", "clients")
+"""What is spread over a cluster: whole runs, or the clients of each round."""
 
 LOCAL = "local"
 """The address that stands for a cluster of this machine alone."""

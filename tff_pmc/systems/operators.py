@@ -10,7 +10,7 @@ import dataclasses
 
 from leaf_data.settings import setting
 from tff_pmc import scores
-from tff_pmc.settings import flag_values
+from tff_pmc.settings import AggregationSettings, flag_values
 from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
 from tff_pmc.systems.prioritized import PrioritySystem
 
@@ -21,20 +21,17 @@ class _Operator(PrioritySystem):
 
     def score(self, settings: RunSettings) -> scores.Score:
         """The operator's score; of one criterion alone, the criterion."""
-        criteria = settings.aggregation.criteria
-        members = settings.aggregation.priority
+        on = settings.aggregation
         self.check_own_settings()
-        if len(members) == 1:
-            return scores.prioritized(members, criteria)
-        return self.combined(members, criteria)
+        if len(on.priority) == 1:
+            return scores.prioritized(on.priority, on.criteria)
+        return self.combined(on)
 
     def check_own_settings(self) -> None:
         """Refuses its own settings, with a `ValueError`, whatever the criteria are."""
 
     @abc.abstractmethod
-    def combined(
-        self, members: tuple[str, ...], criteria: tuple[str, ...]
-    ) -> scores.Score:
+    def combined(self, on: AggregationSettings) -> scores.Score:
         """The score of several of the criteria."""
 
 
@@ -57,11 +54,9 @@ class WeightedAverage(_Operator):
         if not self.weights:
             raise ValueError("it takes --average_weights")
 
-    def combined(
-        self, members: tuple[str, ...], criteria: tuple[str, ...]
-    ) -> scores.Score:
+    def combined(self, on: AggregationSettings) -> scores.Score:
         """The average."""
-        return scores.weighted_average(self.weights, criteria, members=members)
+        return scores.weighted_average(self.weights, on.criteria, members=on.priority)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,11 +88,10 @@ class OrderedWeightedAverage(_Operator):
         if bool(self.weights) == bool(self.quantifier):
             raise ValueError("it takes --owa_weights or --owa_quantifier, one of them")
 
-    def combined(
-        self, members: tuple[str, ...], criteria: tuple[str, ...]
-    ) -> scores.Score:
+    def combined(self, on: AggregationSettings) -> scores.Score:
         """The OWA."""
-        return scores.owa(self.quantifier or self.weights, criteria, members=members)
+        weights = self.quantifier or self.weights
+        return scores.owa(weights, on.criteria, members=on.priority)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,18 +116,16 @@ class ChoquetIntegral(_Operator):
         if not self.capacity:
             raise ValueError("it takes --choquet_capacity")
 
-    def combined(
-        self, members: tuple[str, ...], criteria: tuple[str, ...]
-    ) -> scores.Score:
+    def combined(self, on: AggregationSettings) -> scores.Score:
         """The integral."""
         value = {tuple(subset.split("+")): worth for subset, worth in self.capacity}
         if len(value) < len(self.capacity):
             raise ValueError("the capacity names a set twice")
-        if {code for subset in value for code in subset} != set(members):
+        if {code for subset in value for code in subset} != set(on.priority):
             raise ValueError(
-                f"the capacity must be of the criteria {', '.join(members)}"
+                f"the capacity must be of the criteria {', '.join(on.priority)}"
             )
-        return scores.choquet(value, criteria)
+        return scores.choquet(value, on.criteria)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,11 +134,9 @@ class CriteriaProduct(_Operator):
 
     name = "Product"
 
-    def combined(
-        self, members: tuple[str, ...], criteria: tuple[str, ...]
-    ) -> scores.Score:
+    def combined(self, on: AggregationSettings) -> scores.Score:
         """The product, one monomial."""
-        return scores.product(criteria, members=members)
+        return scores.product(on.criteria, members=on.priority)
 
 
 SYSTEMS.register("weighted_average", WeightedAverage)

@@ -7,8 +7,12 @@ from collections.abc import Collection
 from typing import ClassVar, Optional
 
 from leaf_data.settings import AT_LEAST_1, SettingError, Settings, setting
-from tff_pmc.settings.cluster_options import LOCAL, ClusterOptions
-from tff_pmc.settings.engine_names import ENGINES, SPREADS
+from tff_pmc.settings.cluster_options import (
+    ENGINES,
+    LOCAL,
+    SPREADS,
+    ClusterOptions,
+)
 
 
 @dataclasses.dataclass(frozen=True)

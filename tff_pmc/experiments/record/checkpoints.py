@@ -44,7 +44,7 @@ class Checkpoints:
     """A run's checkpoints."""
 
     def __init__(self, folder: str, template: Any) -> None:
-        """Takes a state of the process, which gives the form of all; changes nothing."""
+        """Takes any state of the process, which gives the form of all."""
         self._folder = folder
         self._template = template
         tensors = [tf.convert_to_tensor(value) for value in tf.nest.flatten(template)]

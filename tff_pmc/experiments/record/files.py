@@ -101,7 +101,7 @@ def list_folder(path: str) -> list[str]:
 
 
 def take_lock(path: str) -> int:
-    """Takes a folder for this process."""
+    """Takes a folder for this process, until the descriptor is closed or it ends."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(os.path.join(path, _LOCK), flags, 0o644)

@@ -42,7 +42,7 @@ def check_same(
     """Refuses to go on with another run, and names what differs.
 
     More rounds, orderings, seeds or learning rates than before are no other run: what
-    is there is the beginning of them.
+    is there is the beginning of them. Returns whether there are more.
     """
     if before is None:
         raise RecordError(f"--resume: there is no run in {path}")

@@ -40,7 +40,7 @@ def execute(
     }
     if command.inspect:
         others = [settings.system.score(settings) for settings in runs]
-        return inspection.inspect(runs[0], others, data, **engine)
+        return inspection.inspect(runs[0], others, data, engine)
     print(printable(data.describe()), flush=True)
     if any(settings.two_stage for settings in runs):
         print(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Optional
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,6 @@ from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.cohorts import choose_cohort, pack_cohort
 from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings
-from tff_pmc.settings.cluster_options import ClusterOptions
 from tff_pmc.systems.setup import Setup
 
 NUM_COHORTS = 3
@@ -27,16 +26,13 @@ def inspect(
     settings: RunSettings,
     others: Sequence[scores.Score],
     data: leaf_data.FederatedDataset,
-    *,
-    engine: str = "local",
-    private: bool = True,
-    cluster: Optional[ClusterOptions] = None,
+    engine: Mapping[str, Any],
 ) -> str:
     """Describes a federation and the weights of each ordering on first cohorts.
 
     Nothing is aggregated: the clients of the first cohorts measure their
     criteria, and only where a criterion looks at the trained model do they
-    train, once, from the initial weights.
+    train, once, from the initial weights, on an engine of these options of `Runtime`.
     """
     # What is measured is the same whether orderings are tested after it or not.
     setup = loop.prepare(settings.replaced(adjustment="fixed"), data)
@@ -45,8 +41,7 @@ def inspect(
         choose_cohort(settings, data, round_num)
         for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
     ]
-    running = {"engine": engine, "private": private, "cluster": cluster}
-    measured = _measure(setup, chosen, running)
+    measured = _measure(setup, chosen, engine)
     weights = pd.DataFrame(
         row
         for number, raw in enumerate(measured, 1)
@@ -78,7 +73,7 @@ def inspect(
 
 
 def _measure(
-    setup: Setup, cohorts: Sequence[Sequence[int]], running: dict[str, Any]
+    setup: Setup, cohorts: Sequence[Sequence[int]], engine: Mapping[str, Any]
 ) -> list[np.ndarray]:
     """Measures the raw criteria [clients, m] of each cohort."""
     found = setup.criteria
@@ -87,7 +82,7 @@ def _measure(
         return [_from_data(found, setup.data, chosen) for chosen in cohorts]
     rounds = setup.settings.system.build(setup)
     measured = []
-    with Runtime(**running):
+    with Runtime(**engine):
         state = rounds.initialize()
         for chosen in cohorts:
             metrics = rounds.next(state, pack_cohort(setup, chosen)).metrics
