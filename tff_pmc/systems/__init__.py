@@ -6,7 +6,7 @@ of several criteria, `FactorySystem` of those around an aggregation factory.
 """
 
 from tff_pmc.settings.run_settings import SYSTEMS, System
-from tff_pmc.systems.baselines import FactorySystem
+from tff_pmc.systems.baseline_systems import FactorySystem
 from tff_pmc.systems.prioritized import PrioritySystem, ScoredSystem
 
 __all__ = ["SYSTEMS", "FactorySystem", "PrioritySystem", "ScoredSystem", "System"]

@@ -16,7 +16,7 @@ from tff_pmc.experiments.record.checkpoints import Checkpoints
 from tff_pmc.experiments.record.run_folder import RunFolder
 from tff_pmc.experiments.running import callbacks
 from tff_pmc.experiments.running.cohorts import choose_cohort, pack_cohort
-from tff_pmc.experiments.running.evaluation import TestEvaluator
+from tff_pmc.experiments.running.evaluator import TestEvaluator
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.systems.setup import Setup, check_data
 
