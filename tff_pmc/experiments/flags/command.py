@@ -14,10 +14,10 @@ from leaf_data.settings import (
     setting,
 )
 from tff_pmc.experiments.experiment import EXPERIMENTS
-from tff_pmc.experiments.flags.cluster_flags import EngineOptions
 from tff_pmc.models import MODELS
 from tff_pmc.reports import output
 from tff_pmc.settings import flag_values
+from tff_pmc.settings.cluster_options import ENGINES, ClusterOptions
 from tff_pmc.systems import SYSTEMS
 
 LR_SEARCH = "lr_search"
@@ -211,6 +211,27 @@ class OfflineOptions(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
+class EngineOptions(Settings):
+    """What runs TFF's computations."""
+
+    title: ClassVar[str] = "Engines (docs/scaling.md)"
+
+    engine: str = setting(
+        "local",
+        "What runs TFF's computations. local: this process, the fastest for one run on "
+        "one machine. worker: TFF's own worker, a process of its own, to hold the "
+        "others against it. cluster: the workers of Dask on this or on many machines, "
+        "for many runs or large cohorts (docs/scaling.md).",
+        choices=ENGINES,
+    )
+    private_worker: bool = setting(
+        True,
+        "Run TFF's worker, where one is needed, in a network namespace of its own: "
+        "nothing listens.",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
 class Command(WhatToRun, Places, OfflineOptions, EngineOptions):
     """The experiment, the folders and the actions that one call names."""
 
@@ -222,12 +243,13 @@ class Command(WhatToRun, Places, OfflineOptions, EngineOptions):
                 raise SettingError(
                     f"--tensorboard does not go with --{flag}, which makes no run"
                 )
-        if self.experiment == LR_SEARCH and self.spread == "runs":
-            raise SettingError(
-                f"--spread=runs does not go with --experiment={LR_SEARCH}, whose runs "
-                "end when they reach the target: take --spread=clients"
-            )
 
 
-PARTS: tuple[type[Settings], ...] = (WhatToRun, Places, OfflineOptions, EngineOptions)
+PARTS: tuple[type[Settings], ...] = (
+    *(WhatToRun, Places, OfflineOptions, EngineOptions),
+    ClusterOptions,
+)
 """The parts of the command, in the order of the help."""
+
+COMMAND_FLAGS = frozenset(flag for part in PARTS for flag in part.flags())
+"""The flags of a call, which are no settings of its runs."""

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Optional
 
 from leaf_data.registry import DATASETS
 from leaf_data.settings import SettingError
 from tff_pmc.experiments.experiment import Experiment, Row, experiment, values_of
-from tff_pmc.experiments.flags.command import LR_SEARCH, Command, plain
+from tff_pmc.experiments.flags.command import COMMAND_FLAGS, LR_SEARCH, Command, plain
 from tff_pmc.experiments.flags.flag_definitions import Given
 from tff_pmc.models import MODELS
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
+from tff_pmc.settings.cluster_options import ClusterOptions
 from tff_pmc.systems import SYSTEMS
 
 Values = Mapping[str, Any]
@@ -31,6 +32,30 @@ def command_of(given: Given) -> Command:
     if "format" in given.values and not command.tables:
         raise SettingError("--format goes with --tables")
     return command
+
+
+def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
+    """The cluster that runs TFF's computations; None if another engine does.
+
+    Nothing is asked of it yet.
+    """
+    asked = [flag for flag in ClusterOptions.flags() if flag in given]
+    if command.engine != "cluster":
+        if not asked:
+            return None
+        if "engine" in given or "cluster" not in given:
+            raise SettingError(
+                f"--{asked[0]} goes with --engine=cluster, not with "
+                f"--engine={command.engine}"
+            )
+    options = ClusterOptions.of_flags(given)
+    if command.experiment == LR_SEARCH and options.spread == "runs":
+        raise SettingError(
+            f"--spread=runs does not go with --experiment={LR_SEARCH}, whose runs end "
+            "when they reach the target: take --spread=clients"
+        )
+    options.check()
+    return options
 
 
 def runs_of(given: Given, attributes: Sequence[str] = ()) -> list[RunSettings]:
@@ -64,7 +89,7 @@ def _runs(
     values = {
         flag: value
         for flag, value in given.values.items()
-        if flag not in inherited and flag not in Command.flags()
+        if flag not in inherited and flag not in COMMAND_FLAGS
     }
     if attributes:
         values["client_attributes"] = tuple(attributes)

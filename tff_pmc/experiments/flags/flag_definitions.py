@@ -17,7 +17,7 @@ from leaf_data.registry import DATASETS
 from leaf_data.settings import Setting, SettingError, Settings
 from tff_pmc import project_files
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
-from tff_pmc.experiments.flags.command import PARTS, Command
+from tff_pmc.experiments.flags.command import PARTS
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.settings.papers import PAPERS
 from tff_pmc.settings.run_settings import GROUPS
@@ -238,7 +238,7 @@ def _define(declared: Setting, flag_values: flags.FlagValues) -> None:
 
 
 def _value(declared: Setting, value: Any) -> Any:
-    if value == "" and issubclass(Command, declared.owner) and declared.kind is str:
+    if value == "" and declared.owner in PARTS and declared.kind is str:
         # An unset variable behind it must not mean the default.
         raise SettingError(
             f"--{declared.flag}= has nothing behind it: give it a value, or leave it "

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 import leaf_data
-from tff_pmc.experiments.flags import cluster_flags
 from tff_pmc.experiments.flags.command import LR_SEARCH, Command
 from tff_pmc.experiments.running import (
     inspection,
@@ -79,12 +78,9 @@ def _runner(
         return None
     connection = running.engine.connection
     num_runs *= len(command.seeds) or 1
-    spread = cluster_flags.spread_of(
-        cluster.spread, num_runs, len(connection.workers())
-    )
-    if spread == "clients":
+    if not cluster.spreads_runs(num_runs, len(connection.workers())):
         return None
     from tff_pmc.experiments.running.spread_runs import SpreadRuns
 
-    running.engine.record(spread)
+    running.engine.record("runs")
     return SpreadRuns(connection, load, output_dir, list(command.plugin))
