@@ -97,7 +97,7 @@ def _lengths(path: str, text: bytes) -> Lengths:
 
 
 def _is_length(name: str, value: Any) -> bool:
-    # Together with the digest; `True` is an integer to Python and to nobody else.
+    # `True` is an integer to Python and to nobody else.
     return (
         re.fullmatch(r"[a-z0-9_]+\.csv", name) is not None
         and isinstance(value, list)
