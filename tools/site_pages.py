@@ -1,15 +1,16 @@
-"""What the site has beside docs/: root documents, kept results and notebooks.
+"""What the site has beside docs/: root documents, flags, results, notebooks, examples.
 
 MkDocs runs this (`hooks` in mkdocs.yml). Links in the repository's Markdown are those
 of the repository, so that they work wherever its files are shown. Here each of them
 becomes the link to the page or the file of the site. A link whose target is not there
-stays as it is, and MkDocs then stops, because it runs with --strict.
+stays as it is, and MkDocs, which is strict, or tools/check_site.py stops at it.
 """
 
 import json
 import pathlib
 import posixpath
 import re
+import sys
 import urllib.parse
 
 from mkdocs.structure.files import File
@@ -24,6 +25,8 @@ PAGES = {
     "results/README.md": "results/index.md",
     "results/paper/README.md": "results/paper/index.md",
 }
+# The page that is made of the declared settings, and of which no file is kept.
+FLAGS = "docs/flags.md"
 LINK = re.compile(r'(?<=\]\()([^)\s"]+)')
 
 # The file of the repository behind each page that is not in docs/.
@@ -36,6 +39,7 @@ def on_files(files, config):
     for source, place in PAGES.items():
         if (ROOT / source).is_file():
             _add_page(files, config, place, source, (ROOT / source).read_text("utf-8"))
+    _add_page(files, config, "flags.md", FLAGS, _flags())
     for path in sorted((ROOT / "results").rglob("*")):
         source = path.relative_to(ROOT).as_posix()
         if path.is_dir():
@@ -48,6 +52,16 @@ def on_files(files, config):
             files.append(File.generated(config, source, abs_src_path=str(path)))
     _add_notebooks(files, config)
     return files
+
+
+def _flags():
+    """Returns the page of flags; this imports the package, but no TensorFlow."""
+    sys.path.insert(0, str(ROOT))
+    try:
+        from tff_pmc.experiments.flags import flag_help
+    finally:
+        sys.path.remove(str(ROOT))
+    return flag_help.markdown()
 
 
 def _add_page(files, config, place, source, text):
@@ -91,17 +105,25 @@ def _listing(folder):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Turns the repository's links into the site's."""
+    """Turns the repository's links into the site's, and shows the examples' code.
+
+    A page that links to a file of `examples/` has the file at its end.
+    """
     place = page.file.src_uri
     source = _sources.get(place, f"docs/{place}")
     # The page of a folder stands in the folder, its links too.
     here = source if (ROOT / source).is_dir() else posixpath.dirname(source)
+    examples = []
 
     def replace(match):
         path, mark, anchor = match.group(1).partition("#")
         if not path or urllib.parse.urlsplit(path).scheme:
             return match.group(1)
         target = posixpath.normpath(posixpath.join(here, path))
+        if target.startswith("examples/") and (ROOT / target).is_file():
+            if target not in examples:
+                examples.append(target)
+            return f"#{posixpath.splitext(posixpath.basename(target))[0]}"
         found = _place(target, anchor == "file")
         if found is None:
             return match.group(1)
@@ -111,12 +133,21 @@ def on_page_markdown(markdown, page, config, files):
         mark = "" if anchor == "file" else mark + anchor
         return posixpath.relpath(found, posixpath.dirname(place)) + mark
 
-    return LINK.sub(replace, markdown)
+    markdown = LINK.sub(replace, markdown)
+    for target in examples:
+        name = posixpath.basename(target)
+        anchor, kind = posixpath.splitext(name)
+        language = {".py": "python", ".sh": "bash"}[kind]
+        code = (ROOT / target).read_text("utf-8")
+        markdown += f"\n\n## {name} {{: #{anchor} }}\n\n```{language}\n{code}```\n"
+    return markdown
 
 
 def _place(target, as_file):
     """Returns where the site has a file or folder of the repository, or None."""
     path = ROOT / target
+    if target == FLAGS:
+        return "flags.md"
     if target.startswith("..") or not path.exists():
         return None
     if target in PAGES:

@@ -13,9 +13,11 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "extend.md").read_text()
-MODULES = dict(re.findall(r"^`(\w+)\.py`, .*?```python\n(.*?)```", PAGE, re.M | re.S))
-PYTHON = r"\.venv/bin/python"
-(COMMAND,) = re.findall(rf"```\n({PYTHON} run_experiments\.py .*?)```", PAGE, re.S)
+MODULES = {
+    name: (ROOT / "examples" / "extend" / f"{name}.py").read_text()
+    for name in re.findall(r"\(\.\./examples/extend/(\w+)\.py\)", PAGE)
+}
+(COMMAND,) = re.findall(r"```\n(CHECKOUT/\.venv/bin/tff-pmc .*?)```", PAGE, re.S)
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +26,10 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("outside")
     for name, code in MODULES.items():
         (folder / f"{name}.py").write_text(code)
-    _, script, *flags = shlex.split(COMMAND.replace("\\\n", " "))
-    assert script == "run_experiments.py"
+    _, *flags = shlex.split(COMMAND.replace("\\\n", " "))
+    script = str(ROOT / "run_experiments.py")
     done = subprocess.run(
-        [sys.executable, str(ROOT / script), *flags, "--output_dir=out"],
+        [sys.executable, script, *flags, "--output_dir=out"],
         capture_output=True,
         text=True,
         cwd=folder,

@@ -1,4 +1,4 @@
-"""docs/numbers_and_words.md runs as it stands: a regression, and a next-word model."""
+"""What docs/numbers_and_words.md links to runs: a regression, and a next-word model."""
 
 import csv
 import pathlib
@@ -13,18 +13,21 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "numbers_and_words.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.S)
-PYTHON = r"\.venv/bin/python"
-(COMMANDS,) = re.findall(rf"```\n({PYTHON} run_experiments\.py .*?)```", PAGE, re.S)
+FOLDER = "examples/numbers_and_words"
+MODULES = {
+    name: (ROOT / FOLDER / f"{name}.py").read_text()
+    for name in re.findall(rf"\(\.\./{FOLDER}/(\w+)\.py\)", PAGE)
+}
+(COMMANDS,) = re.findall(r"```\n(CHECKOUT/\.venv/bin/tff-pmc .*?)```", PAGE, re.S)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """The page's modules and commands in one process, and more commands; their ends."""
     folder = tmp_path_factory.mktemp("page")
-    for name, code in zip(("wells", "next_word"), BLOCKS):
-        (folder / f"{name}.py").write_text(code)
-    commands = [shlex.split(line)[2:] for line in COMMANDS.strip().splitlines()]
+    for name in ("wells", "next_word"):
+        (folder / f"{name}.py").write_text(MODULES[name])
+    commands = [shlex.split(line)[1:] for line in COMMANDS.strip().splitlines()]
     wells = ["--plugin=wells", "--experiment=wells", "--rounds=1"]
     commands += [
         ["--compare=out_wells/DS,out_wells/DS"],
@@ -170,19 +173,9 @@ def test_several_seeds_have_a_table_of_losses_and_no_effects(made):
     assert (folder / "seeds" / "seed_1" / "losses.csv").exists()
 
 
-def test_the_model_fn_of_the_page_learns(tmp_path):
-    prelude = """
-    import numpy as np, tensorflow as tf, tensorflow_federated as tff, tff_pmc
-
-    x = np.random.default_rng(1).normal(size=(40, 2)).astype(np.float32)
-    y = (x[:, :1] - x[:, 1:]).astype(np.float32)
-    clients = [
-        tf.data.Dataset.from_tensor_slices((x[k : k + 10], y[k : k + 10])).batch(5)
-        for k in range(0, 40, 10)
-    ]
-    """
+def test_the_model_fn_of_the_page_learns():
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(prelude) + BLOCKS[2]],
+        [sys.executable, "-c", MODULES["own_metrics"]],
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -13,10 +13,9 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "own_data.md").read_text()
-# A block of Python belongs to the file that the text before it named last.
 MODULES = {
-    re.findall(r"`(\w+\.py)`", PAGE[: block.start()])[-1]: block[1]
-    for block in re.finditer(r"```python\n(.*?)```", PAGE, re.S)
+    pathlib.Path(path).name: (ROOT / path).read_text()
+    for path in re.findall(r"\(\.\./(examples/own_data/\w+\.py)\)", PAGE)
 }
 COMMANDS = [
     shlex.split(text.replace("\\\n", " "))

@@ -145,6 +145,8 @@ def test_what_documents_and_notebooks_import_is_in_the_reference():
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for code in re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.S):
             used.update(imported(code))
+    for path in sorted((ROOT / "examples").rglob("*.py")):
+        used.update(imported(path.read_text("utf-8")))
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
             used.update(imported("".join(cell["source"])))

@@ -1,4 +1,4 @@
-"""The texts about the flags: `--help`, and the table of flags in the documents."""
+"""The texts about the flags: `--help`, and the page of flags of the site."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def help_text(program: str = _SCRIPT) -> str:
 
 
 def markdown() -> str:
-    """Returns the table of flags in `docs/flags.md`."""
+    """Returns the page of flags, which the site has."""
     lines = [
         "# Flags",
         "",

@@ -1,0 +1,24 @@
+#!/bin/bash
+# A job of four nodes: the first runs the scheduler and the driver, too. Not tried yet.
+#SBATCH --job-name=tff_pmc
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=16
+#SBATCH --cpus-per-task=1
+#SBATCH --time=24:00:00
+#SBATCH --signal=B:TERM@120
+
+cd "$SLURM_SUBMIT_DIR"      # the checkout, on a file system of all nodes
+first=$(hostname)
+bash examples/cluster/scheduler.sh &
+srun --kill-on-bad-exit=0 bash examples/cluster/worker.sh "$first" 1 --death-timeout 120 &
+
+# Two minutes before the time is over the driver is told to end; the same job with
+# --resume added goes on.
+.venv/bin/python run_experiments.py --flagfile=experiments/pmc_table6.flags \
+    --data_dir=/shared/data --output_dir=/shared/runs/table6 --cluster_threads=1 \
+    --cluster="tls://$first:8786" --tls_ca_file=tls/ca.pem \
+    --tls_cert=tls/member.pem --tls_key=tls/member.key &
+driver=$!
+trap 'kill -TERM $driver' TERM
+wait $driver
+wait $driver                # the first wait ends with the signal

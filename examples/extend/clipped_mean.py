@@ -1,0 +1,24 @@
+"""An aggregator of TFF's with a setting of its own."""
+
+import dataclasses
+
+from leaf_data.settings import ABOVE_0, setting
+from tff_pmc.systems import SYSTEMS, FactorySystem
+
+
+@dataclasses.dataclass(frozen=True)
+class ClippedMean(FactorySystem):
+    """The mean of updates that are clipped to a norm."""
+
+    name = "Clipped mean"
+
+    norm: float = setting(1.0, "The norm.", flag="clipped_mean_norm", within=ABOVE_0)
+
+    def factory(self, settings):
+        import tensorflow_federated as tff
+
+        mean = tff.aggregators.MeanFactory(no_nan_division=True)
+        return tff.aggregators.clipping_factory(self.norm, mean)
+
+
+SYSTEMS.register("clipped_mean", ClippedMean)

@@ -1,0 +1,118 @@
+"""A data set of CSVs, a model and a named experiment."""
+
+import csv
+import dataclasses
+import pathlib
+
+import numpy as np
+
+import leaf_data
+from leaf_data.formats import places
+from leaf_data.pixels import NO_PIXELS
+from leaf_data.settings import Range, setting
+from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
+from tff_pmc.models import MODELS, ModelSettings
+from tff_pmc.models.functional import classifier, initial_weights
+
+ACTIVITIES = ("resting", "walking", "running")
+SCALE = {"pulse": 220, "steps": 40, "light": 1500, "noise": 130}
+
+
+@dataclasses.dataclass(frozen=True)
+class Readings(leaf_data.Dataset):
+    """Readings of wearables, a CSV for each device."""
+
+    test_share: float = setting(
+        0.2,
+        "The share of each device's readings that it is tested on.",
+        flag="readings_test_share",
+        within=Range(lambda share: 0 < share < 1, "between 0 and 1"),
+    )
+
+    def load(self, data_dir=None, cache_dir=None):
+        paths = sorted(pathlib.Path(data_dir or "devices").glob("*.csv"))
+        if not paths:
+            raise leaf_data.DataError(f"readings: no CSV in {data_dir or 'devices'}")
+        random = np.random.default_rng(self.seed)
+        rows, train, test, start = [], [], [], 0
+        for path in paths:
+            rows += read(path)
+            order = start + random.permutation(len(rows) - start)
+            count = max(1, round(self.test_share * len(order)))
+            test.append(order[:count])
+            train.append(order[count:])
+            start = len(rows)
+        y = np.array([label for label, _ in rows])
+        x = np.array([numbers for _, numbers in rows]) / [*SCALE.values()]
+        x = x.astype(np.float32)
+        clients = [path.stem for path in paths]
+        return leaf_data.FederatedDataset(
+            name="readings",
+            train_examples=leaf_data.Examples.from_parts(x, y, train, clients),
+            test_examples=leaf_data.Examples.from_parts(x, y, test, clients),
+            num_classes=len(ACTIVITIES),
+            pixel_convention=NO_PIXELS,
+            origin=leaf_data.Origin(
+                "CSVs of devices",
+                tuple((path.name, places.sha256(str(path))) for path in paths),
+                str(paths[0].parent),
+            ),
+            options=self.options(),
+        )
+
+
+def read(path):
+    """Reads a CSV as (label, numbers) of each row; an error names file and line."""
+    found = []
+    with open(path, newline="", encoding="utf-8") as file:
+        for line, row in enumerate(csv.DictReader(file), 2):
+            try:
+                numbers = [float(row[column]) for column in SCALE]
+                found.append((ACTIVITIES.index(row["activity"]), numbers))
+            except (KeyError, TypeError, ValueError) as error:
+                raise leaf_data.DataError(f"{path}: line {line}: {error}") from error
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Perceptron(ModelSettings):
+    """A hidden layer of 16 units."""
+
+    element_shape = (len(SCALE),)
+    element_dtype = "float32"
+
+    def build(self):
+        import tensorflow as tf
+
+        shapes = [(len(SCALE), 16), (16,), (16, len(ACTIVITIES)), (len(ACTIVITIES),)]
+        weights = initial_weights(shapes, self.initializer, self.seed)
+
+        @tf.function
+        def predict(model_weights, x, training=True):
+            (kernel, bias, last_kernel, last_bias), _ = model_weights
+            hidden = tf.nn.relu(x @ kernel + bias)
+            return hidden @ last_kernel + last_bias
+
+        return classifier(
+            weights, predict, self.element_shape, element_dtype=self.element_dtype
+        )
+
+
+leaf_data.register("readings", Readings)
+MODELS.register("perceptron", Perceptron)
+EXPERIMENTS.register(
+    "readings",
+    Experiment(
+        "Readings of wearables: which activity is it?",
+        settings={
+            "dataset": "readings",
+            "model": "perceptron",
+            "rounds": 15,
+            "clients_per_round": 4,
+            "local_epochs": 3,
+            "batch_size": 10,
+            "learning_rate": 0.5,
+            "targets": (50, 70, 90),
+        },
+    ),
+)

@@ -1,0 +1,79 @@
+"""The table of readings of PMC's network: its intervals, and what it counts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tff_pmc.reports import read
+from tff_pmc.reports.papers import pmc_readings
+
+SETTINGS = {
+    "experiment": "mnist_noniid",
+    "normalization": "sum",
+    "learning_rate": 0.1,
+    "cohort_rounding": "up",
+    "reach": "at_least",
+    "conv_activation": "none",
+    "initializer": "glorot_uniform",
+    "batch_seed": 0,
+}
+
+
+def run(arrives, label="DS", rounds=pmc_readings.ROUNDS, **changes):
+    """Ten devices of ten examples, seven of which are right from one round on."""
+    right = 7 * (np.arange(1, rounds + 1) >= arrives)
+    table = pd.DataFrame({"round": range(1, rounds + 1), "accuracy": right / 10})
+    correct = np.repeat(right[:, None], 10, axis=1)
+    info = {"settings": {**SETTINGS, **changes}}
+    sizes = np.full(10, 10)
+    return read.Run(label, info, table, pd.DataFrame(), correct, sizes)
+
+
+@pytest.mark.parametrize(
+    ("values", "interval"),
+    [
+        # By hand: mean 3, s = sqrt(2.5), t(.975, 4) = 2.776445, sqrt(6/5).
+        ([1, 2, 3, 4, 5], (3 - 4.808944, 3 + 4.808944)),
+        ([7, 7], (7, 7)),
+        ([7], (np.nan, np.nan)),
+        ([7, np.inf, 8], (np.nan, np.nan)),
+    ],
+)
+def test_a_prediction_interval_is_that_of_one_more_value(values, interval):
+    found = pmc_readings.prediction_interval(values)
+    assert found == pytest.approx(interval, rel=1e-6, nan_ok=True)
+
+
+def test_each_cell_has_the_rounds_of_the_seeds_beside_the_printed_one():
+    """Table 4 prints 9 9 9 10 10 10 10 10 10 at 70 %."""
+    found = pmc_readings.readings(
+        [
+            run(11, batch_seed=1),
+            run(9),
+            run(9, label="LD"),
+            run(3, batch_seed=2, rounds=29),
+            run(3, batch_seed=2, learning_rate=0.2),
+            run(8, conv_activation="relu"),
+            run(35, conv_activation="relu", batch_seed=1, rounds=40),
+        ]
+    )
+    assert {key: list(own) for key, own in found.items()} == {
+        ("none", "glorot_uniform"): [0, 1],
+        ("relu", "glorot_uniform"): [0, 1],
+    }
+    table = pmc_readings.cells(found)
+    assert len(table) == 2 * 3 * 9
+    linear, relu = (table[table["conv_activation"] == a] for a in ("none", "relu"))
+    assert set(linear["rounds"]) == {"9 11", "- -"}
+    assert linear["inside"].sum() == 9  # 10 -+ 22 has all of 70 %.
+    assert set(relu["rounds"]) == {"8 -", "- -"}  # Later than the rounds that count.
+    assert not relu["inside"].any()
+    at_70 = linear[linear["target_accuracy_pct"] == 70]
+    assert at_70["printed"].tolist() == [9, 9, 9, 10, 10, 10, 10, 10, 10]
+
+
+def test_an_interval_that_misses_is_not_counted():
+    found = pmc_readings.readings([run(12), run(12, batch_seed=1)])
+    table = pmc_readings.cells(found)
+    assert not table["inside"].any()
+    assert "12 to 12 (12.0, 12.0)" in str(pmc_readings.page(found, table))

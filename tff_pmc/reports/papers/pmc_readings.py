@@ -1,0 +1,220 @@
+"""Which reading of PMC's network has the rounds that Table 4 prints for DS?
+
+    .venv/bin/python -m tff_pmc.reports.papers.pmc_readings results/reproduced DIR
+
+Section 5.1 names ReLU for the dense layer alone, and no distribution of initial
+kernels. So there are four readings: convolutions with ReLU or without, kernels of
+Glorot's uniform or normal distribution. This writes `readings.csv`, `.md` and `.png`
+into DIR, from the kept runs of DS on MNIST, non-IID.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from tff_pmc.reports import escape, figures, pages
+from tff_pmc.reports.kept import kept_runs, rounds_of
+from tff_pmc.reports.pages import Heading, Page, Table
+from tff_pmc.reports.papers import published
+from tff_pmc.reports.read import BASELINE, Run
+from tff_pmc.reports.rounds_to_target import DEVICES
+from tff_pmc.reports.styles import Style
+
+ROUNDS = 30
+"""The rounds of a run that count, so that all readings have as many."""
+
+_TARGETS = (70, 80, 90)
+_METHOD = {
+    "experiment": "mnist_noniid",
+    "normalization": "sum",
+    "learning_rate": 0.1,
+    "cohort_rounding": "up",
+    "reach": "at_least",
+}
+_READINGS = {
+    ("none", "glorot_uniform"): Style("#117733", "-", "no ReLU, uniform"),
+    ("none", "glorot_normal"): Style("#332288", "-", "no ReLU, normal"),
+    ("relu", "glorot_uniform"): Style("#cc6677", "--", "ReLU, uniform"),
+    ("relu", "glorot_normal"): Style("#ddaa33", "--", "ReLU, normal"),
+}
+"""(activation of the convolutions, initial kernels) -> how it is drawn and called."""
+
+Readings = Mapping[tuple[str, str], Mapping[int, Run]]
+"""Reading -> seed -> run of DS."""
+
+
+def readings(runs: Iterable[Run]) -> Readings:
+    """Returns the runs of each reading, of at least `ROUNDS` rounds, by their seeds."""
+    found: dict[tuple[str, str], dict[int, Run]] = {key: {} for key in _READINGS}
+    for run in runs:
+        of = run.settings
+        if (
+            run.label == BASELINE
+            and len(run.rounds) >= ROUNDS
+            and all(of.get(name) == value for name, value in _METHOD.items())
+        ):
+            own = found[of["conv_activation"], of["initializer"]]
+            own.setdefault(int(of["batch_seed"]), run)
+    return {key: dict(sorted(own.items())) for key, own in found.items() if own}
+
+
+def cells(found: Readings) -> pd.DataFrame:
+    """Returns a row for each reading, target and share of the devices.
+
+    Returns:
+        The columns `conv_activation`, `initializer`, `target_accuracy_pct`, `devices`,
+        `rounds` (of the seeds in order, a dash where a seed does not arrive), `low` and
+        `high` (the 95 % prediction interval for one more run, empty where a seed does
+        not arrive), `printed`, and `inside`, whether the interval has it.
+    """
+    table = published.table("pmc_table4")
+    table = table[table["quantity"] == "rounds"]
+    printed = {
+        (int(row.target_accuracy_pct), row.devices): row.value
+        for row in table.itertuples()
+    }
+    rows = []
+    for (activation, initializer), own in found.items():
+        for target in _TARGETS:
+            for share in DEVICES:
+                reached = [
+                    rounds_of(run, (target,), (share,))[target, share]
+                    for run in own.values()
+                ]
+                arrived = [r if r and r <= ROUNDS else None for r in reached]
+                low, high = prediction_interval([r or math.inf for r in arrived])
+                theirs = printed[target, f"{share}%"]
+                rows.append(
+                    {
+                        "conv_activation": activation,
+                        "initializer": initializer,
+                        "target_accuracy_pct": target,
+                        "devices": f"{share}%",
+                        "rounds": " ".join(str(r or "-") for r in arrived),
+                        "low": low,
+                        "high": high,
+                        "printed": theirs,
+                        "inside": low <= theirs <= high,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def prediction_interval(values: list[float]) -> tuple[float, float]:
+    """Returns the 95 % interval for one more value of the same normal distribution.
+
+    It is the mean -+ t s sqrt(1 + 1/n), with the deviation s of n values and Student's
+    t of n - 1 degrees of freedom. Both ends are NaN where a value is not finite, or
+    where there is one alone.
+    """
+    if len(values) < 2 or not np.isfinite(values).all():
+        return math.nan, math.nan
+    count = len(values)
+    half = stats.t.ppf(0.975, count - 1) * np.std(values, ddof=1)
+    half *= math.sqrt(1 + 1 / count)
+    mean = float(np.mean(values))
+    return mean - half, mean + half
+
+
+def page(found: Readings, table: pd.DataFrame) -> Page:
+    """Returns the page: the rounds at each target, and how many printed ones fit."""
+    blocks: list[Any] = [
+        f"MNIST, non-IID, DS, rate 0.1, the first {ROUNDS} rounds. In each cell the "
+        "rounds in which so many of the devices reach the target: the lowest and the "
+        "highest seed, and in brackets the 95 % prediction interval for one more run. "
+        "A star marks an interval that has the printed round. There is no interval "
+        "where a seed does not arrive."
+    ]
+    for target in _TARGETS:
+        part = table[table["target_accuracy_pct"] == target]
+        head = ["", *(f"{share} %" for share in DEVICES)]
+        own = part.drop_duplicates("devices")
+        grid = [head, ["Table 4", *(f"{value:.0f}" for value in own["printed"])]]
+        for key, style in _READINGS.items():
+            if key in found:
+                mine = part[(part["conv_activation"] == key[0])
+                            & (part["initializer"] == key[1])]  # fmt: skip
+                grid.append([style.label, *map(_cell, mine.to_dict("records"))])
+        blocks += [Heading(f"{target} %"), Table(grid)]
+    counts = [["", "seeds", *(f"{t} %" for t in _TARGETS), "all"]]
+    for key, style in _READINGS.items():
+        if key in found:
+            mine = table[(table["conv_activation"] == key[0])
+                         & (table["initializer"] == key[1])]  # fmt: skip
+            of = [mine[mine["target_accuracy_pct"] == t]["inside"] for t in _TARGETS]
+            numbers = [f"{one.sum()} of {len(one)}" for one in [*of, mine["inside"]]]
+            counts.append([style.label, str(len(found[key])), *numbers])
+    blocks += [Heading("Printed rounds inside the interval"), Table(counts)]
+    return Page("Which network has Table 4's rounds of DS?", blocks)
+
+
+def _cell(row: Mapping[Any, Any]) -> str:
+    rounds = [int(r) for r in row["rounds"].split() if r != "-"]
+    count = len(row["rounds"].split())
+    if len(rounds) < count:
+        return f"{len(rounds)} of {count} arrive"
+    span = f"{min(rounds)} to {max(rounds)}"
+    star = "*" if row["inside"] else ""
+    return f"{span} ({row['low']:.1f}, {row['high']:.1f}){star}"
+
+
+@figures.styled
+def figure(found: Readings) -> Any:
+    """Returns the curves of accuracy, with the rounds that Table 4 prints for half."""
+    drawn, axes = figures.single()
+    for key, own in found.items():
+        curves = [
+            run.rounds.set_index("round")["accuracy"][:ROUNDS] for run in own.values()
+        ]
+        figures.curve(axes, curves, _READINGS[key])
+    table = published.table("pmc_table4")
+    half = table[(table["quantity"] == "rounds") & (table["devices"] == "50%")]
+    marks = half[half["target_accuracy_pct"].isin(_TARGETS)]
+    axes.scatter(
+        marks["value"],
+        marks["target_accuracy_pct"] / 100,
+        marker="D",
+        s=18,
+        facecolors="white",
+        edgecolors="black",
+        zorder=4,
+        label="Table 4: half of the\ndevices reach it",
+    )
+    figures.round_axis(axes, ROUNDS)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("round")
+    axes.set_ylabel("accuracy")
+    figures.head(axes, "DS on MNIST, non-IID: four readings of PMC's network")
+    band = figures.band_words(max(map(len, found.values())))
+    handles, _ = axes.get_legend_handles_labels()
+    figures.legend_beside(drawn, handles, "reading", band)
+    return drawn
+
+
+def write(results_folder: str, folder: str) -> None:
+    """Writes `readings.csv`, `readings.md` and `readings.png` of the kept runs.
+
+    Raises:
+        RecordError: a record is broken.
+        OSError: a file cannot be written.
+    """
+    found = readings(kept_runs(results_folder))
+    table = cells(found)
+    path = os.path.join(folder, "readings")
+    escape.write_csv(table, f"{path}.csv", index=False, float_format="%.3f")
+    pages.write(path, page(found, table))
+    figures.save(figure(found), f"{path}.png")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: python -m tff_pmc.reports.papers.pmc_readings RESULTS DIR")
+    write(*sys.argv[1:])
