@@ -18,53 +18,38 @@ if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
 from absl import flags
 
 import leaf_data
-from tff_pmc.experiments.flags import (
-    cluster_flags,
-    command_line,
-    flag_definitions,
-    plugins,
-)
-from tff_pmc.experiments.flags.command import LR_SEARCH, Command
+from tff_pmc.experiments.flags import command_line, flag_definitions, plugins
 from tff_pmc.reports import output
 from tff_pmc.reports.escape import printable
 from tff_pmc.settings import SettingError
 
 EXIT_BAD_INPUT = 2
-SCRIPT = "tff-pmc"
-"""The command that an installation makes (pyproject.toml)."""
+SCRIPT = "tff-pmc"  # The command that an installation makes (pyproject.toml).
 
 
-def main(argv, flag_values=flags.FLAGS):
+def main(argv):
     """Parses the command line and runs; returns the exit code."""
     try:
         plugins.import_plugins(argv[1:])
-        flag_definitions.define(flag_values)
-        if any(
-            argument in ("--help", "-help", "-h", "--helpfull") for argument in argv
-        ):
+        if {"--help", "-help", "-h", "--helpfull"} & {*argv}:
             from tff_pmc.experiments.flags import flag_help
 
-            print(flag_help.help_text(how_to_call()))
+            print(flag_help.help_text(called()))
             return 0
-        rest, from_files = flag_definitions.parse(argv, flag_values)
-        given = flag_definitions.given(flag_values)
-        command = Command.of_flags(given)
-        if command.data_dir and not os.path.isdir(command.data_dir):
-            raise SettingError(f"--data_dir={command.data_dir} is no folder")
-        if rest:
-            raise SettingError(f"unexpected argument: {rest[0]}")
-        if "format" in given and not command.tables:
-            raise SettingError("--format goes with --tables")
+        given = flag_definitions.parse(argv[1:])
+        command = command_line.command_of(given)
         forms = output.Output(command.format, command.figures)
         if command.compare or command.export or command.tables:
             from tff_pmc.experiments import side_by_side
 
             with output.using(forms):
-                print(printable(side_by_side.text(command, given)))
+                print(printable(side_by_side.text(command, given.values)))
             return 0
-        table = read_table(command)
-        runs = command_line.parse(given, tuple(table.values), from_files)
-        cluster = cluster_flags.cluster_of(command, given)
+        table = leaf_data.ClientTable()
+        if command.client_table:
+            table = leaf_data.read_client_table(command.client_table)
+        runs = command_line.runs_of(given, tuple(table.values))
+        cluster = command_line.cluster_of(command, given.values)
         if cluster is not None:
             from tff_pmc.runtime import cluster_probe
 
@@ -78,16 +63,8 @@ def main(argv, flag_values=flags.FLAGS):
         return execute(command, runs, table, cluster)
 
 
-def read_table(command):
-    """Returns the table of client attributes, empty without the flag."""
-    if not command.client_table:
-        return leaf_data.ClientTable()
-    return leaf_data.read_client_table(command.client_table)
-
-
 def execute(command, runs, table, cluster=None):
-    """Loads the data and runs; imports TensorFlow and TFF only here."""
-    first = runs[0]
+    """Does what is asked for; imports TensorFlow and TFF only here."""
     output_dir = command.output_dir or os.path.join(
         "runs", f"{command.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
     )
@@ -98,67 +75,14 @@ def execute(command, runs, table, cluster=None):
         signal.signal(number, lambda n, _: _leave(n, recorded))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    from tff_pmc.experiments.running import (
-        inspection,
-        rate_search,
-        suite,
-        tensorboard_events,
-    )
-    from tff_pmc.experiments.running.federations import Federations
+    from tff_pmc.experiments.running import execution
     from tff_pmc.reports.record_error import RecordError
-    from tff_pmc.runtime import (
-        ClusterError,
-        Runtime,
-        WorkerDiedError,
-        WorkerStartError,
-    )
+    from tff_pmc.runtime import ClusterError, WorkerDiedError, WorkerStartError
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     try:
-        if command.resume and not command.output_dir:
-            raise SettingError("--resume needs the --output_dir of the run")
-
-        load = Federations(command.data_dir, command.cache_dir, table)
-        engine = command.engine if cluster is None else "cluster"
-        data = load(first)
-        if command.inspect:
-            others = [settings.system.score(settings) for settings in runs]
-            text = inspection.inspect(
-                first,
-                others,
-                data,
-                engine=engine,
-                private=command.private_worker,
-                cluster=cluster,
-            )
-            print(printable(text))
-            return 0
-        print(printable(data.describe()), flush=True)
-        if any(settings.two_stage for settings in runs):
-            print(
-                f"The system {first.names['system']} needs the totals first: two "
-                "aggregations a round, and every client's update is kept until the "
-                "second"
-            )
-        if command.tensorboard:
-            print(printable(tensorboard_events.how_to_open(output_dir)), flush=True)
-        with Runtime(
-            engine, private=command.private_worker, cluster=cluster
-        ) as running:
-            runner = runner_of(command, cluster, running, len(runs), load, output_dir)
-            how = {"resume": command.resume, "tensorboard": command.tensorboard}
-            if command.seeds:
-                texts = suite.run_seeds(
-                    runs, command.seeds, load, output_dir, runner=runner, **how
-                )
-            elif command.experiment == LR_SEARCH:
-                texts = rate_search.search(
-                    runs, data, output_dir, held_out=command.held_out, **how
-                )
-            else:
-                texts = suite.run_all(runs, load, output_dir, runner=runner, **how)
-        text = f"\n{texts}\n\nResults, records and plots: {output_dir}"
+        text = execution.execute(command, runs, table, cluster, output_dir)
         print(printable(text), flush=True)
         return 0
     except (SettingError, RecordError, leaf_data.DataError) as error:
@@ -173,33 +97,11 @@ def execute(command, runs, table, cluster=None):
         # the dead worker, and bury the line above under their tracebacks.
         os._exit(1)
     except Interrupted as error:
-        return fail(f"interrupted{_how_to_go_on(recorded)}", 128 + error.number)
-
-
-def runner_of(command, cluster, running, num_runs, load, output_dir):
-    """Returns what makes the runs; None for this process, one after another."""
-    if cluster is None or command.experiment == LR_SEARCH:
-        return None
-    connection = running.engine.connection
-    num_runs *= len(command.seeds) or 1
-    spread = cluster_flags.spread_of(
-        cluster.spread, num_runs, len(connection.workers())
-    )
-    if spread == "clients":
-        return None
-    from tff_pmc.experiments.running.spread_runs import SpreadRuns
-
-    running.engine.record(spread)
-    return SpreadRuns(connection, load, output_dir, list(command.plugin))
+        return fail(f"interrupted{_how_to_go_on(recorded)}", 128 + error.args[0])
 
 
 class Interrupted(BaseException):
-    """Raised on a signal to stop, so that files are closed first."""
-
-    def __init__(self, number):
-        """Takes the signal's number."""
-        super().__init__(number)
-        self.number = number
+    """Raised with the number of a signal to stop, so that files are closed first."""
 
 
 def _interrupt(number, unused_frame):
@@ -230,13 +132,7 @@ def fail(error, code):
 
 def called():
     """Returns the name of this program, by how it was called."""
-    name = os.path.basename(sys.argv[0])
-    return SCRIPT if name == SCRIPT else "run_experiments.py"
-
-
-def how_to_call():
-    """Returns the start of a command line that calls this program."""
-    return SCRIPT if called() == SCRIPT else f"python {called()}"
+    return SCRIPT if sys.argv[0].endswith(SCRIPT) else "run_experiments.py"
 
 
 def script():

@@ -41,7 +41,7 @@ from tff_pmc import models, processes
 from tff_pmc.clients import packing
 from tff_pmc.experiments import experiment
 from tff_pmc.experiments.running import spread_runs, suite
-from tff_pmc.experiments.running.federations import Federations
+from tff_pmc.experiments.running.jobs import Federations
 from tff_pmc.runtime import Runtime, local_cluster
 from tff_pmc.settings.cluster_options import ClusterOptions
 

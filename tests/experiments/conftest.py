@@ -46,8 +46,6 @@ def run_alone(command):
 @pytest.fixture(scope="session")
 def run():
     """Does the same in this process, which has TensorFlow imported already."""
-    from absl import flags
-
     import run_experiments
 
     def in_this_process(*arguments):
@@ -59,7 +57,7 @@ def run():
         logging.getLogger().addHandler(log)
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = run_experiments.main(words, flags.FlagValues())
+                code = run_experiments.main(words)
         finally:
             logging.getLogger().removeHandler(log)
             for number, handler in handlers.items():
@@ -74,16 +72,11 @@ def run():
 @pytest.fixture
 def labels():
     """The labels of the runs that flags ask for."""
-    from absl import flags
-
     from tff_pmc.experiments.flags import command_line, flag_definitions
 
     def of(*arguments, attributes=()):
-        values = flags.FlagValues()
-        flag_definitions.define(values)
-        _, from_files = flag_definitions.parse(["x", *map(str, arguments)], values)
-        given = flag_definitions.given(values)
-        runs = command_line.parse(given, attributes, from_files)
+        given = flag_definitions.parse([*map(str, arguments)])
+        runs = command_line.runs_of(given, attributes)
         return [settings.label for settings in runs]
 
     return of

@@ -20,6 +20,7 @@ from tff_pmc.reports.record_error import RecordError
 RUN = pathlib.Path(__file__).parents[2] / "results/reproduced/adafed_1/fedavg"
 TABLES = ("clients.csv", "rounds.csv", "cohort.csv", "weights.csv", "class_f1.csv")
 ARRAYS = [np.arange(6, dtype=np.float32).reshape(2, 3), np.array(7, np.int32)]
+LENGTHS = {"rounds.csv": state_file.Length(812, "9f" * 32)}
 
 
 def _read_folder(name, folder, data):
@@ -41,14 +42,16 @@ def _read_table(name, folder, data):
 def _state_seeds():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "state")
-        state_file.write(str(path), ARRAYS, 3)
+        state_file.write(str(path), ARRAYS, 3, LENGTHS)
         return [path.read_bytes()]
 
 
 def _read_state(folder, data):
     path = folder / "round_3.state"
     path.write_bytes(data)
-    for found, written in zip(state_file.read(str(path), ARRAYS, 3), ARRAYS):
+    arrays, lengths = state_file.read(str(path), ARRAYS, 3)
+    assert lengths == LENGTHS
+    for found, written in zip(arrays, ARRAYS):
         same(found, written)
 
 

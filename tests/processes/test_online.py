@@ -172,9 +172,10 @@ def test_the_state_survives_a_checkpoint(runtime, toy_examples, toy_model, tmp_p
     packs = tff_pmc.pack(toy_examples, COHORT)
     state = process.next(process.initialize(), packs, tests).state
     folder = str(tmp_path / "checkpoints")
-    Checkpoints(folder, process.initialize()).save(state, 1)
-    loaded, round_num = Checkpoints(folder, process.initialize()).load_last(1, 1)
-    assert round_num == 1
+    Checkpoints(folder, process.initialize()).save(state, 1, {})
+    found = Checkpoints(folder, process.initialize()).load_last(len, True)
+    loaded = found.state
+    assert found.round_num == 1
     for a, b in zip(tf.nest.flatten(state), tf.nest.flatten(loaded)):
         np.testing.assert_array_equal(a, b)
     again = [process.next(s, packs, tests) for s in (state, loaded)]

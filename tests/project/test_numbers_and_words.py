@@ -42,12 +42,11 @@ def made(tmp_path_factory):
         f"""
         import sys
         sys.path[:0] = [{str(ROOT)!r}, "."]
-        from absl import flags
         import run_experiments
         for words in {commands!r}:
             print("--- command", flush=True)
             argv = ["run_experiments.py", *words]
-            code = run_experiments.main(argv, flags.FlagValues())
+            code = run_experiments.main(argv)
             print("--- code", code, flush=True)
         """
     )

@@ -26,11 +26,10 @@ RUNNER = f"""
 import json, runpy, sys
 sys.path.insert(0, {str(ROOT)!r})
 import run_experiments
-from absl import flags
 for script, *arguments in json.loads(sys.argv[1]):
     print("$", script, flush=True)
     if script.endswith("run_experiments.py"):
-        code = run_experiments.main([script, *arguments], flags.FlagValues())
+        code = run_experiments.main([script, *arguments])
         assert code == 0, (script, arguments, code)
     else:
         runpy.run_path(script, run_name="__main__")

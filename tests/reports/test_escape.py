@@ -136,8 +136,6 @@ def test_a_legend_has_every_name(name):
 
 @pytest.mark.parametrize("flag", ["compare", "tables"])
 def test_the_terminal_gets_no_control_character(write_ours, tmp_path, flag, capsys):
-    from absl import flags
-
     import run_experiments
 
     for name in ("a", "b"):
@@ -149,7 +147,7 @@ def test_the_terminal_gets_no_control_character(write_ours, tmp_path, flag, caps
     words = [f"--{flag}={folders if flag == 'compare' else tmp_path / 'a'}"]
     words += [f"--output_dir={tmp_path / 'out'}", "--experiment=quickstart"]
     words.insert(0, "run_experiments.py")
-    assert run_experiments.main(words, flags.FlagValues()) == 0
+    assert run_experiments.main(words) == 0
     out = capsys.readouterr().out
     assert "\\x1b[31mred" in out and "\x1b" not in out
     assert run_experiments.fail("client \x1b[2J is unknown", 2) == 2

@@ -124,13 +124,6 @@ def test_the_papers_name_of_the_model_divergence_is_accepted():
     assert flag_values.codes("MW,DS") == ("MD", "DS")
 
 
-def test_all_is_the_nine_rows_of_pmcs_tables():
-    found = flag_values.all_orderings(("DS", "LD", "MD"))
-    assert found[:3] == [("DS",), ("LD",), ("MD",)]
-    assert len(set(found)) == len(found) == 9
-    assert {frozenset(order) for order in found[3:]} == {frozenset(("DS", "LD", "MD"))}
-
-
 def test_ranges_belong_to_the_criteria_that_are_measured():
     ranges = flag_values.ranges("DS=0:600,LD=0:10,MD=0:1")
     made = mnist(normalization="range", criteria_ranges=ranges)

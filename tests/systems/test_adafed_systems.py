@@ -61,7 +61,7 @@ def test_several_seeds_end_in_a_page_of_effects(runtime, federation, tmp_path, r
     small = {"rounds": 1, "batch_size": 10, "model": "keras_simple_convnet"}
     runs = runs_of("adafed_2", client_optimizer="adam", learning_rate=0.001, **small)
     runs = runs[:2]
-    text = suite.run_seeds(runs, [4, 5], load, str(folder))
+    text = suite.run_all(runs, load, str(folder), seeds=[4, 5])
     assert {(4, 4, 4), (5, 5, 5)} <= set(asked)
     assert "Under 5 seeds nothing is claimed" in text
     rows = pd.read_csv(folder / "effect.csv")
@@ -80,13 +80,13 @@ def test_several_seeds_end_in_a_page_of_effects(runtime, federation, tmp_path, r
     np.testing.assert_allclose(rows["mean"], np.mean(by_hand), atol=1e-6)
     system = "AdaFed, weights only"
     assert accuracy[4, system] != accuracy[5, system]
-    again = suite.run_seeds(runs, [4, 5], load, str(folder), resume=True)
+    again = suite.run_all(runs, load, str(folder), seeds=[4, 5], resume=True)
     assert again == text
 
 
 def test_settings_reach_adafeds_process(federation, monkeypatch, runs_of, built):
     from tff_pmc import processes
-    from tff_pmc.systems import adafed, scored
+    from tff_pmc.systems import adafed, prioritized
 
     given = {}
 
@@ -96,7 +96,7 @@ def test_settings_reach_adafeds_process(federation, monkeypatch, runs_of, built)
 
     monkeypatch.setattr(processes, "build_adafed", build)
     monkeypatch.setattr(processes, "build_prioritized_fed_avg", build)
-    for module in (adafed, scored):
+    for module in (adafed, prioritized):
         monkeypatch.setattr(module, "FixedRounds", lambda *a: None, raising=False)
     (fedavg,) = runs_of("adafed_3", "fedavg")
     own = {"adafed_accuracy_power": 2.5, "adafed_epsilon": 0.3}

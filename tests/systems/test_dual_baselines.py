@@ -55,7 +55,7 @@ def test_the_client_step_of_a_system_reaches_its_process(
     federation, monkeypatch, runs_of, built
 ):
     from tff_pmc import processes
-    from tff_pmc.systems import factory_system
+    from tff_pmc.systems import baseline_systems
 
     given = {}
 
@@ -63,7 +63,7 @@ def test_the_client_step_of_a_system_reaches_its_process(
         given.update(options)
 
     monkeypatch.setattr(processes, "build_factory_fed_avg", build)
-    monkeypatch.setattr(factory_system, "FixedRounds", lambda *a: None)
+    monkeypatch.setattr(baseline_systems, "FixedRounds", lambda *a: None)
     small = {"model": "keras_mnist_cnn", "num_clients": 4}
     for name, steps in (("quantized", True), ("simple_average", False)):
         one, _ = runs_of("dual_criterion", name, **small)

@@ -70,7 +70,7 @@ def test_dual_under_several_seeds_makes_its_table_over_them(
         num_clients=4,
         rounds=1,
     )[:2]
-    text = suite.run_seeds(runs, [0, 1], lambda _: federation, str(tmp_path))
+    text = suite.run_all(runs, lambda _: federation, str(tmp_path), seeds=[0, 1])
     assert "# Is there an effect? dual_criterion" in text
     table = pd.read_csv(tmp_path / "dual_table4.csv")
     own = [pd.read_csv(tmp_path / f"seed_{s}" / "dual_table4.csv") for s in (0, 1)]

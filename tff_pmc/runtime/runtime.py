@@ -13,8 +13,7 @@ from tff_pmc.runtime.cluster import ClusterEngine
 from tff_pmc.runtime.local import LocalContext, LocalEngine
 from tff_pmc.runtime.saving_fault import saving_fault
 from tff_pmc.runtime.worker import WorkerContext, WorkerEngine
-from tff_pmc.settings.cluster_options import LOCAL, ClusterOptions
-from tff_pmc.settings.engine_names import ENGINES
+from tff_pmc.settings.cluster_options import ENGINES, LOCAL, ClusterOptions
 
 _CONTEXTS = dict(zip((LocalContext, WorkerContext), ENGINES))
 

@@ -7,10 +7,16 @@ import ipaddress
 import socket
 import ssl
 import urllib.parse
-from typing import NamedTuple, Optional
+from typing import ClassVar, NamedTuple, Optional
 
-from leaf_data.declare import SettingError
-from tff_pmc.settings.engine_names import SPREADS
+from leaf_data.declare import AT_LEAST_1, SettingError, Settings, setting
+
+ENGINES = ("local", "worker", "cluster")
+"""`local` runs TFF's computations in this process, `worker` in TFF's own worker, and
+`cluster` on the workers of Dask distributed."""
+
+SPREADS = ("auto", "runs", "clients")
+"""What is spread over a cluster: whole runs, or the clients of each round."""
 
 LOCAL = "local"
 """The address that stands for a cluster of this machine alone."""
@@ -35,28 +41,52 @@ class Place(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class ClusterOptions:
-    """The options of the engine `cluster`, each with a flag of its own.
+class ClusterOptions(Settings):
+    """The options of the engine `cluster`; a local one ends with the engine."""
 
-    Attributes:
-        address: `local` for workers on this machine, which end with the engine, or
-            where a scheduler listens: `tls://HOST:PORT` or `tcp://HOST:PORT`.
-        tls_ca_file: the certificate of the authority that both sides trust, PEM.
-        tls_cert: this side's certificate, PEM.
-        tls_key: its key, PEM, without a passphrase.
-        insecure: allow a `tcp://` address beyond this machine.
-        threads: TensorFlow's threads within an operation, in each worker; by default
-            as many as this process has.
-        spread: what is spread: `clients` of a round, whole `runs`, or `auto`.
-    """
+    title: ClassVar[str] = "Clusters (docs/scaling.md)"
 
-    address: str = LOCAL
-    tls_ca_file: str = ""
-    tls_cert: str = ""
-    tls_key: str = ""
-    insecure: bool = False
-    threads: Optional[int] = None
-    spread: str = "auto"
+    address: str = setting(
+        LOCAL,
+        "The cluster of --engine=cluster, which need not be given then: local, which "
+        "starts a worker for each core of this machine, or where a Dask scheduler "
+        "listens, as tls://HOST:PORT.",
+        flag="cluster",
+    )
+    tls_ca_file: str = setting(
+        "",
+        "With --cluster=tls://HOST:PORT, the certificate (PEM) of the authority that "
+        "both sides trust.",
+    )
+    tls_cert: str = setting(
+        "", "With --cluster=tls://HOST:PORT, the certificate (PEM) of this side."
+    )
+    tls_key: str = setting(
+        "",
+        "With --cluster=tls://HOST:PORT, the key (PEM, no passphrase) of --tls_cert.",
+    )
+    insecure: bool = setting(
+        False,
+        "Allow --cluster=tcp://HOST:PORT beyond this machine: whoever reaches such a "
+        "cluster runs code on all of it.",
+        flag="insecure_cluster",
+    )
+    threads: int = setting(
+        None,
+        "TensorFlow's threads within an operation, in each worker of a cluster; by "
+        "default as many as this process would have, so that results are equal to the "
+        "bit.",
+        flag="cluster_threads",
+        within=AT_LEAST_1,
+    )
+    spread: str = setting(
+        "auto",
+        "What a cluster shares out. runs: each run is made by one worker; data and "
+        "--output_dir must be where all machines find them. clients: the packs of each "
+        "round (--num_packs, at least as many as workers). auto: runs, if there are at "
+        "least two, and as many as workers; else clients.",
+        choices=SPREADS,
+    )
 
     @property
     def files(self) -> dict[str, str]:
@@ -92,14 +122,6 @@ class ClusterOptions:
             ClusterSettingError: the address is none; it lies beyond this machine and
                 has no TLS; a file is missing or cannot be loaded, or has no use.
         """
-        if self.threads is not None and self.threads < 1:
-            raise ClusterSettingError(
-                f"--cluster_threads must be at least 1, got {self.threads}"
-            )
-        if self.spread not in SPREADS:
-            raise ClusterSettingError(
-                f"--spread must be one of {', '.join(SPREADS)}; got {self.spread!r}"
-            )
         place = self.place()
         if place is not None and place.scheme == "tls":
             self.ssl_context()
@@ -116,6 +138,12 @@ class ClusterOptions:
                 "a cluster without TLS runs code on it: use tls://HOST:PORT with "
                 "--tls_ca_file, --tls_cert and --tls_key, or say --insecure_cluster"
             )
+
+    def spreads_runs(self, num_runs: int, num_workers: int) -> bool:
+        """Whether runs are spread, and not clients; `auto` leaves it open."""
+        if self.spread != "auto":
+            return self.spread == "runs"
+        return num_runs >= max(2, num_workers)
 
     def ssl_context(self) -> ssl.SSLContext:
         """What checks the other side's certificate and shows ours.

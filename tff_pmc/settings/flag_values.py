@@ -22,11 +22,7 @@ def codes(text: str) -> tuple[str, ...]:
 
 
 def ranges(text: str) -> tuple[tuple[str, float, float], ...]:
-    """Parses ranges, `DS=0:600,LD=0:10,MD=0:1`, as (code, low, high) of each.
-
-    Raises:
-        ValueError: it does not parse.
-    """
+    """Parses ranges, `DS=0:600,LD=0:10,MD=0:1`, as (code, low, high) of each."""
     found = []
     for item in text.split(","):
         code, _, numbers = item.partition("=")
@@ -39,11 +35,7 @@ def ranges(text: str) -> tuple[tuple[str, float, float], ...]:
 
 
 def capacity(text: str) -> tuple[tuple[str, float], ...]:
-    """Parses a capacity, `DS:0.4,LD:0.3,DS+LD:0.8`, as (set, value) of each.
-
-    Raises:
-        ValueError: it does not parse.
-    """
+    """Parses a capacity, `DS:0.4,LD:0.3,DS+LD:0.8`, as (set, value) of each."""
     found = []
     for item in text.split(","):
         subset, _, number = item.rpartition(":")
@@ -56,20 +48,12 @@ def capacity(text: str) -> tuple[tuple[str, float], ...]:
 
 
 def numbers(text: str) -> tuple[float, ...]:
-    """Parses numbers, `0.5,0.3,0.2`.
-
-    Raises:
-        ValueError: one is no number.
-    """
+    """Parses numbers, `0.5,0.3,0.2`."""
     return tuple(float(item) for item in text.split(","))
 
 
 def percentages(text: str) -> tuple[int, ...]:
-    """Parses whole percentages, `70,80,90`.
-
-    Raises:
-        ValueError: one is no whole number from 1 to 100.
-    """
+    """Parses whole percentages, `70,80,90`."""
     found = tuple(int(item) for item in text.split(","))
     if not all(0 < item <= 100 for item in found):
         raise ValueError("percentages are whole numbers from 1 to 100")
@@ -77,11 +61,7 @@ def percentages(text: str) -> tuple[int, ...]:
 
 
 def seeds(text: str) -> tuple[int, ...]:
-    """Parses seeds, `0,1,2`.
-
-    Raises:
-        ValueError: one is no seed or named twice, or there are fewer than two.
-    """
+    """Parses seeds, `0,1,2`."""
     items = text.split(",")
     if not all(item.strip().isdigit() for item in items):
         raise ValueError("seeds are integers from 0")
@@ -92,11 +72,7 @@ def seeds(text: str) -> tuple[int, ...]:
 
 
 def rates(text: str) -> tuple[float, ...]:
-    """Parses learning rates, `0.5,0.1`.
-
-    Raises:
-        ValueError: one is no number or named twice.
-    """
+    """Parses learning rates, `0.5,0.1`."""
     found = numbers(text)
     if len(set(found)) < len(found):
         raise ValueError("name one or more rates, each once")
@@ -104,11 +80,7 @@ def rates(text: str) -> tuple[float, ...]:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Parses words, `fedavg,adafed`.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """Parses words, `fedavg,adafed`."""
     found = tuple(filter(None, (item.strip() for item in text.split(","))))
     if not found:
         raise ValueError("it is empty: name one or more")
@@ -116,14 +88,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def all_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
-    """Returns the rows of PMC's tables: single codes, then all orderings.
-
-    Args:
-        criteria: the codes, in the order of the columns.
-
-    Returns:
-        The m single codes and, for m > 1, the m! orderings of all: nine for m = 3.
-    """
+    """Returns the rows of PMC's tables: single codes, then all orderings."""
     singles: list[tuple[str, ...]] = [(code,) for code in criteria]
     if len(singles) == 1:
         return singles

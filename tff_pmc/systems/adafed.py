@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from leaf_data.declare import ABOVE_0, Range, SettingError, setting
 from tff_pmc import scores
-from tff_pmc.settings.run_settings import SYSTEMS
-from tff_pmc.systems.scored import ScoredSystem
+from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
+from tff_pmc.systems.prioritized import ScoredSystem
 
 if TYPE_CHECKING:
-    from tff_pmc.settings.run_settings import RunSettings
     from tff_pmc.systems.setup import Setup
 
 QUALITY = "ACC"

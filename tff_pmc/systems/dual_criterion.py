@@ -6,15 +6,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 from leaf_data.declare import Range, setting
 from tff_pmc import scores
-from tff_pmc.settings.run_settings import SYSTEMS
-from tff_pmc.systems.scored import ScoredSystem
-
-if TYPE_CHECKING:
-    from tff_pmc.settings.run_settings import RunSettings
+from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
+from tff_pmc.systems.prioritized import ScoredSystem
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,17 +1,126 @@
-"""The prioritized mean of DA and PMC: criteria in an order of priority."""
+"""Systems that weigh clients by a score over their criteria: DA's and PMC's, FedAvg.
+
+With `--adjustment` a scored system becomes a search over candidates in every round
+(DA's Algorithm 1): the cohort trains once, and the models of several scores, its
+candidates, are tested before one is taken.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 from leaf_data.declare import SettingError
 from tff_pmc import scores, search
-from tff_pmc.settings.run_settings import SYSTEMS
-from tff_pmc.systems.scored import PrioritySystem
+from tff_pmc.settings.run_settings import (
+    SYSTEMS,
+    RunSettings,
+    System,
+    in_small_letters,
+)
+from tff_pmc.systems.rounds import FixedRounds, Rounds, SearchRounds
 
 if TYPE_CHECKING:
-    from tff_pmc.settings.run_settings import RunSettings
+    from tff_pmc.systems.setup import Setup
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoredSystem(System):
+    """A system whose weights come from a score; a subclass must define `score` only."""
+
+    def check(self, settings: RunSettings) -> None:
+        """Refuses a score that does not fit, and a search that it does not allow."""
+        try:
+            self.score(settings)
+        except ValueError as error:
+            flag = f"--systems={settings.names['system']}"
+            raise SettingError(f"{flag}: {error}") from error
+        if settings.adjustment.searches:
+            self.candidates(settings)
+
+    def candidates(self, settings: RunSettings) -> list[scores.Score]:
+        """The scores that an online adjustment searches, in the order of testing.
+
+        Raises:
+            SettingError: there is nothing to search.
+        """
+        raise SettingError(
+            f"--adjustment={settings.adjustment.adjustment} searches orderings, which "
+            f"the system {settings.names['system']} does not have"
+        )
+
+    def build(self, setup: Setup) -> Rounds:
+        """The rounds with the score in force, or with a search over candidates."""
+        if setup.settings.adjustment.searches:
+            return self._build_search(setup)
+        score = self.score(setup.settings)
+        return FixedRounds(setup, self.build_process(setup), score)
+
+    def build_process(self, setup: Setup, basis: scores.Basis | None = None) -> Any:
+        """The `tff.learning.templates.LearningProcess` of the score in force.
+
+        Where a client cannot score itself before the totals, it has two stages.
+
+        Args:
+            setup: the parts of the process.
+            basis: the sums to make; by default those that the score needs.
+        """
+        from tff_pmc import processes
+
+        build = processes.build_prioritized_fed_avg
+        if setup.settings.two_stage:
+            build = processes.build_two_stage_fed_avg
+        return build(
+            setup.model,
+            score=self.score(setup.settings),
+            criteria=setup.criteria,
+            basis=basis,
+            **setup.process_options,
+        )
+
+    def _build_search(self, setup: Setup) -> Rounds:
+        """The rounds of a search; it begins with the score in force."""
+        from tff_pmc import processes
+
+        settings = setup.settings
+        options: dict[str, Any] = {}
+        if settings.adjustment.judge_on == "server":
+            options["judge"] = processes.build_server_judge(
+                setup.model, *setup.server_examples, setup.data.num_classes
+            )
+        online = processes.build_online_adjusted_fed_avg(
+            setup.model,
+            candidates=self.candidates(settings),
+            first=self.score(settings),
+            policy=settings.adjustment.adjustment,
+            criteria=setup.criteria,
+            **options,
+            **setup.process_options,
+        )
+        return SearchRounds(setup, online)
+
+
+@dataclasses.dataclass(frozen=True)
+class PrioritySystem(ScoredSystem):
+    """A scored system whose criteria, and their order, `--priority` names."""
+
+    takes_priority = True
+    combines = True
+
+    def label(self, settings: RunSettings) -> str:
+        """Returns the score and its adjustment, e.g. `LD,DS,MD (backtracking)`."""
+        adjustment = settings.adjustment
+        adjusted = f" ({adjustment.adjustment})" if adjustment.searches else ""
+        return self.score(settings).label + adjusted
+
+    def folder(self, settings: RunSettings) -> str:
+        """Returns the name of a run's folder, e.g. `LD-DS-MD_backtracking`."""
+        words = "-".join(re.findall(r"[\w.]+", self.score(settings).label))
+        adjustment = settings.adjustment
+        adjusted = adjustment.adjustment if adjustment.searches else ""
+        note = in_small_letters(settings.data.note)
+        return "_".join(filter(None, (words, adjusted, note)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,12 +134,12 @@ class Prioritized(PrioritySystem):
     combines = False  # An ordering of one criterion is a baseline of its own.
 
     def score(self, settings: RunSettings) -> scores.Score:
-        """Returns the score of the ordering."""
+        """The score of the ordering."""
         aggregation = settings.aggregation
         return scores.prioritized(aggregation.priority, aggregation.criteria)
 
     def candidates(self, settings: RunSettings) -> list[scores.Score]:
-        """Returns all orderings of the same criteria, in the order of the tests."""
+        """All orderings of the same criteria, in the order of the tests."""
         criteria = settings.aggregation.criteria
         members = sorted(settings.aggregation.priority, key=criteria.index)
         try:
@@ -41,4 +150,19 @@ class Prioritized(PrioritySystem):
         return [scores.prioritized(order, criteria) for order in orders]
 
 
+@dataclasses.dataclass(frozen=True)
+class FedAvg(ScoredSystem):
+    """Federated averaging (McMahan et al. 2017), the baseline of AdaFed.
+
+    It is the prioritized mean of DS alone, under the name that AdaFed's paper has.
+    """
+
+    name = "FedAvg"
+
+    def score(self, settings: RunSettings) -> scores.Score:
+        """The dataset size alone."""
+        return scores.single("DS", settings.aggregation.criteria)
+
+
 SYSTEMS.register("prioritized", Prioritized)
+SYSTEMS.register("fedavg", FedAvg)

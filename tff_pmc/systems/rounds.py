@@ -97,12 +97,7 @@ class SearchRounds:
     """The rounds of `processes.OnlineAdjustedFedAvg`."""
 
     def __init__(self, setup: Setup, online: Any) -> None:
-        """Takes the process.
-
-        Args:
-            setup: the setup, with the examples on which candidates are judged.
-            online: the process.
-        """
+        """Takes the process."""
         from tff_pmc import processes
 
         settings, judged = setup.settings, setup.judged

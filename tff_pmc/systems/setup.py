@@ -132,13 +132,7 @@ class Setup:
 
 
 def check_data(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
-    """Refuses settings that do not fit the data.
-
-    Raises:
-        SettingError: a criterion needs what the examples do not have, the server
-            has no examples to measure on, accuracy is needed where it is not
-            defined, or the model takes other inputs.
-    """
+    """Refuses settings that do not fit the data."""
     known = data.train_examples.attributes
     for criterion in settings.aggregation.resolve_criteria():
         for name in criteria_lib.example_attributes([criterion]):
@@ -170,11 +164,7 @@ def check_data(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
 
 
 def _check_without_classes(settings: RunSettings, name: str) -> None:
-    """Refuses what needs accuracy, or classes, of a regression.
-
-    Raises:
-        SettingError: the message names the flag.
-    """
+    """Refuses what needs accuracy, or classes, of a regression."""
     why = f"which {name} does not have: its labels are numbers"
     criteria = settings.aggregation.resolve_criteria()
     for criterion in criteria:

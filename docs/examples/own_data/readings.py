@@ -7,9 +7,9 @@ import pathlib
 import numpy as np
 
 import leaf_data
+from leaf_data.declare import Range, setting
 from leaf_data.formats import places
 from leaf_data.pixels import NO_PIXELS
-from leaf_data.settings import Range, setting
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.models.functional import classifier, initial_weights

@@ -210,13 +210,3 @@ def test_folders_that_are_no_runs_are_named_in_one_line(
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert says in done.stderr and "Errno" not in done.stderr
     assert not (tmp_path / "out").exists()
-
-
-def test_adjustment_without_a_priority_is_of_all_criteria(labels):
-    assert labels("--adjustment=backtracking") == ["DS,LD,MD (backtracking)"]
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "experiments").glob("*.flags")))
-def test_every_flagfile_parses(labels, path):
-    """Each names flags that exist and an experiment that can be built."""
-    assert labels(f"--flagfile={path}")

@@ -3,19 +3,20 @@
 import pytest
 
 from leaf_data.declare import SettingError
-from tff_pmc.experiments.flags import cluster_flags
 from tff_pmc.experiments.flags.command import Command
+from tff_pmc.experiments.flags.command_line import cluster_of
+from tff_pmc.settings.cluster_options import ClusterOptions
 
 
-def cluster_of(**given):
-    return cluster_flags.cluster_of(Command.of_flags(given), given)
+def asked(**given):
+    return cluster_of(Command.of_flags(given), given)
 
 
 def test_a_cluster_is_asked_for_by_engine_or_by_address():
-    assert cluster_of() is None and cluster_of(engine="worker") is None
-    assert cluster_of(engine="cluster").address == "local"
-    assert cluster_of(cluster="local").address == "local"
-    found = cluster_of(cluster="tcp://127.0.0.1:1", spread="runs", cluster_threads=3)
+    assert asked() is None and asked(engine="worker") is None
+    assert asked(engine="cluster").address == "local"
+    assert asked(cluster="local").address == "local"
+    found = asked(cluster="tcp://127.0.0.1:1", spread="runs", cluster_threads=3)
     assert (found.address, found.spread, found.threads) == (
         "tcp://127.0.0.1:1",
         "runs",
@@ -41,7 +42,7 @@ def test_a_cluster_is_asked_for_by_engine_or_by_address():
     ],
 )
 def test_contradictions_are_one_line(given, said, assert_one_line):
-    assert_one_line(SettingError, lambda: cluster_of(**given), said)
+    assert_one_line(SettingError, lambda: asked(**given), said)
 
 
 def test_they_are_refused_with_exit_code_2(run):
@@ -68,4 +69,5 @@ def test_they_are_refused_with_exit_code_2(run):
     ],
 )
 def test_what_is_spread(spread, runs, workers, found):
-    assert cluster_flags.spread_of(spread, runs, workers) == found
+    options = ClusterOptions(spread=spread)
+    assert options.spreads_runs(runs, workers) == (found == "runs")

@@ -37,79 +37,85 @@ def checkpoints(tmp_path, state):
     return Checkpoints(str(tmp_path / "checkpoints"), state(0))
 
 
+def lengths(number):
+    """Of a record that grows by a row of ten bytes a round."""
+    return {"rounds.csv": (10 * number, "9f")} if number else {}
+
+
+def at_most(number):
+    """The check of a record that has so many rounds."""
+
+    def check(found):
+        if any(size > 10 * number for size, _ in found.values()):
+            raise RecordError("the record lacks rows of its round")
+
+    return check
+
+
 def names(tmp_path):
     return sorted(os.listdir(tmp_path / "checkpoints"))
 
 
 def test_the_last_two_are_kept_and_the_last_comes_back(checkpoints, tmp_path, state):
     for number in range(12):
-        checkpoints.save(state(number), number)
+        checkpoints.save(state(number), number, lengths(number))
     assert names(tmp_path) == ["round_10.state", "round_11.state"]
-    found, round_num = checkpoints.load_last(11, 11)
-    assert round_num == 11 and isinstance(found, Pair)
-    assert list(found.model.weights) == ["b", "a"]
-    np.testing.assert_array_equal(found.model.weights["b"], np.full((2, 3), 11.0))
-    assert found.model.weights["b"].dtype == np.float32
-    assert found.count[0] == 11 and found.count[1]["flag"]
+    found = checkpoints.load_last(at_most(11), True)
+    assert found.round_num == 11 and found.lengths == lengths(11)
+    assert isinstance(found.state, Pair)
+    assert list(found.state.model.weights) == ["b", "a"]
+    np.testing.assert_array_equal(found.state.model.weights["b"], np.full((2, 3), 11.0))
+    assert found.state.model.weights["b"].dtype == np.float32
+    assert found.state.count[0] == 11 and found.state.count[1]["flag"]
 
 
 def test_states_of_rounds_that_lack_rows_and_broken_ones_are_set_aside(
     checkpoints, tmp_path, state
 ):
-    checkpoints.save(state(1), 1)
-    checkpoints.save(state(2), 2)
+    checkpoints.save(state(1), 1, lengths(1))
+    checkpoints.save(state(2), 2, lengths(2))
     (tmp_path / "checkpoints" / "round_3.state").write_bytes(b"")
-    found, round_num = checkpoints.load_last(1, 3)
-    assert (round_num, found.count[0]) == (1, 1)
+    found = checkpoints.load_last(at_most(1), True)
+    assert (found.round_num, found.state.count[0]) == (1, 1)
     assert names(tmp_path) == [
         *("broken_round_2.state", "broken_round_3.state", "round_1.state"),
     ]
 
 
 def test_without_a_record_broken_states_do_not_matter(checkpoints, tmp_path):
-    assert checkpoints.load_last(0, 0) == (None, 0)
+    assert checkpoints.load_last(at_most(0), False) == (None, 0, {})
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "checkpoints" / "round_0.state").write_bytes(b"")
-    assert checkpoints.load_last(0, 0) == (None, 0)
+    assert checkpoints.load_last(at_most(0), False) == (None, 0, {})
     assert names(tmp_path) == ["broken_round_0.state"]
 
 
-@pytest.mark.parametrize("found", [[], ["round_1.state"], ["round_7.state"]])
-def test_with_a_record_and_no_state_nothing_is_changed(checkpoints, tmp_path, found):
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        ([], "there is none"),
+        (["round_1.state"], "round_1.state is no state"),
+        (["round_1.state", "round_7.state"], "round_7.state is no state"),
+        # The form of earlier versions, TensorFlow's SavedModels, is never loaded.
+        (["round_2"], "there is none"),
+    ],
+)
+def test_with_a_record_and_no_state_nothing_is_changed(
+    checkpoints, tmp_path, found, why, assert_one_line
+):
     (tmp_path / "checkpoints").mkdir()
     for name in found:
         (tmp_path / "checkpoints" / name).write_bytes(b"broken")
-    with pytest.raises(RecordError, match="rounds up to 1 are recorded") as error:
-        checkpoints.load_last(1, 1)
-    assert "\n" not in str(error.value) and names(tmp_path) == found
-
-
-def test_a_saved_model_is_not_loaded_and_what_it_would_do_is_not_done(
-    checkpoints, tmp_path
-):
-    """The form of earlier versions, which runs what it holds when it is loaded."""
-    import tensorflow as tf
-
-    mark = str(tmp_path / "written by a checkpoint")
-
-    class State(tf.Module):
-        @tf.function(input_signature=[])
-        def __call__(self):
-            tf.io.write_file(mark, "x")
-            return [tf.constant(1.0)]
-
-    tf.saved_model.save(State(), str(tmp_path / "checkpoints" / "round_2"))
-    with pytest.raises(RecordError, match="TensorFlow's SavedModels") as error:
-        checkpoints.load_last(2, 2)
-    assert "\n" not in str(error.value)
-    assert not os.path.exists(mark) and names(tmp_path) == ["round_2"]
+    call = lambda: checkpoints.load_last(at_most(1), True)  # noqa: E731
+    assert_one_line(RecordError, call, "--resume: rounds are recorded, and no ", why)
+    assert names(tmp_path) == found
 
 
 def test_a_state_of_other_shapes_is_refused_when_it_is_saved(checkpoints, state):
     other = state(1)
     other.model.weights["b"] = np.zeros(3, np.float32)
     with pytest.raises(ValueError, match="another structure"):
-        checkpoints.save(other, 1)
+        checkpoints.save(other, 1, {})
 
 
 def test_where_the_runs_folder_is_gone_it_is_not_made_again(tmp_path, state):
@@ -117,5 +123,5 @@ def test_where_the_runs_folder_is_gone_it_is_not_made_again(tmp_path, state):
 
     gone = Checkpoints(str(tmp_path / "gone" / "checkpoints"), state(0))
     with pytest.raises(FileNotFoundError):
-        gone.save(state(1), 1)
+        gone.save(state(1), 1, {})
     assert not (tmp_path / "gone").exists()

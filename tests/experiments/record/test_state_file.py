@@ -22,16 +22,19 @@ ARRAYS = [
     np.asfortranarray(np.arange(6, dtype=np.uint8).reshape(2, 3)),
 ]
 
+LENGTHS = {"rounds.csv": (812, "9f" * 32), "clients.csv": (0, "00")}
+
 
 @pytest.fixture
 def path(tmp_path):
     found = str(tmp_path / "round_3.state")
-    state_file.write(found, ARRAYS, 3)
+    state_file.write(found, ARRAYS, 3, LENGTHS)
     return found
 
 
 def test_arrays_come_back_to_the_bit(path):
-    found = state_file.read(path, ARRAYS, 3)
+    found, lengths = state_file.read(path, ARRAYS, 3)
+    assert lengths == LENGTHS
     for a, b in zip(ARRAYS, found):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
         assert a.tobytes() == b.tobytes()
@@ -43,11 +46,14 @@ def test_the_form_is_as_it_is_described(path):
     with open(path, "rb") as file:
         content = file.read()
     form, header, rest = content.split(b"\n", 2)
-    assert form == b"tff_pmc state 1"
+    assert form == b"tff_pmc state 2"
     header = json.loads(header)
     assert header["round"] == 3 and len(header["arrays"]) == len(ARRAYS)
     assert header["arrays"][0] == {"dtype": "<f4", "shape": [2, 3]}
     assert rest[:24] == ARRAYS[0].tobytes()
+    assert json.loads(rest[sum(a.nbytes for a in ARRAYS) : -32]) == {
+        name: list(length) for name, length in LENGTHS.items()
+    }
     assert rest[-32:] == hashlib.sha256(content[:-32]).digest()
 
 
@@ -64,14 +70,14 @@ def flipped(content, place):
     ("damage", "says"),
     [
         (lambda c: b"", "is empty"),
-        (lambda c: c[:-1], "it was cut off"),
+        (lambda c: c[:-1], "does not end in its checksum: it was cut"),
         (lambda c: c[:10], "is no state"),
         (lambda c: c[:40], "is of another state"),
-        (lambda c: c + b"\0" * 1000, "bytes long"),
-        (lambda c: flipped(c, len(c) - 40), "does not have the checksum"),
-        (lambda c: flipped(c, len(c) - 1), "does not have the checksum"),
+        (lambda c: c + b"\0" * 1000, "does not end in its checksum"),
+        (lambda c: flipped(c, len(c) - 40), "does not end in its checksum"),
+        (lambda c: flipped(c, len(c) - 1), "does not end in its checksum"),
         (lambda c: flipped(c, 30), "is of another state"),
-        (lambda c: c.replace(b"state 1", b"state 2", 1), "has another form than"),
+        (lambda c: c.replace(b"state 2", b"state 1", 1), "has another form than"),
         (lambda c: c.replace(b"[2, 3]", b"[3, 2]", 1), "is of another state"),
         (lambda c: c.replace(b"<f4", b"<i4", 1), "is of another state"),
         (lambda c: c.replace(b'"round": 3', b'"round": 4', 1), "is of another state"),
@@ -90,6 +96,28 @@ def test_what_is_not_this_state_is_refused_in_one_line(path, damage, says):
     assert path in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        [],
+        {"../x.csv": [1, "9f"]},
+        {"x.csv": [-1, "9f"]},
+        {"x.csv": [True, "9f"]},
+        {"x.csv": [1, 2]},
+        {"x.csv": [1, "9f", 3]},
+        {"x.csv": 1},
+        {"x.csv": None, "y": {}},
+    ],
+    ids=str,
+)
+def test_lengths_that_are_none_are_refused(tmp_path, lengths):
+    """Whoever forges a state can forge its checksum."""
+    path = str(tmp_path / "round_3.state")
+    state_file.write(path, ARRAYS, 3, lengths)
+    with pytest.raises(RecordError, match="does not say how long the record's files"):
+        state_file.read(path, ARRAYS, 3)
+
+
 def test_a_pipe_a_folder_and_nothing_are_refused(tmp_path):
     for put in (os.mkfifo, os.mkdir, lambda path: None):
         path = str(tmp_path / put.__name__)
@@ -102,14 +130,14 @@ def test_a_huge_file_is_not_read(path):
     """Sizes are those of the state that is expected, whatever the file says."""
     with open(path, "r+b") as file:
         file.truncate(1 << 40)  # Sparse.
-    with pytest.raises(RecordError, match="bytes long"):
+    with pytest.raises(RecordError, match="does not end in its checksum"):
         state_file.read(path, ARRAYS, 3)
 
 
 def test_only_numbers_are_kept(tmp_path):
     for array in (np.array(["a"]), np.array([object()]), np.array([b"a"])):
         with pytest.raises(TypeError, match="cannot be kept"):
-            state_file.write(str(tmp_path / "x"), [array], 1)
+            state_file.write(str(tmp_path / "x"), [array], 1, {})
     assert os.listdir(tmp_path) == []
 
 
@@ -121,7 +149,7 @@ def killed_in_a_save(path, step, monkeypatch):
     pid = os.fork()
     if not pid:
         monkeypatch.setattr(os, step, lambda *a: os.kill(os.getpid(), signal.SIGKILL))
-        state_file.write(path, [array * 0 for array in ARRAYS], 3)
+        state_file.write(path, [array * 0 for array in ARRAYS], 3, {})
         os._exit(0)
     _, status = os.waitpid(pid, 0)
     return os.WIFSIGNALED(status)
@@ -130,9 +158,9 @@ def killed_in_a_save(path, step, monkeypatch):
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_in_the_middle_of_a_save_the_old_state_is_there(path, step, monkeypatch):
     open(path + ".new", "w").close()  # Of a save before.
-    before = state_file.read(path, ARRAYS, 3)
+    before, _ = state_file.read(path, ARRAYS, 3)
     assert killed_in_a_save(path, step, monkeypatch)
-    for a, b in zip(before, state_file.read(path, ARRAYS, 3)):
+    for a, b in zip(before, state_file.read(path, ARRAYS, 3)[0]):
         assert a.tobytes() == b.tobytes()
     files.sweep(os.path.dirname(path))
     assert os.listdir(os.path.dirname(path)) == ["round_3.state"]
@@ -145,6 +173,6 @@ def test_a_full_disk_leaves_the_old_state_and_nothing_else(path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="No space left.*round_3.state"):
-            state_file.write(path, ARRAYS, 3)
+            state_file.write(path, ARRAYS, 3, {})
     assert os.listdir(os.path.dirname(path)) == ["round_3.state"]
     state_file.read(path, ARRAYS, 3)

@@ -19,10 +19,10 @@ def at_checkpoint(monkeypatch):
     def set_to(act):
         save = Checkpoints.save
 
-        def act_and_save(self, state, round_num):
+        def act_and_save(self, state, round_num, lengths):
             if round_num == 2:
                 act()
-            save(self, state, round_num)
+            save(self, state, round_num, lengths)
 
         monkeypatch.setattr(Checkpoints, "save", act_and_save)
 

@@ -165,7 +165,7 @@ def test_settings_that_do_not_fit_are_refused_before_a_folder_is_made(
     unfit, out = runs(0.1, **changes), tmp_path / "out"
     for make in (
         lambda: rate_search.search(unfit, data, str(out)),
-        lambda: suite.run_seeds(unfit, [0, 1], lambda one: data, str(out)),
+        lambda: suite.run_all(unfit, lambda one: data, str(out), seeds=[0, 1]),
     ):
         with pytest.raises(SettingError, match=message):
             make()

@@ -136,20 +136,21 @@ def test_a_rounds_events_are_on_disk_when_it_is_released(
     tf, tmp_path, of_a_round, events
 ):
     """And from a thread that runs an event loop, as that of a notebook does."""
+    from tff_pmc.experiments.running import callbacks
     from tff_pmc.experiments.running.tensorboard_events import TensorBoardEvents
 
     open_ones = TensorBoardEvents(str(tmp_path))
 
     async def cell():
-        open_ones.release(3, *of_a_round)
+        open_ones.after_round(callbacks.RoundDone(3, *of_a_round, None, None, {}))
 
     asyncio.run(cell())
     assert events(tmp_path)["rounds/accuracy", 3] == [0.5]
 
 
-def test_a_folder_that_cannot_be_written_to_is_named(tf, tmp_path, of_a_round):
+def test_a_folder_that_cannot_be_written_to_is_named(tf, tmp_path):
     from tff_pmc.experiments.running.tensorboard_events import TensorBoardEvents
 
     (tmp_path / "tensorboard").write_text("no folder")
     with pytest.raises(OSError, match=f"{tmp_path}/tensorboard"):
-        TensorBoardEvents(str(tmp_path)).release(3, *of_a_round)
+        TensorBoardEvents(str(tmp_path))

@@ -9,28 +9,23 @@ from typing import Any, ClassVar
 from leaf_data.dataset import DATASETS
 from leaf_data.declare import (
     A_SEED,
-    AT_LEAST_1,
     SettingError,
     Settings,
     setting,
 )
 from tff_pmc.experiments.experiment import EXPERIMENTS
-from tff_pmc.experiments.flags.run_list import system_named
 from tff_pmc.models import MODELS
 from tff_pmc.reports import output
 from tff_pmc.settings import flag_values
-from tff_pmc.settings.engine_names import ENGINES, SPREADS
+from tff_pmc.settings.cluster_options import ENGINES, ClusterOptions
+from tff_pmc.systems import SYSTEMS
 
 LR_SEARCH = "lr_search"
 """The name by which `--experiment` asks for the search of a learning rate."""
 
 
 def _known(registry: Mapping[str, Any], name: str) -> str:
-    """Returns a name that is registered when the flag is parsed.
-
-    Raises:
-        ValueError: it is not; the message has the names that are.
-    """
+    """Returns a name that is registered when the flag is parsed."""
     registry[name]
     return name
 
@@ -40,7 +35,22 @@ def _experiment(name: str) -> str:
 
 
 def _systems(text: str) -> tuple[str, ...]:
-    return tuple(map(system_named, flag_values.words(text)))
+    """Names of systems, from their names or from what tables call them."""
+    by_plain = {plain(system.name): name for name, system in SYSTEMS.items()}
+    found = []
+    for word in flag_values.words(text):
+        name = by_plain.get(plain(word), plain(word))
+        try:
+            found.append(_known(SYSTEMS, name))
+        except ValueError as error:
+            raise SettingError(f"--systems={word}: {error}") from error
+    return tuple(found)
+
+
+def plain(name: str) -> str:
+    """`AdaFed, weights only` as a flag has it: `adafed_weights_only`."""
+    words = name.lower().replace(",", " ").replace("_", " ").replace("-", " ").split()
+    return "_".join(words)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,7 +172,7 @@ class Places(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class OfRunsOnDisk(Settings):
+class OfflineOptions(Settings):
     """What is made of runs in the place of runs."""
 
     title: ClassVar[str] = "Tables of runs that are on disk already"
@@ -202,9 +212,9 @@ class OfRunsOnDisk(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class EngineOptions(Settings):
-    """What runs TFF's computations, and where."""
+    """What runs TFF's computations."""
 
-    title: ClassVar[str] = "Engines and clusters (docs/scaling.md)"
+    title: ClassVar[str] = "Engines (docs/scaling.md)"
 
     engine: str = setting(
         "local",
@@ -214,44 +224,6 @@ class EngineOptions(Settings):
         "for many runs or large cohorts (docs/scaling.md).",
         choices=ENGINES,
     )
-    cluster: str = setting(
-        "",
-        "The cluster of --engine=cluster, which need not be given then: local, which "
-        "starts a worker for each core of this machine, or where a Dask scheduler "
-        "listens, as tls://HOST:PORT. By default local.",
-    )
-    tls_ca_file: str = setting(
-        "",
-        "With --cluster=tls://HOST:PORT, the certificate (PEM) of the authority that "
-        "both sides trust.",
-    )
-    tls_cert: str = setting(
-        "", "With --cluster=tls://HOST:PORT, the certificate (PEM) of this side."
-    )
-    tls_key: str = setting(
-        "",
-        "With --cluster=tls://HOST:PORT, the key (PEM, no passphrase) of --tls_cert.",
-    )
-    insecure_cluster: bool = setting(
-        False,
-        "Allow --cluster=tcp://HOST:PORT beyond this machine: whoever reaches such a "
-        "cluster runs code on all of it.",
-    )
-    cluster_threads: int = setting(
-        None,
-        "TensorFlow's threads within an operation, in each worker of a cluster; by "
-        "default as many as this process would have, so that results are equal to the "
-        "bit.",
-        within=AT_LEAST_1,
-    )
-    spread: str = setting(
-        "auto",
-        "What a cluster shares out. runs: each run is made by one worker; data and "
-        "--output_dir must be where all machines find them. clients: the packs of each "
-        "round (--num_packs, at least as many as workers). auto: runs, if there are at "
-        "least two, and as many as workers; else clients.",
-        choices=SPREADS,
-    )
     private_worker: bool = setting(
         True,
         "Run TFF's worker, where one is needed, in a network namespace of its own: "
@@ -260,11 +232,11 @@ class EngineOptions(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class Command(WhatToRun, Places, OfRunsOnDisk, EngineOptions):
+class Command(WhatToRun, Places, OfflineOptions, EngineOptions):
     """The experiment, the folders and the actions that one call names."""
 
     def __post_init__(self) -> None:
-        """Refuses values out of range, and `--tensorboard` where no run is made."""
+        """Refuses values out of range, and what does not go together."""
         super().__post_init__()
         for flag in ("inspect", "compare", "tables", "export"):
             if self.tensorboard and getattr(self, flag):
@@ -273,5 +245,11 @@ class Command(WhatToRun, Places, OfRunsOnDisk, EngineOptions):
                 )
 
 
-PARTS: tuple[type[Settings], ...] = (WhatToRun, Places, OfRunsOnDisk, EngineOptions)
+PARTS: tuple[type[Settings], ...] = (
+    *(WhatToRun, Places, OfflineOptions, EngineOptions),
+    ClusterOptions,
+)
 """The parts of the command, in the order of the help."""
+
+COMMAND_FLAGS = frozenset(flag for part in PARTS for flag in part.flags())
+"""The flags of a call, which are no settings of its runs."""

@@ -6,98 +6,120 @@ TensorFlow and data.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Optional
 
 from leaf_data.dataset import DATASETS
 from leaf_data.declare import SettingError
-from tff_pmc.experiments.experiment import Experiment, experiment, values_of
-from tff_pmc.experiments.flags.command import LR_SEARCH, Command
-from tff_pmc.experiments.flags.ordering_runs import runs_of_orderings
-from tff_pmc.experiments.flags.run_list import check_seeds
-from tff_pmc.experiments.flags.system_runs import runs_of_systems
+from tff_pmc.experiments.experiment import Experiment, Row, experiment, values_of
+from tff_pmc.experiments.flags.command import COMMAND_FLAGS, LR_SEARCH, Command, plain
+from tff_pmc.experiments.flags.flag_definitions import Given
 from tff_pmc.models import MODELS
-from tff_pmc.settings import RunSettings
+from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
+from tff_pmc.settings.cluster_options import ClusterOptions
 from tff_pmc.systems import SYSTEMS
 
+Values = Mapping[str, Any]
+"""Values by flag."""
 
-def parse(
-    given: Mapping[str, Any],
-    attributes: Sequence[str] = (),
-    from_files: Collection[str] = (),
-) -> list[RunSettings]:
-    """The settings of each run.
 
-    Args:
-        given: values by flag, as `flag_definitions.given` gives them.
-        attributes: names of the attributes in the client table.
-        from_files: the flags that a flag file gives. Those of a model or a system
-            that no run has are passed over, so that a file for a whole table serves for
-            one row of it, too; on the command line they are refused.
+def command_of(given: Given) -> Command:
+    """The command that the flags give."""
+    command = Command.of_flags(given.values)
+    if command.data_dir and not os.path.isdir(command.data_dir):
+        raise SettingError(f"--data_dir={command.data_dir} is no folder")
+    if "format" in given.values and not command.tables:
+        raise SettingError("--format goes with --tables")
+    return command
 
-    Raises:
-        SettingError: a value is wrong, or flags do not go together.
+
+def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
+    """The cluster that runs TFF's computations; None if another engine does.
+
+    Nothing is asked of it yet.
     """
-    command = Command.of_flags(given)
-    runs = _runs(command, given, attributes, from_files)
-    seed_flags = {flag for settings in runs for flag in settings.seed_flags}
-    if command.seeds and (command.seed is not None or seed_flags & set(given)):
+    asked = [flag for flag in ClusterOptions.flags() if flag in given]
+    if command.engine != "cluster":
+        if not asked:
+            return None
+        if "engine" in given or "cluster" not in given:
+            raise SettingError(
+                f"--{asked[0]} goes with --engine=cluster, not with "
+                f"--engine={command.engine}"
+            )
+    options = ClusterOptions.of_flags(given)
+    if command.experiment == LR_SEARCH and options.spread == "runs":
         raise SettingError(
-            "--seeds sets all seeds of several runs: it does not go with another flag "
-            "of a seed"
+            f"--spread=runs does not go with --experiment={LR_SEARCH}, whose runs end "
+            "when they reach the target: take --spread=clients"
         )
+    options.check()
+    return options
+
+
+def runs_of(given: Given, attributes: Sequence[str] = ()) -> list[RunSettings]:
+    """The settings of each run, with the attributes of the client table.
+
+    A flag of a model or a system that no run has is passed over where a flag file gives
+    it, so that a file for a whole table serves for one row of it, too. On the command
+    line it is refused.
+    """
+    command = Command.of_flags(given.values)
+    runs = _runs(command, given, attributes)
     if command.seeds:
-        check_seeds(experiment(command.experiment), runs)
+        seed_flags = {flag for settings in runs for flag in settings.seed_flags}
+        if command.seed is not None or seed_flags & set(given.values):
+            raise SettingError(
+                "--seeds sets all seeds of several runs: it does not go with another "
+                "flag of a seed"
+            )
+        _check_baseline(experiment(command.experiment), runs)
     if command.seed is None:
         return runs
-    return [settings.seeded(command.seed, but_for=given) for settings in runs]
+    return [settings.seeded(command.seed, but_for=given.values) for settings in runs]
 
 
 def _runs(
-    command: Command,
-    given: Mapping[str, Any],
-    attributes: Sequence[str],
-    from_files: Collection[str],
+    command: Command, given: Given, attributes: Sequence[str]
 ) -> list[RunSettings]:
     """The settings of each run, before `--seed`."""
     kinds = (*SYSTEMS.values(), *MODELS.values())
-    of_kinds = {flag for kind in kinds for flag in kind.flags()} & {*from_files}
-    own = {*Command.flags(), *of_kinds}
-    values = {flag: value for flag, value in given.items() if flag not in own}
+    inherited = {flag for kind in kinds for flag in kind.flags()} & given.from_files
+    values = {
+        flag: value
+        for flag, value in given.values.items()
+        if flag not in inherited and flag not in COMMAND_FLAGS
+    }
     if attributes:
         values["client_attributes"] = tuple(attributes)
     searching = command.experiment == LR_SEARCH
     name = command.search_for if searching else command.experiment
-    start = {**values_of(name, command.protocol), **_chosen(given)}
-    # Inherited values that are of no use are passed over.
-    start.update((flag, given[flag]) for flag in of_kinds)
+    start = values_of(name, command.protocol)
+    start.update({flag: given.values[flag] for flag in inherited})
+    if command.dataset:
+        start["dataset"] = command.dataset
+    if command.model:
+        start["model"] = command.model
     if command.cache_dir and not DATASETS[start["dataset"]].cached:
         raise SettingError(
             f"--cache_dir is of no use with {start['dataset']}, which needs no cache"
         )
     found = experiment(name)
     if searching:
-        return _of_search(found, command, start, values, given)
-    if "validation_fraction" in given and given.get("judge_on") != "local_validation":
+        return _of_search(found, command, start, values, given.values)
+    if "validation_fraction" in values and values.get("judge_on") != "local_validation":
         raise SettingError(
             "--validation_fraction goes with --judge_on=local_validation or "
             f"--experiment={LR_SEARCH}"
         )
     if found.compares_systems:
-        return runs_of_systems(found, command, start, values, given)
-    return runs_of_orderings(found, command, start, values)
-
-
-def _chosen(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {flag: given[flag] for flag in ("dataset", "model") if given.get(flag)}
+        return _of_systems(found, command, start, values)
+    return _of_orderings(found, command, start, values)
 
 
 def _of_search(
-    found: Experiment,
-    command: Command,
-    start: Mapping[str, Any],
-    values: dict[str, Any],
-    given: Mapping[str, Any],
+    found: Experiment, command: Command, start: Values, values: Values, given: Values
 ) -> list[RunSettings]:
     """The runs of the search of a learning rate: DS with each rate."""
     if found.compares_systems:
@@ -111,9 +133,157 @@ def _of_search(
                 f"--{flag} does not go with --experiment={LR_SEARCH}, which runs DS "
                 "with each of --learning_rates"
             )
+    own = {**values, "priority": ("DS",)}
     return [
-        RunSettings.of(
-            {**values, "priority": ("DS",), "learning_rate": rate}, inherited=start
-        )
+        RunSettings.of({**own, "learning_rate": rate}, inherited=start)
         for rate in command.learning_rates
     ]
+
+
+def _of_systems(
+    found: Experiment, command: Command, start: Values, values: Values
+) -> list[RunSettings]:
+    """The runs of an experiment that compares systems."""
+    refused = ("priority", "adjustment", "criteria", "normalization", "criteria_ranges")
+    for flag in (*refused, "inspect"):
+        if flag in values or (flag == "inspect" and command.inspect):
+            raise SettingError(
+                f"--{flag} does not go with {command.experiment}, which compares "
+                "systems: see --systems"
+            )
+    rows = _rows(found, command.systems)
+    for flag in set(DATASETS[start["dataset"]].flags()) & set(values):
+        # Where the rows differ in their data, a flag of it chooses among them.
+        own = {row.changes[flag] for row in rows if flag in row.changes}
+        if own and values[flag] not in own:
+            raise SettingError(
+                f"--{flag}={values[flag]}: {command.experiment} has no such run; it "
+                f"has {', '.join(map(str, sorted(own)))}"
+            )
+        rows = [r for r in rows if r.changes.get(flag, values[flag]) == values[flag]]
+    settings = _settings_of([{**row.values, **values} for row in rows], start)
+    if "judge_on" in values and not any(r.adjustment.searches for r in settings):
+        raise SettingError(
+            f"--judge_on is of no use with the runs of {command.experiment} that are "
+            "asked for"
+        )
+    return settings
+
+
+def _rows(found: Experiment, systems: Sequence[str]) -> list[Row]:
+    """The rows of the systems named, in the experiment's order, or all."""
+    if not systems:
+        return list(found.rows)
+    listed = [*found.rows, *found.on_demand]
+    others = set(systems) - {row.system for row in listed}
+    rows = [row for row in listed if row.system in systems]
+    return [*rows, *map(Row, sorted(others))]
+
+
+def _of_orderings(
+    found: Experiment, command: Command, start: Values, values: Values
+) -> list[RunSettings]:
+    """The runs of an experiment that compares orderings of criteria."""
+    wanted = list(command.systems) or [start["system"]]
+    runs = [run for name in wanted for run in _of_system(found, name, start, values)]
+    for flag in ("priority", "adjustment"):
+        if flag in values and not any(SYSTEMS[name].takes_priority for name in wanted):
+            raise SettingError(
+                f"--{flag} is of no use with the system {', '.join(wanted)}"
+            )
+    by_label: dict[str, RunSettings] = {}
+    for settings in _settings_of(runs, start):
+        # To OWA, Choquet and the product all orderings of the same criteria are one.
+        by_label.setdefault(settings.label, settings)
+    return list(by_label.values())
+
+
+def _of_system(
+    found: Experiment, name: str, start: Values, values: Values
+) -> Iterable[dict[str, Any]]:
+    """The values of the runs of one system: each ordering with each adjustment.
+
+    Without `--priority` the orderings are the experiment's own, if it has some.
+    """
+    criteria = {**start, **values}.get("criteria", AggregationSettings().criteria)
+    common = {**values, "system": name}
+    priorities = common.pop("priority", None)
+    policies = common.pop("adjustment", ["fixed"])
+    system = SYSTEMS[name]
+    if not system.takes_priority:
+        return [{**common, "priority": criteria[:1]}]
+    adjusted = any(policy != "fixed" for policy in policies)
+    if priorities is not None:
+        orders = _orderings(priorities, criteria)
+    elif adjusted or system.combines:
+        orders = [criteria]
+    else:
+        own = () if "criteria" in values else found.orderings
+        orders = list(own) or [criteria[:1]]
+    if all(len(order) == 1 for order in orders):
+        if adjusted and "fixed" not in policies:
+            raise SettingError(
+                f"--adjustment={','.join(policies)} has nothing to adjust: no "
+                "--priority has two criteria"
+            )
+        if system.combines:
+            raise SettingError(
+                f"--systems={name} has nothing to combine: no --priority has two "
+                "criteria"
+            )
+    return [
+        {
+            **common,
+            "priority": order,
+            # An ordering of one criterion leaves nothing to adjust.
+            "adjustment": policy if len(order) > 1 else "fixed",
+        }
+        for policy in policies
+        for order in orders
+    ]
+
+
+def _orderings(
+    given: Sequence[tuple[str, ...]], criteria: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """The orderings of `--priority`, `all` spelled out; each may be named once."""
+    found: list[tuple[str, ...]] = []
+    for order in given:
+        found += flag_values.all_orderings(criteria) if order == ("all",) else [order]
+    for order in found:
+        if found.count(order) > 1:
+            raise SettingError(f"--priority names {','.join(order)} twice")
+    return found
+
+
+def _settings_of(runs: Sequence[Values], start: Values) -> list[RunSettings]:
+    """The settings of runs, each with the flags of its own system.
+
+    A flag of a system that none of the runs has is refused.
+    """
+    of_systems = {flag for system in SYSTEMS.values() for flag in system.flags()}
+    used: set[str] = set()
+    settings = []
+    for values in runs:
+        own = SYSTEMS[values.get("system", start["system"])].flags()
+        used.update(own)
+        kept = {f: v for f, v in values.items() if f not in of_systems or f in own}
+        settings.append(RunSettings.of(kept, inherited=start))
+    for flag in runs[0] if runs else ():
+        if flag in of_systems - used:
+            names = ", ".join(dict.fromkeys(run.names["system"] for run in settings))
+            raise SettingError(f"--{flag} is of no use with the system {names}")
+    return settings
+
+
+def _check_baseline(found: Experiment, runs: Sequence[RunSettings]) -> None:
+    """Refuses runs under several seeds without the one they are held against."""
+    by_system = found.compares_systems
+    names = [run.system.name if by_system else run.label for run in runs]
+    if found.baseline not in names:
+        flag = "--systems" if by_system else "--priority"
+        name = plain(found.baseline) if by_system else found.baseline
+        raise SettingError(
+            f"--seeds holds every run against {found.baseline}: name {name} in {flag}, "
+            "too"
+        )

@@ -1,7 +1,11 @@
-"""The command line's flags, made of the declared settings (no TensorFlow)."""
+"""The command line's flags, made of the declared settings, and their values.
+
+Nothing here needs TensorFlow.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,9 +13,10 @@ from absl import flags
 
 from leaf_data.dataset import DATASETS, Dataset
 from leaf_data.declare import Setting, SettingError, Settings
+from leaf_data.formats import regular
+from tff_pmc import project_files
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
-from tff_pmc.experiments.flags import flag_files
-from tff_pmc.experiments.flags.command import PARTS, Command
+from tff_pmc.experiments.flags.command import PARTS
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.settings.papers import PAPERS
 from tff_pmc.settings.run_settings import GROUPS
@@ -19,6 +24,12 @@ from tff_pmc.systems import SYSTEMS, System
 
 EVERY_CALL, EVERY_RUN, NO_PAPER = "The command", "Every run", "Beside the papers"
 """The parts of the help that are of no paper."""
+
+FLAG_FILES = "experiments"
+"""The folder of the flag files that come with the project."""
+
+_LARGEST = 1 << 20  # Of a flag file, bytes.
+_DEEPEST = 16  # Flag files within flag files.
 
 
 class Section(NamedTuple):
@@ -103,23 +114,111 @@ def _uses(found: Experiment, flag: str, names: Sequence[str]) -> bool:
     return any(value.get(flag) in names for value in values)
 
 
-def define(flag_values: flags.FlagValues = flags.FLAGS) -> None:
-    """Defines a flag for every setting; without a value given it is None.
+class Given(NamedTuple):
+    """The flags that were given.
 
-    Raises:
-        SettingError: there is a flag of that name already.
+    Attributes:
+        values: by flag; of a flag for several runs the list of the runs' values.
+        from_files: the flags that have their values from flag files.
     """
-    for section in sections():
-        for declared in section.settings:
-            if declared.flag in flag_values:
-                raise SettingError(
-                    f"--{declared.flag}, which {declared.owner.__name__} declares, is "
-                    "a flag of absl's"
-                )
-            _define(declared, flag_values)
+
+    values: dict[str, Any]
+    from_files: frozenset[str]
+
+
+def parse(arguments: Sequence[str], settings: Iterable[Setting] | None = None) -> Given:
+    """The values of the flags that arguments give, those of flag files among them.
+
+    A flag has its value from one place, with all that this place says of it. The
+    command line comes before every file, wherever `--flagfile` stands; a file comes
+    before the files that it names; and of two files named in one place the later one
+    comes before the other. A list may be given in several flags of one place.
+
+    With `settings` the flags of these are looked for, whatever others there are.
+    Without, others are refused.
+    """
+    known_only = settings is not None
+    if settings is None:
+        settings = [one for section in sections() for one in section.settings]
+    from_files, own = _parse(arguments, list(settings), known_only, ())
+    return Given({**from_files, **own}, frozenset(from_files) - frozenset(own))
+
+
+def _parse(
+    arguments: Sequence[str],
+    settings: Sequence[Setting],
+    known_only: bool,
+    within: tuple[str, ...],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The values that the files named among arguments give, and the arguments' own."""
+    from_files: dict[str, Any] = {}
+    words: list[str] = []
+    rest = iter(arguments)
+    for word in rest:
+        name, is_whole, file = word.partition("=")
+        if word == "--":
+            words += [word, *rest]
+        elif name not in ("-flagfile", "--flagfile"):
+            words.append(word)
+        else:
+            path = _flag_file((file if is_whole else next(rest, "")).strip())
+            lines = _lines(path, within)
+            inner = _parse(lines, settings, known_only, (*within, path))
+            from_files.update({**inner[0], **inner[1]})
+    values = flags.FlagValues()
+    values.set_gnu_getopt(True)  # Flags may stand behind what is none.
+    for declared in settings:
+        _define(declared, values)
+    stray = values(["", *words], known_only=known_only)[1:]
+    if stray and not known_only:
+        raise SettingError(f"unexpected argument: {stray[0]}")
+    given = {one.flag: values[one.flag].value for one in settings}
+    own = {
+        one.flag: _value(one, given[one.flag])
+        for one in settings
+        if given[one.flag] is not None
+    }
+    return from_files, own
+
+
+def _flag_file(name: str) -> str:
+    """The path of a flag file: of the user's first, then of the project's own.
+
+    Those that come with the project are found from any folder, as `pmc_table4.flags`
+    or `experiments/pmc_table4.flags`.
+    """
+    if not name:
+        raise SettingError("--flagfile= has nothing behind it: name a flag file")
+    path = os.path.expanduser(name)
+    ours = project_files.folder(FLAG_FILES) / os.path.basename(name)
+    if os.path.exists(path) or os.path.dirname(name) not in ("", FLAG_FILES):
+        return path
+    return str(ours) if ours.is_file() else path
+
+
+def _lines(path: str, within: tuple[str, ...]) -> list[str]:
+    """The lines of a flag file that are neither empty nor comments."""
+    if path in within or len(within) == _DEEPEST:
+        raise SettingError(f"--flagfile={path}: the file is named within itself")
+    try:
+        text = regular.read(path, _LARGEST).decode("utf-8")
+    except FileNotFoundError as error:
+        ours = project_files.folder(FLAG_FILES).glob("*.flags")
+        names = ", ".join(sorted(path.name for path in ours)) or "not there"
+        raise SettingError(
+            f"--flagfile={path}: {error.strerror}; the files that come with the "
+            f"project are {names}"
+        ) from error
+    except OSError as error:
+        raise SettingError(f"--flagfile={path}: {error.strerror}") from error
+    except ValueError as error:
+        raise SettingError(f"--flagfile={path}: it is no text in UTF-8") from error
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line in lines if line and not line.startswith(("#", "//"))]
 
 
 def _define(declared: Setting, flag_values: flags.FlagValues) -> None:
+    """Defines a flag; without a value given it is None."""
     name, words, options = declared.flag, declared.words, {"flag_values": flag_values}
     if declared.parse is not None or (declared.kind is str and not declared.choices):
         several = declared.repeated or declared.kind is tuple
@@ -137,66 +236,18 @@ def _define(declared: Setting, flag_values: flags.FlagValues) -> None:
         flags.DEFINE_float(name, None, words, **options)
 
 
-class Parsed(NamedTuple):
-    """What an argument list has beside the flags' values.
-
-    Attributes:
-        rest: the arguments that are no flags.
-        from_files: the flags that have their values from flag files.
-    """
-
-    rest: list[str]
-    from_files: frozenset[str]
-
-
-def parse(argv: Sequence[str], flag_values: flags.FlagValues = flags.FLAGS) -> Parsed:
-    """Gives flags their values, those of flag files among them.
-
-    Args:
-        argv: the program's name and its arguments.
-        flag_values: the flags, as `define` has defined them.
-
-    Raises:
-        SettingError: a flag file cannot be read.
-        absl.flags.Error: a flag is unknown, or has a wrong value.
-    """
-    resolved = flag_files.resolve(argv[1:], flag_values)
-    rest = flag_values([argv[0], *resolved.as_arguments()])
-    return Parsed(rest[1:], frozenset(resolved.of_files))
-
-
-def given(flag_values: flags.FlagValues = flags.FLAGS) -> dict[str, Any]:
-    """Returns the parsed values of the flags that were given, by flag.
-
-    A flag whose value is a list, such as `--systems=fedavg,adafed`, may be given in
-    several flags as well. The value of a flag that may be repeated for several runs is
-    a list with the value of each.
-
-    Raises:
-        SettingError: a value does not parse, or a flag of the command is empty.
-    """
-    found = {}
-    for section in sections():
-        for declared in section.settings:
-            value = flag_values[declared.flag].value
-            if value is None:
-                continue
-            of_command = issubclass(Command, declared.owner)
-            if value == "" and of_command and declared.kind is str:
-                # An unset variable behind it must not mean the default.
-                raise SettingError(
-                    f"--{declared.flag}= has nothing behind it: give it a value, or "
-                    "leave it out"
-                )
-            if declared.parse is not None:
-                value = _parsed(declared, value)
-            found[declared.flag] = value
-    return found
-
-
-def _parsed(declared: Setting, value: str | list[str]) -> Any:
+def _value(declared: Setting, value: Any) -> Any:
+    if value == "" and declared.owner in PARTS and declared.kind is str:
+        # An unset variable behind it must not mean the default.
+        raise SettingError(
+            f"--{declared.flag}= has nothing behind it: give it a value, or leave it "
+            "out"
+        )
+    if declared.parse is None:
+        return value
     if declared.repeated:
-        return [_of_text(declared, text) for text in value]
+        texts = [text for several in value for text in several.split(";")]
+        return [_of_text(declared, text) for text in texts]
     return _of_text(declared, value if isinstance(value, str) else ",".join(value))
 
 

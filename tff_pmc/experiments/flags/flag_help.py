@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import pathlib
 import textwrap
 from collections.abc import Mapping
+from typing import Optional
 
 from leaf_data.dataset import DATASETS
 from leaf_data.declare import Setting
-from tff_pmc import criteria
+from tff_pmc import criteria, project_files
 from tff_pmc.experiments.experiment import EXPERIMENTS
-from tff_pmc.experiments.flags import flag_definitions, flag_files
+from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import LR_SEARCH
 from tff_pmc.models import MODELS
 from tff_pmc.settings.papers import PAPERS
 from tff_pmc.systems import SYSTEMS
 
 _WIDTH = 88
-_COMMAND = "python run_experiments.py"
+_SCRIPT = "run_experiments.py"
 
 _ABOUT = """\
 Runs prioritized multi-criteria federated training and makes its tables.
@@ -39,22 +41,22 @@ RULES = (
     "A flag left out keeps the value of the named experiment. A flag on the command "
     "line replaces all that a flag file says of this flag, wherever --flagfile stands. "
     "A flag file replaces what the flag files that it names say. Of two flag files the "
-    "later one counts. Where a flag may be repeated, all of one place count: "
-    "--priority=DS --priority=LD,DS on the command line are two runs, whatever the "
-    "flag file has. Lists such as --systems=fedavg,median may also be given in several "
-    "flags."
+    "later one counts. --priority='DS;LD,DS' is two runs, and so is --priority=DS "
+    "--priority=LD,DS. Lists such as --systems=fedavg,median may also be given in "
+    "several flags."
 )
 
 
-def help_text(command: str = _COMMAND) -> str:
-    """Returns the text of `--help`, for a command by that name.
+def help_text(program: str = _SCRIPT) -> str:
+    """Returns the text of `--help`, for a program by that name.
 
     Examples first, then the flag files, the registered names, and all flags in
     parts: of every call, of every run, and of each paper alone.
     """
-    about = _ABOUT.replace(_COMMAND, command)
+    command = f"python {program}" if program.endswith(".py") else program
+    about = _ABOUT.replace(f"python {_SCRIPT}", command)
     parts = [about, *(textwrap.fill(text, _WIDTH) for text in (_DOCUMENTS, RULES))]
-    files = flag_files.what_files_make()
+    files = what_files_make()
     if files:
         parts.append(_names("Flag files (--flagfile=experiments/NAME.flags)", files))
     parts += [
@@ -100,7 +102,7 @@ def markdown() -> str:
         "| `--flagfile=experiments/` | what it makes |",
         "|---|---|",
     ]
-    files = flag_files.what_files_make()
+    files = what_files_make()
     lines += [f"| `{name}.flags` | {words} |" for name, words in files.items()]
     part = ""
     for section in flag_definitions.sections():
@@ -115,6 +117,20 @@ def markdown() -> str:
                 words += f" One of {', '.join(filter(None, declared.choices))}."
             lines.append(f"| `--{declared.flag}` | {_default(declared)} | {words} |")
     return "\n".join(lines) + "\n"
+
+
+def what_files_make(folder: Optional[pathlib.Path] = None) -> dict[str, str]:
+    """The first line of the first comment of each flag file, by name without `.flags`.
+
+    That line says what the file makes. By default the files are those that come with
+    the project.
+    """
+    found = {}
+    folder = folder or project_files.folder(flag_definitions.FLAG_FILES)
+    for path in sorted(folder.glob("*.flags")):
+        first = path.read_text(encoding="utf-8").partition("\n")[0]
+        found[path.stem] = first.lstrip("# ") if first.startswith("#") else ""
+    return found
 
 
 def _part_title(part: str) -> str:

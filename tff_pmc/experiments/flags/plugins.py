@@ -8,13 +8,12 @@ import sys
 import traceback
 from collections.abc import Sequence, Sized
 
-from absl import flags
-
 from leaf_data.dataset import DATASETS
 from leaf_data.declare import SettingError
 from tff_pmc import criteria
 from tff_pmc.experiments.experiment import EXPERIMENTS
-from tff_pmc.experiments.flags import flag_files
+from tff_pmc.experiments.flags import flag_definitions
+from tff_pmc.experiments.flags.command import Command
 from tff_pmc.models import MODELS
 from tff_pmc.systems import SYSTEMS
 
@@ -28,27 +27,17 @@ _REGISTRIES: tuple[Sized, ...] = (
 
 
 def import_plugins(arguments: Sequence[str]) -> None:
-    """Imports the modules that `--plugin` names, so that their flags exist.
-
-    Args:
-        arguments: those of the command line; the flag may stand in a `--flagfile`, too.
-
-    Raises:
-        SettingError: one cannot be imported, or a flag file cannot be read.
-        absl.flags.Error: the flag has no value.
-    """
-    values = flags.FlagValues()
-    flags.DEFINE_multi_string("plugin", [], "", flag_values=values)
-    values(["", *flag_files.resolve(arguments, values).said("plugin")])
-    names = [name.strip() for name in ",".join(values["plugin"].value).split(",")]
-    if not any(names):
+    """Imports the modules that `--plugin` names, so that their flags exist."""
+    own = [declared for declared in Command.declared() if declared.flag == "plugin"]
+    names = flag_definitions.parse(arguments, own).values.get("plugin")
+    if names is None:
         return
     # First those of the package: a plugin that takes a name of theirs is then told so.
     for registry in _REGISTRIES:
         len(registry)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    for name in filter(None, names):
+    for name in names:
         _import(name)
 
 

@@ -10,7 +10,6 @@ import fcntl
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Optional
 
@@ -19,18 +18,13 @@ from tff_pmc.reports.record_error import RecordError
 
 _LOCK = ".lock"
 _NEW = ".new"
-_LEFT_OVER = re.compile(r".*\.new|.*\.partial|round_[0-9]+_temp.*|.*\.csv_temp[0-9]+")
 
 FORMAT = 2
 """The form of `run.json`; 1 had the settings in one table."""
 
 
 def read_json(path: str) -> Optional[dict[str, Any]]:
-    """Reads a run folder's `run.json`; returns None when there is none.
-
-    Raises:
-        RecordError: the file is broken.
-    """
+    """Reads a run folder's `run.json`; returns None when there is none."""
     try:
         return run_json.read(path)
     except FileNotFoundError:
@@ -49,12 +43,6 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     """A new file that takes the place of another when the block has ended well.
 
     It is on the disk before it does. A link in its place is replaced, not followed.
-
-    Args:
-        path: the file to be replaced, which need not be there.
-
-    Raises:
-        OSError: it cannot be written.
     """
     new = path + _NEW
     with contextlib.suppress(FileNotFoundError):
@@ -85,21 +73,13 @@ def naming(path: str) -> Iterator[None]:
 
 
 def open_to_append(path: str) -> BinaryIO:
-    """Opens a file to be appended to, or makes it; a link is refused.
-
-    Raises:
-        OSError: it is a link, or cannot be opened.
-    """
+    """Opens a file to be appended to, or makes it; a link is refused."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     return open(os.open(path, flags, 0o644), "ab")
 
 
 def make_empty_folder(path: str) -> None:
-    """Makes a folder to write results into.
-
-    Raises:
-        RecordError: it holds something already, or cannot be made.
-    """
+    """Makes a folder to write results into."""
     # A lock, or a file that a killed run had not yet put in its place.
     entries = [
         name for name in list_folder(path) if name != _LOCK and not name.endswith(_NEW)
@@ -112,11 +92,7 @@ def make_empty_folder(path: str) -> None:
 
 
 def list_folder(path: str) -> list[str]:
-    """Lists a folder's entries; the folder is made when it is not there.
-
-    Raises:
-        RecordError: it cannot be made or read.
-    """
+    """Lists a folder's entries; the folder is made when it is not there."""
     try:
         os.makedirs(path, exist_ok=True)
         return os.listdir(path)
@@ -125,14 +101,7 @@ def list_folder(path: str) -> list[str]:
 
 
 def take_lock(path: str) -> int:
-    """Takes a folder for this process.
-
-    Returns:
-        A file descriptor; the lock ends when it is closed, or with the process.
-
-    Raises:
-        RecordError: another process has it.
-    """
+    """Takes a folder for this process, until the descriptor is closed or it ends."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(os.path.join(path, _LOCK), flags, 0o644)
@@ -152,9 +121,6 @@ def check_plain(path: str) -> None:
     """Refuses a folder to go on with in which anything is no file and no folder.
 
     What goes on would be written, or read, somewhere else.
-
-    Raises:
-        RecordError: the message names it.
     """
     for folder, folders, names in os.walk(path):
         for name in sorted([*folders, *names]):
@@ -168,26 +134,21 @@ def check_plain(path: str) -> None:
 
 
 def sweep(path: str) -> None:
-    """Removes what a killed run had not put in its place yet.
-
-    Args:
-        path: the run's folder, held by this process.
-
-    Raises:
-        OSError: something cannot be removed.
-    """
-    for folder in (
-        path,
-        *(os.path.join(path, n) for n in ("checkpoints", "predictions")),
-    ):
+    """Removes what a killed run had not put in its place yet."""
+    for own in ("", "checkpoints", "predictions"):
+        folder = os.path.join(path, own)
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
-            if not _LEFT_OVER.fullmatch(name):
-                continue
-            place = os.path.join(folder, name)
-            if os.path.isdir(place) and not os.path.islink(place):
-                shutil.rmtree(place)
-            else:
-                os.unlink(place)
+            if name.endswith(_NEW):
+                os.unlink(os.path.join(folder, name))
+
+
+def cut(path: str, size: int) -> None:
+    """Cuts a file to so many bytes; a link is refused."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.ftruncate(descriptor, size)
+    finally:
+        os.close(descriptor)
 
 
 def remove_after(folder: str, round_num: int) -> None:

@@ -3,16 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tff_pmc import scores
-from tff_pmc.experiments.record.measures import ACCURACY, Measure
+from tff_pmc.experiments.record.measures import ACCURACY, Measure, measure_of
 from tff_pmc.settings import RunSettings
 from tff_pmc.settings.flag_values import all_orderings
-from tff_pmc.systems.rounds import Tested
+from tff_pmc.systems.rounds import Round, Tested
+
+if TYPE_CHECKING:
+    from tff_pmc.systems.setup import Setup
+
+
+def tables_of(
+    setup: Setup,
+    round_num: int,
+    chosen: Sequence[int],
+    outcome: Round,
+    measured: npt.NDArray[Any],
+    more: Mapping[str, float],
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of a round by the table, in the order of writing."""
+    settings, data = setup.settings, setup.data
+    measure = measure_of(data)
+    names, sizes = data.client_ids, np.asarray(data.test_examples.sizes, np.int64)
+    train = outcome.metrics["client_work"]["train"]
+    raw = np.asarray(train["criteria_by_client"], float)[chosen]
+    excluded = np.asarray(train["excluded_by_client"])[chosen] > 0
+    in_force = outcome.in_force
+    row = {
+        **round_row(round_num, measured, sizes, outcome.metrics, measure),
+        "ordering": in_force.label,
+        "testing_rounds": len(outcome.tested),
+        **more,
+    }
+    table = data.client_table.values
+    return {
+        "rounds": [row],
+        "clients": client_rows(round_num, names, measured, sizes, measure),
+        "cohort": cohort_rows(
+            round_num, settings, in_force, names, chosen, raw, excluded
+        ),
+        "weights": weight_rows(round_num, settings, in_force, without(raw, excluded)),
+        "candidates": candidate_rows(round_num, outcome.tested),
+        "groups": group_rows(round_num, table, measured, sizes, measure),
+    }
 
 
 def round_row(
@@ -185,14 +223,6 @@ def group_rows(
     Weights made of attributes can favor one group and harm another (PMC's
     conclusion); this shows it. A boolean attribute makes the groups 0 and 1, any
     other the clients below the median of its values and those at or above it.
-
-    Args:
-        round_num: from 1.
-        attributes: values by name, [K].
-        measured: correctly classified test examples of each client, [K], or the sums
-            of their losses.
-        sizes: test examples of each client, [K].
-        measure: which of both is measured.
     """
     rows = []
     for name, values in attributes.items():

@@ -16,8 +16,9 @@
     checkpoints/  the process's state after the last rounds
     tensorboard/  event files of the same rounds, with --tensorboard
 
-The first column of every CSV is the round, and rounds only grow: so a run that
-was cut off goes on from its last checkpoint after the rows beyond it are cut.
+The first column of every CSV is the round. A checkpoint says how long each file was at
+its round, and what its SHA-256 is so far: a run that was cut off goes on from its last
+checkpoint after the files are cut to these lengths. `timing.csv` has a line a round.
 
 These files are for programs: a client's name stands in them as it is. Whoever opens
 them in a spreadsheet imports their columns as text.
@@ -28,6 +29,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import datetime
+import hashlib
 import io
 import os
 import platform
@@ -36,13 +38,43 @@ from typing import Any, BinaryIO
 
 from absl import logging
 
-from tff_pmc.experiments.record import files, rows_on_disk
+from tff_pmc.experiments.record import files
 from tff_pmc.experiments.record.same_run import by_flag, check_same, versions
+from tff_pmc.experiments.record.state_file import Length, Lengths
 from tff_pmc.reports import run_json
+from tff_pmc.reports.plain_files import open_plain
 from tff_pmc.reports.record_error import RecordError
 
-RECORDS = ("rounds", "clients", "cohort", "weights")
-_WHERE_THERE = ("groups", "class_f1")
+_TIMING = "timing.csv"
+_LINE_ENDS = {"rounds.csv": "\r\n"}  # As TFF's own manager of CSV files writes.
+_CHUNK = 1 << 20
+
+
+class _Beginning:
+    """The length and the digest of the beginning of a file."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._digest = hashlib.sha256()
+
+    @classmethod
+    def of(cls, path: str, size: int) -> _Beginning:
+        """Those of so many bytes of a file, or of all where it has fewer."""
+        found = cls()
+        with open_plain(path) as file:
+            while part := file.read(min(_CHUNK, size - found.size)):
+                found.add(part)
+        return found
+
+    def add(self, part: bytes) -> None:
+        """Counts what comes next."""
+        self.size += len(part)
+        self._digest.update(part)
+
+    @property
+    def length(self) -> Length:
+        """As a checkpoint has it."""
+        return Length(self.size, self._digest.hexdigest())
 
 
 class RunFolder:
@@ -61,19 +93,14 @@ class RunFolder:
     ) -> None:
         """Takes the folder for this process alone, and makes it if it is new.
 
-        Args:
-            path: a folder that is empty or not there yet, or, to resume, one of
-                a run with the same settings, or with fewer rounds.
-            description: the contents of `run.json` beside versions and times.
-            resume: go on with the run that is there, if there is one.
-
-        Raises:
-            RecordError: the folder holds something else, another run's settings, what
-                is no run of ours, or a run that another process writes at this moment.
+        It is empty or not there yet; or, to resume, it may be one of a run with the
+        same settings, or with fewer rounds. Everything else is a `RecordError`.
+        `description` is `run.json` but for versions and times.
         """
         self.path = path
         self._files: dict[str, BinaryIO] = {}
         self._columns: dict[str, list[str]] = {}
+        self._beginnings: dict[str, _Beginning] = {}
         before, longer = files.read_json(path) if resume else None, False
         if before is None:
             files.make_empty_folder(path)
@@ -85,8 +112,7 @@ class RunFolder:
         self.finished = before is not None and before["status"] == "finished"
         if before is not None and self.finished and longer:
             # A search of rates ends a run before its last round: that one stays so.
-            asked = by_flag(before["settings"])["rounds"]
-            self.finished = self.complete_rounds() < asked
+            self.finished = self._rounds() < by_flag(before["settings"])["rounds"]
         self._begun = False
         self._versions = versions()
         self._json = {
@@ -99,15 +125,31 @@ class RunFolder:
         if before is None:
             self._begin()
 
-    def go_on_after(self, round_num: int) -> None:
-        """Removes what is there of later rounds, and leftovers of a killed run.
+    @property
+    def has_rows(self) -> bool:
+        """Whether any file of the record has something in it."""
+        return any(os.path.getsize(self._path(name)) for name in self._tables())
 
-        Those are the rows of later rounds, a last row that was cut off, and files that
-        were not in their place yet.
+    def lengths(self) -> Lengths:
+        """The lengths of the files as they are now, for a checkpoint.
 
-        Raises:
-            OSError: something cannot be removed or written.
+        Equal runs have equal ones: `timing.csv`, in which they differ, is not among
+        them.
         """
+        return {name: one.length for name, one in self._beginnings.items()}
+
+    def check(self, lengths: Lengths) -> None:
+        """Refuses, by a `RecordError`, a record that a checkpoint does not fit."""
+        for name, length in lengths.items():
+            path = self._path(name)
+            found = _Beginning.of(path, length.size) if os.path.exists(path) else None
+            if found is None or found.size < length.size:
+                raise RecordError(f"the record lacks rows of its round: {path}")
+            if found.length != length:
+                raise RecordError(f"{path} is not what was written")
+
+    def go_on_after(self, round_num: int, lengths: Lengths) -> None:
+        """Removes all of later rounds, by the lengths at the end of this one."""
         if self._json["versions"] != self._versions:
             logging.warning(
                 "%s was begun with other versions (%s) than it is resumed with (%s): "
@@ -117,80 +159,47 @@ class RunFolder:
         self._begin()
         files.sweep(self.path)
         for name in self._tables():
-            rows_on_disk.cut_after(os.path.join(self.path, name), round_num)
+            path = self._path(name)
+            if name in lengths:
+                files.cut(path, lengths[name].size)
+                self._beginnings[name] = _Beginning.of(path, lengths[name].size)
+            elif name == _TIMING and round_num:
+                with open_plain(path) as file:
+                    lines = [file.readline(_CHUNK) for _ in range(round_num + 1)]
+                files.cut(path, sum(map(len, lines)))
+            else:
+                os.unlink(path)
         files.remove_after(os.path.join(self.path, "predictions"), round_num)
 
-    def complete_rounds(self) -> int:
-        """The last round of which every record has all its rows."""
-        found = [self._csv(name) for name in _WHERE_THERE]
-        found = [path for path in found if os.path.exists(path)]
-        done = min(
-            rows_on_disk.complete_rounds(path)
-            for path in (*map(self._csv, RECORDS), *found)
-        )
-        tested = rows_on_disk.column(self._csv("rounds"), "testing_rounds")
-        recorded = rows_on_disk.rows_by_round(self._csv("candidates"))
-        for number, expected in enumerate(tested[:done], start=1):
-            if str(recorded.get(number, 0)) != expected:
-                return number - 1
-        return done
-
-    def recorded_rounds(self) -> int:
-        """The last round that any record has anything of; 0 without any."""
-        paths = [os.path.join(self.path, name) for name in self._tables()]
-        return max(map(rows_on_disk.last_round, paths), default=0)
-
-    def append(
-        self,
-        name: str,
-        rows: Iterable[Mapping[str, Any]],
-        line_end: str = "\n",
-    ) -> None:
-        """Appends rows to `<name>.csv`; the first row ever fixes the columns.
-
-        Raises:
-            RecordError: the file that is there has other columns.
-            OSError: it cannot be written.
-        """
-        rows = list(rows)
+    def append(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Appends rows to `<table>.csv`; the first row ever fixes the columns."""
+        rows, name = list(rows), f"{table}.csv"
         if not rows:
             return
         text = io.StringIO(newline="")
+        line_end = _LINE_ENDS.get(name, "\n")
         if name not in self._files:
             self._open(name, list(rows[0]), text, line_end)
         columns = self._columns[name]
         csv.DictWriter(text, columns, lineterminator=line_end).writerows(rows)
-        with files.naming(self._csv(name)):
-            self._files[name].write(text.getvalue().encode())
+        part = text.getvalue().encode()
+        with files.naming(self._path(name)):
+            self._files[name].write(part)
             self._files[name].flush()
+        if name != _TIMING:
+            self._beginnings.setdefault(name, _Beginning()).add(part)
 
-    def release(
-        self, tables: Mapping[str, Sequence[Mapping[str, Any]]]
-    ) -> Mapping[str, Any]:
-        """Appends a round's rows, by the name of the file; returns that of `rounds`.
-
-        Raises:
-            RecordError: see `append`.
-            OSError: see `append`.
-        """
-        (row,) = tables["rounds"]
-        self.release_round(row)
-        for name, rows in tables.items():
-            if name != "rounds":
-                self.append(name, rows)
-        return row
-
-    def release_round(self, row: Mapping[str, Any]) -> None:
-        """Appends a round's row to `rounds.csv`, its columns in alphabetical order."""
-        names = ["round", *sorted(set(row) - {"round"})]
-        self.append("rounds", [{name: row[name] for name in names}], "\r\n")
+    def release(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """Appends a round's rows, by the table; the columns of `rounds` are sorted."""
+        for table, rows in tables.items():
+            if table == "rounds":
+                (row,) = rows
+                names = ["round", *sorted(set(row) - {"round"})]
+                rows = [{name: row[name] for name in names}]
+            self.append(table, rows)
 
     def finish(self, status: str) -> None:
-        """Closes the files and writes how the run ended into `run.json`.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Closes the files and writes how the run ended into `run.json`."""
         try:
             with contextlib.ExitStack() as stack:
                 for file in self._files.values():
@@ -209,22 +218,34 @@ class RunFolder:
         self._begun = True
         self._write_json("running")
 
-    def _csv(self, name: str) -> str:
-        return os.path.join(self.path, f"{name}.csv")
+    def _path(self, name: str) -> str:
+        return os.path.join(self.path, name)
 
-    def _tables(self) -> Sequence[str]:
+    def _tables(self) -> list[str]:
         return sorted(n for n in os.listdir(self.path) if n.endswith(".csv"))
+
+    def _rounds(self) -> int:
+        """The rounds of a finished run: its rows have no line breaks in them."""
+        path = self._path("rounds.csv")
+        if not os.path.exists(path):
+            return 0
+        with open_plain(path) as file:
+            return sum(1 for _ in file) - 1
 
     def _open(
         self, name: str, columns: list[str], text: io.StringIO, line_end: str
     ) -> None:
-        path = self._csv(name)
-        file = files.open_to_append(path)
-        self._files[name], self._columns[name] = file, columns
+        """Opens a file to append to; one without a header is to have it first."""
+        path = self._path(name)
+        header = io.StringIO(newline="")
+        csv.writer(header, lineterminator=line_end).writerow(columns)
+        self._files[name], self._columns[name] = files.open_to_append(path), columns
         if not os.path.getsize(path):
-            csv.writer(text, lineterminator=line_end).writerow(columns)
-        elif rows_on_disk.header(path) != columns:
-            raise RecordError(f"{path} has other columns than {','.join(columns)}")
+            text.write(header.getvalue())
+            return
+        with open_plain(path) as file:
+            if file.readline(_CHUNK) != header.getvalue().encode():
+                raise RecordError(f"{path} has other columns than {','.join(columns)}")
 
     def _write_json(self, status: str) -> None:
         self._json["status"] = status

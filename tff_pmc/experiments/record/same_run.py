@@ -1,12 +1,13 @@
-"""Whether a folder holds this run: its settings, its data, the software."""
+"""Whether a folder holds this run, or these: settings, data, the software."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from typing import Any, Optional
 
@@ -41,13 +42,7 @@ def check_same(
     """Refuses to go on with another run, and names what differs.
 
     More rounds, orderings, seeds or learning rates than before are no other run: what
-    is there is the beginning of them.
-
-    Returns:
-        Whether there are more of them than before.
-
-    Raises:
-        RecordError: there is no run, or one of other settings or data.
+    is there is the beginning of them. Returns whether there are more.
     """
     if before is None:
         raise RecordError(f"--resume: there is no run in {path}")
@@ -74,6 +69,27 @@ def check_same(
             "flags, or name another folder"
         )
     return any(old != new for old, new in pairs)
+
+
+@contextlib.contextmanager
+def folder_of_runs(
+    output_dir: str, plan: Mapping[str, Any], *, resume: bool
+) -> Iterator[None]:
+    """A folder for several runs, held by this process alone."""
+    to_write = True
+    if resume:
+        to_write = check_same(output_dir, files.read_json(output_dir), plan)
+        files.check_plain(output_dir)
+    else:
+        files.make_empty_folder(output_dir)
+    lock = files.take_lock(output_dir)
+    try:
+        files.sweep(output_dir)
+        if to_write:
+            files.write_json(output_dir, plan)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _has_grown(key: str, old: Any, new: Any) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Optional
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,9 +14,9 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc.experiments.record import rows
 from tff_pmc.experiments.running import loop
+from tff_pmc.experiments.running.cohorts import choose_cohort, pack_cohort
 from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings
-from tff_pmc.settings.cluster_options import ClusterOptions
 from tff_pmc.systems.setup import Setup
 
 NUM_COHORTS = 3
@@ -26,38 +26,22 @@ def inspect(
     settings: RunSettings,
     others: Sequence[scores.Score],
     data: leaf_data.FederatedDataset,
-    *,
-    engine: str = "local",
-    private: bool = True,
-    cluster: Optional[ClusterOptions] = None,
+    engine: Mapping[str, Any],
 ) -> str:
     """Describes a federation and the weights of each ordering on first cohorts.
 
     Nothing is aggregated: the clients of the first cohorts measure their
     criteria, and only where a criterion looks at the trained model do they
-    train, once, from the initial weights.
-
-    Args:
-        settings: the settings of the run.
-        others: scores to show beside the usual orderings; distances are measured
-            from that of the settings.
-        data: the federation.
-        engine: see `runtime.Runtime`.
-        private: see `runtime.Runtime`.
-        cluster: see `runtime.Runtime`.
-
-    Returns:
-        Text for the terminal.
+    train, once, from the initial weights, on an engine of these options of `Runtime`.
     """
     # What is measured is the same whether orderings are tested after it or not.
     setup = loop.prepare(settings.replaced(adjustment="fixed"), data)
     data, in_force = setup.data, settings.system.score(settings)
     chosen = [
-        loop.choose_cohort(settings, data, round_num)
+        choose_cohort(settings, data, round_num)
         for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
     ]
-    running = {"engine": engine, "private": private, "cluster": cluster}
-    measured = _measure(setup, chosen, running)
+    measured = _measure(setup, chosen, engine)
     weights = pd.DataFrame(
         row
         for number, raw in enumerate(measured, 1)
@@ -89,7 +73,7 @@ def inspect(
 
 
 def _measure(
-    setup: Setup, cohorts: Sequence[Sequence[int]], running: dict[str, Any]
+    setup: Setup, cohorts: Sequence[Sequence[int]], engine: Mapping[str, Any]
 ) -> list[np.ndarray]:
     """Measures the raw criteria [clients, m] of each cohort."""
     found = setup.criteria
@@ -98,10 +82,10 @@ def _measure(
         return [_from_data(found, setup.data, chosen) for chosen in cohorts]
     rounds = setup.settings.system.build(setup)
     measured = []
-    with Runtime(**running):
+    with Runtime(**engine):
         state = rounds.initialize()
         for chosen in cohorts:
-            metrics = rounds.next(state, loop.pack_cohort(setup, chosen)).metrics
+            metrics = rounds.next(state, pack_cohort(setup, chosen)).metrics
             table = metrics["client_work"]["train"]["criteria_by_client"]
             measured.append(np.asarray(table, float)[chosen])
     return measured

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
-from tqdm import tqdm
 
 import leaf_data
-from tff_pmc import criteria as criteria_lib
-from tff_pmc.clients import packing
 from tff_pmc.experiments.record import rows
 from tff_pmc.experiments.record.checkpoints import Checkpoints
 from tff_pmc.experiments.record.run_folder import RunFolder
-from tff_pmc.experiments.running import round_record
-from tff_pmc.experiments.running.answers import Answers
-from tff_pmc.experiments.running.cohorts import cohort
-from tff_pmc.experiments.running.tensorboard_events import TensorBoardEvents
-from tff_pmc.reports import escape
+from tff_pmc.experiments.running import callbacks
+from tff_pmc.experiments.running.cohorts import choose_cohort, pack_cohort
+from tff_pmc.experiments.running.evaluator import TestEvaluator
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.systems.setup import Setup, check_data
 
 
-class Shown(NamedTuple):
-    """What is shown of a run while it runs.
+class Progress(NamedTuple):
+    """How the progress of a run is shown.
 
     Attributes:
         title: what its progress bar is called; by default the label of the run.
@@ -39,7 +35,7 @@ class Shown(NamedTuple):
     tensorboard: bool = False
 
 
-ALONE = Shown()
+ALONE = Progress()
 """Of a run that is not one of several: a bar of its label."""
 
 
@@ -49,8 +45,8 @@ def run(
     folder_path: str,
     *,
     resume: bool = False,
-    until: Callable[[np.ndarray], bool] = lambda measured: False,
-    shown: Shown = ALONE,
+    until: Optional[Callable[[np.ndarray], bool]] = None,
+    progress: Progress = ALONE,
 ) -> None:
     """Runs one run's training from the first round, or the next, to the last.
 
@@ -65,7 +61,7 @@ def run(
             fewer rounds than are asked for now.
         until: ends the run before its last round when it says so of the correct test
             examples of each client, [K], or the sums of their losses.
-        shown: what is shown of it while it runs.
+        progress: how its progress is shown.
 
     Raises:
         SettingError: the settings do not fit the data.
@@ -76,20 +72,14 @@ def run(
     status = "interrupted"
     try:
         if not folder.finished:
-            _train(setup, folder, until, shown)
+            _train(setup, folder, until, progress)
         status = "finished"
     finally:
         folder.finish(status)
 
 
 def prepare(settings: RunSettings, data: leaf_data.FederatedDataset) -> Setup:
-    """Checks that the settings fit the data; returns what processes are made of.
-
-    Raises:
-        SettingError: the cohort is larger than the federation, a criterion needs
-            what the examples do not have, the model takes other inputs, or no client
-            has an example to be tested or judged on.
-    """
+    """Checks that the settings fit the data; returns what processes are made of."""
     choose_cohort(settings, data, 1)
     check_data(settings, data)
     setup = Setup.of(settings, data)
@@ -97,36 +87,6 @@ def prepare(settings: RunSettings, data: leaf_data.FederatedDataset) -> Setup:
         if not examples.num_examples:
             raise SettingError(f"no client of {data.name} has {what} examples")
     return setup
-
-
-def choose_cohort(
-    settings: RunSettings, data: leaf_data.FederatedDataset, round_num: int
-) -> list[int]:
-    """The clients of a round, among those that have training examples.
-
-    Raises:
-        SettingError: more are asked for than there are.
-    """
-    able = np.flatnonzero(data.train_examples.sizes)
-    size = settings.training.cohort_size(len(able), settings.dataset)
-    chosen = cohort(settings.training.cohort_seed, round_num, len(able), size)
-    return [int(able[place]) for place in chosen]
-
-
-def pack_cohort(setup: Setup, chosen: Sequence[int]) -> list[Any]:
-    """A cohort's packs; see `packing.pack`."""
-    settings, data = setup.settings, setup.data
-    table = data.client_table.values
-    alone = settings.system.one_client_per_pack
-    return packing.pack(
-        data.train_examples,
-        chosen,
-        num_packs=len(chosen) if alone else settings.training.num_packs,
-        attributes={
-            name: table[name] for name in settings.aggregation.client_attributes
-        },
-        example_attributes=criteria_lib.example_attributes(setup.criteria),
-    )
 
 
 def describe(settings: RunSettings, data: leaf_data.FederatedDataset) -> dict[str, Any]:
@@ -150,70 +110,74 @@ def describe(settings: RunSettings, data: leaf_data.FederatedDataset) -> dict[st
 
 
 def _train(
-    setup: Setup, folder: RunFolder, until: Callable[[np.ndarray], bool], shown: Shown
+    setup: Setup,
+    folder: RunFolder,
+    until: Optional[Callable[[np.ndarray], bool]],
+    progress: Progress,
 ) -> None:
     settings, data = setup.settings, setup.data
     process = settings.system.build(setup)
-    answers = Answers(setup)
+    evaluator = TestEvaluator(setup)
     state = process.initialize()
     checkpoints = Checkpoints(os.path.join(folder.path, "checkpoints"), state)
-    last_state, done = checkpoints.load_last(
-        folder.complete_rounds(), folder.recorded_rounds()
-    )
-    folder.go_on_after(done)
-    if last_state is None:
+    last = checkpoints.load_last(folder.check, folder.has_rows)
+    folder.go_on_after(last.round_num, last.lengths)
+    if last.state is None:
         # So that a record which has rows has a state to go on from, too.
-        checkpoints.save(state, 0)
+        checkpoints.save(state, 0, {})
     else:
-        state = last_state
+        state = last.state
     rounds = settings.training.rounds
-    events = TensorBoardEvents(folder.path) if shown.tensorboard else None
-    progress = tqdm(
-        range(done + 1, rounds + 1),
-        desc=escape.printable(shown.title or settings.label),
-        unit="round",
-        initial=done,
-        total=rounds,
-        mininterval=1,
-        disable=not shown.bar,
+    listeners: list[callbacks.Callback] = [
+        callbacks.Predictions(folder.path, data.test_examples),
+        callbacks.Timing(folder),
+    ]
+    if until is not None:
+        listeners.append(callbacks.Until(until))
+    if progress.tensorboard:
+        from tff_pmc.experiments.running.tensorboard_events import TensorBoardEvents
+
+        listeners.append(TensorBoardEvents(folder.path))
+    with ExitStack() as shown:
+        if progress.bar:
+            title = progress.title or settings.label
+            measure = evaluator.measure
+            bar = callbacks.ProgressBar(title, measure, last.round_num, rounds)
+            shown.callback(bar.close)
+            listeners.append(bar)
+        for round_num in range(last.round_num + 1, rounds + 1):
+            state, done = _round(setup, process, evaluator, state, round_num)
+            folder.release(done.tables)
+            # Each of them is told of the round that one of them ends the run after.
+            ends = [listener.after_round(done) for listener in listeners]
+            # Last: a checkpoint says that the rows up to its round are on disk.
+            checkpoints.save(state, round_num, folder.lengths())
+            if any(ends):
+                break
+
+
+def _round(
+    setup: Setup, process: Any, evaluator: TestEvaluator, state: Any, round_num: int
+) -> tuple[Any, callbacks.RoundDone]:
+    """Trains and tests one round; returns the new state, and what was done."""
+    start = time.perf_counter()
+    chosen = choose_cohort(setup.settings, setup.data, round_num)
+    outcome = process.next(state, pack_cohort(setup, chosen))
+    weights = process.get_model_weights(outcome.state)
+    train_seconds = outcome.train_seconds or time.perf_counter() - start
+    measured, predicted = evaluator.of(weights, outcome.counts)
+    tested = time.perf_counter()
+    at_server = evaluator.at_server(weights)
+    columns = {
+        "train_bytes": len(chosen) * process.traffic.per_client_training,
+        "test_bytes": len(outcome.tested)
+        * process.num_judges
+        * process.traffic.per_client_testing,
+        **at_server.columns,
+    }
+    tables = rows.tables_of(setup, round_num, chosen, outcome, measured, columns)
+    tables["class_f1"] = rows.f1_rows(round_num, at_server.f1)
+    seconds = {"train": train_seconds, "test": tested - start - train_seconds}
+    return outcome.state, callbacks.RoundDone(
+        round_num, tables, weights, measured, predicted, seconds
     )
-    for round_num in progress:
-        start = time.perf_counter()
-        chosen = choose_cohort(settings, data, round_num)
-        outcome = process.next(state, pack_cohort(setup, chosen))
-        state = outcome.state
-        trained = time.perf_counter()
-        measured, predicted = answers.of(
-            process.get_model_weights(state), outcome.counts
-        )
-        tested = time.perf_counter()
-        answers.record(folder.path, round_num, predicted)
-        at_server = answers.at_server(process.get_model_weights(state))
-        traffic = {
-            "train_bytes": len(chosen) * process.traffic.per_client_training,
-            "test_bytes": len(outcome.tested)
-            * process.num_judges
-            * process.traffic.per_client_testing,
-        }
-        tables = round_record.tables_of(
-            setup,
-            round_num,
-            chosen,
-            outcome,
-            measured,
-            {**traffic, **at_server.columns},
-        )
-        tables["class_f1"] = rows.f1_rows(round_num, at_server.f1)
-        row = folder.release(tables)
-        train_seconds = outcome.train_seconds or trained - start
-        seconds = {"train": train_seconds, "test": tested - start - train_seconds}
-        rounded = {name: round(value, 3) for name, value in seconds.items()}
-        folder.append("timing", [{"round": round_num, **rounded}])
-        if events is not None:
-            events.release(round_num, tables, process.get_model_weights(state))
-        # Last: a checkpoint says that the rows up to its round are on disk.
-        checkpoints.save(state, round_num)
-        words = round_record.words_of(row, sum(seconds.values()), answers.measure)
-        progress.set_postfix_str(escape.printable(words))
-        if until(measured):
-            break

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 import leaf_data
-from tff_pmc.experiments.record.folder_of_runs import folder_of_runs
+from tff_pmc.experiments.record.same_run import folder_of_runs
 from tff_pmc.experiments.running import loop
 from tff_pmc.reports import escape, read
 from tff_pmc.reports.rounds_to_target import rounds_to_target
@@ -40,22 +40,6 @@ def search(
     out, mixed and dealt anew. The scripts hold out before they partition, which leaves
     the devices equally many examples, too. The test sets are not looked at, the target
     is the experiment's highest, and a run ends when it is reached.
-
-    Args:
-        runs: the settings of each run, which differ in the learning rate alone.
-        data: the federation.
-        output_dir: the folder for a folder of each rate and `rates.csv`.
-        held_out: `pooled`, as above, or `own`: each device is judged on the examples
-            that are held out of its own.
-        resume: go on with what the folder holds.
-        tensorboard: whether each round is released to TensorBoard.
-
-    Returns:
-        The table, as text for the terminal.
-
-    Raises:
-        SettingError: the settings do not fit the data.
-        RecordError: the folder is in use or holds something else.
     """
     first = runs[0]
     if not data.has_classes:
@@ -92,7 +76,7 @@ def search(
                 folder,
                 resume=resume,
                 until=lambda correct: first_round(correct[np.newaxis]) is not None,
-                shown=loop.Shown(title, tensorboard=tensorboard),
+                progress=loop.Progress(title, tensorboard=tensorboard),
             )
             run = read.read_run(folder)
             rows.append(

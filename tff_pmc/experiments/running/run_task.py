@@ -36,13 +36,7 @@ class RunOrder(NamedTuple):
 
 
 def make_run(order: RunOrder) -> None:
-    """Makes a run, or goes on with it: its checkpoints say how far it is.
-
-    Raises:
-        SettingError: the settings do not fit the data.
-        RecordError: the folder is in use, or holds another run.
-        TermsError: this worker has other versions.
-    """
+    """Makes a run, or goes on with it: its checkpoints say how far it is."""
     cluster_tasks.check_versions(order.terms)
     if order.plugins and order.directory not in sys.path:
         sys.path.insert(0, order.directory)
@@ -60,22 +54,12 @@ def make_run(order: RunOrder) -> None:
     with Runtime("local") as running:
         running.context.recorded = cluster_record("runs", order.terms.threads)
         # A worker before this one may have begun it.
-        shown = job.shown._replace(bar=False)
-        loop.run(job.settings, data, job.folder, resume=True, shown=shown)
+        progress = job.progress._replace(bar=False)
+        loop.run(job.settings, data, job.folder, resume=True, progress=progress)
 
 
 def look_at_folders(token: str, text: str, answer: str, data_dir: str) -> Optional[str]:
-    """Whether this worker sees the folders of the process that asks.
-
-    Args:
-        token: a file that the other process has written.
-        text: what it has written.
-        answer: a file to be written here, empty.
-        data_dir: the folder of the data; empty for none.
-
-    Returns:
-        What is wrong, in words; None if nothing is.
-    """
+    """Whether this worker sees the folders of the process that asks."""
     try:
         with open(token) as file:
             if file.read() != text:

@@ -12,8 +12,7 @@ from tqdm import tqdm
 
 from tff_pmc.experiments.record import files
 from tff_pmc.experiments.running import run_task
-from tff_pmc.experiments.running.federations import Federations
-from tff_pmc.experiments.running.jobs import Job
+from tff_pmc.experiments.running.jobs import Federations, Job
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import ClusterConnection
 from tff_pmc.runtime.cluster_errors import LOSSES, ClusterError
@@ -37,12 +36,7 @@ class SpreadRuns:
         output_dir: str,
         plugins: Sequence[str] = (),
     ) -> None:
-        """Takes the cluster, what loads the data there, and the modules to import.
-
-        Raises:
-            ClusterSettingError: a worker does not see the data or the output folder;
-                the message names it.
-        """
+        """Takes the cluster, what loads the data there, and the modules to import."""
         self._connection = connection
         self._federations = cluster_tasks.to_bytes(federations)
         self._plugins = tuple(plugins)
@@ -52,11 +46,7 @@ class SpreadRuns:
         )
 
     def __call__(self, jobs: Iterable[Job]) -> Iterator[Job]:
-        """Makes the runs; each is given when it is finished.
-
-        Raises:
-            ClusterError: the cluster is gone, or a run ended several workers.
-        """
+        """Makes the runs; each is given when it is finished."""
         waiting = list(jobs)
         running: dict[Any, Job] = {}
         bar = tqdm(total=len(waiting), desc="runs", unit="run", mininterval=1)

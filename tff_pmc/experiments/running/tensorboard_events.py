@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.experiments.running.callbacks import RoundDone
 from tff_pmc.reports import fairness
 
 FOLDER = "tensorboard"
@@ -33,31 +34,17 @@ class TensorBoardEvents:
     """
 
     def __init__(self, folder: str) -> None:
-        """Makes the file of events in the subfolder `tensorboard` of a run's folder.
-
-        Raises:
-            OSError: it cannot be made.
-        """
+        """Makes the file of events in the subfolder `tensorboard` of a run's folder."""
         self._path = os.path.join(folder, FOLDER)
         try:
             self._manager = tff.program.TensorBoardReleaseManager(self._path)
         except tf.errors.OpError as error:
             raise OSError(f"{self._path}: {error.message}") from error
 
-    def release(
-        self, round_num: int, tables: Mapping[str, Sequence[Row]], weights: Any
-    ) -> None:
-        """Releases a round, whose events are on disk when this returns.
-
-        Args:
-            round_num: from 1; TensorBoard's step.
-            tables: the rows of the round's record, by the file's name.
-            weights: the model's `ModelWeights` after the round.
-
-        Raises:
-            OSError: it cannot be written.
-        """
-        released = self._manager.release(values(tables, weights), round_num)
+    def after_round(self, done: RoundDone) -> None:
+        """Releases a round, whose events are on disk when this returns."""
+        found = values(done.tables, done.weights)
+        released = self._manager.release(found, done.round_num)
         # A thread of its own, because that of a notebook runs an event loop already.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             try:

@@ -1,8 +1,7 @@
-"""A round's answers on every client's test set, for the record."""
+"""The test of a round's model on every client's test set, for the record."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
@@ -10,9 +9,8 @@ import numpy as np
 
 import leaf_data
 from tff_pmc import processes
-from tff_pmc.experiments.record import files, measures
+from tff_pmc.experiments.record import measures
 from tff_pmc.processes.server_examples import build_confusion, f1_of_classes
-from tff_pmc.reports.predictions import FOLDER
 from tff_pmc.systems.setup import Setup
 
 
@@ -30,12 +28,14 @@ class AtServer(NamedTuple):
     f1: Sequence[float]
 
 
-class Answers:
-    """The clients' test examples, and the computation that answers them.
+class TestEvaluator:
+    """The clients' test examples, and the computation that judges a model on them.
 
     Attributes:
         measure: what they are measured by.
     """
+
+    __test__ = False  # No test of pytest's, whatever its name begins with.
 
     def __init__(self, setup: Setup) -> None:
         """Builds it; with `--predictions` each single answer is recorded."""
@@ -79,16 +79,11 @@ class Answers:
     def of(
         self, weights: Any, known: Optional[np.ndarray] = None
     ) -> tuple[np.ndarray, Optional[np.ndarray]]:
-        """Judges a model.
+        """Judges a model, or takes the correct examples that are known already.
 
-        Args:
-            weights: the model's `ModelWeights`.
-            known: correct examples of each client where they are known already.
-
-        Returns:
-            Correct examples of each client, int64 [K], or the sums of their losses,
-            float64; and the predicted label of each example, [N], if single answers
-            are recorded.
+        Returns the correct examples of each client, int64 [K], or the sums of their
+        losses, float64; and the predicted label of each example, [N], if single answers
+        are recorded.
         """
         if known is not None and not self._single:
             return np.asarray(known, np.int64), None
@@ -103,33 +98,7 @@ class Answers:
         counts = np.diff(right[self._examples.row_splits])
         return counts, result if self._single else None
 
-    def record(
-        self, folder: str, round_num: int, predicted: Optional[np.ndarray]
-    ) -> None:
-        """Writes `predictions/round_NNNN.npz`, and the labels before the first."""
-        if predicted is None:
-            return
-        path = os.path.join(folder, FOLDER)
-        os.makedirs(path, exist_ok=True)
-        examples = self._examples
-        if not os.path.exists(os.path.join(path, "labels.npz")):
-            _write(
-                os.path.join(path, "labels.npz"),
-                y=examples.y.astype(np.uint8),
-                row_splits=examples.row_splits,
-                client_ids=np.array(examples.client_ids),
-            )
-        _write(
-            os.path.join(path, f"round_{round_num:04d}.npz"),
-            predicted=predicted.astype(np.uint8),  # `check_data` refuses more.
-        )
-
 
 def _same_images(server: leaf_data.Examples, reported: leaf_data.Examples) -> bool:
     """Whether the server has the very images that accuracy is reported on."""
     return np.array_equal(server.x, reported.x)
-
-
-def _write(path: str, **arrays: np.ndarray) -> None:
-    with files.replacing(path) as file:
-        np.savez_compressed(file, **arrays)

@@ -1,0 +1,290 @@
+"""Systems whose aggregation is a factory of TFF's kind: Dual's baselines (Table I).
+
+The paper prints the parameters of none of them.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data.declare import ABOVE_0, BELOW_1, Range, SettingError, setting
+from tff_pmc import scores
+from tff_pmc.settings.run_settings import SYSTEMS, RunSettings, System
+from tff_pmc.systems.rounds import FixedRounds, Rounds
+
+if TYPE_CHECKING:
+    from tff_pmc.systems.setup import Setup
+
+
+@dataclasses.dataclass(frozen=True)
+class FactorySystem(System):
+    """A system around an aggregation factory; a subclass must define `factory` only.
+
+    The weight of a client's update is its number of examples.
+    """
+
+    one_client_per_pack = True
+
+    def check(self, settings: RunSettings) -> None:
+        """Refuses a search, and criteria without DS."""
+        if settings.adjustment.searches:
+            raise SettingError(
+                f"--adjustment={settings.adjustment.adjustment} searches orderings, "
+                f"which the system {settings.names['system']} does not have"
+            )
+        try:
+            self.score(settings)
+        except ValueError as error:
+            raise SettingError(f"--criteria: {error}") from error
+
+    def score(self, settings: RunSettings) -> scores.Score:
+        """Returns the score for the weights on record: the number of examples."""
+        return scores.single("DS", settings.aggregation.criteria)
+
+    @abc.abstractmethod
+    def factory(self, settings: RunSettings) -> Any:
+        """Makes the `tff.aggregators` factory."""
+
+    def client_step(self, settings: RunSettings) -> Any:
+        """What a client does with its model before the factory sees its update.
+
+        None, the default, for nothing; see `aggregation.client_steps`.
+        """
+        return None
+
+    def build(self, setup: Setup) -> Rounds:
+        """Builds the rounds of a process around the factory."""
+        from tff_pmc import processes
+        from tff_pmc.aggregation import SumOptions
+
+        settings = setup.settings
+        process = processes.build_factory_fed_avg(
+            setup.model,
+            self.factory(settings),
+            criteria=setup.criteria,
+            client_step=self.client_step(settings),
+            sums=SumOptions(**setup.norms),
+            **setup.training_options,
+        )
+        return FixedRounds(setup, process, self.score(settings))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Baseline(FactorySystem):
+    """A factory of `aggregation.baselines`, with the system's settings as its options.
+
+    Attributes:
+        builder: the name of the function that makes the factory.
+    """
+
+    builder: ClassVar[str] = ""
+
+    def options(self, settings: RunSettings) -> dict[str, Any]:
+        """The function's arguments: the system's own settings."""
+        return {own.name: getattr(self, own.name) for own in self.declared()}
+
+    def factory(self, settings: RunSettings) -> Any:
+        """Makes the factory."""
+        from tff_pmc.aggregation import baselines
+
+        return getattr(baselines, self.builder)(**self.options(settings))
+
+
+@dataclasses.dataclass(frozen=True)
+class SimpleAverage(_Baseline):
+    """The simple average of Dual's Table I: all clients count alike."""
+
+    name = "Simple average"
+    builder = "simple_average"
+    weighs_equally = True
+
+
+@dataclasses.dataclass(frozen=True)
+class WeightedMean(_Baseline):
+    """The weighted mean of Dual's Table I: federated averaging by TFF's own mean."""
+
+    name = "Weighted mean"
+    builder = "weighted_mean"
+
+
+@dataclasses.dataclass(frozen=True)
+class Median(_Baseline):
+    """The median of Dual's Table I: all clients count alike, and no sum gives it."""
+
+    name = "Median"
+    builder = "median"
+    weighs_equally = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Momentum(_Baseline):
+    """The momentum of Dual's Table I, on the weighted mean."""
+
+    name = "Momentum"
+    builder = "momentum"
+
+    beta: float = setting(
+        0.9,
+        "The momentum. The paper does not print it.",
+        flag="momentum_beta",
+        within=BELOW_1,
+    )
+    eta: float = setting(
+        1.0,
+        "The rate of the step. The paper does not print it.",
+        flag="momentum_eta",
+        within=ABOVE_0,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Personalized(_Baseline):
+    """The personalized baseline of Dual's Table I, by its formula or by its text."""
+
+    name = "Personalized"
+    builder = "personalized"
+    weighs_equally = True
+
+    alpha: float = setting(
+        0.5,
+        "By the formula: the part of the old global model, beside 1 - alpha of the "
+        "simple mean of the new models. The paper does not print it.",
+        flag="personalized_alpha",
+        within=BELOW_1,
+    )
+    form: str = setting(
+        "formula",
+        "By the formula of the paper, or by its text (each client tunes the model).",
+        flag="personalized_form",
+        choices=("formula", "text"),
+    )
+
+    @property
+    def needs_classes(self) -> bool:
+        """By the text, labels that clients' own models predict are compared."""
+        return self.form == "text"
+
+    def own_answers(self, setup: Setup) -> Any:
+        """By the text, each client answers with its own tuned model."""
+        return TunedAnswers(setup) if self.form == "text" else None
+
+
+class TunedAnswers:
+    """The predictions of each client's own model on its own part of the test set.
+
+    Its model is the server's after one more local training: Dual's personalized
+    baseline, as its text has it.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        """Builds the computation."""
+        from tff_pmc import processes
+        from tff_pmc.clients import packing
+
+        data, training = setup.data, setup.settings.training
+        examples = data.test_examples
+        self._x = np.asarray(examples.x)
+        self._owner = np.repeat(np.arange(examples.num_clients), examples.sizes)
+        self._clients = packing.pack(
+            data.train_examples,
+            range(examples.num_clients),
+            num_packs=training.num_packs,
+        )
+        self._compute = processes.build_local_tuning_prediction(
+            setup.model,
+            *(examples.num_clients, examples.num_examples),
+            client_optimizer_fn=setup.client_optimizer,
+            local_epochs=training.local_epochs,
+            batch_size=training.batch_size,
+            seed=training.batch_seed,
+        )
+
+    def answer(self, weights: Any) -> npt.NDArray[np.int64]:
+        """The predicted label of each test example, [N]."""
+        answers = np.asarray(self._compute(weights, self._clients, self._x), np.int64)
+        own: npt.NDArray[np.int64] = answers[self._owner, np.arange(len(self._owner))]
+        return own
+
+
+@dataclasses.dataclass(frozen=True)
+class Laplace(_Baseline):
+    """The differential privacy of Dual's Table I: noise, and no guarantee."""
+
+    name = "Laplace"
+    builder = "laplace"
+    weighs_equally = True
+
+    epsilon: float = setting(
+        1.0,
+        "The noise has the scale 1/epsilon on every parameter. The paper does not "
+        "print it.",
+        flag="laplace_epsilon",
+        within=ABOVE_0,
+    )
+
+    def options(self, settings: RunSettings) -> dict[str, Any]:
+        """The noise is drawn by the seed of the batches."""
+        return {**super().options(settings), "seed": settings.training.batch_seed}
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantized(_Baseline):
+    """The quantization of Dual's Table I: each client's parameters, then their mean."""
+
+    name = "Quantized"
+    builder = "simple_average"
+    weighs_equally = True
+
+    bits: int = setting(
+        8,
+        "Q: each parameter is rounded to a multiple of 1 / (2^Q - 1). The paper does "
+        "not print it.",
+        flag="quantized_bits",
+        within=Range(lambda n: 1 <= n <= 16, "from 1 to 16"),
+    )
+
+    def options(self, settings: RunSettings) -> dict[str, Any]:
+        """None: the client rounds, and not the mean."""
+        return {}
+
+    def client_step(self, settings: RunSettings) -> Any:
+        """The rounding of the trained model, at the client."""
+        from tff_pmc.aggregation import baselines
+
+        return baselines.quantize_parameters(self.bits)
+
+
+@dataclasses.dataclass(frozen=True)
+class QuantizedUpdates(_Baseline):
+    """Clients' updates rounded to levels between each tensor's extremes.
+
+    Dual's Quantization rounds the clients' models: see the system `quantized`.
+    """
+
+    name = "Quantized updates"
+    builder = "quantized_updates"
+
+    levels: int = setting(
+        256,
+        "The number of levels to which an update is rounded.",
+        flag="quantized_levels",
+        within=Range(
+            lambda n: 2 <= n <= 65536 and n & (n - 1) == 0,
+            "a power of two, 2 to 65536",
+        ),
+    )
+
+
+SYSTEMS.register("simple_average", SimpleAverage)
+SYSTEMS.register("weighted_mean", WeightedMean)
+SYSTEMS.register("median", Median)
+SYSTEMS.register("momentum", Momentum)
+SYSTEMS.register("personalized", Personalized)
+SYSTEMS.register("laplace", Laplace)
+SYSTEMS.register("quantized", Quantized)
+SYSTEMS.register("quantized_updates", QuantizedUpdates)

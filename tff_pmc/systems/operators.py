@@ -1,0 +1,145 @@
+"""Operators that combine criteria, beside the prioritized score.
+
+Of one criterion alone each of them is that criterion.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+
+from leaf_data.declare import setting
+from tff_pmc import scores
+from tff_pmc.settings import AggregationSettings, flag_values
+from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
+from tff_pmc.systems.prioritized import PrioritySystem
+
+
+@dataclasses.dataclass(frozen=True)
+class _Operator(PrioritySystem):
+    """An operator over the criteria that `--priority` names."""
+
+    def score(self, settings: RunSettings) -> scores.Score:
+        """The operator's score; of one criterion alone, the criterion."""
+        on = settings.aggregation
+        self.check_own_settings()
+        if len(on.priority) == 1:
+            return scores.prioritized(on.priority, on.criteria)
+        return self.combined(on)
+
+    def check_own_settings(self) -> None:
+        """Refuses its own settings, with a `ValueError`, whatever the criteria are."""
+
+    @abc.abstractmethod
+    def combined(self, on: AggregationSettings) -> scores.Score:
+        """The score of several of the criteria."""
+
+
+@dataclasses.dataclass(frozen=True)
+class WeightedAverage(_Operator):
+    """Clients weighted by a weighted average of their criteria."""
+
+    name = "Weighted average"
+
+    weights: tuple[float, ...] = setting(
+        (),
+        "The weight of each criterion in the order of --priority, as 0.5,0.3,0.2: "
+        "sum 1.",
+        flag="average_weights",
+        parse=flag_values.numbers,
+    )
+
+    def check_own_settings(self) -> None:
+        """Refuses to have no weights."""
+        if not self.weights:
+            raise ValueError("it takes --average_weights")
+
+    def combined(self, on: AggregationSettings) -> scores.Score:
+        """The average."""
+        return scores.weighted_average(self.weights, on.criteria, members=on.priority)
+
+
+@dataclasses.dataclass(frozen=True)
+class OrderedWeightedAverage(_Operator):
+    """Clients weighted by the ordered weighted average of their criteria.
+
+    It sorts a client's normalized criteria: with --normalization=range in one
+    aggregation, otherwise in two, which keep the clients' updates in memory.
+    """
+
+    name = "OWA"
+
+    weights: tuple[float, ...] = setting(
+        (),
+        "The weight of a client's largest criterion, the next, ..., the smallest, as "
+        "0.5,0.3,0.2: sum 1.",
+        flag="owa_weights",
+        parse=flag_values.numbers,
+    )
+    quantifier: str = setting(
+        "",
+        "In the place of the weights: how many criteria have to be satisfied.",
+        flag="owa_quantifier",
+        choices=("", *scores.QUANTIFIERS),
+    )
+
+    def check_own_settings(self) -> None:
+        """Refuses weights beside a quantifier, and neither."""
+        if bool(self.weights) == bool(self.quantifier):
+            raise ValueError("it takes --owa_weights or --owa_quantifier, one of them")
+
+    def combined(self, on: AggregationSettings) -> scores.Score:
+        """The OWA."""
+        weights = self.quantifier or self.weights
+        return scores.owa(weights, on.criteria, members=on.priority)
+
+
+@dataclasses.dataclass(frozen=True)
+class ChoquetIntegral(_Operator):
+    """Clients weighted by the Choquet integral of their criteria.
+
+    It sorts a client's normalized criteria, as `owa` does.
+    """
+
+    name = "Choquet"
+
+    capacity: tuple[tuple[str, float], ...] = setting(
+        (),
+        "What each set of criteria is worth, as DS:0.4,LD:0.3,DS+LD:0.8; that of all "
+        "is 1.",
+        flag="choquet_capacity",
+        parse=flag_values.capacity,
+    )
+
+    def check_own_settings(self) -> None:
+        """Refuses to have no capacity."""
+        if not self.capacity:
+            raise ValueError("it takes --choquet_capacity")
+
+    def combined(self, on: AggregationSettings) -> scores.Score:
+        """The integral."""
+        value = {tuple(subset.split("+")): worth for subset, worth in self.capacity}
+        if len(value) < len(self.capacity):
+            raise ValueError("the capacity names a set twice")
+        if {code for subset in value for code in subset} != set(on.priority):
+            raise ValueError(
+                f"the capacity must be of the criteria {', '.join(on.priority)}"
+            )
+        return scores.choquet(value, on.criteria)
+
+
+@dataclasses.dataclass(frozen=True)
+class CriteriaProduct(_Operator):
+    """Clients weighted by the product of their criteria."""
+
+    name = "Product"
+
+    def combined(self, on: AggregationSettings) -> scores.Score:
+        """The product, one monomial."""
+        return scores.product(on.criteria, members=on.priority)
+
+
+SYSTEMS.register("weighted_average", WeightedAverage)
+SYSTEMS.register("owa", OrderedWeightedAverage)
+SYSTEMS.register("choquet", ChoquetIntegral)
+SYSTEMS.register("product", CriteriaProduct)
