@@ -135,7 +135,11 @@ def build(toy_packed_model, sgd):
     return build
 
 
-@pytest.mark.parametrize(("name", "options", "message"), CASES, ids=str)
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    CASES,
+    ids=[f"{name}-{message}" for name, _, message in CASES],
+)
 def test_what_cannot_be_built_is_named(build, name, options, message):
     with pytest.raises(ValueError, match=message):
         build(name, **options())

@@ -9,7 +9,6 @@ nothing else.
 from __future__ import annotations
 
 import datetime
-import html
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +59,9 @@ test holds the tables to it, to the byte. Those that the kept records do not suf
 are named. A `run.json` is as old as its run: settings in old ones may have the names of
 that time (`tff_pmc/reports/old_records.py`)."""
 
-_WIDTH = 260  # Of a thumbnail, pixels.
+_KEPT = """\
+Each folder has the records, tables and plots of one command, whose flags stand beside
+it; `reproduced/kept.json` has the whole command."""
 
 
 def page(folder: str) -> str:
@@ -76,7 +77,8 @@ def page(folder: str) -> str:
         markdown_table(_headlines(every, verdicts), left=4),
         _AGAIN,
         "## The kept results",
-        *(_section(kept, runs[kept.name], name) for kept in folders),
+        _KEPT,
+        "\n".join(_line(kept, runs[kept.name], name) for kept in folders),
     ]
     return printable("\n\n".join(parts)) + "\n"
 
@@ -127,39 +129,17 @@ def _rounds(runs: Sequence[Run]) -> str:
     return f"{lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else f"{lengths[0]}"
 
 
-def _section(kept: KeptFolder, runs: Sequence[Run], link: str) -> str:
-    lines = [
-        f"### {kept.name}",
-        "",
-        f"    {kept.command or 'no command on record'}",
-        "",
-    ]
-    if kept.remark:
-        lines += [kept.remark, ""]
-    lines.append(_facts(kept, runs))
-    products = kept.products()
-    tables = [name for name in products if name.endswith((".md", ".csv", ".tex"))]
-    if tables:
-        links = [f"[{name}]({link}/{kept.name}/{name})" for name in tables]
-        lines += ["", f"Tables: {', '.join(links)}."]
-    if kept.as_made:
-        because: dict[str, list[str]] = {}
-        for name, why in kept.as_made.items():
-            because.setdefault(why, []).append(name)
-        texts = [f"{', '.join(names)} ({why})" for why, names in because.items()]
-        lines += ["", f"As the run made them: {'; '.join(texts)}."]
-    shown = [name for name in products if name.endswith(".png")]
-    if shown:
-        lines += [
-            "",
-            "\n".join(_thumbnail(f"{link}/{kept.name}/{n}", n) for n in shown),
-        ]
-    return "\n".join(lines)
-
-
-def _thumbnail(path: str, name: str) -> str:
-    source, title = html.escape(path), html.escape(name)
-    return f'<a href="{source}"><img src="{source}" width="{_WIDTH}" alt="{title}"></a>'
+def _line(kept: KeptFolder, runs: Sequence[Run], link: str) -> str:
+    """Returns the item of a kept folder: its flags, what ran, and what was not made."""
+    flags = kept.command.partition("run_experiments.py ")[2] or kept.command
+    flags = flags.replace(" --data_dir=DIR", "") or "no command on record"
+    texts = [f"[{kept.name}]({link}/{kept.name}): `{flags}`", _facts(kept, runs)]
+    because: dict[str, list[str]] = {}
+    for name, why in kept.as_made.items():
+        because.setdefault(why, []).append(name)
+    for why, names in because.items():
+        texts.append(f"As the run made them, because {why}: {', '.join(names)}.")
+    return " ".join(["-", *texts, kept.remark]).rstrip()
 
 
 def _facts(kept: KeptFolder, runs: Sequence[Run]) -> str:
