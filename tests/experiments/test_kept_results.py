@@ -14,7 +14,8 @@ NO_RUNS = {
     **dict.fromkeys(
         (
             *("adafed_1_seeds", "adafed_2", "adafed_3", "mnist_normalization_max_relu"),
-            *("mnist_table2_relu", "mnist_table4_relu"),
+            *("mnist_table2_relu", "mnist_table4_relu", "mnist_table4"),
+            "mnist_kernels_normal",
         ),
         "holds runs under several seeds: name one of its folders, as ",
     ),

@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tff_pmc import project_files
 from tff_pmc.reports import read
+from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.papers import pmc_readings
 
 SETTINGS = {
@@ -34,8 +36,8 @@ def run(arrives, label="DS", rounds=pmc_readings.ROUNDS, **changes):
     [
         # By hand: mean 3, s = sqrt(2.5), t(.975, 4) = 2.776445, sqrt(6/5).
         ([1, 2, 3, 4, 5], (3 - 4.808944, 3 + 4.808944)),
-        ([7, 7], (7, 7)),
-        ([7], (np.nan, np.nan)),
+        ([7, 7, 7], (7, 7)),
+        ([7, 8], (np.nan, np.nan)),
         ([7, np.inf, 8], (np.nan, np.nan)),
     ],
 )
@@ -49,6 +51,7 @@ def test_each_cell_has_the_rounds_of_the_seeds_beside_the_printed_one():
     found = pmc_readings.readings(
         [
             run(11, batch_seed=1),
+            run(10, batch_seed=3),
             run(9),
             run(9, label="LD"),
             run(3, batch_seed=2, rounds=29),
@@ -58,14 +61,14 @@ def test_each_cell_has_the_rounds_of_the_seeds_beside_the_printed_one():
         ]
     )
     assert {key: list(own) for key, own in found.items()} == {
-        ("none", "glorot_uniform"): [0, 1],
+        ("none", "glorot_uniform"): [0, 1, 3],
         ("relu", "glorot_uniform"): [0, 1],
     }
     table = pmc_readings.cells(found)
     assert len(table) == 2 * 3 * 9
     linear, relu = (table[table["conv_activation"] == a] for a in ("none", "relu"))
-    assert set(linear["rounds"]) == {"9 11", "- -"}
-    assert linear["inside"].sum() == 9  # 10 -+ 22 has all of 70 %.
+    assert set(linear["rounds"]) == {"9 11 10", "- - -"}
+    assert linear["inside"].sum() == 9  # 10 -+ 5 has all of 70 %.
     assert set(relu["rounds"]) == {"8 -", "- -"}  # Later than the rounds that count.
     assert not relu["inside"].any()
     at_70 = linear[linear["target_accuracy_pct"] == 70]
@@ -73,7 +76,16 @@ def test_each_cell_has_the_rounds_of_the_seeds_beside_the_printed_one():
 
 
 def test_an_interval_that_misses_is_not_counted():
-    found = pmc_readings.readings([run(12), run(12, batch_seed=1)])
+    found = pmc_readings.readings([run(12, batch_seed=seed) for seed in range(3)])
     table = pmc_readings.cells(found)
     assert not table["inside"].any()
     assert "12 to 12 (12.0, 12.0)" in str(pmc_readings.page(found, table))
+
+
+def test_the_kept_page_is_what_the_kept_runs_give():
+    """Of four kept folders, so that remaking one of them does not make it."""
+    results = project_files.folder("results") / "reproduced"
+    report = pmc_readings.report(kept_runs(str(results)))
+    (page,) = report.pages.values()
+    kept = (results / "mnist_table4" / "readings.md").read_text(encoding="utf-8")
+    assert kept == page.markdown()

@@ -31,6 +31,7 @@ ROUNDS = 30
 """The rounds of a run that count, so that all readings have as many."""
 
 _TARGETS = (70, 80, 90)
+_FEWEST = 3  # Seeds of which an interval is given.
 _METHOD = {
     "experiment": "mnist_noniid",
     "normalization": "sum",
@@ -111,10 +112,10 @@ def prediction_interval(values: list[float]) -> tuple[float, float]:
     """Returns the 95 % interval for one more value of the same normal distribution.
 
     It is the mean -+ t s sqrt(1 + 1/n), with the deviation s of n values and Student's
-    t of n - 1 degrees of freedom. Both ends are NaN where a value is not finite, or
-    where there is one alone.
+    t of n - 1 degrees of freedom. Both ends are NaN where a value is not finite, and
+    below three values, whose deviation says little.
     """
-    if len(values) < 2 or not np.isfinite(values).all():
+    if len(values) < _FEWEST or not np.isfinite(values).all():
         return math.nan, math.nan
     count = len(values)
     half = stats.t.ppf(0.975, count - 1) * np.std(values, ddof=1)
@@ -129,8 +130,8 @@ def page(found: Readings, table: pd.DataFrame) -> Page:
         f"MNIST, non-IID, DS, rate 0.1, the first {ROUNDS} rounds. In each cell the "
         "rounds in which so many of the devices reach the target: the lowest and the "
         "highest seed, and in brackets the 95 % prediction interval for one more run. "
-        "A star marks an interval that has the printed round. There is no interval "
-        "where a seed does not arrive."
+        "A star marks an interval that has the printed round. There is none of fewer "
+        "than three seeds, nor where a seed does not arrive."
     ]
     for target in _TARGETS:
         part = table[table["target_accuracy_pct"] == target]
@@ -150,6 +151,8 @@ def page(found: Readings, table: pd.DataFrame) -> Page:
                          & (table["initializer"] == key[1])]  # fmt: skip
             of = [mine[mine["target_accuracy_pct"] == t]["inside"] for t in _TARGETS]
             numbers = [f"{one.sum()} of {len(one)}" for one in [*of, mine["inside"]]]
+            if len(found[key]) < _FEWEST:
+                numbers = ["-"] * len(numbers)
             counts.append([style.label, str(len(found[key])), *numbers])
     blocks += [Heading("Printed rounds inside the interval"), Table(counts)]
     return Page("Which network has Table 4's rounds of DS?", blocks)
@@ -161,6 +164,8 @@ def _cell(row: Mapping[Any, Any]) -> str:
     if len(rounds) < count:
         return f"{len(rounds)} of {count} arrive"
     span = f"{min(rounds)} to {max(rounds)}"
+    if math.isnan(row["low"]):
+        return span
     star = "*" if row["inside"] else ""
     return f"{span} ({row['low']:.1f}, {row['high']:.1f}){star}"
 
@@ -173,7 +178,9 @@ def figure(found: Readings) -> Any:
         curves = [
             run.rounds.set_index("round")["accuracy"][:ROUNDS] for run in own.values()
         ]
-        figures.curve(axes, curves, _READINGS[key])
+        style = _READINGS[key]
+        label = f"{style.label}, {len(own)} seeds"
+        figures.curve(axes, curves, style, label=label)
     table = published.table("pmc_table4")
     half = table[(table["quantity"] == "rounds") & (table["devices"] == "50%")]
     marks = half[half["target_accuracy_pct"].isin(_TARGETS)]
@@ -191,8 +198,8 @@ def figure(found: Readings) -> Any:
     axes.set_ylim(0, 1)
     axes.set_xlabel("round")
     axes.set_ylabel("accuracy")
-    figures.head(axes, "DS on MNIST, non-IID: four readings of PMC's network")
-    band = figures.band_words(max(map(len, found.values())))
+    figures.head(axes, "DS on MNIST, non-IID: readings of PMC's network")
+    band = "line: mean of the seeds; band: lowest to highest"
     handles, _ = axes.get_legend_handles_labels()
     figures.legend_beside(drawn, handles, "reading", band)
     return drawn
