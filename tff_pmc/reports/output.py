@@ -1,7 +1,9 @@
 """The one writer of reports, and the forms in which it writes tables and figures.
 
-with output.using(output.Output(tables="latex", figures="pdf")):
-    text = output.write(REPORTS["pmc_table4"](runs), folder)
+    with output.using(output.Output(tables="latex", figures="pdf")):
+        text = output.write(REPORTS["pmc_table4"](runs), folder)
+
+A report itself writes no file.
 """
 
 from __future__ import annotations
