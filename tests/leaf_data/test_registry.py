@@ -140,10 +140,9 @@ def test_only_those_that_keep_a_cache_take_a_folder_for_it(
 def test_a_data_set_of_a_module_from_outside(
     restored, root, tmp_path, monkeypatch, assert_refused
 ):
-    """The one of the document about extensions."""
-    text = (root / "docs" / "extend.md").read_text(encoding="utf-8")
-    _, _, rest = text.partition("`stripes.py`, a data set:\n\n```python\n")
-    (tmp_path / "toy_stripes.py").write_text(rest.partition("```")[0])
+    """The example of the document about extensions."""
+    example = root / "docs" / "examples" / "extend" / "stripes.py"
+    (tmp_path / "toy_stripes.py").write_text(example.read_text(encoding="utf-8"))
     monkeypatch.syspath_prepend(str(tmp_path))
     try:
         importlib.import_module("toy_stripes")

@@ -78,7 +78,8 @@ def test_the_cnn_round_equals_keras_and_numpy(
     from tff_pmc import models
 
     cohort, epochs = [3, 14, 15], 3
-    model = models.mnist_cnn(seed=5)
+    # From other weights two values under a maximum may be within rounding.
+    model = models.mnist_cnn(seed=2)
     process = build_prioritized(
         model,
         priority=("LD", "DS", "MD"),
