@@ -1,4 +1,4 @@
-"""TODO."""
+"""The criteria that a client measures: of its examples, and of its trained model."""
 
 from __future__ import annotations
 
