@@ -11,7 +11,7 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.clients.dataset_training import num_examples_of, unstar
 from tff_pmc.clients.packing import split_batch
-from tff_pmc.models.prediction import predicted_labels
+from tff_pmc.models.functional import predicted_labels
 
 
 def with_client_number(dataset: tf.data.Dataset, number: int) -> tf.data.Dataset:

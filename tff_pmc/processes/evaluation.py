@@ -14,7 +14,7 @@ import leaf_data
 from tff_pmc import models
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
-from tff_pmc.models.prediction import BATCH_SIZE, over_batches, predicted_labels
+from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation
 from tff_pmc.processes.round_parts import ModelFn
 

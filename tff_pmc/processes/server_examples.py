@@ -11,7 +11,7 @@ import tensorflow_federated as tff
 
 from tff_pmc import models
 from tff_pmc.clients.packed_training import weighted_type
-from tff_pmc.models.prediction import over_batches, predicted_labels
+from tff_pmc.models.functional import over_batches, predicted_labels
 
 
 def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
