@@ -175,7 +175,7 @@ def test_dropout_is_a_function_of_the_seed(faces):
     import tensorflow as tf
     import tensorflow_federated as tff
 
-    from tff_pmc.clients.local_training import train_locally
+    from tff_pmc.clients.packed_training import train_locally
 
     part = faces.client("a")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any, Callable, TypeVar
 
 import tensorflow as tf
@@ -42,4 +43,37 @@ def aggregation_process(
     state_type = initialize.type_signature.result
     return tff.templates.AggregationProcess(
         initialize, tff.federated_computation(state_type, *at_clients)(next_fn)
+    )
+
+
+def with_server_step(
+    inner: tff.templates.AggregationProcess,
+    first_state: Callable[[], Any],
+    next_step: Callable[[Any, Any], tuple[Any, Any]],
+) -> tff.templates.AggregationProcess:
+    """The process, and `(state, result) -> (state, result)` at the server after it."""
+    client_types = inner.next.type_signature.parameter[1:]
+    result_type = inner.next.type_signature.result.result.member
+    first = tff.tensorflow.computation(first_state)
+    step = tff.tensorflow.computation(first.type_signature.result, result_type)(
+        next_step
+    )
+
+    def joined(inner_state, step_state):
+        state = collections.OrderedDict(inner=inner_state, step=step_state)
+        return tff.federated_zip(state)
+
+    @tff.federated_computation
+    def initialize():
+        return joined(inner.initialize(), tff.federated_eval(first, tff.SERVER))
+
+    def next_fn(state, *values):
+        output = inner.next(state.inner, *values)
+        stepped = tff.federated_map(step, (state.step, output.result))
+        return tff.templates.MeasuredProcessOutput(
+            joined(output.state, stepped[0]), stepped[1], output.measurements
+        )
+
+    return aggregation_process(
+        initialize, next_fn, *(type_.member for type_ in client_types)
     )
