@@ -40,11 +40,11 @@ def build_client_work(
              measurements=<train=<clients=int32, excluded=int32, examples=int32,
                                   loss_sum=float32, M>>@SERVER>)
 
-    with M the model's metrics by name. `train_pack` gives the `result`, the `measurements`, which are summed, and the
-    `metrics` that `metrics` aggregates. For simulation, `memory` has arrays `[A, ...]`,
-    one row for each client that remembers. The state then has them, too, and
-    `train_pack` gives `memory`, `<rows=like memory, present=float32[A]>`: the rows,
-    zeros elsewhere, of the clients that are `present` in the pack.
+    with M the model's metrics by name. `train_pack` gives the `result`, the
+    `measurements`, which are summed, and the `metrics` that `metrics` aggregates. For
+    simulation, `memory` has arrays `[A, ...]`, one row for each client that remembers.
+    The state then has them, too, and `train_pack` gives `memory`, `<rows=like memory,
+    present=float32[A]>`: the rows, zeros elsewhere, of the clients in the pack.
     """
     state = collections.OrderedDict(seed=np.int32(seed), round=np.int32(0))
     if memory is not None:
