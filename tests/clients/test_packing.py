@@ -10,6 +10,8 @@ def test_an_uneven_cohort_packs_and_an_empty_one_is_refused(toy_examples):
     assert len(tff_pmc.pack(toy_examples, [0], num_packs=4)) == 1
     with pytest.raises(ValueError, match="empty cohort"):
         tff_pmc.pack(toy_examples, [])
+    with pytest.raises(ValueError, match="no attribute 'sharp'.*they have none"):
+        tff_pmc.pack(toy_examples, [0], example_attributes=("sharp",))
 
 
 def numbers_of(packs):

@@ -148,15 +148,6 @@ def test_a_class_without_f1_weighs_one_by_epsilon(
     assert float(metrics["distributor"]["class_weights"][2]) == 4
 
 
-def test_f1_of_classes_by_hand():
-    confusion = np.array([[2, 1, 0], [0, 3, 0], [0, 0, 0]])
-    # Class 0: 2 right of 3 there and 2 answered; class 1: 3 right of 3 and 4.
-    expected = [4 / 5, 6 / 7, 0]
-    np.testing.assert_allclose(
-        tff_pmc.processes.server_examples.f1_of_classes(confusion), expected, rtol=1e-6
-    )
-
-
 def test_it_compiles_to_map_reduce_form_with_sums_alone(
     runtime, toy_packed_model, server
 ):

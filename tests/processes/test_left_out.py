@@ -1,4 +1,4 @@
-"""What a round leaves out, what it refuses, and what its server is sent."""
+"""What a round leaves out, and what it refuses."""
 
 import numpy as np
 import pytest
@@ -8,23 +8,24 @@ from tff_pmc import criteria, scores
 from tff_pmc._lazy import tf, tff
 
 
+@pytest.mark.parametrize("two_stage", [False, True])
 def test_a_client_that_diverges_is_left_out_and_counted(
-    runtime, toy_examples, toy_model, build_prioritized, assert_close, weights_of
+    runtime, toy_examples, toy_model, sgd, nan_for, assert_close, weights_of, two_stage
 ):
     """One client's criterion is NaN: the model is the others' mean."""
-    broken = criteria.Criterion(
-        "BR",
-        "NaN for the client of five examples",
-        "this test",
-        lambda client: tf.where(tf.equal(tf.shape(client.y)[0], 5), np.nan, 1.0),
+    codes = ("DS", "LD", "BR")
+    build, score = tff_pmc.build_prioritized_fed_avg, scores.prioritized((2, 0), codes)
+    if two_stage:  # It is out of the totals, too.
+        build, score = tff_pmc.build_two_stage_fed_avg, scores.owa("most", codes)
+    process = build(
+        toy_model,
+        score=score,
+        criteria=("DS", "LD", nan_for(5)),
+        client_optimizer_fn=sgd(),
     )
-    process = build_prioritized(
-        toy_model, priority=("BR", "DS"), criteria=("DS", broken)
-    )
-    state, metrics = process.next(
-        process.initialize(), tff_pmc.pack(toy_examples, [0, 2, 3])
-    )
-    healthy, _ = process.next(process.initialize(), tff_pmc.pack(toy_examples, [0, 3]))
+    start = process.initialize()
+    state, metrics = process.next(start, tff_pmc.pack(toy_examples, [0, 2, 3]))
+    healthy, _ = process.next(start, tff_pmc.pack(toy_examples, [0, 3]))
     assert metrics["client_work"]["train"]["excluded"] == 1
     assert metrics["client_work"]["train"]["clients"] == 3
     assert_close(weights_of(process, state), weights_of(process, healthy), 1e-6)
@@ -83,10 +84,3 @@ def test_a_negative_criterion_is_refused_by_name(
     process = build_prioritized(toy_model, priority=("NEG",), criteria=("DS", bad))
     with pytest.raises(Exception, match="criterion NEG gave a negative value"):
         process.next(process.initialize(), tff_pmc.pack(toy_examples, [0]))
-
-
-def test_the_server_receives_sums_only(toy_model, build_prioritized):
-    """Without the simulation's report no measurement grows with the cohort."""
-    process = build_prioritized(toy_model, basis=scores.Basis.all_subsets(3))
-    measured = process.next.type_signature.result.metrics.member
-    assert "criteria_by_client" not in str(measured)

@@ -7,7 +7,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc import search
-from tff_pmc._lazy import tf, tff
+from tff_pmc._lazy import tff
 
 COHORT = [0, 2, 3, 5]
 ORDERINGS = search.orderings(("DS", "LD", "MD"))
@@ -162,26 +162,6 @@ def test_traffic_is_that_of_the_types(toy_model):
     up = 7 * model + 7 * 4 + 3 * 4 + 4 * 4
     assert found.per_client_training == model + seed_and_round + up
     assert found.per_client_testing == model + 4
-
-
-def test_the_state_survives_a_checkpoint(runtime, toy_examples, toy_model, tmp_path):
-    from tff_pmc.experiments.record.checkpoints import Checkpoints
-
-    process = online(toy_model)
-    tests = tff_pmc.processes.evaluation_packs(toy_examples)
-    packs = tff_pmc.pack(toy_examples, COHORT)
-    state = process.next(process.initialize(), packs, tests).state
-    folder = str(tmp_path / "checkpoints")
-    Checkpoints(folder, process.initialize()).save(state, 1, {})
-    found = Checkpoints(folder, process.initialize()).load_last(len, True)
-    loaded = found.state
-    assert found.round_num == 1
-    for a, b in zip(tf.nest.flatten(state), tf.nest.flatten(loaded)):
-        np.testing.assert_array_equal(a, b)
-    again = [process.next(s, packs, tests) for s in (state, loaded)]
-    assert again[0].trials == again[1].trials
-    for a, b in zip(*(tf.nest.flatten(output.state) for output in again)):
-        np.testing.assert_array_equal(a, b)
 
 
 def test_pairs_are_filled_up_with_empty_packs(toy_examples):

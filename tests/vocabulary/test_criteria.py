@@ -7,7 +7,7 @@ from tff_pmc import criteria
 from tff_pmc._lazy import tf, tff
 
 
-def local_client(y=(0, 2, 2, 1), moved=((3.0, 4.0), (0.0,))):
+def local_client(y=(0, 2, 2, 1), moved=((3.0, 4.0), (0.0,)), sharp=()):
     """A client whose model moved by the given tensors (a kernel, then a bias)."""
     kernel, bias = moved
     before = (tf.ones([len(kernel), 1]), tf.ones([len(bias)]))
@@ -17,6 +17,7 @@ def local_client(y=(0, 2, 2, 1), moved=((3.0, 4.0), (0.0,))):
         tf.constant(y, tf.int32),
         tff.learning.models.ModelWeights(before, ()),
         tff.learning.models.ModelWeights(after, ()),
+        example_attributes={"sharp": tf.constant(sharp, tf.float32)},
     )
 
 
@@ -32,6 +33,12 @@ def value(code, client):
         ("LD", {}, 3),
         ("LD", {"y": (7, 7)}, 1),
         ("LD", {"y": ()}, 0),
+        ("CB", {"y": (1, 1, 1)}, 0),
+        ("CB", {"y": ()}, 0),
+        ("CB", {"y": (0, 1, 1, 1)}, 1 / 3),
+        ("CB", {"y": (7, 2, 2, 7, 5)}, 0.5),  # Three classes: ours.
+        ("IS", {}, 0),
+        ("IS", {"sharp": (1, 0)}, 0.5),
         # Moved by (3, 4) and (12): one norm over all parameters, 13.
         ("MD", {"moved": ((3.0, 4.0), (12.0,))}, 14**-0.5),
         ("MD", {"moved": ((0.0,), (0.0,))}, 1),

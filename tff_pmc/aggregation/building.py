@@ -67,13 +67,18 @@ def with_server_step(
     def initialize():
         return joined(inner.initialize(), tff.federated_eval(first, tff.SERVER))
 
-    def next_fn(state, *values):
-        output = inner.next(state.inner, *values)
-        stepped = tff.federated_map(step, (state.step, output.result))
+    def stepped(state, output):
+        new, result = tff.federated_map(step, (state.step, output.result))
         return tff.templates.MeasuredProcessOutput(
-            joined(output.state, stepped[0]), stepped[1], output.measurements
+            joined(output.state, new), result, output.measurements
         )
 
-    return aggregation_process(
-        initialize, next_fn, *(type_.member for type_ in client_types)
-    )
+    def unweighted(state, values):
+        return stepped(state, inner.next(state.inner, values))
+
+    def weighted(state, values, weights):
+        return stepped(state, inner.next(state.inner, values, weights))
+
+    types = [type_.member for type_ in client_types]
+    next_fn = weighted if len(types) == 2 else unweighted
+    return aggregation_process(initialize, next_fn, *types)
