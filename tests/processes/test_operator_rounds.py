@@ -69,20 +69,35 @@ def expected_model(oracle, score, toy_examples, numpy_sgd, numpy_criteria):
     return expected
 
 
-@pytest.mark.parametrize("normalization", ["sum", "max", "range"])
-def test_two_stages_equal_numpy(
+@pytest.mark.parametrize(
+    ("build", "normalization", "basis"),
+    [
+        ("build_two_stage_fed_avg", "sum", None),
+        ("build_two_stage_fed_avg", "max", None),
+        ("build_two_stage_fed_avg", "range", None),
+        ("build_prioritized_fed_avg", "range", None),
+        (
+            "build_prioritized_fed_avg",
+            "range",
+            scores.Basis.all_subsets(3, minima=True),
+        ),
+    ],
+)
+def test_rounds_equal_numpy(
     runtime,
     toy_examples,
     toy_model,
     expected_model,
     score,
+    build,
     normalization,
+    basis,
     weights_of,
     assert_close,
 ):
     """Two rounds; one pack, then three."""
-    process = tff_pmc.build_two_stage_fed_avg(
-        toy_model, score=score, sums=sums_of(normalization), **options()
+    process = getattr(tff_pmc, build)(
+        toy_model, score=score, basis=basis, sums=sums_of(normalization), **options()
     )
     state = process.initialize()
     model = weights_of(process, state)
@@ -92,27 +107,6 @@ def test_two_stages_equal_numpy(
         state, metrics = process.next(state, data)
         assert_close(weights_of(process, state), model, 1e-5)
         assert metrics["client_work"]["train"]["clients"] == len(cohort)
-
-
-@pytest.mark.parametrize("basis", [None, scores.Basis.all_subsets(3, minima=True)])
-def test_one_stage_equals_numpy_with_declared_ranges(
-    runtime,
-    toy_examples,
-    toy_model,
-    expected_model,
-    score,
-    basis,
-    weights_of,
-    assert_close,
-):
-    process = tff_pmc.build_prioritized_fed_avg(
-        toy_model, score=score, basis=basis, sums=sums_of(), **options()
-    )
-    state = process.initialize()
-    initial = weights_of(process, state)
-    expected = expected_model(initial, COHORT, "range")
-    state, _ = process.next(state, tff_pmc.pack(toy_examples, COHORT, num_packs=2))
-    assert_close(weights_of(process, state), expected, 1e-5)
 
 
 def test_polynomials_are_the_same_in_one_stage_and_two(
@@ -138,29 +132,24 @@ def test_polynomials_are_the_same_in_one_stage_and_two(
 def test_a_search_over_operators_keeps_the_best(
     runtime, toy_examples, toy_model, two_stage, assert_close, weights_of
 ):
-    candidates = [
-        scores.owa("most"),
-        scores.weighted_average((1 / 3,) * 3),
-        scores.owa("any"),
-    ]
-    given = {} if two_stage else {"sums": sums_of()}
-    given["two_stage"] = two_stage
+    average = scores.weighted_average((1 / 3,) * 3)
+    candidates = [scores.owa("most"), average, scores.owa("any")]
+    sums = sums_of("sum" if two_stage else "range")
     judged = iter([5, 9, 7])
     online = tff_pmc.build_online_adjusted_fed_avg(
         toy_model,
         candidates=candidates,
         policy="best_of_all",
         judge=lambda weights, judges: np.array(next(judged)),
-        **options(**given),
+        two_stage=two_stage,
+        **options(sums=sums),
     )
     data = tff_pmc.pack(toy_examples, COHORT)
     output = online.next(online.initialize(), data, [])
     assert [trial.correct for trial in output.trials] == [5, 9, 7]
     assert int(output.state.index) == 1
     alone = tff_pmc.build_two_stage_fed_avg(
-        toy_model,
-        score=candidates[1],
-        **options(**{k: v for k, v in given.items() if k != "two_stage"}),
+        toy_model, score=candidates[1], **options(sums=sums)
     )
     state, _ = alone.next(alone.initialize(), data)
     assert_close(weights_of(online, output.state), weights_of(alone, state), 1e-5)

@@ -102,27 +102,6 @@ def test_the_cnn_round_equals_keras_and_numpy(
     assert min(moved) > 1e-3
 
 
-def test_ds_alone_is_tffs_own_weighted_fed_avg(
-    runtime, toy_examples, toy_model, build_prioritized, assert_close, weights_of
-):
-    """The same clients, sizes and full batches through `tff.learning`."""
-    cohort, epochs = [0, 2, 3, 5], 4
-    ours = build_prioritized(toy_model, priority=("DS",), local_epochs=epochs)
-    state, _ = ours.next(ours.initialize(), tff_pmc.pack(toy_examples, cohort))
-    theirs = tff.learning.algorithms.build_weighted_fed_avg(
-        toy_model,
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
-        server_optimizer_fn=tff.learning.optimizers.build_sgdm(1.0),
-    )
-    datasets = []
-    for k in cohort:
-        part = toy_examples.client(k)
-        one = tf.data.Dataset.from_tensors((part["x"], part["y"]))
-        datasets.append(one.repeat(epochs))
-    expected = theirs.next(theirs.initialize(), datasets).state
-    assert_close(weights_of(ours, state), weights_of(theirs, expected))
-
-
 # --- The linear model, against NumPy -----------------------------------------
 
 

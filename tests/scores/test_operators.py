@@ -98,16 +98,6 @@ def test_quantifiers_by_hand(quantifier, weights, owa_by_sorting):
 # --- Identities ----------------------------------------------------------------
 
 
-@given(points(3))
-@settings(deadline=None)
-def test_owa_has_the_mean_the_maximum_and_the_minimum(c):
-    assert scores.owa((1 / 3,) * 3)(c) == pytest.approx(np.mean(c))
-    assert scores.owa((1, 0, 0))(c) == pytest.approx(max(c))
-    assert scores.owa((0, 0, 1))(c) == pytest.approx(min(c))
-    assert scores.owa("any")(c) == pytest.approx(max(c))
-    assert scores.owa("all")(c) == pytest.approx(min(c))
-
-
 @given(capacities().flatmap(lambda case: st.tuples(st.just(case), points(case[0]))))
 @settings(max_examples=200, deadline=None)
 def test_the_minima_are_the_integral(choquet_by_sorting, case):

@@ -115,3 +115,22 @@ def test_accuracy_is_bound_like_any_other(toy_model, toy_examples):
     )
     assert float(found.value(client)) == pytest.approx(right.mean(), rel=1e-6)
     assert 0 < right.mean() < 1
+
+
+def test_any_metric_on_the_servers_examples(toy_model, toy_examples):
+    """AdaFed's section 3.2, by hand: the inverse of the mean square of the scores."""
+    weights = toy_model.initial_weights[0]
+    x = toy_examples.x.reshape(len(toy_examples.y), -1) / np.float32(255)
+    found = criteria.server_metric(
+        "FIT",
+        toy_model,
+        toy_examples.x,
+        toy_examples.y,
+        of_example=lambda output, y: tf.reduce_mean(tf.square(output), 1),
+        quality=lambda mean: 1 / (mean + 0.01),
+    )
+    client = criteria.LocalClient(
+        None, None, None, tff.learning.models.ModelWeights(weights, ())
+    )
+    mean = np.square(x @ weights[0] + weights[1]).mean()
+    assert float(found.value(client)) == pytest.approx(1 / (mean + 0.01), rel=1e-5)

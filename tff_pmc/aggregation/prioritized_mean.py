@@ -72,11 +72,8 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
         self._plan = sums.plan(Basis.of(len(criteria), [self._score]), self._criteria)
         if not two_stage:
             self._plan.basis.check_computable(self._plan.normalization)
-        elif sums.hiding:
-            raise ValueError(
-                "the two-stage form sends the totals in the clear: leave out "
-                f"{', '.join(sums.hiding)}, or declare ranges and take one stage"
-            )
+        else:
+            sums.check_two_stage()
         self._two_stage = two_stage
 
     @property
