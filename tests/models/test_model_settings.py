@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 
-from leaf_data.declare import SettingError
 from tff_pmc import models
 
 NAMES = [name for name in models.__all__ if name.endswith(("_cnn", "_convnet"))]
@@ -40,29 +39,6 @@ def test_a_model_must_say_how_it_is_built():
 
     with pytest.raises(TypeError, match="Bare has no `function` and no `build`"):
         Bare().build()
-
-
-def test_two_models_share_one_declaration_of_dropout():
-    owners = {
-        declared.owner
-        for name in ("keras_simple_convnet", "celeba_reference_cnn")
-        for declared in models.MODELS[name].declared()
-        if declared.flag == "dropout"
-    }
-    assert owners == {models.DroppingModelSettings}
-    assert "dropout" not in models.MODELS["mnist_cnn"].flags()
-    assert models.MODELS["celeba_reference_cnn"].flags()[-1] == "batch_norm"
-    assert models.MODELS["keras_simple_convnet"](dropout=0.0).dropout == 0.0
-
-
-def test_a_setting_out_of_range_is_named_by_its_flag():
-    for changed, flag in (
-        ({"seed": -1}, "--model_seed"),
-        ({"conv_activation": "tanh"}, "--conv_activation"),
-        ({"dropout": 1.0}, "--dropout"),
-    ):
-        with pytest.raises(SettingError, match=flag):
-            models.MODELS["keras_simple_convnet"](**changed)
 
 
 def test_a_model_of_ones_own_is_registered_by_its_class(monkeypatch):

@@ -1,42 +1,9 @@
 """The process as TFF users build on it: datasets of batches, and TFF's own program."""
 
 import numpy as np
-import pytest
 
 import tff_pmc
 from tff_pmc._lazy import tf, tff
-
-
-@pytest.mark.parametrize("order", [("DS", "LD", "MD"), ("MD", "LD")])
-def test_both_forms_give_the_same_model(
-    runtime,
-    toy_examples,
-    toy_model,
-    order,
-    build_prioritized,
-    datasets,
-    assert_close,
-    weights_of,
-):
-    """One batch a client, so that the order of examples cannot matter."""
-    cohort, epochs = [0, 2, 4, 5], 3
-    packed, batches = (
-        build_prioritized(toy_model, priority=order, local_epochs=epochs, packed=form)
-        for form in (True, False)
-    )
-    first = packed.next(packed.initialize(), tff_pmc.pack(toy_examples, cohort))
-    second = batches.next(batches.initialize(), datasets(toy_examples, cohort, 100))
-    assert_close(weights_of(packed, first.state), weights_of(batches, second.state))
-    for name in ("clients", "excluded", "examples"):
-        assert (
-            first.metrics["client_work"]["train"][name]
-            == second.metrics["client_work"]["train"][name]
-        )
-    np.testing.assert_allclose(
-        first.metrics["aggregator"]["totals"],
-        second.metrics["aggregator"]["totals"],
-        rtol=1e-5,
-    )
 
 
 def test_batches_of_a_dataset_are_the_users(

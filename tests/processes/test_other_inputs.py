@@ -118,7 +118,9 @@ def test_both_forms_of_next_words_give_one_model(
     runtime, words, next_word, both_forms, datasets
 ):
     model = next_word(words.x.dtype)
-    packed, batches = both_forms(model, words, priority=("LD", "DS"), local_epochs=2)
+    packed, batches = both_forms(
+        model, words, priority=("MD", "LD", "DS"), local_epochs=2
+    )
     moved = np.abs(packed.trainable[0] - model.initial_weights[0][0]).max()
     assert moved > 1e-3  # The embedding is trained, too.
     for a, b in zip(packed.trainable, batches.trainable):

@@ -59,15 +59,3 @@ def test_it_is_traced_once_for_each_shape_and_type(traced_once):
     for numbers in (np.ones(3, np.float32), np.arange(2)):
         np.testing.assert_array_equal(double(numbers), 2 * numbers)
     assert len(traced) == 3
-
-
-def test_within_a_graph_it_is_part_of_it(traced_once):
-    double = traced_once(lambda numbers, rest: 2 * numbers + rest["more"])
-
-    @tff.tensorflow.computation(tff.TensorType(np.float32, [2]))
-    def three_times(numbers):
-        return double(numbers, {"more": numbers})
-
-    assert str(three_times.type_signature) == "(float32[2] -> float32[2])"
-    found = tf.function(lambda x: double(x, {"more": x}))(tf.constant([1.0, 2.0]))
-    assert found.numpy().tolist() == [3, 6]

@@ -54,12 +54,7 @@ ALL_SCORES = [
     scores.owa("most"),
     scores.owa((0.5, 0.3, 0.2)),
     scores.owa("all", members=("LD", "MD")),
-    scores.choquet(
-        {
-            **{("DS",): 0.4, ("LD",): 0.3, ("MD",): 0.2},
-            **{("DS", "LD"): 0.8, ("DS", "MD"): 0.5, ("LD", "MD"): 0.4},
-        }
-    ),
+    scores.choquet({("DS",): 0.4, ("LD",): 0.3}),
 ]
 
 
