@@ -1,7 +1,6 @@
 """One contract for every aggregator, and Dual's baselines by NumPy."""
 
 import asyncio
-import functools
 
 import numpy as np
 import pytest
@@ -30,38 +29,25 @@ def test_every_baseline_is_under_the_contract(baseline_names):
     assert list(tff_pmc.BASELINES) == baseline_names
 
 
-def prioritized_mean(score, two_stage=False, **sums):
-    return tff_pmc.PrioritizedMeanFactory(
-        CODES, score, sums=tff_pmc.SumOptions(**sums), two_stage=two_stage
-    )
-
-
-# All but the baselines in their own forms.
-FACTORIES = {
-    "personalized_text": lambda: tff_pmc.aggregation.personalized(form="text"),
-    "prioritized": lambda: tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",)),
-    **{
-        name: functools.partial(prioritized_mean, score, **RANGES)
-        for name, score in {
-            "ordering": ("LD", "DS"),
-            "weighted_average": scores.weighted_average((0.3, 0.7), CODES),
-            "product": scores.product(CODES),
-            "dual": scores.dual(0.3, "LD", "DS", CODES),
-            "owa": scores.owa("most", CODES),
-            "choquet": scores.choquet({"DS": 0.2, "LD": 0.3}, CODES),
-        }.items()
-    },
-    **{
-        f"two_stage_{name}": functools.partial(
-            prioritized_mean, score, two_stage=True, **options
-        )
-        for name, score, options in [
-            ("ordering", ("LD", "DS"), {}),
-            ("owa", scores.owa("most", CODES), {}),
-            ("choquet", scores.choquet({"DS": 0.2, "LD": 0.3}, CODES), MAX),
-        ]
-    },
+# All but the baselines in their own forms: score, two stages, options of the sums.
+CHOQUET = scores.choquet({"DS": 0.2, "LD": 0.3}, CODES)
+PRIORITIZED = {
+    "ordering": (("LD", "DS"), False, RANGES),
+    "dual": (scores.dual(0.3, "LD", "DS", CODES), False, RANGES),
+    "choquet": (CHOQUET, False, RANGES),
+    "two_stage_ordering": (("LD", "DS"), True, {}),
+    "two_stage_choquet": (CHOQUET, True, MAX),
 }
+
+
+def others(name):
+    if name == "personalized_text":
+        return tff_pmc.aggregation.personalized(form="text")
+    score, two_stage, options = PRIORITIZED[name]
+    sums = tff_pmc.SumOptions(**options)
+    return tff_pmc.PrioritizedMeanFactory(CODES, score, sums=sums, two_stage=two_stage)
+
+
 # In round 1 `momentum` gives eta times the mean, `personalized` 1 - alpha times it.
 SCALE = {"personalized": 0.5}
 # One level of 256, of a span of at most 6.
@@ -73,7 +59,8 @@ class Aggregator:
 
     def __init__(self, name):
         self.name = name
-        factory = (FACTORIES.get(name) or tff_pmc.BASELINES[name])()
+        baseline = tff_pmc.BASELINES.get(name)
+        factory = baseline() if baseline else others(name)
         self.weighs = getattr(factory, "weight_type", weight_type())
         update_type = tff.to_type([(np.float32, (3, 2)), (np.float32, (2,))])
         self.process = factory.create(update_type, self.weighs)
@@ -151,7 +138,7 @@ class TestBaselines(Contract):
 
 
 class TestOthers(Contract):
-    @pytest.fixture(scope="class", params=FACTORIES)
+    @pytest.fixture(scope="class", params=["personalized_text", *PRIORITIZED])
     @classmethod
     def aggregator(cls, runtime, request):
         return Aggregator(request.param)

@@ -83,8 +83,6 @@ def test_what_is_not_known_to_sum_is_refused_by_name(option):
 
 def test_a_factory_known_not_to_sum_cannot_be_declared():
     refused = refused_factories()
-    wrong = {name: refused[name] for name in list(refused)[::3]}
-    assert set(wrong) == {"DifferentiallyPrivateFactory", "UnweightedMeanFactory"}
-    for name, factory in {**wrong, "str": "sum"}.items():
+    for name in ("DifferentiallyPrivateFactory", "UnweightedMeanFactory", "str"):
         with pytest.raises(ValueError, match=f"a {name} does not sum"):
-            tff_pmc.DeclaredSumFactory(factory)
+            tff_pmc.DeclaredSumFactory(refused.get(name, "sum"))
