@@ -101,7 +101,7 @@ def test_each_client_answers_its_own_part_with_its_own_model(
     import tensorflow as tf
     import tensorflow_federated as tff
 
-    from tff_pmc.clients.local_training import train_locally
+    from tff_pmc.clients.packed_training import train_locally
     from tff_pmc.systems.setup import Setup
 
     (config,) = runs_of(
