@@ -22,7 +22,7 @@ from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import image_folder, places
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import DRAWING, PHOTOGRAPH
-from leaf_data.splits import by_class, partition
+from leaf_data.splits import partition
 
 PLACES = ("hospital", "simple_room", "warehouse")
 """The paper's three clients, and their folders' names."""
@@ -160,7 +160,7 @@ def _as_given(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
     """The sets of the folders; the validation set is cut into the clients' parts."""
     *train, server, validation = rows
     random = partition.random_state(seed, _CUT_STREAM)
-    order = by_class.mixed(y[validation], random)
+    order = partition.mixed_classes(y[validation], random)
     if len(validation) < len(PLACES):
         raise DataError(f"{os.path.join(root, VALIDATION)}: has too few pictures")
     return _Split(train, np.array_split(validation[order], len(PLACES)), server)
@@ -223,5 +223,5 @@ def _split(
     random: np.random.RandomState,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Cuts a random fraction of each class out of the rows; returns it and the rest."""
-    part, others = by_class.split(y[rows], fraction, random)
+    part, others = partition.split_classes(y[rows], fraction, random)
     return rows[part], rows[others]

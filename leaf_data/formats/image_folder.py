@@ -14,9 +14,8 @@ import numpy.typing as npt
 import tqdm
 from PIL import Image, UnidentifiedImageError
 
-from leaf_data import client_names
-from leaf_data.errors import DataError, reading
-from leaf_data.formats import regular
+from leaf_data.errors import DataError, check_name, reading
+from leaf_data.formats import places
 from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
 from leaf_data.formats.places import Folder
 
@@ -129,7 +128,7 @@ def find(folder: str) -> dict[str, str]:
         stem, suffix = os.path.splitext(file)
         if suffix.lower() not in _SUFFIXES or stem.startswith("."):
             continue
-        client_names.check(file, f"{folder}: the image")
+        check_name(file, f"{folder}: the image")
         if stem in found:  # One picture in two forms would count twice.
             raise DataError(f"{folder}: holds both {found[stem]} and {file}")
         found[stem] = file
@@ -146,7 +145,7 @@ def decode(path: str) -> tuple[bytes, Image.Image]:
     """
     # Damaged images make Pillow raise many kinds.
     with reading(path, "cannot be decoded", Exception):
-        content = regular.read(path, _MAX_BYTES)
+        content = places.read(path, _MAX_BYTES)
         try:
             image = Image.open(io.BytesIO(content), formats=_FORMATS)
         except UnidentifiedImageError as error:

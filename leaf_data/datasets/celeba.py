@@ -15,21 +15,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 
 from leaf_data.dataset import register
-from leaf_data.datasets.celeba import (
-    celeba_clients,
-    celeba_files,
-    celeba_listing,
-    celeba_tff,
-)
-from leaf_data.datasets.celeba.celeba_clients import Clients, WithClientRule
-from leaf_data.datasets.celeba.celeba_files import IMAGES, SIDE, Photos
+from leaf_data.datasets import celeba_clients, celeba_files
+from leaf_data.datasets.celeba_clients import Clients, WithClientRule
+from leaf_data.datasets.celeba_files import IMAGES, SIDE, Photos
 from leaf_data.declare import SettingError, setting
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import image_folder, places
+from leaf_data.formats import cache, image_folder, places, tff_sqlite
+from leaf_data.formats.cache import Arrays
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import DRAWING, PHOTOGRAPH
 
@@ -97,14 +94,21 @@ class Celeba(WithClientRule):
 
         Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` counts. It and its
         subfolder `celeba` are searched: for the images as `celeba_files.find` says, for
-        LEAF's JSON as `leaf_json.find`, for TFF's database as `celeba_tff.load`.
+        LEAF's JSON as `leaf_json.find`, for `celeba.sqlite` or `.sqlite.lzma`, and
+        then TFF's own cache and download.
         """
         folders = places.folders("celeba", data_dir)
         if self.source == "tff":
-            train, test, origin = celeba_tff.load(folders, cache_dir, data_dir is None)
+            arrays, origin = tff_sqlite.load(
+                DATABASE, folders, cache_dir, data_dir is None
+            )
+            train, test = (
+                cache.clients_examples(arrays, part, ("sharp",))
+                for part in tff_sqlite.PARTS
+            )
             return self._dataset(train, test, origin, _AS_SPLIT)
         of_leaf = self.source == "leaf"
-        read = celeba_listing.of_leaf if of_leaf else celeba_listing.of_own_files
+        read = celeba_files.of_leaf if of_leaf else celeba_files.of_own_files
         found = read(folders)
         rule, clients = _AS_SPLIT, found.clients
         if not clients:
@@ -202,3 +206,48 @@ def _examples(
         client_ids=tuple(clients),
         attributes=sharp,
     )
+
+
+def _download(folder: str) -> Any:
+    import tensorflow_federated as tff
+
+    tff.simulation.datasets.celeba.load_data(split_by_clients=False, cache_dir=folder)
+
+
+def _convert(features: Arrays) -> dict[str, Any]:
+    image = features["image"]
+    if image.min() < 0 or image.max() > 255:
+        raise DataError(f"an image from {image.min()} to {image.max()}, not 0 to 255")
+    for name in ("smiling", "blurry"):
+        if features[name] not in (0, 1):
+            raise DataError(f"{name} is {features[name]}, not 0 or 1")
+    return {
+        "x": image_folder.resized(Image.fromarray(image.astype(np.uint8)), SIDE),
+        "y": features["smiling"],
+        "sharp": 1 - features["blurry"],
+    }
+
+
+# Made by TFF out of LEAF's: 9,343 clients, identities with 5 photos or more, 177,457 +
+# 22,831 examples where it is split by examples, as here. An example has 84 x 84 x 3
+# integers `image`, and 40 attributes by name, 0 or 1.
+DATABASE = tff_sqlite.Database(
+    dataset="celeba",
+    file="celeba.sqlite",
+    words="TFF's CelebA",
+    # As `tff.simulation.datasets.celeba.load_data(split_by_clients=False)` names them.
+    splits={"split_by_examples_train": "train", "split_by_examples_test": "test"},
+    features={
+        "image": ((84, 84, 3), "int64"),
+        "smiling": ((), "int64"),
+        "blurry": ((), "int64"),
+    },
+    fields={
+        "x": ((SIDE, SIDE, 3), np.uint8),
+        "y": ((), np.int32),
+        "sharp": ((), np.uint8),
+    },
+    num_classes=2,
+    convert=_convert,
+    download=_download,
+)
