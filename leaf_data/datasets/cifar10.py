@@ -117,8 +117,7 @@ class Cifar10(Dataset):
         *batches, test = _reduce(y, batches_and_test, self.image_fraction, self.seed)
         ids = tuple(f"C{number}" for number in range(1, num_clients + 1))
         random = partition.random_state(self.seed, _CUT_STREAM)
-        order = partition.mixed_classes(y[test], random)
-        test_parts = np.array_split(test[order], num_clients)
+        test_parts = partition.equal_parts(test, y, num_clients, random)
         return FederatedDataset(
             name="cifar10",
             train_examples=Examples.from_parts(x, y, batches[:num_clients], ids),

@@ -8,6 +8,7 @@ V. It gives no address of its pictures: this reads a folder of whoever has them,
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -111,10 +112,7 @@ class Obstacles(Dataset):
         rows = [np.flatnonzero(of_set == number) for number in range(len(sets))]
         split = (_as_given if given else _divided)(root, rows, y, self.seed)
         _check_apart(root, split, images)
-
-        def examples(parts: _Rows, ids: tuple[str, ...]) -> Examples:
-            return Examples.from_parts(images.x, y, parts, ids)
-
+        examples = functools.partial(Examples.from_parts, images.x, y)
         drawn = any(file.startswith(DRAWN_PREFIX) for file in images.files)
         source = "drawn obstacles, no photographs" if drawn else "image folders"
         if given:
@@ -160,10 +158,10 @@ def _as_given(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
     """The sets of the folders; the validation set is cut into the clients' parts."""
     *train, server, validation = rows
     random = partition.random_state(seed, _CUT_STREAM)
-    order = partition.mixed_classes(y[validation], random)
     if len(validation) < len(PLACES):
         raise DataError(f"{os.path.join(root, VALIDATION)}: has too few pictures")
-    return _Split(train, np.array_split(validation[order], len(PLACES)), server)
+    test = partition.equal_parts(validation, y, len(PLACES), random)
+    return _Split(train, test, server)
 
 
 def _divided(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
@@ -171,8 +169,10 @@ def _divided(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
     random = partition.random_state(seed, _STREAM)
     train, test, server = [], [], []
     for name, own in zip(PLACES, rows):
-        test_rows, others = _split(own, y, _TEST_SHARE, random)
-        server_rows, train_rows = _split(others, y, _SERVER_SHARE, random)
+        part, rest = partition.split_classes(y[own], _TEST_SHARE, random)
+        test_rows, others = own[part], own[rest]
+        part, rest = partition.split_classes(y[others], _SERVER_SHARE, random)
+        server_rows, train_rows = others[part], others[rest]
         if not len(test_rows) or not len(server_rows):
             raise DataError(
                 f"{os.path.join(root, name)}: its {len(own)} pictures are too few "
@@ -214,14 +214,3 @@ def _against_the_paper(counts: Mapping[str, Sequence[int]]) -> str:
     if not other:
         return "the numbers of the paper's Tables II and III"
     return f"NOT the numbers of the paper's Tables II and III: {'; '.join(other)}"
-
-
-def _split(
-    rows: npt.NDArray[Any],
-    y: npt.NDArray[Any],
-    fraction: float,
-    random: np.random.RandomState,
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Cuts a random fraction of each class out of the rows; returns it and the rest."""
-    part, others = partition.split_classes(y[rows], fraction, random)
-    return rows[part], rows[others]

@@ -12,7 +12,6 @@ import math
 import os
 import struct
 import zlib
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -30,22 +29,13 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
     size = len(header) + int(np.prod(shape))
     with reading(path, "truncated or corrupt", EOFError, zlib.error):
         with places.open_file(path, 2 * size + _MORE) as file:
-            packed = path.endswith(".gz")
-            take: Callable[[int], bytes]
-            take = gzip.GzipFile(fileobj=file).read if packed else file.read
+            content = gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
             # One byte more than there should be: it shows a file that is too long,
             # and makes gzip read its checksum at the end.
-            data = take(size + 1)
-    if data[:4] != header[:4]:
-        raise DataError(
-            f"{path}: magic number 0x{data[:4].hex()}, not 0x{header[:4].hex()} "
-            f"(idx, unsigned bytes, {len(shape)} dimensions)"
-        )
-    found = struct.unpack(
-        f">{len(shape)}I", data[4 : len(header)].ljust(len(header) - 4, b"\0")
-    )
-    if found != shape:
-        raise DataError(f"{path}: holds {_text(found)} values, not {_text(shape)}")
+            data = content.read(size + 1)
+    if not data.startswith(header):
+        found = f"0x{data[: len(header)].hex()}, not 0x{header.hex()}"
+        raise DataError(f"{path}: is no idx file of {_text(shape)} bytes: {found}")
     if len(data) != size:
         fault = "is truncated" if len(data) < size else "is too long"
         raise DataError(f"{path}: {fault}, {_text(shape)} values take {size} bytes")

@@ -56,22 +56,11 @@ def read(
     files = [list(find(os.path.join(root, folder)).values()) for folder in folders]
     below = [f"{folder}/{file}" for folder, own in zip(folders, files) for file in own]
     sizes = [len(own) for own in files]
-    x, digests, together = decoded(
-        name,
-        root,
-        below,
-        side,
-        cache_dir,
-        resize=resize,
-        folders=list(zip(folders, sizes)),
-    )
-    return Images(
-        x=x,
-        folder=np.repeat(np.arange(len(folders)), sizes),
-        files=tuple(file for own in files for file in own),
-        sha256s=tuple(digests),
-        sha256=together,
-    )
+    more = {"resize": resize, "folders": list(zip(folders, sizes))}
+    x, digests, together = decoded(name, root, below, side, cache_dir, **more)
+    of_folder = np.repeat(np.arange(len(folders)), sizes)
+    names = tuple(file for own in files for file in own)
+    return Images(x, of_folder, names, tuple(digests), together)
 
 
 def decoded(
@@ -105,10 +94,7 @@ def decoded(
         hashlib.sha256(key.encode()).hexdigest(),
         lambda: _decode(name, root, files, side, more.get("resize", True)),
         cache_dir,
-        form={
-            "x": ("uint8", (len(paths), side, side, 3)),
-            "source_sha256": ("U", ()),
-        },
+        form={"x": ("uint8", (len(paths), side, side, 3)), "source_sha256": ("U", ())},
         check=check,
     )
     return arrays["x"], digests, together

@@ -159,6 +159,13 @@ def mixed_classes(labels: IntArray, random: np.random.RandomState) -> IntArray:
     return order
 
 
+def equal_parts(
+    rows: IntArray, labels: IntArray, parts: int, random: np.random.RandomState
+) -> list[IntArray]:
+    """Cuts rows into parts as large, within one, each with all classes."""
+    return np.array_split(rows[mixed_classes(labels[rows], random)], parts)
+
+
 def _ranks(labels: IntArray, random: np.random.RandomState) -> IntArray:
     """Returns each example's rank, from 0, in a random order of its class, [N]."""
     ranks = np.zeros(len(labels), np.int64)

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 import leaf_data
-from leaf_data.datasets import celeba, femnist
+from leaf_data.datasets import femnist
 from leaf_data.formats import tff_sqlite
 
 pytestmark = pytest.mark.usefixtures("empty_home")
@@ -279,15 +279,16 @@ def test_faces(write, example, tf, tff):
     data = leaf_data.load("celeba", path.parent, source="tff")
     assert data.options["client_rule"] == "as_split"
     assert data.client_ids == ("20", "7") and data.origin.source == "TFF's CelebA"
-    for examples, order in ((data.train_examples, (2, 1)), (data.test_examples, (3, 0))):
+    train, test = data.train_examples, data.test_examples
+    for examples, order in ((train, (2, 1)), (test, (3, 0))):
         assert examples.sizes.tolist() == [1, 1]
         for x, k in zip(examples.x, order):
             image = Image.fromarray(pixels[k].astype(np.uint8))
             expected = np.asarray(image.resize((64, 64), Image.BICUBIC))
             np.testing.assert_array_equal(x, expected)
-    assert data.train_examples.y.tolist() == [1, 0]
-    assert data.train_examples.attributes["sharp"].tolist() == [0, 0]
-    assert data.test_examples.attributes["sharp"].tolist() == [1, 0]
+    assert train.y.tolist() == [1, 0]
+    assert train.attributes["sharp"].tolist() == [0, 0]
+    assert test.attributes["sharp"].tolist() == [1, 0]
     spec = {"image": tf.io.FixedLenFeature((84, 84, 3), tf.int64)}
     theirs = tff.simulation.datasets.SqlClientData(str(path), rows[1][1])
     (proto,) = theirs.create_tf_dataset_for_client("7").as_numpy_iterator()
@@ -295,58 +296,12 @@ def test_faces(write, example, tf, tff):
     np.testing.assert_array_equal(parsed, pixels[1])
 
 
-def _all_lead_to(page, size, cells=100):
-    """An interior page of a table, all of whose cells are the way to one page."""
-    made = bytearray(size)
-    made[0] = 5
-    made[3:5] = cells.to_bytes(2, "big")
-    made[5:7] = (size - 5 * cells).to_bytes(2, "big")
-    made[8:12] = page.to_bytes(4, "big")
-    for cell in range(cells):
-        at = size - 5 * (cell + 1)
-        made[12 + 2 * cell : 14 + 2 * cell] = at.to_bytes(2, "big")
-        made[at : at + 4] = page.to_bytes(4, "big")
-        made[at + 4] = cell + 1
-    return bytes(made)
-
-
-def test_a_tree_of_more_ways_than_anybody_counts(write, assert_refused, no_hang):
-    """Twelve pages, of which each leads a hundred times to the next."""
-    rows = [("a", "none", b"x")] * 2
-    path = write(rows, TWO)
-    database = sqlite3.connect(path)
-    (root,) = database.execute(
-        "SELECT rootpage FROM sqlite_master WHERE name = 'examples'"
-    ).fetchone()
-    database.close()
-    content = path.read_bytes()
-    size = int.from_bytes(content[16:18], "big")
-    pages = [content[k : k + size] for k in range(0, len(content), size)]
-    count, leaf = len(pages), pages[root - 1]
-    pages[root - 1] = _all_lead_to(count + 1, size)
-    pages += [_all_lead_to(count + k + 2, size) for k in range(11)] + [leaf]
-    pages[0] = pages[0][:28] + len(pages).to_bytes(4, "big") + pages[0][32:]
-    path.write_bytes(b"".join(pages))
+def test_more_steps_than_a_file_can_need(write, assert_refused, monkeypatch):
+    """As where each page of a tree leads a hundred times to the next."""
+    path = write([("a", "all_train", b"x")] * 2)
+    monkeypatch.setattr(tff_sqlite, "_EVERY", 1)
+    monkeypatch.setattr(tff_sqlite, "_STEPS_AT_LEAST", 100 - path.stat().st_size)
     assert_refused(lambda: _load(path.parent), f"{path}: its tables have more")
-
-
-def _downloads(monkeypatch, module, download):
-    changed = dataclasses.replace(module.DATABASE, download=download)
-    monkeypatch.setattr(module, "DATABASE", changed)
-
-
-@pytest.mark.parametrize(
-    ("name", "module", "file"),
-    [("femnist", femnist, NAME), ("celeba", celeba, "celeba.sqlite")],
-)
-def test_a_folder_that_is_given_is_never_downloaded_for(
-    tmp_path, name, module, file, monkeypatch, assert_refused
-):
-    _downloads(monkeypatch, module, lambda folder: pytest.fail("downloaded"))
-    assert_refused(
-        lambda: leaf_data.load(name, tmp_path, source="tff"),
-        f"{name}: no {file} or {file}.lzma in {tmp_path} or {tmp_path / name}",
-    )
 
 
 def test_tffs_own_cache_and_download(tmp_path, database, monkeypatch, tf):
@@ -386,7 +341,12 @@ def test_a_download_that_fails_is_one_line_and_leaves_nothing(
             file.write("half")
         raise urllib.error.URLError("no route\nto host")
 
-    _downloads(monkeypatch, femnist, offline)
+    changed = dataclasses.replace(femnist.DATABASE, download=offline)
+    monkeypatch.setattr(femnist, "DATABASE", changed)
+    # A folder that is given is never downloaded for.
+    words = f"femnist: no {NAME} or {NAME}.lzma in {tmp_path} or {tmp_path / 'femnist'}"
+    assert_refused(lambda: _load(tmp_path), words)
+    assert not (tmp_path / "home" / ".tff").exists()
     hint = "(<urlopen error no route to host>): pass data_dir or set TFF_PMC_DATA_DIR"
     assert_refused(lambda: _load(None), f"femnist: TFF could not download {NAME}", hint)
     assert list((tmp_path / "home" / ".tff").iterdir()) == []
@@ -394,15 +354,3 @@ def test_a_download_that_fails_is_one_line_and_leaves_nothing(
     assert_refused(
         lambda: _load(None), f"lzma in {tmp_path} or", ", and TFF could not", hint
     )
-
-
-def test_tffs_synthetic_digits_are_black_on_white_and_upright(tff):
-    clients = tff.simulation.datasets.emnist.get_synthetic()
-    dataset = clients.create_tf_dataset_for_client(clients.client_ids[0])
-    images = {int(e["label"]): e["pixels"] for e in dataset.as_numpy_iterator()}
-    assert all(np.mean(image == 1.0) > 0.7 for image in images.values())
-    ink = images[7] < 0.5
-    # A seven has its bar at the top, and is taller than wide.
-    rows = np.flatnonzero(ink.any(axis=1))
-    assert ink[rows[0] + 1].sum() > 2 * ink[rows[-1] - 1].sum()
-    assert ink.any(axis=1).sum() > ink.any(axis=0).sum()
