@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from PIL import Image
 from leaf_data.dataset import register
 from leaf_data.datasets import celeba_clients, celeba_files
 from leaf_data.datasets.celeba_clients import Clients, WithClientRule
-from leaf_data.datasets.celeba_files import IMAGES, SIDE, Photos
+from leaf_data.datasets.celeba_files import IMAGES, SIDE
 from leaf_data.declare import SettingError, setting
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
@@ -102,11 +103,11 @@ class Celeba(WithClientRule):
             arrays, origin = tff_sqlite.load(
                 DATABASE, folders, cache_dir, data_dir is None
             )
-            train, test = (
+            parts = [
                 cache.clients_examples(arrays, part, ("sharp",))
                 for part in tff_sqlite.PARTS
-            )
-            return self._dataset(train, test, origin, _AS_SPLIT)
+            ]
+            return self._dataset(origin, _AS_SPLIT, False, *parts)
         of_leaf = self.source == "leaf"
         read = celeba_files.of_leaf if of_leaf else celeba_files.of_own_files
         found = read(folders)
@@ -116,16 +117,15 @@ class Celeba(WithClientRule):
             identities = found.photos.by_identity()
             clients = celeba_clients.by_name(rule, identities, self.seed)
         folder = os.path.join(found.folder, IMAGES)
-        images = image_folder.find(folder)
+        images, names = image_folder.find(folder), found.photos.names
         if not of_leaf:  # LEAF's JSON may hold a part of the photos.
-            celeba_files.check_known(folder, images, found.photos.names)
-        rows_of = {name: row for row, name in enumerate(images)}
-        # The row of each photo among the images, -1 if its image is missing.
-        rows = np.array([rows_of.get(name, -1) for name in found.photos.names])
+            celeba_files.check_known(folder, images, names)
+        # The row of each photo among the images, -1 if its image is missing; and back.
+        rows, photos = _places(names, images), _places(images, names)
         with_images, incomplete = _drop_missing(clients, rows)
         if incomplete and (self.missing_images == "refuse" or not with_images):
             missing = [k for both in clients.values() for k in np.concatenate(both)]
-            first = min(found.photos.names[k] for k in missing if rows[k] < 0)
+            first = min(names[k] for k in missing if rows[k] < 0)
             raise DataError(
                 f"{folder}: {incomplete}; {first} is the first that is missing "
                 "(--missing_images=skip leaves such images out)"
@@ -136,9 +136,12 @@ class Celeba(WithClientRule):
         x, _, digest = image_folder.decoded(
             "celeba", folder, files, SIDE, cache_dir, found.folder
         )
-        train, test = (
-            _examples(x, found.photos, rows, with_images, part) for part in (0, 1)
-        )
+        y, sharp = found.photos.smiling[photos], found.photos.sharp
+        attributes = {} if sharp is None else {"sharp": sharp[photos]}
+        parts = []
+        for part in (0, 1):
+            own = [rows[both[part]] for both in with_images.values()]
+            parts.append(Examples.from_parts(x, y, own, with_images, attributes))
         drawn = found.photos.drawn
         words = "drawn faces, no photographs" if drawn else found.words
         origin = Origin(
@@ -146,15 +149,10 @@ class Celeba(WithClientRule):
             (*found.files, (IMAGES, digest)),
             found.folder,
         )
-        return self._dataset(train, test, origin, rule, drawn)
+        return self._dataset(origin, rule, drawn, *parts)
 
     def _dataset(
-        self,
-        train: Examples,
-        test: Examples,
-        origin: Origin,
-        rule: str,
-        drawn: bool = False,
+        self, origin: Origin, rule: str, drawn: bool, train: Examples, test: Examples
     ) -> FederatedDataset:
         return FederatedDataset(
             name="drawn_faces" if drawn else "celeba",
@@ -188,24 +186,10 @@ def _drop_missing(clients: Clients, rows: npt.NDArray[Any]) -> tuple[Clients, st
     )
 
 
-def _examples(
-    x: npt.NDArray[np.uint8],
-    photos: Photos,
-    rows: npt.NDArray[Any],
-    clients: Clients,
-    part: int,
-) -> Examples:
-    """Returns the training (part 0) or the test (part 1) examples."""
-    own = [parts[part] for parts in clients.values()]
-    together = np.concatenate(own)
-    sharp = {} if photos.sharp is None else {"sharp": photos.sharp[together]}
-    return Examples(
-        x=x[rows[together]],
-        y=photos.smiling[together],
-        row_splits=np.cumsum([0, *map(len, own)], dtype=np.int64),
-        client_ids=tuple(clients),
-        attributes=sharp,
-    )
+def _places(names: Iterable[str], among: Iterable[str]) -> npt.NDArray[Any]:
+    """Returns where each name is among others, -1 where it is not."""
+    places_of = {name: place for place, name in enumerate(among)}
+    return np.array([places_of.get(name, -1) for name in names])
 
 
 def _download(folder: str) -> Any:

@@ -199,15 +199,13 @@ def _order(found: list[tuple[LeafFile, str]]) -> tuple[LeafFile, ...]:
     seen: dict[tuple[int, str], LeafFile] = {}
     for file, tag in found:
         other = seen.setdefault((file.number, file.part), file)
-        if tag != first_tag:
-            other = first
-        elif other is file:
-            continue
-        # Different samples of the same writers: together they would double them.
-        raise DataError(
-            f"{other.path} and {file.path} come from different runs of preprocess.sh: "
-            "keep the files of one"
-        )
+        if tag != first_tag or other is not file:
+            other = first if tag != first_tag else other
+            # Different samples of the same writers: together they would double them.
+            raise DataError(
+                f"{other.path} and {file.path} come from different runs of "
+                "preprocess.sh: keep the files of one"
+            )
     # "train" before "test".
     ordered = sorted((file for file, _ in found), key=lambda f: f.part, reverse=True)
     return tuple(sorted(ordered, key=lambda f: f.number))

@@ -14,7 +14,7 @@ from mutations import edit_jpeg, edit_lines, edit_png, edit_zip, flip
 from PIL import Image
 
 import leaf_data
-from leaf_data.datasets.celeba import celeba_files
+from leaf_data.datasets import celeba_files
 from leaf_data.formats import idx, image_folder
 
 SHAPES = {"x": (4, 3, 3), "y": (4,)}

@@ -12,6 +12,7 @@ import pytest
 
 import leaf_data
 from leaf_data.datasets import femnist_leaf
+from leaf_data.formats import cache
 
 pytestmark = pytest.mark.usefixtures("empty_home")
 
@@ -43,7 +44,9 @@ def test_split_data(tmp_path, sub, caplog, toy):
             assert hashlib.sha256(file.read()).hexdigest() == digest
 
 
-def test_the_cache_serves_every_option_and_notices_changes(tmp_path, monkeypatch, toy):
+def test_the_cache_serves_every_option_and_notices_changes(
+    tmp_path, monkeypatch, toy, assert_refused
+):
     toy.write_split(tmp_path)
     calls = []
     read = femnist_leaf.read
@@ -61,9 +64,24 @@ def test_the_cache_serves_every_option_and_notices_changes(tmp_path, monkeypatch
     toy.load(tmp_path, cache_dir=tmp_path / "caches")
     assert len(calls) == 2
     path = next((tmp_path / "data" / "test").glob("all_data_10_*"))
-    toy.write(path, {"d": toy.user(4, 3, 9), "a": toy.user(1, 1, 1)})
-    assert len(toy.seen(toy.load(tmp_path).test_examples)["d"]) == 3
+    status = path.stat()
+    # Of equal size and time, but other data.
+    path.write_text(path.read_text().replace("[13, 14]", "[14, 13]"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    own = toy.load(tmp_path).test_examples.client("d")["y"].tolist()
+    assert own != first.test_examples.client("d")["y"].tolist()
     assert len(calls) == 3
+    # A file that changes while it is read.
+    sha256 = cache.places.sha256
+
+    def then_it_changes(path):
+        digest = sha256(path)
+        with open(path, "a") as file:
+            file.write(" ")
+        return digest
+
+    monkeypatch.setattr(cache.places, "sha256", then_it_changes)
+    assert_refused(lambda: toy.load(tmp_path), tmp_path, "changed while they were read")
 
 
 def test_unsplit_data_is_sampled_and_split_by_leafs_rule(tmp_path, toy):
