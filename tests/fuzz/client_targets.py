@@ -1,24 +1,21 @@
-"""Readers of federations: LEAF's JSON, TFF's databases, and the caches of both."""
+"""Readers of federations: LEAF's JSON and TFF's databases."""
 
 from __future__ import annotations
 
 import functools
-import io
 import json
 import lzma
-import os
 import pathlib
 import sqlite3
 import tempfile
 
 import numpy as np
 from database_mutations import edit_database
-from fuzzing import register, same
-from mutations import edit_json, edit_zip, flip
+from fuzzing import register
+from mutations import edit_json, flip
 from PIL import Image
 
 import leaf_data
-from leaf_data.formats import cache
 
 PIXELS = 28 * 28
 
@@ -200,56 +197,3 @@ def _edit_packed(source, data):
 
 
 register("sqlite_lzma", _packed_seeds, _edit_packed, _read_packed)
-
-_CACHE = "femnist_cache/femnist.npz"
-
-
-def _put_cached(folder):
-    """LEAF's files, always with the same times, so that their cache's key is one."""
-    (document,) = _leaf_seeds()
-    _put_leaf(folder, document)
-    os.utime(folder / "all_data" / "all_data_0.json", ns=(5, 5))
-
-
-@functools.lru_cache
-def _cache_seeds():
-    with tempfile.TemporaryDirectory(prefix="fuzz_") as name:
-        folder = pathlib.Path(name)
-        _put_cached(folder)
-        leaf_data.load("femnist", folder)
-        return [(folder / _CACHE).read_bytes()]
-
-
-def _edit_cache(source, data):
-    """Changes of a cache, half of which then have the right checksum again."""
-    made = edit_zip(source, data)
-    if source.random() < 0.5:
-        return made
-    try:
-        with np.load(io.BytesIO(made), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        del arrays["sha256"]
-        key = arrays.pop("key")
-        digest = np.array(cache._checksum(arrays))
-        forged = io.BytesIO()
-        np.savez(forged, key=key, sha256=digest, **arrays)
-        return forged.getvalue()
-    except Exception:  # Nothing that numpy can read.
-        return made
-
-
-def _read_cached(folder, data):
-    _put_cached(folder)
-    (folder / _CACHE).parent.mkdir()
-    (folder / _CACHE).write_bytes(data)
-    loaded = _check_clients(leaf_data.load("femnist", folder))
-    # A checksum that is made anew may be that of other data, if it is possible data.
-    with np.load(io.BytesIO(_cache_seeds()[0])) as file:
-        right = file["sha256"].tobytes()
-    if right in data:
-        assert loaded.client_ids == ("a", "b", "c")
-        same(loaded.train_examples.sizes, np.array([2, 2, 2]))
-        same(loaded.test_examples.sizes, np.array([1, 1, 1]))
-
-
-register("forged_cache", _cache_seeds, _edit_cache, _read_cached)

@@ -40,24 +40,6 @@ def test_other_forms_are_refused(tmp_path, form, assert_refused):
     Image.open(path)  # Pillow by itself knows it.
 
 
-def test_postscript_is_not_run(tmp_path, monkeypatch, assert_refused):
-    from PIL import EpsImagePlugin
-
-    runs = []  # An error raised in its place might be taken for one of a bad image.
-
-    def run(*arguments, **_):
-        runs.append(arguments)
-        raise OSError("Ghostscript is run")
-
-    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", run)
-    path = tmp_path / "a.png"
-    path.write_bytes(
-        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n"
-    )
-    assert_refused(lambda: image_folder.decode(str(path)), f"{path}: cannot be decoded")
-    assert not runs
-
-
 @pytest.mark.parametrize("size", [(13000, 13000), (40_000_000, 1)])
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_images_of_many_megapixels_are_refused(tmp_path, size, assert_refused):

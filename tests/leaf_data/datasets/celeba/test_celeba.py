@@ -106,7 +106,8 @@ def test_images_of_others_and_of_all_clients_missing(raw, caplog, assert_refused
     Image.new("RGB", (5, 5)).save(drawing)
     assert_refused(lambda: toy.load(raw), "000061.png, one of 1 images, is not in ide")
     remove(True)
-    toy.write_identities(raw, lambda lines: [*lines, "000061.png 70"])
+    other = next(i for i in range(10, 70, 10) if str(i) not in clients)
+    toy.write_identities(raw, lambda lines: [*lines, f"000061.png {other}"])
     toy.write_attributes(raw, lambda lines: ["61", *lines[1:], "000061.png" + " 1" * 5])
     words = "INCOMPLETE: 0 of the 30 images of its clients are there, 0 of 3 clients"
     assert_refused(lambda: toy.load(raw, client_rule="reference_code"), words)
