@@ -65,11 +65,6 @@ class Photos:
 
 def find(folders: Sequence[str], needed: Sequence[str]) -> str:
     """Finds LEAF's `raw` folder: in each folder `data/raw`, `raw` and itself."""
-    if not folders:
-        raise DataError(
-            "celeba: no folder to look for CelebA in: pass data_dir or set "
-            f"{places.ENVIRONMENT_VARIABLE}"
-        )
     for folder in folders:
         for sub in (os.path.join("data", "raw"), "raw", ""):
             found = os.path.join(folder, sub).rstrip(os.sep)
@@ -78,10 +73,8 @@ def find(folders: Sequence[str], needed: Sequence[str]) -> str:
                     if not os.path.exists(os.path.join(found, name)):
                         raise DataError(f"{found}: has {IMAGES} but no {name}")
                 return found
-    raise DataError(
-        f"celeba: no {IMAGES} in {' or '.join(folders)}, each also inside data/raw "
-        "and raw"
-    )
+    words = f"{IMAGES}, each also inside data/raw and raw"
+    raise places.missing("celeba", folders, words)
 
 
 def read_photos(folder: str) -> Photos:

@@ -144,11 +144,8 @@ def _find(
                 return _from_batches(sub)
         if os.path.isdir(os.path.join(folder, "train")):
             return _from_images(folder, seed, cache_dir)
-    where = " or ".join(folders) or f"{places.ENVIRONMENT_VARIABLE}, which is not set"
-    raise DataError(
-        f"cifar10: no data in {where}: looked for {_BATCH_FOLDER}/data_batch_1 and "
-        f"train/{CLASSES[0]}"
-    )
+    words = f"{_BATCH_FOLDER}/data_batch_1 and train/{CLASSES[0]}"
+    raise places.missing("cifar10", folders, words)
 
 
 def _from_batches(folder: str) -> tuple[_Pool, Origin]:

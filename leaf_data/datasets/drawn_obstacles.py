@@ -19,6 +19,7 @@ from PIL import Image, ImageDraw
 
 from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import obstacles
+from leaf_data.datasets.celeba_files import DRAWN_PREFIX
 from leaf_data.datasets.drawn_faces import near
 from leaf_data.declare import Range, setting
 from leaf_data.errors import reading
@@ -111,7 +112,7 @@ def write_sets(
                 for index in range(pictures):
                     place = looks[index % len(looks)]
                     picture = _draw(random, place, label == "blocked")
-                    file = f"{obstacles.DRAWN_PREFIX}{index:04d}.png"
+                    file = f"{DRAWN_PREFIX}{index:04d}.png"
                     picture.save(os.path.join(path, file), compress_level=1)
 
 

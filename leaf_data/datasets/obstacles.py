@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.dataset import Dataset, register
+from leaf_data.datasets.celeba_files import DRAWN_PREFIX
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
@@ -33,9 +34,6 @@ CLASSES = ("free", "blocked")
 
 SIDE = 64
 """The width and height of the pictures, in pixels."""
-
-DRAWN_PREFIX = "drawn_"
-"""How the name of every drawing begins, so that a stand-in is known for one."""
 
 TRAINING, EVALUATION, VALIDATION = "training", "evaluation", "validation"
 """The folders of a split that is given, by the paper's words for its sets."""
@@ -145,13 +143,12 @@ def _find(folders: tuple[str, ...]) -> tuple[str, bool]:
             return folder, True
         if any(os.path.isdir(os.path.join(folder, place)) for place in PLACES):
             return folder, False
-    where = " or ".join(folders) or f"{places.ENVIRONMENT_VARIABLE}, which is not set"
-    raise DataError(
-        f"obstacles: no data in {where}: looked for {TRAINING}, {EVALUATION} and "
-        f"{VALIDATION}, or for {', '.join(PLACES)}, each with the folders blocked and "
-        "free (the paper gives no address of its pictures; drawn_obstacles is a "
-        "stand-in)"
+    words = (
+        f"{TRAINING}, {EVALUATION} and {VALIDATION}, or for {', '.join(PLACES)}, each "
+        "with the folders blocked and free (the paper gives no address of its "
+        "pictures; drawn_obstacles is a stand-in)"
     )
+    raise places.missing("obstacles", folders, words)
 
 
 def _as_given(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
@@ -186,17 +183,15 @@ def _divided(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
 
 def _check_apart(root: str, split: _Split, images: image_folder.Images) -> None:
     """Refuses a picture that is, under two names, in two of the sets."""
-    of_set: dict[str, tuple[int, str]] = {}
-    sets = (np.concatenate(split.train), np.concatenate(split.test), split.server)
-    for number, rows in enumerate(sets):
-        for row in rows.tolist():
-            file, digest = images.files[row], images.sha256s[row]
-            before, other = of_set.setdefault(digest, (number, file))
-            if before != number:
-                raise DataError(
-                    f"{root}: {other} and {file} are one picture, which would be in "
-                    "two of the training, test and evaluation pictures"
-                )
+    seen: dict[str, str] = {}  # The files of the sets before, by their digests.
+    for rows in (*map(np.concatenate, (split.train, split.test)), split.server):
+        own = {images.sha256s[row]: images.files[row] for row in rows}
+        for digest in own.keys() & seen.keys():
+            raise DataError(
+                f"{root}: {seen[digest]} and {own[digest]} are one picture, which "
+                "would be in two of the training, test and evaluation pictures"
+            )
+        seen.update(own)
 
 
 def _against_the_paper(counts: Mapping[str, Sequence[int]]) -> str:

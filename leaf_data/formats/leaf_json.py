@@ -75,16 +75,9 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
                 return _order(_list(os.path.join(base, sub), "all"))
         subs = ("train", "test", *_UNSPLIT)
         empty += [p for p in (os.path.join(base, s) for s in subs) if os.path.isdir(p)]
-    if not folders:
-        raise DataError(
-            f"{name}: no folder to look for LEAF's files in: pass data_dir or set "
-            f"{places.ENVIRONMENT_VARIABLE}"
-        )
-    raise DataError(
-        f"{name}: no LEAF data in {' or '.join(folders)}; looked for .json files in "
-        f"train and test, {', '.join(_UNSPLIT)}, each also inside data"
-        + (f"; without any: {', '.join(empty)}" if empty else "")
-    )
+    words = f"LEAF's .json files in train and test, {', '.join(_UNSPLIT)}, each also "
+    words += "inside data" + (f"; without any: {', '.join(empty)}" if empty else "")
+    raise places.missing(name, folders, words)
 
 
 def read(

@@ -11,6 +11,7 @@ import errno
 import hashlib
 import os
 import stat
+from collections.abc import Sequence
 from typing import BinaryIO, Union
 
 from leaf_data.errors import DataError, reading
@@ -46,6 +47,17 @@ def folders(name: str, data_dir: Folder | None) -> tuple[str, ...]:
     if not os.path.isdir(folder):
         raise DataError(f"{name}: {where} {folder} is not a folder")
     return folder, os.path.join(folder, name)
+
+
+def missing(name: str, folders: Sequence[str], looked_for: str) -> DataError:
+    """Returns the error for a data set that is in none of the folders."""
+    if not folders:
+        return DataError(
+            f"{name}: no folder to look for its files in: pass data_dir or set "
+            f"{ENVIRONMENT_VARIABLE}"
+        )
+    where = " or ".join(folders)
+    return DataError(f"{name}: no data in {where}: looked for {looked_for}")
 
 
 def sha256(path: str) -> str:

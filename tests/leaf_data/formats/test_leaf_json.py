@@ -93,7 +93,7 @@ def test_a_test_file_that_does_not_fit(tmp_path, name, message, assert_refused):
 
 def test_folders_without_data(tmp_path, assert_refused):
     assert_refused(
-        lambda: _found(tmp_path), f"toy: no LEAF data in {tmp_path} or", "all_data"
+        lambda: _found(tmp_path), f"toy: no data in {tmp_path} or", "all_data"
     )
     (tmp_path / "data" / "train").mkdir(parents=True)
     assert_refused(

@@ -116,7 +116,7 @@ def test_unsplit_data_is_sampled_and_split_by_leafs_rule(tmp_path, toy):
 
 
 def test_folders_without_data(tmp_path, assert_refused, toy):
-    words = f"femnist: no LEAF data in {tmp_path} or {tmp_path / 'femnist'}"
+    words = f"femnist: no data in {tmp_path} or {tmp_path / 'femnist'}"
     assert_refused(lambda: toy.load(tmp_path), words)
     words = "pass data_dir or set TFF_PMC_DATA_DIR"
     assert_refused(lambda: leaf_data.load("femnist"), words)
