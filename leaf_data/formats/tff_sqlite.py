@@ -21,7 +21,7 @@ import os
 import sqlite3
 import tempfile
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,10 +66,7 @@ class Database:
 
 
 def load(
-    database: Database,
-    folders: tuple[str, ...],
-    cache_dir: Folder | None,
-    download: bool,
+    database: Database, folders: Sequence[str], cache_dir: Folder | None, download: bool
 ) -> tuple[Arrays, Origin]:
     """Finds, downloads if allowed, and reads a database, or reads its cache."""
     path, source = _find(database, folders, cache_dir, download)
@@ -89,10 +86,7 @@ def load(
 
 
 def _find(
-    database: Database,
-    folders: tuple[str, ...],
-    cache_dir: Folder | None,
-    download: bool,
+    database: Database, folders: Sequence[str], cache_dir: Folder | None, download: bool
 ) -> tuple[str, str]:
     name = database.file
     for path in (os.path.join(f, n) for f in folders for n in (name, name + ".lzma")):
@@ -187,7 +181,7 @@ def _opened(path: str) -> Iterator[sqlite3.Connection]:
             tables.execute("PRAGMA trusted_schema = OFF")
             tables.execute("PRAGMA cell_size_check = ON")
             for table, columns in _TABLES.items():
-                _check_table(tables, table, columns)
+                _check(tables, table, columns)
             tables.set_authorizer(authorize)
             yield tables
         except sqlite3.OperationalError as error:
@@ -198,9 +192,7 @@ def _opened(path: str) -> Iterator[sqlite3.Connection]:
             raise
 
 
-def _check_table(
-    tables: sqlite3.Connection, table: str, columns: tuple[str, ...]
-) -> None:
+def _check(tables: sqlite3.Connection, table: str, columns: Sequence[str]) -> None:
     # What a view or a virtual table says of itself is in its statement alone.
     made = tables.execute(
         "SELECT sql FROM sqlite_master WHERE name = ? COLLATE NOCASE", [table]
@@ -220,11 +212,11 @@ def _rows(
 ) -> Iterator[tuple[str, str, Any]]:
     """Yields part, client and value of each row, in one pass in the file's order."""
     # No index: what one says may be something else than what the table does.
-    query = f"SELECT client_id, split_name, {value} FROM {table} NOT INDEXED"
-    chosen = ", ".join(map(repr, splits))
-    for client, split, found in tables.execute(
-        f"{query} WHERE split_name IN ({chosen})"
-    ):
+    rows = tables.execute(
+        f"SELECT client_id, split_name, {value} FROM {table} NOT INDEXED "
+        f"WHERE split_name IN ({', '.join(map(repr, splits))})"
+    )
+    for client, split, found in rows:
         if type(client) is not str or not client:
             raise DataError(f"{path}: {client!r:.40} is no client's name")
         check_name(client, f"{path}: client")
@@ -262,14 +254,10 @@ def _read(path: str, tables: sqlite3.Connection, database: Database) -> Arrays:
             arrays[f"{field}_{part}"] = np.zeros((own.sum(), *shape), dtype)
         for client, size, end in zip(clients, own, np.cumsum(own)):
             free[part, client] = iter(range(end - size, end))
-    rows = tqdm.tqdm(
-        _rows(path, tables, "examples", "serialized_example_proto", splits),
-        "TFF's data, once",
-        total=sum(sizes.values()),
-        delay=2,
-        mininterval=1,
-    )
-    for part, client, proto in rows:
+    rows = _rows(path, tables, "examples", "serialized_example_proto", splits)
+    total = sum(sizes.values())
+    progress = tqdm.tqdm(rows, "TFF's data, once", total, delay=2, mininterval=1)
+    for part, client, proto in progress:
         try:
             values = database.convert(_parse(proto, database.features))
         except DataError as error:
