@@ -17,7 +17,6 @@ from leaf_data.declare import (
     AT_LEAST_1,
     BELOW_1,
     FROM_0_TO_1,
-    Range,
     Registry,
     UnknownNameError,
 )
@@ -135,15 +134,6 @@ def test_choices_may_be_known_later():
     assert Late(word="two").declared()[0].choices == ("one", "two")
 
 
-def test_defaults_are_checked_too():
-    @dataclasses.dataclass(frozen=True)
-    class Wrong(Settings):
-        odd: int = setting(2, "Odd.", within=Range(lambda n: n % 2 == 1, "odd"))
-
-    with pytest.raises(SettingError, match="^--odd must be odd, got 2$"):
-        Wrong()
-
-
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """A package of two modules that register a color each, and its registry."""
@@ -188,12 +178,9 @@ def test_an_unknown_name_names_its_neighbor():
     colors = Registry("color")
     colors.register("yellow", 3)
     colors.register("blue", 1)
-    with pytest.raises(UnknownNameError) as error:
+    words = r"^no color 'bleu' \(did you mean blue\?\): there are yellow, blue$"
+    with pytest.raises(UnknownNameError, match=words):
         colors["bleu"]
-    assert str(error.value) == (
-        "no color 'bleu' (did you mean blue?): there are yellow, blue"
-    )
-    assert isinstance(error.value, ValueError)
 
 
 def test_a_name_is_given_once():

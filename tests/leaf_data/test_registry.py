@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 import sys
@@ -19,14 +18,6 @@ NAMES = (
 )
 
 
-@pytest.fixture
-def restored(monkeypatch):
-    """What a test registers is forgotten after it."""
-    len(DATASETS)  # The package's own are found first.
-    things = dict(DATASETS._things)
-    monkeypatch.setattr(DATASETS, "_things", things)
-
-
 def test_all_data_sets_are_found():
     assert leaf_data.names() == NAMES
     for name in NAMES:
@@ -34,15 +25,6 @@ def test_all_data_sets_are_found():
         assert issubclass(kind, leaf_data.Dataset)
         module = sys.modules[kind.__module__]
         assert f'register("{name}", {kind.__name__})' in inspect.getsource(module)
-
-
-def test_a_flag_is_declared_once():
-    owners = {}
-    for kind in DATASETS.values():
-        for declared in kind.declared():
-            assert declared.words.endswith(".")
-            assert owners.setdefault(declared.flag, declared.owner) is declared.owner
-    assert owners["partition_seed"] is leaf_data.Dataset
 
 
 def test_the_data_sets_are_imported_when_one_is_asked_for(run_python):
@@ -126,37 +108,6 @@ def test_only_those_that_keep_a_cache_take_a_folder_for_it(
     )
 
 
-def test_a_data_set_of_a_module_from_outside(
-    restored, root, tmp_path, monkeypatch, assert_refused
-):
-    """The example of the document about extensions."""
-    example = root / "docs" / "examples" / "extend" / "stripes.py"
-    (tmp_path / "toy_stripes.py").write_text(example.read_text(encoding="utf-8"))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    try:
-        importlib.import_module("toy_stripes")
-    finally:
-        sys.modules.pop("toy_stripes", None)
-    assert "stripes" in leaf_data.names()
-    data = leaf_data.load("stripes", stripe_width=2, seed=2)
-    assert data.train_examples.sizes.tolist() == [10, 15, 20, 35]
-    assert dict(data.options) == {"stripe_width": 2, "seed": 2}
-    assert_refused(
-        lambda: leaf_data.load("stripes", stripe_width=0),
-        "stripes: stripe_width must be at least 1, got 0",
-    )
-    with pytest.raises(leaf_data.SettingError, match="^--stripe_width must be at lea"):
-        DATASETS["stripes"](stripe_width=0)
-
-
-def test_a_name_that_is_taken(restored):
-    class Mine(leaf_data.Dataset):
-        pass
-
-    with pytest.raises(ValueError, match="there is a data set 'mnist' already"):
-        leaf_data.register("mnist", Mine)
-
-
 @pytest.mark.parametrize(
     ("name", "options", "note"),
     [
@@ -176,8 +127,3 @@ def test_options_have_the_seed_last_and_plain_types():
     assert json.dumps(options) == (
         '{"source": "leaf", "sample_fraction": 1.0, "min_samples": 2, "seed": 0}'
     )
-
-
-def test_a_data_set_that_cannot_be_loaded_yet():
-    with pytest.raises(TypeError, match="abstract.* load"):
-        leaf_data.Dataset()
