@@ -47,21 +47,23 @@ def opened(
     with places.open_file(path, at_most) as file:
         with zipfile.ZipFile(file) as archive:
             members: dict[str, Member] = {}
-            if len(archive.infolist()) > _MOST:
+            found = archive.infolist()
+            if len(found) > _MOST:
                 raise ValueError(f"it has more than {_MOST} arrays")
-            left = os.fstat(file.fileno()).st_size
-            for info in archive.infolist():
-                name, left = info.filename, left - info.file_size
-                if not name.endswith(_SUFFIX):
-                    raise ValueError(f"{ascii(name[:40])} is no array")
-                if name[: -len(_SUFFIX)] in members:
-                    raise ValueError(f"{ascii(name[:40])} is there twice")
-                if stored and left < 0:
-                    raise ValueError("its arrays share bytes")
+            size = os.fstat(file.fileno()).st_size
+            if stored and sum(info.file_size for info in found) > size:
+                raise ValueError("its arrays share bytes, or are compressed otherwise")
+            for info in found:
+                name, suffix = os.path.splitext(info.filename)
+                words = ascii(name[:40])
+                if suffix != _SUFFIX:
+                    raise ValueError(f"{words} is no array")
+                if name in members:
+                    raise ValueError(f"{words} is there twice")
                 try:
-                    members[name[: -len(_SUFFIX)]] = _member(archive, info, stored)
+                    members[name] = _member(archive, info, stored)
                 except ValueError as error:
-                    raise ValueError(f"{ascii(name[:40])} {error}") from error
+                    raise ValueError(f"{words} {error}") from error
             yield members
 
 
