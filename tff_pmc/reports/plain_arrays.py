@@ -47,8 +47,8 @@ def read_arrays(
             array is missing or more than its limit; the message names the file.
     """
     try:
-        with npz.Archive(path, LARGEST) as archive:
-            return {name: _read(archive, name, limit) for name, limit in limits.items()}
+        with npz.opened(path, LARGEST) as found:
+            return {name: _read(found, name, limit) for name, limit in limits.items()}
     except FileNotFoundError as error:
         raise RecordMissingError(f"{path} is missing") from error
     except Exception as error:  # Damaged archives raise nearly anything.
@@ -56,8 +56,10 @@ def read_arrays(
         raise RecordError(f"{path} cannot be read: {reason}") from error
 
 
-def _read(archive: npz.Archive, name: str, limit: Limit) -> npt.NDArray[np.generic]:
-    header = archive.headers.get(name)
+def _read(
+    found: Mapping[str, npz.Member], name: str, limit: Limit
+) -> npt.NDArray[np.generic]:
+    header = found.get(name)
     if header is None or len(header.shape) != 1:
         raise ValueError(f"there is no array {name} of one dimension")
     kinds = {"i": "iu"}.get(limit.kind, limit.kind)
@@ -67,7 +69,7 @@ def _read(archive: npz.Archive, name: str, limit: Limit) -> npt.NDArray[np.gener
         raise ValueError(
             f"{name} has {header.shape[0]:,} items, more than {limit.items:,}"
         )
-    array = archive.read(name)
+    array = header.read()
     if header.dtype.kind == "U":
         # What is no character, or half of one, ends Python's own words for it.
         codes = np.frombuffer(array.tobytes(), header.dtype.byteorder + "u4")

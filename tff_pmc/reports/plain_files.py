@@ -8,7 +8,7 @@ import os
 import zlib
 from typing import BinaryIO
 
-from leaf_data.formats import regular
+from leaf_data.formats import places
 from tff_pmc.reports.record_error import RecordError, RecordMissingError
 
 MOST_UNPACKED = 1 << 28
@@ -29,7 +29,7 @@ def open_plain(path: str, *, at_most: int | None = None) -> BinaryIO:
             large, or cannot be opened; the message names it.
     """
     try:
-        return regular.open_file(path, at_most)
+        return places.open_file(path, at_most)
     except FileNotFoundError as error:
         raise RecordMissingError(f"{path} is missing") from error
     except OSError as error:

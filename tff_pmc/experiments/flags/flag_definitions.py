@@ -13,7 +13,7 @@ from absl import flags
 
 from leaf_data.dataset import DATASETS, Dataset
 from leaf_data.declare import Setting, SettingError, Settings
-from leaf_data.formats import regular
+from leaf_data.formats import places
 from tff_pmc import project_files
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags.command import PARTS
@@ -201,7 +201,7 @@ def _lines(path: str, within: tuple[str, ...]) -> list[str]:
     if path in within or len(within) == _DEEPEST:
         raise SettingError(f"--flagfile={path}: the file is named within itself")
     try:
-        text = regular.read(path, _LARGEST).decode("utf-8")
+        text = places.read(path, _LARGEST).decode("utf-8")
     except FileNotFoundError as error:
         ours = project_files.folder(FLAG_FILES).glob("*.flags")
         names = ", ".join(sorted(path.name for path in ours)) or "not there"

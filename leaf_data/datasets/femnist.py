@@ -20,18 +20,24 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from leaf_data.dataset import Dataset, register
-from leaf_data.datasets.femnist import femnist_leaf, femnist_writers
-from leaf_data.datasets.femnist.femnist_leaf import FIELDS, NUM_CLASSES, SIDE
+from leaf_data.datasets import femnist_leaf
+from leaf_data.datasets.femnist_leaf import FIELDS, NUM_CLASSES, SIDE
 from leaf_data.declare import A_SHARE, AT_LEAST_0, setting
 from leaf_data.errors import DataError
+from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import cache, leaf_json, places, tff_database, tff_sqlite
+from leaf_data.formats import cache, leaf_json, places, tff_sqlite
 from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import BLACK_ON_WHITE
+from leaf_data.splits import partition
 
 SOURCES = ("leaf", "tff")
 """The forms in which FEMNIST may be there."""
@@ -51,7 +57,7 @@ class Femnist(Dataset):
 
     `sample_fraction` is LEAF's `-s niid --sf`: below 1, whole writers are taken from
     each file (TFF's database counts as one) until the fraction is reached, see
-    `sampling.niid`. Of the last writer, if already split, both parts are cut in
+    `partition.leaf_sample`. Of the last writer, if already split, both parts are cut in
     proportion. LEAF's seeds give other writers. `min_samples` is LEAF's `-k`: a
     writer's images in train and test are counted together, after sampling.
 
@@ -95,10 +101,10 @@ class Femnist(Dataset):
         if self.source == "leaf":
             arrays, origin = _from_leaf(folders, cache_dir)
         else:
-            arrays, origin = tff_database.load(
-                DATABASE, folders, cache_dir, data_dir is None, _VERSION
+            arrays, origin = tff_sqlite.load(
+                DATABASE, folders, cache_dir, data_dir is None
             )
-        train, test = femnist_writers.train_and_test(
+        train, test = _train_and_test(
             arrays, self.sample_fraction, self.min_samples, self.seed, origin.folder
         )
         return FederatedDataset(
@@ -172,9 +178,59 @@ DATABASE = tff_sqlite.Database(
     # As `tff.simulation.datasets.emnist.load_data(only_digits=False)` names them.
     splits={"all_train": "train", "all_test": "test"},
     features={"pixels": ((1, SIDE * SIDE), "float32"), "label": ((), "int64")},
-    smallest=4 * SIDE * SIDE,
     fields=FIELDS,
     num_classes=NUM_CLASSES,
     convert=_convert,
     download=_download,
 )
+
+
+def _train_and_test(
+    arrays: Arrays, fraction: float, min_samples: int, seed: int, folder: str
+) -> tuple[Examples, Examples]:
+    """Samples writers, removes small ones, and splits what is not yet split."""
+    names: tuple[str, ...] = ("all",) if "x_all" in arrays else ("train", "test")
+    sizes = np.stack([arrays[f"sizes_{name}"] for name in names], axis=1)
+    ids = arrays["client_ids"].tolist()
+    taken = sizes.sum(axis=1)  # Of each writer.
+    stays = np.ones(len(ids), bool)
+    if fraction < 1:
+        files = arrays.get("files", np.zeros(len(ids), np.int64))
+        taken = partition.leaf_sample(taken, files, fraction, seed)
+        stays &= taken > 0
+    stays &= taken >= max(min_samples, 2 if names == ("all",) else 0)
+    if not stays.any():
+        raise DataError(
+            f"femnist: no writer in {folder} is left with sample_fraction={fraction} "
+            f"and min_samples={min_samples}"
+        )
+    users = np.flatnonzero(stays)
+    if names == ("all",):
+        splits = [partition.leaf_split(ids[k], int(taken[k]), seed) for k in users]
+        names, rows = ("all", "all"), [list(part) for part in zip(*splits)]
+    elif stays.all() and fraction == 1:
+        # All of them, and no copy of them.
+        train, test = (cache.clients_examples(arrays, part) for part in names)
+        return train, test
+    else:
+        cut = partition.leaf_cut(sizes, taken)[users].T
+        rows = [[np.arange(count) for count in counts] for counts in cut]
+    train, test = (_gather(arrays, part, users, own) for part, own in zip(names, rows))
+    return train, test
+
+
+def _gather(
+    arrays: Arrays,
+    part: str,
+    users: npt.NDArray[np.int64],
+    rows: Sequence[npt.NDArray[np.int64]],
+) -> Examples:
+    """Returns these users' examples, of each the rows counted from its own first."""
+    sizes = arrays[f"sizes_{part}"]
+    starts = np.cumsum(sizes) - sizes
+    return Examples.from_parts(
+        arrays[f"x_{part}"],
+        arrays[f"y_{part}"],
+        [starts[k] + chosen for k, chosen in zip(users, rows)],
+        arrays["client_ids"][users].tolist(),
+    )

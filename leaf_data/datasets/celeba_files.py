@@ -1,20 +1,25 @@
-"""CelebA's own files: identities and attributes of photos, and the images' names."""
+"""The list of CelebA's photos and their people: of its own files, or of LEAF's JSON.
+
+LEAF's files hold the photos' names as `x` and Smiling as `y`, 0.0 or 1.0, of the
+identities with 5 photos or more. Images and sharpness are CelebA's own files'.
+"""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
 import io
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data import client_names
-from leaf_data.errors import DataError, reading
-from leaf_data.formats import places, regular
+from leaf_data.datasets.celeba_clients import Clients
+from leaf_data.errors import DataError, check_name, reading
+from leaf_data.formats import leaf_json, places
 
 IDENTITIES = "identity_CelebA.txt"
 """The file that says who is on each photo."""
@@ -33,6 +38,7 @@ DRAWN_PREFIX = "drawn_"
 
 # All photos' list has 27 MB; its longest line, of attributes' names, 500 characters.
 _MAX_BYTES, _MAX_LINE, _MAX_DIGITS = 1 << 27, 1 << 14, 18
+_LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -59,11 +65,6 @@ class Photos:
 
 def find(folders: Sequence[str], needed: Sequence[str]) -> str:
     """Finds LEAF's `raw` folder: in each folder `data/raw`, `raw` and itself."""
-    if not folders:
-        raise DataError(
-            "celeba: no folder to look for CelebA in: pass data_dir or set "
-            f"{places.ENVIRONMENT_VARIABLE}"
-        )
     for folder in folders:
         for sub in (os.path.join("data", "raw"), "raw", ""):
             found = os.path.join(folder, sub).rstrip(os.sep)
@@ -72,10 +73,8 @@ def find(folders: Sequence[str], needed: Sequence[str]) -> str:
                     if not os.path.exists(os.path.join(found, name)):
                         raise DataError(f"{found}: has {IMAGES} but no {name}")
                 return found
-    raise DataError(
-        f"celeba: no {IMAGES} in {' or '.join(folders)}, each also inside data/raw "
-        "and raw"
-    )
+    words = f"{IMAGES}, each also inside data/raw and raw"
+    raise places.missing("celeba", folders, words)
 
 
 def read_photos(folder: str) -> Photos:
@@ -132,18 +131,12 @@ def read_attributes(path: str) -> dict[str, tuple[int, int]]:
 
 def check_known(folder: str, images: Mapping[str, str], names: Sequence[str]) -> None:
     """Refuses an image that the text files do not list."""
-    known = set(names)
-    unknown = [file for name, file in images.items() if name not in known]
+    unknown = [images[name] for name in sorted(set(images).difference(names))]
     if unknown:
         raise DataError(
             f"{folder}: {unknown[0]}, one of {len(unknown)} images, is not in "
             f"{IDENTITIES} and {ATTRIBUTES}"
         )
-
-
-def stem(name: str) -> str:
-    """Returns a photo's name without suffix, by which images and lists are matched."""
-    return os.path.splitext(name)[0]
 
 
 def _read_identities(path: str) -> dict[str, str]:
@@ -165,7 +158,7 @@ def _read_identities(path: str) -> dict[str, str]:
 def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
     """Yields line number and fields of each line that is not blank."""
     with reading(path, "cannot be read", UnicodeDecodeError):
-        with regular.open_file(path, _MAX_BYTES) as content:
+        with places.open_file(path, _MAX_BYTES) as content:
             file = io.TextIOWrapper(content, encoding="utf-8-sig")
             lines = iter(lambda: file.readline(_MAX_LINE), "")
             for number, line in enumerate(lines, 1):
@@ -176,9 +169,111 @@ def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
                     yield number, fields
 
 
+def _stem(name: str) -> str:
+    """Returns a photo's name without suffix, by which images and lists are matched."""
+    return os.path.splitext(name)[0]
+
+
 def _add(table: dict[str, Any], path: str, number: int, name: str, value: Any) -> None:
-    client_names.check(name, f"{path}: line {number}: the photo")
-    name = stem(name)
+    check_name(name, f"{path}: line {number}: the photo")
+    name = _stem(name)
     if name in table:
         raise DataError(f"{path}: line {number}: {name} is there twice")
     table[name] = value
+
+
+class Listing(NamedTuple):
+    """The photos that files list, with all that is known but the images."""
+
+    words: str  # The kind of files, for the data set's origin.
+    folder: str  # LEAF's raw folder, which holds the images.
+    photos: Photos
+    clients: Clients  # None where the files do not say who they are.
+    files: tuple[tuple[str, str], ...]  # Their names and sha256s.
+
+
+def of_own_files(folders: tuple[str, ...]) -> Listing:
+    """Reads CelebA's own text files."""
+    folder = find(folders, (IDENTITIES, ATTRIBUTES))
+    photos = read_photos(folder)
+    return Listing("CelebA's files", folder, photos, {}, _digests(folder))
+
+
+def of_leaf(folders: tuple[str, ...]) -> Listing:
+    """Reads LEAF's JSON, and CelebA's attributes if they are there."""
+    files = leaf_json.find("celeba", folders)
+    sub = os.path.basename(os.path.dirname(files[0].path))
+    if sub in ("sampled_data", "rem_user_data"):
+        raise DataError(
+            f"{files[0].path}: is sampled but not split: let preprocess.sh split it, "
+            "with -t sample"
+        )
+    folder = find(folders, ())
+    path = os.path.join(folder, ATTRIBUTES)
+    attributes = read_attributes(path) if os.path.exists(path) else {}
+    if not attributes:
+        _LOG.warning("%s: is not there, so nothing is known of sharpness", path)
+    photos, clients, digests = _read_leaf(files, attributes)
+    digests += _digests(folder)
+    return Listing("LEAF JSON and images", folder, photos, clients, digests)
+
+
+def _digests(folder: str) -> tuple[tuple[str, str], ...]:
+    """Returns names and sha256s of those of CelebA's text files that are there."""
+    return tuple(
+        (name, places.sha256(os.path.join(folder, name)))
+        for name in (IDENTITIES, ATTRIBUTES)
+        if os.path.exists(os.path.join(folder, name))
+    )
+
+
+def _read_leaf(
+    files: Sequence[leaf_json.LeafFile], attributes: Mapping[str, tuple[int, int]]
+) -> tuple[Photos, Clients, tuple[tuple[str, str], ...]]:
+    """Returns photos, clients of files that LEAF has split, and the files' sha256s."""
+    labels: dict[str, int] = {}
+    users: list[str] = []
+    clients: dict[str, dict[str, list[int]]] = {}
+    digests = []
+    for file in files:
+        found, digest = leaf_json.read(file.path, _names_and_labels)
+        digests.append((os.path.basename(file.path), digest))
+        for user, examples in found.items():
+            rows = clients.setdefault(user, {"train": [], "test": [], "all": []})
+            for name, label in examples:
+                where = f"{file.path}: user {user}: {name}"
+                if name in labels:
+                    raise DataError(f"{where} is there twice")
+                if attributes and name not in attributes:
+                    raise DataError(f"{where} is not in {ATTRIBUTES}")
+                if attributes and attributes[name][0] != label:
+                    raise DataError(
+                        f"{where} has the label {label}, Smiling in {ATTRIBUTES} is "
+                        f"{attributes[name][0]}"
+                    )
+                rows[file.part].append(len(labels))
+                labels[name] = label
+                users.append(user)
+    sharp = [1 - attributes[name][1] for name in labels] if attributes else None
+    photos = Photos(
+        names=tuple(labels),
+        identities=tuple(users),
+        smiling=np.array(list(labels.values()), np.int32),
+        sharp=None if sharp is None else np.array(sharp, np.uint8),
+    )
+    split: Clients = {}
+    if files[0].part != "all":
+        for user, parts in clients.items():
+            train, test = (np.array(parts[p], np.int64) for p in ("train", "test"))
+            split[user] = train, test
+    return photos, split, tuple(digests)
+
+
+def _names_and_labels(x: list[Any], y: list[Any]) -> list[tuple[str, int]]:
+    for name, label in zip(x, y):
+        if not isinstance(name, str) or not name:
+            raise DataError(f"x holds {name!r:.40}, not a photo's name")
+        check_name(name, "the photo")
+        if type(label) not in (int, float) or label not in (0, 1):
+            raise DataError(f"{name} has the label {label!r:.40}, not 0 or 1")
+    return [(_stem(name), int(label)) for name, label in zip(x, y)]

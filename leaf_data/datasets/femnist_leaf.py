@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import tqdm
 
-from leaf_data.errors import DataError, reading
+from leaf_data.errors import DataError
 from leaf_data.formats import leaf_json
 from leaf_data.formats.cache import Arrays
 
@@ -49,26 +49,15 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
     paths: dict[str, str] = {}
     parts: dict[str, dict[str, _Examples]] = {file.part: {} for file in files}
     digests = []
-    total = 0
-    for file in files:
-        with reading(file.path):
-            total += os.path.getsize(file.path)
-    with tqdm.tqdm(
-        total=total,
-        desc="FEMNIST, once",
-        unit="B",
-        unit_scale=True,
-        delay=2,
-        mininterval=1,
-    ) as progress:
-        for file in files:
-            found, digest = leaf_json.read(file.path, to_arrays, progress.update)
-            digests.append(digest)
-            for user, examples in found.items():
-                paths.setdefault(user, file.path)
-                users.setdefault(user, file.number)
-                own = parts[file.part]
-                own[user] = _join(file.path, user, own.get(user), examples)
+    progress = tqdm.tqdm(files, "FEMNIST, once", unit="file", delay=2, mininterval=1)
+    for file in progress:
+        found, digest = leaf_json.read(file.path, to_arrays)
+        digests.append(digest)
+        for user, examples in found.items():
+            paths.setdefault(user, file.path)
+            users.setdefault(user, file.number)
+            own = parts[file.part]
+            own[user] = _join(file.path, user, own.get(user), examples)
     leaf_json.check_apart(files, digests)
     arrays: Arrays = {
         "client_ids": np.array(list(users), str),
@@ -110,19 +99,13 @@ def _warn_of_halves(arrays: Arrays, folder: str) -> None:
     if "sizes_train" not in arrays:
         return
     train, test = arrays["sizes_train"], arrays["sizes_test"]
-    halves: dict[str, Any] = {
-        "training": np.sum((train == 0) & (test > 0)),
-        "test": np.sum((test == 0) & (train > 0)),
-    }
-    for part, count in halves.items():
+    for part, own, other in (("training", train, test), ("test", test, train)):
+        count = np.sum((own == 0) & (other > 0))
         if count:
             _LOG.warning(
                 "%s: %d of %d users have no %s examples (split by user, or a file is "
                 "missing)",
-                os.path.dirname(folder),
-                count,
-                len(train),
-                part,
+                *(os.path.dirname(folder), count, len(train), part),
             )
 
 

@@ -11,25 +11,23 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 
 from leaf_data.dataset import register
-from leaf_data.datasets.celeba import (
-    celeba_clients,
-    celeba_files,
-    celeba_listing,
-    celeba_tff,
-)
-from leaf_data.datasets.celeba.celeba_clients import Clients, WithClientRule
-from leaf_data.datasets.celeba.celeba_files import IMAGES, SIDE, Photos
+from leaf_data.datasets import celeba_clients, celeba_files
+from leaf_data.datasets.celeba_clients import Clients, WithClientRule
+from leaf_data.datasets.celeba_files import IMAGES, SIDE
 from leaf_data.declare import SettingError, setting
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import image_folder, places
+from leaf_data.formats import cache, image_folder, places, tff_sqlite
+from leaf_data.formats.cache import Arrays
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import DRAWING, PHOTOGRAPH
 
@@ -97,14 +95,21 @@ class Celeba(WithClientRule):
 
         Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` counts. It and its
         subfolder `celeba` are searched: for the images as `celeba_files.find` says, for
-        LEAF's JSON as `leaf_json.find`, for TFF's database as `celeba_tff.load`.
+        LEAF's JSON as `leaf_json.find`, for `celeba.sqlite` or `.sqlite.lzma`, and
+        then TFF's own cache and download.
         """
         folders = places.folders("celeba", data_dir)
         if self.source == "tff":
-            train, test, origin = celeba_tff.load(folders, cache_dir, data_dir is None)
-            return self._dataset(train, test, origin, _AS_SPLIT)
+            arrays, origin = tff_sqlite.load(
+                DATABASE, folders, cache_dir, data_dir is None
+            )
+            parts = [
+                cache.clients_examples(arrays, part, ("sharp",))
+                for part in tff_sqlite.PARTS
+            ]
+            return self._dataset(origin, _AS_SPLIT, False, *parts)
         of_leaf = self.source == "leaf"
-        read = celeba_listing.of_leaf if of_leaf else celeba_listing.of_own_files
+        read = celeba_files.of_leaf if of_leaf else celeba_files.of_own_files
         found = read(folders)
         rule, clients = _AS_SPLIT, found.clients
         if not clients:
@@ -112,16 +117,15 @@ class Celeba(WithClientRule):
             identities = found.photos.by_identity()
             clients = celeba_clients.by_name(rule, identities, self.seed)
         folder = os.path.join(found.folder, IMAGES)
-        images = image_folder.find(folder)
+        images, names = image_folder.find(folder), found.photos.names
         if not of_leaf:  # LEAF's JSON may hold a part of the photos.
-            celeba_files.check_known(folder, images, found.photos.names)
-        rows_of = {name: row for row, name in enumerate(images)}
-        # The row of each photo among the images, -1 if its image is missing.
-        rows = np.array([rows_of.get(name, -1) for name in found.photos.names])
+            celeba_files.check_known(folder, images, names)
+        # The row of each photo among the images, -1 if its image is missing; and back.
+        rows, photos = _places(names, images), _places(images, names)
         with_images, incomplete = _drop_missing(clients, rows)
         if incomplete and (self.missing_images == "refuse" or not with_images):
             missing = [k for both in clients.values() for k in np.concatenate(both)]
-            first = min(found.photos.names[k] for k in missing if rows[k] < 0)
+            first = min(names[k] for k in missing if rows[k] < 0)
             raise DataError(
                 f"{folder}: {incomplete}; {first} is the first that is missing "
                 "(--missing_images=skip leaves such images out)"
@@ -132,9 +136,12 @@ class Celeba(WithClientRule):
         x, _, digest = image_folder.decoded(
             "celeba", folder, files, SIDE, cache_dir, found.folder
         )
-        train, test = (
-            _examples(x, found.photos, rows, with_images, part) for part in (0, 1)
-        )
+        y, sharp = found.photos.smiling[photos], found.photos.sharp
+        attributes = {} if sharp is None else {"sharp": sharp[photos]}
+        parts = []
+        for part in (0, 1):
+            own = [rows[both[part]] for both in with_images.values()]
+            parts.append(Examples.from_parts(x, y, own, with_images, attributes))
         drawn = found.photos.drawn
         words = "drawn faces, no photographs" if drawn else found.words
         origin = Origin(
@@ -142,15 +149,10 @@ class Celeba(WithClientRule):
             (*found.files, (IMAGES, digest)),
             found.folder,
         )
-        return self._dataset(train, test, origin, rule, drawn)
+        return self._dataset(origin, rule, drawn, *parts)
 
     def _dataset(
-        self,
-        train: Examples,
-        test: Examples,
-        origin: Origin,
-        rule: str,
-        drawn: bool = False,
+        self, origin: Origin, rule: str, drawn: bool, train: Examples, test: Examples
     ) -> FederatedDataset:
         return FederatedDataset(
             name="drawn_faces" if drawn else "celeba",
@@ -184,21 +186,52 @@ def _drop_missing(clients: Clients, rows: npt.NDArray[Any]) -> tuple[Clients, st
     )
 
 
-def _examples(
-    x: npt.NDArray[np.uint8],
-    photos: Photos,
-    rows: npt.NDArray[Any],
-    clients: Clients,
-    part: int,
-) -> Examples:
-    """Returns the training (part 0) or the test (part 1) examples."""
-    own = [parts[part] for parts in clients.values()]
-    together = np.concatenate(own)
-    sharp = {} if photos.sharp is None else {"sharp": photos.sharp[together]}
-    return Examples(
-        x=x[rows[together]],
-        y=photos.smiling[together],
-        row_splits=np.cumsum([0, *map(len, own)], dtype=np.int64),
-        client_ids=tuple(clients),
-        attributes=sharp,
-    )
+def _places(names: Iterable[str], among: Iterable[str]) -> npt.NDArray[Any]:
+    """Returns where each name is among others, -1 where it is not."""
+    places_of = {name: place for place, name in enumerate(among)}
+    return np.array([places_of.get(name, -1) for name in names])
+
+
+def _download(folder: str) -> Any:
+    import tensorflow_federated as tff
+
+    tff.simulation.datasets.celeba.load_data(split_by_clients=False, cache_dir=folder)
+
+
+def _convert(features: Arrays) -> dict[str, Any]:
+    image = features["image"]
+    if image.min() < 0 or image.max() > 255:
+        raise DataError(f"an image from {image.min()} to {image.max()}, not 0 to 255")
+    for name in ("smiling", "blurry"):
+        if features[name] not in (0, 1):
+            raise DataError(f"{name} is {features[name]}, not 0 or 1")
+    return {
+        "x": image_folder.resized(Image.fromarray(image.astype(np.uint8)), SIDE),
+        "y": features["smiling"],
+        "sharp": 1 - features["blurry"],
+    }
+
+
+# Made by TFF out of LEAF's: 9,343 clients, identities with 5 photos or more, 177,457 +
+# 22,831 examples where it is split by examples, as here. An example has 84 x 84 x 3
+# integers `image`, and 40 attributes by name, 0 or 1.
+DATABASE = tff_sqlite.Database(
+    dataset="celeba",
+    file="celeba.sqlite",
+    words="TFF's CelebA",
+    # As `tff.simulation.datasets.celeba.load_data(split_by_clients=False)` names them.
+    splits={"split_by_examples_train": "train", "split_by_examples_test": "test"},
+    features={
+        "image": ((84, 84, 3), "int64"),
+        "smiling": ((), "int64"),
+        "blurry": ((), "int64"),
+    },
+    fields={
+        "x": ((SIDE, SIDE, 3), np.uint8),
+        "y": ((), np.int32),
+        "sharp": ((), np.uint8),
+    },
+    num_classes=2,
+    convert=_convert,
+    download=_download,
+)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from leaf_data.dataset import Dataset
 from leaf_data.declare import setting
 from leaf_data.errors import DataError
-from leaf_data.splits import partition, sampling
+from leaf_data.splits import partition
 
 RULES = ("paper", "reference_code")
 """The names of the two rules."""
@@ -44,8 +44,6 @@ class WithClientRule(Dataset):
 
 def by_name(rule: str, photos: Mapping[str, Rows], seed: int) -> Clients:
     """Returns `paper(...)` or `reference_code(...)`."""
-    if rule not in RULES:
-        raise DataError(f"no client_rule {rule!r}: there are {', '.join(RULES)}")
     clients = (paper if rule == "paper" else reference_code)(photos, seed)
     if not clients:
         raise DataError(
@@ -59,19 +57,19 @@ def paper(photos: Mapping[str, Rows], seed: int = 0) -> Clients:
     """Follows PMC 5.2: half of the photos, identities of 5 or more, split 80/20.
 
     How the half is taken is not printed. Here it is LEAF's `niid` sampling with
-    fraction 0.5 (`sampling.niid`): shuffled identities are taken whole until half of
-    the photos are reached, the last is cut to its first. Then identities with fewer
-    than 5 photos are removed, and each one's photos are split at random,
-    max(1, int(0.8 n)) of n for training (`sampling.split`). LEAF's own
+    fraction 0.5 (`partition.leaf_sample`): shuffled identities are taken whole until
+    half of the photos are reached, the last is cut to its first. Then identities
+    with fewer than 5 photos are removed, and each one's photos are split at random,
+    max(1, int(0.8 n)) of n for training (`partition.leaf_split`). LEAF's own
     script for CelebA removes small identities once before it samples as well, which
     the paper does not say and is not done here.
     """
     sizes = np.array([len(rows) for rows in photos.values()], np.int64)
-    taken = sampling.niid(sizes, np.zeros(len(sizes), np.int64), 0.5, seed)
+    taken = partition.leaf_sample(sizes, np.zeros(len(sizes), np.int64), 0.5, seed)
     clients: Clients = {}
     for (identity, rows), count in zip(photos.items(), taken.tolist()):
         if count >= 5:
-            train, test = sampling.split(identity, count, seed, train_fraction=0.8)
+            train, test = partition.leaf_split(identity, count, seed, 0.8)
             clients[identity] = rows[train], rows[test]
     return clients
 
