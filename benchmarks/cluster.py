@@ -41,7 +41,7 @@ from tff_pmc import models, processes
 from tff_pmc.clients import packing
 from tff_pmc.experiments import experiment
 from tff_pmc.experiments.running import spread_runs, suite
-from tff_pmc.experiments.running.jobs import Federations
+from tff_pmc.experiments.running.execution import Federations
 from tff_pmc.runtime import Runtime, local_cluster
 from tff_pmc.settings.cluster_options import ClusterOptions
 
@@ -106,7 +106,7 @@ class Rounds:
             local_epochs=shape.epochs,
             batch_size=BATCH_SIZE,
         )
-        self.generator = np.random.default_rng(1)
+        self.packs, self.generator = None, np.random.default_rng(1)
         tff.framework.set_default_context(self.running.context)
         self.state = self.process.initialize()
 
@@ -125,8 +125,9 @@ class Rounds:
                 chosen = self.generator.permutation(2 * self.shape.clients)
                 chosen = chosen[: self.shape.clients]
             begun = time.perf_counter()
-            packs = packing.pack(self.data, chosen, num_packs=self.num_packs)
-            self.state, _ = self.process.next(self.state, packs)
+            if self.packs is None or not self.same_cohort:
+                self.packs = packing.pack(self.data, chosen, num_packs=self.num_packs)
+            self.state, _ = self.process.next(self.state, self.packs)
             seconds.append(time.perf_counter() - begun)
         after = wire(), counted()
         return statistics.median(seconds), [
@@ -180,8 +181,8 @@ class Runs:
         with tempfile.TemporaryDirectory() as folder:
             begun = time.perf_counter()
             connection = self.running.engine.connection
-            runner = spread_runs.SpreadRuns(connection, load, folder)
-            suite.run_all(self.settings, load, folder, runner=runner)
+            spread = spread_runs.SpreadRuns(connection, load, folder)
+            suite.run_all(self.settings, load, folder, spread=spread)
             seconds = time.perf_counter() - begun
         return seconds / len(self.settings), None
 

@@ -76,7 +76,8 @@ def labels():
 
     def of(*arguments, attributes=()):
         given = flag_definitions.parse([*map(str, arguments)])
-        runs = command_line.runs_of(given, attributes)
+        command = command_line.command_of(given)
+        runs = command_line.runs_of(command, given, attributes)
         return [settings.label for settings in runs]
 
     return of

@@ -9,7 +9,7 @@ import pytest
 # What typing_extensions does since 4.6, where it asks for a protocol's members.
 NEWER = """
 import inspect, typing_extensions
-import tff_pmc.runtime.saving_fault
+import tff_pmc.runtime.runtime
 metaclass = type(typing_extensions.Protocol)
 def looks_without_calling(cls, instance):
     inspect.getattr_static(instance, "method", None)
@@ -17,7 +17,7 @@ def looks_without_calling(cls, instance):
 metaclass.__instancecheck__ = looks_without_calling
 """
 ASK = """
-from tff_pmc.runtime.saving_fault import saving_fault
+from tff_pmc.runtime.runtime import saving_fault
 print(saving_fault())
 """
 

@@ -9,13 +9,13 @@ import tempfile
 
 import pytest
 
-from tff_pmc.runtime import worker_folder
+from tff_pmc.runtime.worker_host import make_folder
 
 HOLD = """
 import sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from tff_pmc.runtime import worker_folder
-print(worker_folder.make()[0], flush=True)
+from tff_pmc.runtime.worker_host import make_folder
+print(make_folder()[0], flush=True)
 sys.stdin.read()
 """
 
@@ -34,7 +34,7 @@ def made():
     locks = []
 
     def make():
-        folder, lock = worker_folder.make()
+        folder, lock = make_folder()
         locks.append(lock)
         return folder
 
@@ -82,7 +82,7 @@ def test_what_a_killed_process_left_goes_and_what_is_in_use_stays(place, made):
 
 
 def test_a_process_that_a_lock_was_passed_to_keeps_the_folder(place, made):
-    folder, lock = worker_folder.make()
+    folder, lock = make_folder()
     child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=(lock,))
     os.close(lock)
     made()

@@ -37,7 +37,7 @@ def test_adafed_records_reports_and_resumes(
     np.testing.assert_allclose(weights["weight"], expected, rtol=1e-5)
 
     cut = tmp_path / "cut"
-    loop.run(runs[1], federation, str(cut), until=lambda correct: True)
+    loop.run(runs[1], federation, str(cut), listeners=[lambda done: True])
     text = (cut / "run.json").read_text()
     (cut / "run.json").write_text(text.replace("finished", "interrupted"))
     loop.run(runs[1], federation, str(cut), resume=True)
@@ -123,9 +123,9 @@ def test_settings_reach_adafeds_process(federation, monkeypatch, runs_of, built)
 
 
 def test_a_data_set_without_examples_of_the_server_is_refused(federation, runs_of):
-    from tff_pmc.experiments.running import loop
+    from tff_pmc.systems.setup import Setup
 
     without = dataclasses.replace(federation, server_examples=None)
     for one in runs_of("adafed_1"):
         with pytest.raises(SettingError, match="server's own"):
-            loop.prepare(one, without)
+            Setup.of(one, without)

@@ -10,12 +10,12 @@ import importlib
 from typing import Any
 
 _PLACES = {
-    "ClusterError": "cluster_errors",
+    "ClusterError": "cluster_connection",
     "Runtime": "runtime",
     "WorkerDiedError": "worker",
     "WorkerEngine": "worker",
     "WorkerStartError": "worker",
-    "WrongDataError": "given_data",
+    "WrongDataError": "values",
     "engine_versions": "runtime",
     "installed_engine": "runtime",
 }

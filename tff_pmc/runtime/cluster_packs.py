@@ -1,4 +1,8 @@
-"""The packs that are on the workers of a cluster, to be sent once."""
+"""The packs that are on the workers of a cluster, to be sent once, as what travels.
+
+A dataset travels as its graph, which holds the tensors that it slices. Workers import
+this module, too: it needs TensorFlow and not TFF.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,17 @@ import dataclasses
 import itertools
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
+import numpy as np
 import tensorflow as tf
 
-from tff_pmc.runtime import pack_bytes
 from tff_pmc.runtime.cluster_connection import ClusterConnection
 
 REMEMBERED_BYTES = 2_000_000_000
 """The bytes of packs that stay on the workers after a call, all workers together."""
+
+_FAIL, _IGNORE = 2, 1  # What `DatasetToGraphV2` does with state outside of the graph.
 
 Tensors = Sequence[tf.Tensor]
 
@@ -37,24 +43,26 @@ class Traffic:
 class HeldPack(NamedTuple):
     """A pack on a worker."""
 
-    digest: str
     future: Any
     worker: str
     num_bytes: int
 
 
 class PacksOnWorkers:
-    """Packs by a digest of what they are; the ones not used for longest go first."""
+    """The packs that workers have; the ones not used for longest go first.
+
+    They are known by the identity of their tensors: a pack that comes again as the same
+    objects, as evaluation packs do, is not sent again.
+    """
 
     def __init__(self, connection: ClusterConnection, traffic: Traffic) -> None:
-        """Takes the cluster, and what counts the bytes that are sent."""
         self._connection = connection
         self._traffic = traffic
         self._remembered_bytes = REMEMBERED_BYTES
-        self._held: collections.OrderedDict[str, HeldPack] = collections.OrderedDict()
-        # Digests by the identity of a pack's tensors: a pack that comes again as the
-        # same objects, as evaluation packs do, is not looked at again.
-        self._digests: dict[tuple[int, ...], str] = {}
+        self._held: collections.OrderedDict[tuple[int, ...], HeldPack]
+        self._held = collections.OrderedDict()
+        # Tensors are let go at any moment, in any thread.
+        self._gone: collections.deque[tuple[int, ...]] = collections.deque()
 
     def place(
         self, packs: Sequence[Tensors], workers: Sequence[str]
@@ -64,18 +72,21 @@ class PacksOnWorkers:
         A sum is merged with its neighbour's. Each pack is given, by its number, as soon
         as it is there: its task may begin while others are sent.
         """
+        while self._gone:
+            self._held.pop(self._gone.popleft(), None)
         loads = dict.fromkeys(workers, 0)
         most = -(-len(packs) // len(workers))
         new = []
         for number, pack in enumerate(packs):
-            held = self._held.get(self._digests.get(_identity(pack), ""))
+            held = self._held.get(_identity(pack))
             # Sent anew where the worker has its share: one that died comes back with
             # nothing, while another has all.
             if held is None or loads.get(held.worker, most) >= most:
                 new.append(number)
             else:
                 loads[held.worker] += 1
-                yield number, self._used(held)
+                self._held.move_to_end(_identity(pack))
+                yield number, held
         shares = _shares(len(new), loads)
         ends = itertools.accumulate(shares.values())
         stretches = [new[end - n : end] for end, n in zip(ends, shares.values())]
@@ -89,9 +100,9 @@ class PacksOnWorkers:
         there = self._connection.still_there(
             [held.future for held in self._held.values()]
         )
-        for digest, held in list(self._held.items()):
+        for identity, held in list(self._held.items()):
             if held.future.key not in there:
-                del self._held[digest]
+                del self._held[identity]
 
     def trim(self) -> None:
         """Forgets the packs that were not used for longest, down to the limit."""
@@ -100,31 +111,22 @@ class PacksOnWorkers:
             _, held = self._held.popitem(last=False)
             total -= held.num_bytes
 
-    def _used(self, held: HeldPack) -> HeldPack:
-        self._held.move_to_end(held.digest)
-        return held
-
     def _put(self, pack: Tensors, worker: str) -> HeldPack:
-        parts = pack_bytes.encoded(pack)
-        digest = pack_bytes.digest(parts)
-        if not any(part.was_read for part in parts):
-            self._remember(pack, digest)
-        held = self._held.get(digest)
-        if held is not None and held.worker == worker:
-            return self._used(held)
-        num_bytes = pack_bytes.num_bytes(parts)
+        parts = encoded(pack)
+        num_bytes = sum(part.num_bytes for part in parts)
         (future,) = self._connection.client.scatter(
             [parts], workers=[worker], hash=False
         )
         self._traffic.packs += num_bytes
-        self._held[digest] = HeldPack(digest, future, worker, num_bytes)
-        return self._used(self._held[digest])
-
-    def _remember(self, pack: Tensors, digest: str) -> None:
-        identity = _identity(pack)
-        self._digests[identity] = digest
-        for tensor in pack:
-            weakref.finalize(tensor, self._digests.pop, identity, None)
+        held = HeldPack(future, worker, num_bytes)
+        if not any(part.was_read for part in parts):
+            identity = _identity(pack)
+            if identity not in self._held:
+                for tensor in pack:
+                    weakref.finalize(tensor, self._gone.append, identity)
+            self._held[identity] = held
+            self._held.move_to_end(identity)
+        return held
 
 
 def _identity(pack: Tensors) -> tuple[int, ...]:
@@ -137,3 +139,87 @@ def _shares(number: int, loads: Mapping[str, int]) -> dict[str, int]:
     for _ in range(number):
         total[min(total, key=lambda worker: total[worker])] += 1
     return {worker: total[worker] - load for worker, load in loads.items()}
+
+
+class Part(NamedTuple):
+    """One tensor of a pack: a dataset's graph, or an array.
+
+    A dataset that had to be read (`was_read`) may give other elements the next time.
+    """
+
+    content: Union[bytes, np.ndarray]
+    was_read: bool = False
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of what travels, without Python's own."""
+        is_graph = isinstance(self.content, bytes)
+        return len(self.content) if is_graph else np.asarray(self.content).nbytes
+
+
+def encoded(pack: Tensors) -> list[Part]:
+    """The tensors of a pack as what travels.
+
+    A dataset that depends on more than its graph, on a Python function or a random
+    stream of the process, is read here, and its elements travel.
+    """
+    return [
+        _dataset(tensor) if tensor.dtype == tf.variant else Part(_array(tensor))
+        for tensor in pack
+    ]
+
+
+def decoded(parts: Sequence[Part]) -> list[tf.Tensor]:
+    """The tensors of a pack that travelled."""
+    return [
+        tf.raw_ops.DatasetFromGraph(graph_def=part.content)
+        if isinstance(part.content, bytes)
+        else tf.constant(part.content)
+        for part in parts
+    ]
+
+
+def _array(tensor: tf.Tensor) -> np.ndarray:
+    return np.asarray(tensor.numpy())  # A single text is bytes otherwise.
+
+
+def _dataset(variant: tf.Tensor) -> Part:
+    try:
+        return Part(_to_graph(variant, _FAIL))
+    except tf.errors.OpError:
+        return Part(_to_graph(_of_elements(variant), _FAIL), was_read=True)
+
+
+def _to_graph(variant: tf.Tensor, policy: int) -> bytes:
+    graph: bytes = tf.raw_ops.DatasetToGraphV2(
+        input_dataset=variant,
+        external_state_policy=policy,
+        strip_device_assignment=True,
+    ).numpy()
+    return graph
+
+
+def _of_elements(variant: tf.Tensor) -> tf.Tensor:
+    """A dataset of the elements of another, whatever their shapes."""
+    graph = tf.compat.v1.GraphDef.FromString(_to_graph(variant, _IGNORE))
+    nodes = {node.name: node for node in graph.node}
+    (result,) = (node for node in graph.node if node.op == "_Retval")
+    attributes = nodes[result.input[0].split(":")[0]].attr
+    types = [tf.as_dtype(t) for t in attributes["output_types"].list.type]
+    shapes = [tf.TensorShape(s) for s in attributes["output_shapes"].list.shape]
+    specs = tuple(map(tf.TensorSpec, shapes, types))
+    columns: list[list[bytes]] = [[] for _ in specs]
+    for element in tf.data.experimental.from_variant(variant, specs):
+        for column, tensor in zip(columns, element):
+            column.append(tf.io.serialize_tensor(tensor).numpy())
+
+    def parsed(*row: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return tuple(
+            tf.ensure_shape(tf.io.parse_tensor(text, spec.dtype), spec.shape)
+            for text, spec in zip(row, specs)
+        )
+
+    rows = tuple(tf.constant(column, tf.string, [len(column)]) for column in columns)
+    return tf.data.experimental.to_variant(
+        tf.data.Dataset.from_tensor_slices(rows).map(parsed)
+    )

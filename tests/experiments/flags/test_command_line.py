@@ -83,7 +83,7 @@ def test_the_protocol_sets_what_the_published_code_does_otherwise():
 
     def parsed(*arguments):
         given = flag_definitions.parse(["--experiment=celeba", *arguments])
-        (settings,) = command_line.runs_of(given)
+        (settings,) = command_line.runs_of(command_line.command_of(given), given)
         return settings.by_flag()
 
     paper, theirs = parsed(), parsed("--protocol=reference_code")

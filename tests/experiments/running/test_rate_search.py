@@ -100,13 +100,13 @@ def test_a_half_done_search_goes_on(rate_search, data, searched, tmp_path, monke
 
     real_run, folder = loop.run, tmp_path / "out"
 
-    def run_until_the_second_rates_first_round(one, *arguments, until, **options):
-        def stop(correct):
+    def run_until_the_second_rates_first_round(one, *arguments, **options):
+        def stop(done):
             if one.training.learning_rate == RATES[1]:
                 raise KeyboardInterrupt
-            return until(correct)
 
-        real_run(one, *arguments, until=stop, **options)
+        options["listeners"].append(stop)
+        real_run(one, *arguments, **options)
 
     monkeypatch.setattr(loop, "run", run_until_the_second_rates_first_round)
     with pytest.raises(KeyboardInterrupt):

@@ -39,16 +39,12 @@ def serial(tmp_path_factory, run):
 
 @pytest.fixture
 def client(dask_cluster):
-    import distributed
+    from tff_pmc.runtime.cluster_connection import ClusterConnection
 
-    from tff_pmc.runtime.cluster_connection import _security
-
-    found = distributed.Client(
-        dask_cluster.address, security=_security(dask_cluster), set_as_default=False
-    )
-    found.wait_for_workers(2)
-    yield found
-    found.close()
+    connection = ClusterConnection(dask_cluster)
+    connection.client.wait_for_workers(2)
+    yield connection.client
+    connection.close()
 
 
 def records(folder):
@@ -150,23 +146,19 @@ def test_folders_that_a_worker_does_not_share_are_refused(
     run, flags_of_cluster, client, tmp_path
 ):
     """A file system of its own is stood in for by a folder that it may not enter."""
-    from tff_pmc.experiments.running import run_task
+    from tff_pmc.experiments.running import spread_runs
 
-    text, answer = "mine", str(tmp_path / "answer.new")
-    token = tmp_path / "token.new"
-    look = run_task.look_at_folders
-    assert "is not there" in look(str(token), text, answer, "")
-    token.write_text("another")
-    assert "another folder" in look(str(token), text, answer, "")
-    token.write_text(text)
-    assert look(str(token), text, answer, "") is None
-    assert "--data_dir" in look(str(token), text, answer, str(tmp_path / "none"))
-    assert "cannot be written" in look(str(token), text, f"{token}/no", "")
+    path = str(tmp_path / "answer.new")
+    assert spread_runs.leave_a_file(path, "") is None and not spread_runs._comes(
+        f"{path}er", 0
+    )
+    assert "--data_dir" in spread_runs.leave_a_file(path, str(tmp_path / "none"))
+    assert "cannot be written" in spread_runs.leave_a_file(f"{path}/no", "")
 
     def hide(name):
         import tensorflow  # Whose import looks for folders.
 
-        import tff_pmc.experiments.running.run_task as module
+        import tff_pmc.experiments.running.spread_runs as module
 
         assert tensorflow
 
