@@ -106,7 +106,7 @@ class Rounds:
             local_epochs=shape.epochs,
             batch_size=BATCH_SIZE,
         )
-        self.packs, self.generator = None, np.random.default_rng(1)
+        self.generator = np.random.default_rng(1)
         tff.framework.set_default_context(self.running.context)
         self.state = self.process.initialize()
 
@@ -125,9 +125,8 @@ class Rounds:
                 chosen = self.generator.permutation(2 * self.shape.clients)
                 chosen = chosen[: self.shape.clients]
             begun = time.perf_counter()
-            if self.packs is None or not self.same_cohort:
-                self.packs = packing.pack(self.data, chosen, num_packs=self.num_packs)
-            self.state, _ = self.process.next(self.state, self.packs)
+            packs = packing.pack(self.data, chosen, num_packs=self.num_packs)
+            self.state, _ = self.process.next(self.state, packs)
             seconds.append(time.perf_counter() - begun)
         after = wire(), counted()
         return statistics.median(seconds), [

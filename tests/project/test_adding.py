@@ -39,13 +39,6 @@ def made(tmp_path_factory):
     return folder, done
 
 
-def test_the_page_adds_one_of_each():
-    assert set(MODULES) == {
-        "even_labels", "first_half", "clipped_mean", "stripes", "linear",
-        "best_rounds", "stripes_experiment",
-    }  # fmt: skip
-
-
 def test_the_new_criterion_score_data_model_and_experiment_run(made):
     folder, _ = made
     (name,) = (p for p in (folder / "out").iterdir() if "average" in p.name)
@@ -99,27 +92,6 @@ def test_their_flags_are_in_the_help_and_checked(made):
     wrong = run(plugins, "--experiment=stripes", "--stripe_width=0")
     assert wrong.returncode == 2
     assert wrong.stderr.endswith("--stripe_width must be at least 1, got 0\n")
-
-
-def test_nothing_of_it_is_known_without_the_plugin():
-    text = "\n".join(p.read_text() for p in (ROOT / "tff_pmc").rglob("*.py"))
-    assert not re.search("clipped_mean|first_half|stripe", text)
-
-
-def test_a_plugin_named_in_a_flag_file_is_imported(made):
-    folder, _ = made
-    (folder / "mine.flags").write_text(f"--plugin={','.join(MODULES)}\n--rounds=0\n")
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "run_experiments.py"), "--flagfile=mine.flags",
-         "--experiment=stripes"],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-    )  # fmt: skip
-    assert (
-        done.stderr
-        == "run_experiments.py: --rounds must be at least 1, below 2^31, got 0\n"
-    )
 
 
 def test_a_flag_that_is_taken_is_refused_by_name(made):

@@ -60,13 +60,6 @@ def made(tmp_path_factory):
     return folder, done.stdout
 
 
-def test_the_page_has_all_from_the_file_to_the_plot():
-    assert list(MODULES) == ["draw.py", "readings.py", "activity.py", "draw_plot.py"]
-    scripts = [next(w for w in words if w.endswith(".py")) for words in COMMANDS]
-    experiments = ["CHECKOUT/run_experiments.py"] * 2
-    assert scripts == ["draw.py", *experiments, "draw_plot.py"]
-
-
 def test_the_files_become_clients_with_their_names_and_sums(made):
     folder, printed = made
     rows = {}

@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 import tff_pmc
-from tff_pmc import project_files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = (
@@ -149,17 +148,6 @@ def test_the_command_of_the_wheel_is_run_experiments(run):
     assert refused.returncode == 2
     expected = "tff-pmc: --rounds must be at least 1, below 2^31, got 0\n"
     assert refused.stderr == expected
-
-
-def test_a_flag_file_that_is_not_there_is_told_beside_those_that_are(run):
-    refused = run("--flagfile=quikstart.flags")
-    assert refused.returncode == 2 and refused.stderr.count("\n") == 1
-    assert refused.stderr.startswith("tff-pmc: --flagfile=quikstart.flags: No such")
-    assert "pmc_table4.flags, pmc_table6.flags, quickstart.flags" in refused.stderr
-
-
-def test_in_a_checkout_the_files_are_those_at_its_top():
-    assert project_files.folder("experiments") == ROOT / "experiments"
 
 
 def test_citation_and_changelog_are_of_this_version():

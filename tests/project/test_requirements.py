@@ -1,10 +1,8 @@
 """requirements.txt, and the two tools that write it and judge it."""
 
-import hashlib
 import pathlib
 import re
 import runpy
-import sys
 
 import pytest
 
@@ -120,33 +118,3 @@ def test_the_page_holds_pins_that_there_are(auditing):
     pins = auditing["read_pins"](TEXT).values()
     assert len(held) > 5
     assert held <= {f"{name}=={v}" for each in pins for name, v in each.items()}
-
-
-def test_pip_refuses_a_file_of_another_hash(tmp_path):
-    """The rule that the bootstrap leans on, with this file's form of a line."""
-    import subprocess
-    import zipfile
-
-    pytest.importorskip("pip")
-
-    name = "some_p-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(tmp_path / name, "w") as file:
-        meta = "Metadata-Version: 2.1\nName: some-p\nVersion: 1.0\n"
-        file.writestr("some_p-1.0.dist-info/METADATA", meta)
-        wheel = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        file.writestr("some_p-1.0.dist-info/WHEEL", wheel)
-        file.writestr("some_p-1.0.dist-info/RECORD", "")
-    good = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
-    asked = tmp_path / "requirements.txt"
-    for sha, code in ((good, 0), ("0" * 64, 1)):
-        asked.write_text(
-            f"some-p==1.0 \\\n    --hash=sha256:{sha}\n    # via tff-pmc\n"
-        )
-        done = subprocess.run(
-            [sys.executable, "-m", "pip", "install", "--no-deps", "--require-hashes"]
-            + ["--only-binary", ":all:", "--no-index", f"--find-links={tmp_path}"]
-            + [f"--target={tmp_path / 'into'}", "-r", str(asked)],
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == code, done.stderr

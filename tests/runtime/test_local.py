@@ -56,12 +56,6 @@ def test_three_rounds_are_the_workers(process, digits):
                 assert distance <= 2e-4 * np.linalg.norm(theirs)
 
 
-def test_a_round_needs_no_other_process(local, process, digits):
-    state = process.initialize()
-    state, _ = process.next(state, tff_pmc.pack(digits, range(4)))
-    assert local.engine.worker is None
-
-
 def test_the_state_given_back_is_not_copied(local, process):
     """The tensor behind an array is taken again; a part of it is another array."""
     from tff_pmc.runtime import values
@@ -171,12 +165,6 @@ def test_what_is_of_another_type_is_refused_by_name(local, clients, message, sum
     assert sums([[1, 2], [3]]) == 6
     with pytest.raises(TypeError, match=message.replace("clients", "the argument")):
         sums(clients)
-
-
-def test_a_dataset_of_other_elements_is_refused(local, process):
-    wrong = tf.data.Dataset.from_tensors({"x": [1.0], "y": [1]})
-    with pytest.raises(TypeError, match=r"\[0\] is a dataset of .*must be one of"):
-        process.next(process.initialize(), [wrong])
 
 
 def test_variables_begin_anew_and_are_a_computations_own(local):

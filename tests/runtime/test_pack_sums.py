@@ -71,19 +71,6 @@ def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
             np.testing.assert_array_equal(one, other)
 
 
-def test_a_pack_of_another_type_among_many_is_named(toy_model, toy_examples):
-    from tff_pmc.runtime import Runtime
-
-    process = tff_pmc.build_prioritized_fed_avg(
-        toy_model, client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1)
-    )
-    with Runtime("local"):
-        state = process.initialize()
-        packs = [*tff_pmc.pack(toy_examples, range(6), num_packs=3), 7]
-        with pytest.raises(TypeError, match=r"\[3\] must be a tf.data.Dataset"):
-            process.next(state, packs)
-
-
 def test_the_pack_that_fails_is_told_of_and_not_what_is_cancelled():
     """TensorFlow cancels the calls beside one that fails, and merges, too."""
     from tff_pmc.runtime import local

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import hashlib
 import itertools
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
@@ -24,6 +24,8 @@ REMEMBERED_BYTES = 2_000_000_000
 _FAIL, _IGNORE = 2, 1  # What `DatasetToGraphV2` does with state outside of the graph.
 
 Tensors = Sequence[tf.Tensor]
+Part = Union[bytes, np.ndarray]
+"""One tensor of a pack: a dataset's graph, or an array."""
 
 
 @dataclasses.dataclass
@@ -49,20 +51,13 @@ class HeldPack(NamedTuple):
 
 
 class PacksOnWorkers:
-    """The packs that workers have; the ones not used for longest go first.
-
-    They are known by the identity of their tensors: a pack that comes again as the same
-    objects, as evaluation packs do, is not sent again.
-    """
+    """Packs by a digest of what travels; the ones not used for longest go first."""
 
     def __init__(self, connection: ClusterConnection, traffic: Traffic) -> None:
         self._connection = connection
         self._traffic = traffic
         self._remembered_bytes = REMEMBERED_BYTES
-        self._held: collections.OrderedDict[tuple[int, ...], HeldPack]
-        self._held = collections.OrderedDict()
-        # Tensors are let go at any moment, in any thread.
-        self._gone: collections.deque[tuple[int, ...]] = collections.deque()
+        self._held: collections.OrderedDict[str, HeldPack] = collections.OrderedDict()
 
     def place(
         self, packs: Sequence[Tensors], workers: Sequence[str]
@@ -72,37 +67,36 @@ class PacksOnWorkers:
         A sum is merged with its neighbour's. Each pack is given, by its number, as soon
         as it is there: its task may begin while others are sent.
         """
-        while self._gone:
-            self._held.pop(self._gone.popleft(), None)
         loads = dict.fromkeys(workers, 0)
         most = -(-len(packs) // len(workers))
-        new = []
+        new = {}
         for number, pack in enumerate(packs):
-            held = self._held.get(_identity(pack))
+            parts = encoded(pack)
+            key = digest(parts)
+            held = self._held.get(key)
             # Sent anew where the worker has its share: one that died comes back with
             # nothing, while another has all.
             if held is None or loads.get(held.worker, most) >= most:
-                new.append(number)
+                new[number] = key, parts
             else:
                 loads[held.worker] += 1
-                self._held.move_to_end(_identity(pack))
+                self._held.move_to_end(key)
                 yield number, held
-        shares = _shares(len(new), loads)
-        ends = itertools.accumulate(shares.values())
-        stretches = [new[end - n : end] for end, n in zip(ends, shares.values())]
+        shares, waiting = _shares(len(new), loads), iter(list(new))
+        stretches = [list(itertools.islice(waiting, n)) for n in shares.values()]
         for turn in itertools.zip_longest(*stretches):
             for worker, number in zip(shares, turn):
                 if number is not None:
-                    yield number, self._put(packs[number], worker)
+                    yield number, self._put(*new.pop(number), worker)
 
     def forget_lost(self) -> None:
         """Forgets the packs that no worker has any more."""
         there = self._connection.still_there(
             [held.future for held in self._held.values()]
         )
-        for identity, held in list(self._held.items()):
+        for key, held in list(self._held.items()):
             if held.future.key not in there:
-                del self._held[identity]
+                del self._held[key]
 
     def trim(self) -> None:
         """Forgets the packs that were not used for longest, down to the limit."""
@@ -111,26 +105,15 @@ class PacksOnWorkers:
             _, held = self._held.popitem(last=False)
             total -= held.num_bytes
 
-    def _put(self, pack: Tensors, worker: str) -> HeldPack:
-        parts = encoded(pack)
-        num_bytes = sum(part.num_bytes for part in parts)
+    def _put(self, key: str, parts: list[Part], worker: str) -> HeldPack:
+        num_bytes = sum(map(_num_bytes, parts))
         (future,) = self._connection.client.scatter(
             [parts], workers=[worker], hash=False
         )
         self._traffic.packs += num_bytes
-        held = HeldPack(future, worker, num_bytes)
-        if not any(part.was_read for part in parts):
-            identity = _identity(pack)
-            if identity not in self._held:
-                for tensor in pack:
-                    weakref.finalize(tensor, self._gone.append, identity)
-            self._held[identity] = held
-            self._held.move_to_end(identity)
-        return held
-
-
-def _identity(pack: Tensors) -> tuple[int, ...]:
-    return tuple(map(id, pack))
+        self._held[key] = HeldPack(future, worker, num_bytes)
+        self._held.move_to_end(key)
+        return self._held[key]
 
 
 def _shares(number: int, loads: Mapping[str, int]) -> dict[str, int]:
@@ -141,22 +124,6 @@ def _shares(number: int, loads: Mapping[str, int]) -> dict[str, int]:
     return {worker: total[worker] - load for worker, load in loads.items()}
 
 
-class Part(NamedTuple):
-    """One tensor of a pack: a dataset's graph, or an array.
-
-    A dataset that had to be read (`was_read`) may give other elements the next time.
-    """
-
-    content: Union[bytes, np.ndarray]
-    was_read: bool = False
-
-    @property
-    def num_bytes(self) -> int:
-        """The bytes of what travels, without Python's own."""
-        is_graph = isinstance(self.content, bytes)
-        return len(self.content) if is_graph else np.asarray(self.content).nbytes
-
-
 def encoded(pack: Tensors) -> list[Part]:
     """The tensors of a pack as what travels.
 
@@ -164,7 +131,9 @@ def encoded(pack: Tensors) -> list[Part]:
     stream of the process, is read here, and its elements travel.
     """
     return [
-        _dataset(tensor) if tensor.dtype == tf.variant else Part(_array(tensor))
+        _dataset(tensor)
+        if tensor.dtype == tf.variant
+        else np.asarray(tensor.numpy(), tensor.dtype.as_numpy_dtype)
         for tensor in pack
     ]
 
@@ -172,22 +141,39 @@ def encoded(pack: Tensors) -> list[Part]:
 def decoded(parts: Sequence[Part]) -> list[tf.Tensor]:
     """The tensors of a pack that travelled."""
     return [
-        tf.raw_ops.DatasetFromGraph(graph_def=part.content)
-        if isinstance(part.content, bytes)
-        else tf.constant(part.content)
+        tf.raw_ops.DatasetFromGraph(graph_def=part)
+        if isinstance(part, bytes)
+        else tf.constant(part)
         for part in parts
     ]
 
 
-def _array(tensor: tf.Tensor) -> np.ndarray:
-    return np.asarray(tensor.numpy())  # A single text is bytes otherwise.
+def digest(parts: Sequence[Part]) -> str:
+    """A digest of what travels: equal for equal packs of `clients.packing`.
+
+    Datasets of functions have other bytes each time, by the names that TensorFlow gives
+    these: equal ones are sent again.
+    """
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        if isinstance(part, bytes):
+            found.update(part)
+            continue
+        found.update(f"{part.dtype} {part.shape}".encode())
+        plain = part.dtype.kind != "O"
+        found.update(part.tobytes() if plain else repr(part.tolist()).encode())
+    return found.hexdigest()
 
 
-def _dataset(variant: tf.Tensor) -> Part:
+def _num_bytes(part: Part) -> int:
+    return len(part) if isinstance(part, bytes) else part.nbytes
+
+
+def _dataset(variant: tf.Tensor) -> bytes:
     try:
-        return Part(_to_graph(variant, _FAIL))
+        return _to_graph(variant, _FAIL)
     except tf.errors.OpError:
-        return Part(_to_graph(_of_elements(variant), _FAIL), was_read=True)
+        return _to_graph(_of_elements(variant), _FAIL)
 
 
 def _to_graph(variant: tf.Tensor, policy: int) -> bytes:

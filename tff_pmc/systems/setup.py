@@ -61,17 +61,7 @@ class Setup:
         return [int(able[place]) for place in chosen]
 
     def pack(self, chosen: Sequence[int]) -> list[Any]:
-        """A cohort's packs; see `packing.pack`.
-
-        The last cohort's are given again if it comes again: a cluster has them already.
-        """
-        return self._packed(tuple(chosen))
-
-    @functools.cached_property
-    def _packed(self) -> Any:
-        return functools.lru_cache(maxsize=1)(self._pack)
-
-    def _pack(self, chosen: tuple[int, ...]) -> list[Any]:
+        """A cohort's packs; see `packing.pack`."""
         from tff_pmc.clients import packing
 
         settings, table = self.settings, self.data.client_table.values

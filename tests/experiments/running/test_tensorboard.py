@@ -99,14 +99,6 @@ def test_a_resumed_run_goes_on(made, run, restarted, events):
             np.testing.assert_array_equal(value, before[tag, step][0])
 
 
-def test_without_the_flag_nothing_is_written(tmp_path, run):
-    flags = [*FLAGS[:-1], "--rounds=1", f"--output_dir={tmp_path / 'out'}"]
-    done = run(*flags)
-    assert done.returncode == 0, done.stderr
-    assert "TensorBoard" not in done.stdout
-    assert not (tmp_path / "out" / "LD-DS-MD" / "tensorboard").exists()
-
-
 @pytest.fixture
 def of_a_round():
     """The rows of a round of two clients, one of whom was left out, and a model."""

@@ -103,7 +103,9 @@ class SpreadRuns:
         running = {self._begin(job): job for job in jobs}
         bar = tqdm(total=len(running), desc="runs", unit="run", mininterval=1)
         try:
-            for future in distributed.as_completed(list(running)):
+            for future in distributed.as_completed(
+                list(running), loop=self._connection.client.loop
+            ):
                 self._check(future, running[future])
                 yield running.pop(future)
                 bar.update()
