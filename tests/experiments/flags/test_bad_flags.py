@@ -61,6 +61,7 @@ BAD = """
 --learning_rate=-1 | --learning_rate must be above 0
 --no_such_flag | no_such_flag
 --local_epoch=3 | Did you mean: local_epochs
+--resume | --resume needs the --output_dir of the run
 stray | unexpected argument: stray
 --flagfile=missing.flags | missing.flags
 --criteria=DS,MD --priority=LD | declared criteria are DS, MD

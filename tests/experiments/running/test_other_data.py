@@ -131,18 +131,3 @@ def test_faces_from_their_files_to_pmcs_tables(tmp_path, run, table):
     done = run("--experiment=celeba", f"--tables={folder}", f"--output_dir={made}")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "IS-CB-DS has at_least: choose by --reach" in done.stderr
-
-
-@pytest.mark.slow
-def test_the_published_codes_protocol_runs(tmp_path, run):
-    done = run(
-        *("--experiment=drawn_faces", "--protocol=reference_code", "--rounds=1"),
-        *("--priority=CB", "--local_epochs=1", "--clients_per_round=2"),
-        f"--output_dir={tmp_path / 'out'}",
-    )
-    assert done.returncode == 0, done.stderr
-    settings = json.loads((tmp_path / "out" / "CB" / "run.json").read_text())[
-        "settings"
-    ]
-    assert settings["model"]["model"] == "celeba_reference_cnn"
-    assert settings["record"]["reach"] == "above"
