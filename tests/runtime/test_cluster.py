@@ -233,13 +233,13 @@ def test_a_worker_that_is_not_fit_is_named(
 
 def test_what_changes_numbers_is_recorded(installed, cluster, monkeypatch):
     """The engine, its threads, and less than float32 in products."""
-    from tff_pmc.runtime import engine_versions, installed_engine
+    from tff_pmc.runtime import engine_versions
 
     monkeypatch.delenv("TF_SET_ONEDNN_FPMATH_MODE", raising=False)
     threads = str(cluster.engine.connection.terms.threads)
     found = installed("cluster", engine_versions)
     assert found == {"engine": "cluster", "spread": "clients", "threads": threads}
-    assert installed("local", installed_engine) == "local"
+    assert installed("local", engine_versions)["engine"] == "local"
     monkeypatch.setenv("TF_SET_ONEDNN_FPMATH_MODE", "BF16")
     assert installed("local", engine_versions)["onednn_fpmath_mode"] == "BF16"
     names = ("/physical_device:GPU:0", "/physical_device:GPU:1")

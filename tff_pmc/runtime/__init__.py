@@ -17,7 +17,6 @@ _PLACES = {
     "WorkerStartError": "worker",
     "WrongDataError": "values",
     "engine_versions": "runtime",
-    "installed_engine": "runtime",
 }
 
 __all__ = list(_PLACES)

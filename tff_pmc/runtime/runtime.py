@@ -139,11 +139,6 @@ class Runtime:
         self.close()
 
 
-def installed_engine() -> Optional[str]:
-    """The name of the engine that runs computations now; None for TFF's own context."""
-    return engine_versions()["engine"]
-
-
 def engine_versions() -> dict[str, Optional[str]]:
     """The engine that runs computations now, its threads, and what a cluster spreads.
 

@@ -51,15 +51,16 @@ def last_model(folder, rounds=ROUNDS):
     return values
 
 
-def assert_same_run(a, b):
-    more = ["candidates.csv"] if (run_of(a) / "candidates.csv").exists() else []
-    for name in [*RECORDS, *more]:
-        assert (run_of(a) / name).read_bytes() == (run_of(b) / name).read_bytes(), name
-    assert (pathlib.Path(a) / "results.csv").read_bytes() == (
-        pathlib.Path(b) / "results.csv"
-    ).read_bytes()
-    for left, right in zip(last_model(a), last_model(b)):
-        np.testing.assert_array_equal(left, right)
+@pytest.fixture
+def assert_same_run(records):
+    """Checks that two folders have the same records and the same last state."""
+
+    def check(a, b):
+        assert records(a) == records(b)
+        name = f"checkpoints/round_{ROUNDS}.state"
+        assert (run_of(a) / name).read_bytes() == (run_of(b) / name).read_bytes()
+
+    return check
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def start_and_kill(command, folder, kill_after_round, delay, *more):
 
 
 def test_killed_at_three_rounds_and_resumed_it_is_the_same_run(
-    tmp_path, command, resume
+    tmp_path, command, resume, assert_same_run
 ):
     """SIGKILL wherever it falls: between two files, in a checkpoint, in training.
 
@@ -116,7 +117,9 @@ def test_killed_at_three_rounds_and_resumed_it_is_the_same_run(
     assert_same_run(folder, whole)
 
 
-def test_the_same_flags_give_the_same_run_in_a_new_process(whole, tmp_path, run_alone):
+def test_the_same_flags_give_the_same_run_in_a_new_process(
+    whole, tmp_path, run_alone, assert_same_run
+):
     done = run_alone(*FLAGS, f"--output_dir={tmp_path / 'out'}")
     assert done.returncode == 0, done.stderr
     assert_same_run(tmp_path / "out", whole)
@@ -190,7 +193,9 @@ def damaged(folder, damage):
         ("killed before the first row", ""),
     ],
 )
-def test_what_the_last_round_lost_is_made_again(whole, copy, damage, said, resume):
+def test_what_the_last_round_lost_is_made_again(
+    whole, copy, damage, said, resume, assert_same_run
+):
     state = run_of(copy) / "checkpoints" / f"round_{ROUNDS}.state"
     damaged(copy, damage)
     done = resume(copy, "--resume")
@@ -222,7 +227,9 @@ def test_without_any_usable_checkpoint_nothing_is_changed(copy, loss, resume):
     assert everything(copy) == before
 
 
-def test_a_folder_may_get_more_rounds_and_orderings(whole, tmp_path, resume):
+def test_a_folder_may_get_more_rounds_and_orderings(
+    whole, tmp_path, resume, assert_same_run
+):
     """They are what they had been if they had been asked for at once.
 
     What is finished is reported again and not touched.

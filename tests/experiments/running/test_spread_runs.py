@@ -47,22 +47,6 @@ def client(dask_cluster):
     connection.close()
 
 
-def records(folder):
-    """Every file of the runs by name, but for what two equal runs may differ in."""
-    found = {}
-    for path in sorted(pathlib.Path(folder).rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.suffix == ".csv" and path.name != "timing.csv":
-            found[name] = path.read_bytes()
-        elif path.name == "run.json":
-            info = json.loads(path.read_text())
-            for key in ("started", "ended", "resumed", "versions"):
-                info.pop(key, None)
-            found[name] = info
-    assert len(found) > 10
-    return found
-
-
 def has_open(pid, path):
     folder = pathlib.Path(f"/proc/{pid}/fd")
     try:
@@ -87,7 +71,7 @@ def kill_who_has_recorded_a_round(client, folder, killed):
 
 
 def test_runs_of_workers_that_die_are_the_serial_runs(
-    run, serial, flags_of_cluster, client, tmp_path
+    run, serial, flags_of_cluster, client, tmp_path, records
 ):
     folder, killed = tmp_path / "out", []
     killer = threading.Thread(
@@ -113,7 +97,7 @@ def test_runs_of_workers_that_die_are_the_serial_runs(
 
 
 @pytest.mark.slow
-def test_seeds_are_spread_too(run, flags_of_cluster, tmp_path):
+def test_seeds_are_spread_too(run, flags_of_cluster, tmp_path, records):
     short = [*FLAGS, "--rounds=1", "--seeds=1,2"]
     for name, more in (("serial", []), ("spread", flags_of_cluster)):
         done = run(*short, *more, f"--output_dir={tmp_path / name}")
@@ -124,7 +108,7 @@ def test_seeds_are_spread_too(run, flags_of_cluster, tmp_path):
 
 @pytest.mark.slow  # tests/runtime compares the bits.
 def test_clients_of_rounds_give_the_same_records(
-    run, serial, flags_of_cluster, tmp_path
+    run, serial, flags_of_cluster, tmp_path, records
 ):
     folder = tmp_path / "out"
     arguments = [*flags_of_cluster, "--spread=clients", f"--output_dir={folder}"]

@@ -12,7 +12,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from tqdm import tqdm
 
@@ -30,34 +30,34 @@ _ASK_SECONDS = 60
 _federations: dict[bytes, Any] = {}  # Of a worker: the last it was sent.
 
 
-class _Order(NamedTuple):
-    """A run to be made."""
+def make_run(
+    terms: cluster_tasks.Terms,
+    plugins: Sequence[str],
+    directory: str,
+    federations: bytes,
+    sent_job: bytes,
+) -> None:
+    """Makes a run on a worker, or goes on: its checkpoints say how far it is.
 
-    terms: cluster_tasks.Terms  # What the worker must have.
-    plugins: Sequence[str]  # The modules that `--plugin` named.
-    directory: str  # The folder in which they are looked for.
-    federations: bytes  # `Federations`, as Dask sends it.
-    job: bytes  # `suite.Job`, as Dask sends it.
-
-
-def make_run(order: _Order) -> None:
-    """Makes a run on a worker, or goes on: its checkpoints say how far it is."""
-    cluster_tasks.check_versions(order.terms)
-    if order.plugins and order.directory not in sys.path:
-        sys.path.insert(0, order.directory)
-    for module in order.plugins:
+    The worker must have the terms, and the plugins in the directory. What loads the
+    data, and the run, are as Dask sends them.
+    """
+    cluster_tasks.check_versions(terms)
+    if plugins and directory not in sys.path:
+        sys.path.insert(0, directory)
+    for module in plugins:
         importlib.import_module(module)
     from tff_pmc.experiments.running import loop
     from tff_pmc.runtime import Runtime
     from tff_pmc.runtime.cluster import cluster_record
 
-    if order.federations not in _federations:
+    if federations not in _federations:
         _federations.clear()
-        _federations[order.federations] = cluster_tasks.from_bytes(order.federations)
-    job = cluster_tasks.from_bytes(order.job)
-    data = _federations[order.federations](job.settings)
+        _federations[federations] = cluster_tasks.from_bytes(federations)
+    job = cluster_tasks.from_bytes(sent_job)
+    data = _federations[federations](job.settings)
     with Runtime("local") as running:
-        running.context.recorded = cluster_record("runs", order.terms.threads)
+        running.context.recorded = cluster_record("runs", terms.threads)
         # A worker before this one may have begun it.
         how = {**job.how, "resume": True, "title": None}
         loop.run(job.settings, data, job.folder, **how)
@@ -117,14 +117,15 @@ class SpreadRuns:
 
     def _begin(self, job: Job) -> Any:
         job = job._replace(output_dir=os.path.abspath(job.output_dir))
-        order = _Order(
+        return self._connection.client.submit(
+            make_run,
             self._connection.terms,
             self._plugins,
             os.getcwd(),
             self._federations,
             cluster_tasks.to_bytes(job),
+            pure=False,
         )
-        return self._connection.client.submit(make_run, order, pure=False)
 
     def _check(self, future: Any, job: Job) -> None:
         from distributed.scheduler import KilledWorker
