@@ -21,6 +21,8 @@ from tff_pmc.runtime.cluster_connection import ClusterConnection
 REMEMBERED_BYTES = 2_000_000_000
 """The bytes of packs that stay on the workers after a call, all workers together."""
 
+# Attributes that are names, made of a count of what the process has traced.
+_NAMES = ("metadata", "_user_specified_name")
 _FAIL, _IGNORE = 2, 1  # What `DatasetToGraphV2` does with state outside of the graph.
 
 Tensors = Sequence[tf.Tensor]
@@ -177,12 +179,17 @@ def _dataset(variant: tf.Tensor) -> bytes:
 
 
 def _to_graph(variant: tf.Tensor, policy: int) -> bytes:
-    graph: bytes = tf.raw_ops.DatasetToGraphV2(
+    content = tf.raw_ops.DatasetToGraphV2(
         input_dataset=variant,
         external_state_policy=policy,
         strip_device_assignment=True,
-    ).numpy()
-    return graph
+    )
+    graph = tf.compat.v1.GraphDef.FromString(content.numpy())
+    functions = (function.node_def for function in graph.library.function)
+    for node in itertools.chain(graph.node, *functions):
+        for name in _NAMES:
+            node.attr.pop(name, None)
+    return graph.SerializeToString(deterministic=True)
 
 
 def _of_elements(variant: tf.Tensor) -> tf.Tensor:
