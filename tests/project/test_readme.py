@@ -46,7 +46,3 @@ def test_the_readme_counts_the_claims_as_their_page_does():
         said = ", ".join(f"{count} {word}" for word, count in counts.items())
         (row,) = re.findall(rf"^\| \[{paper}\].*$", README, re.MULTILINE)
         assert row.endswith(f"| {said} |"), f"README.md, {paper}: {said}"
-
-
-def test_the_readme_is_short():
-    assert len(README.splitlines()) <= 150

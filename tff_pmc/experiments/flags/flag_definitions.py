@@ -1,7 +1,4 @@
-"""The command line's flags, made of the declared settings, and their values.
-
-Nothing here needs TensorFlow.
-"""
+"""The command line's flags, made of the declared settings, and their values."""
 
 from __future__ import annotations
 
@@ -33,13 +30,10 @@ _DEEPEST = 16  # Flag files within flag files.
 
 
 class Section(NamedTuple):
-    """Flags that concern the same runs.
+    """Flags that concern the same runs; a setting is in one section only.
 
-    Attributes:
-        part: the part of the help: what all calls or runs have, or the paper whose
-            experiments alone use what the flags are of.
-        heading: the heading of the section in the help.
-        settings: the settings of the flags; a setting is in one section only.
+    Its part of the help is what all calls or runs have, or the paper whose experiments
+    alone use what the flags are of.
     """
 
     part: str
@@ -115,15 +109,10 @@ def _uses(found: Experiment, flag: str, names: Sequence[str]) -> bool:
 
 
 class Given(NamedTuple):
-    """The flags that were given.
+    """The flags that were given."""
 
-    Attributes:
-        values: by flag; of a flag for several runs the list of the runs' values.
-        from_files: the flags that have their values from flag files.
-    """
-
-    values: dict[str, Any]
-    from_files: frozenset[str]
+    values: dict[str, Any]  # By flag; of one for several runs the list of the runs'.
+    from_files: frozenset[str]  # The flags that have their values from flag files.
 
 
 def parse(arguments: Sequence[str], settings: Iterable[Setting] | None = None) -> Given:
