@@ -16,9 +16,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, figures, pages, styles
-from tff_pmc.reports.papers.adafed_judges import FEDAVG, class_f1
 from tff_pmc.reports.papers.claim_tables import claims
+from tff_pmc.reports.papers.judging import UNDECIDABLE
+from tff_pmc.reports.papers.quantities import FEDAVG, class_f1
 from tff_pmc.reports.read import Run, conditions_of
+from tff_pmc.reports.record_error import RecordError
 
 ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)
 TARGETS = (80, 90, 95)
@@ -97,11 +99,13 @@ def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
         grid = [axes]
     every = [c for p in panels.values() for seeds in p.values() for c in seeds]
     for axes, (name, curves) in zip(grid, panels.items()):
-        _draw_curves(axes, curves)
+        for label, seeds in curves.items():
+            style = styles.style_of(label)
+            figures.curve(axes, seeds, style, marker="o", markersize=2.5)
         axes.set_title(name)
     figures.share_limits(grid[0], (value for curve in every for value in curve))
     figures.round_axis(grid[0], max(int(curve.index.max()) for curve in every))
-    seeds = max(len(found) for p in panels.values() for found in p.values())
+    count = max(len(found) for p in panels.values() for found in p.values())
     handles, labels = grid[0].get_legend_handles_labels()
     if of_classes:
         figures.name_panels(figure, grid, "F1")
@@ -113,7 +117,7 @@ def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
         labels,
         loc="outside lower center",
         ncols=len(labels) if of_classes else 2,
-        title=figures.band_words(seeds) or None,
+        title=figures.band_words(count) or None,
     )
     said = textwrap.fill(_said(number), 125 if of_classes else 92)
     figure.suptitle(f"{_title(runs[0], number)}\n{said}", fontsize=7)
@@ -135,7 +139,9 @@ def _title(run: Run, number: int) -> str:
 def _said(number: int) -> str:
     """What the paper says of a figure, in our words."""
     said = [
-        claim.says for claim in claims("AdaFed") if str(number) in claim.place.split()
+        claim.says.partition(" (Here")[0]
+        for claim in claims("AdaFed")
+        if str(number) in claim.place.split()
     ]
     return " ".join(["The paper:", *said])
 
@@ -161,11 +167,6 @@ def _panels(runs: Sequence[Run], column: str) -> Optional[dict[str, Curves]]:
             title = "" if column else f"class {name}"
             panels.setdefault(title, {}).setdefault(run.label, []).append(curve)
     return panels
-
-
-def _draw_curves(axes: Any, curves: Curves) -> None:
-    for name, seeds in curves.items():
-        figures.curve(axes, seeds, styles.style_of(name), marker="o", markersize=2.5)
 
 
 for _number in FIGURES:
@@ -210,7 +211,11 @@ def _claims(runs: Sequence[Run], experiment: str) -> list[list[str]]:
     lines = [["place", "claim", "here", "verdict", "why"]]
     for claim in claims("AdaFed"):
         if claim.experiments == (experiment,):
-            lines.append([claim.place, claim.says, *claim.judge({experiment: runs})])
+            try:
+                answer = claim.judge({experiment: runs})
+            except RecordError as error:
+                answer = "", UNDECIDABLE, str(error)
+            lines.append([claim.place, claim.says, *answer])
     return lines
 
 
