@@ -12,9 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.reports import fairness, kept
+from tff_pmc.reports import Report, fairness, kept, paired
+from tff_pmc.reports.effect_page import number
 from tff_pmc.reports.pages import grid_text
-from tff_pmc.reports.read import Run
+from tff_pmc.reports.paired import BySeed
+from tff_pmc.reports.read import Run, with_caveat
 
 COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")
 """The columns of `results.csv`."""
@@ -27,6 +29,11 @@ _NOTE = "best: the round of the highest accuracy, which is chosen on the same ex
 _TITLES = {
     "accuracy": "accuracy",
     **{name: measure.title for name, measure in fairness.MEASURES.items()},
+}
+_OVER_SEEDS = {
+    "last_accuracy": "last accuracy",
+    "best_accuracy": "best accuracy",
+    **{f"last_{name}": one.title for name, one in fairness.MEASURES.items()},
 }
 _BOTH = "last and best"
 _DIGITS = 6
@@ -112,3 +119,48 @@ def text(runs: Sequence[Run]) -> str:
 
 def _cell(figures: Mapping[str, float], name: str) -> str:
     return f"{figures[name]:.4f}" if name in figures else "-"
+
+
+def seeds_report(by_seed: BySeed, *, baseline: str = "") -> Report:
+    """Returns `seeds.csv`: the figures of `tidy_rows` over the seeds.
+
+    It says how good each run is, and how much of that is the seed's. Nothing is held
+    against the baseline here: whether two runs differ is `effect`'s question.
+    """
+    every = [tidy_rows(runs) for runs in by_seed.values()]
+    return over_seeds(by_seed, pd.concat(every), _OVER_SEEDS)
+
+
+def over_seeds(
+    by_seed: BySeed, figures: pd.DataFrame, shown: Mapping[str, str]
+) -> Report:
+    """Returns `seeds.csv` of figures under each seed.
+
+    It has a row a run and quantity: `experiment`, `quantity`, `seeds` (their number),
+    `mean`, `standard_deviation` (of a sample: divided by the number of seeds less one;
+    empty for one seed), `lowest` and `highest`. The text has the quantities that are
+    `shown`, by their headings.
+    """
+    labels = paired.labels(by_seed)
+    values = figures.groupby(["experiment", "quantity"], sort=False)["value"]
+    table = values.agg(
+        seeds="count",
+        mean="mean",
+        standard_deviation="std",
+        lowest="min",
+        highest="max",
+    )
+
+    def cell(label: str, quantity: str) -> str:
+        row = table.loc[(label, quantity)]
+        spread = number(row["standard_deviation"], ".4f")
+        return f"{row['mean']:.4f}" + (f" ± {spread}" if spread else "")
+
+    lines = [["", *shown.values()]]
+    lines += [[label, *(cell(label, name) for name in shown)] for label in labels]
+    text = (
+        f"Mean ± standard deviation over {len(by_seed)} seeds; of the last round, "
+        f"where nothing else is said\n{grid_text(lines)}"
+    )
+    marked = with_caveat(table.reset_index(), paired.every(by_seed))
+    return Report(text, {"seeds": marked}, digits=6)

@@ -13,7 +13,7 @@ import pandas as pd
 import leaf_data
 from tff_pmc.experiments.record.same_run import folder_of_runs
 from tff_pmc.experiments.running import loop
-from tff_pmc.reports import escape, read
+from tff_pmc.reports import Report, output, read
 from tff_pmc.reports.rounds_to_target import rounds_to_target
 from tff_pmc.settings import RunSettings, SettingError
 
@@ -88,7 +88,7 @@ def search(
                 }
             )
         table = pd.DataFrame(rows).astype({"rounds": "Int64"})
-        escape.write_csv(table, os.path.join(output_dir, "rates.csv"), index=False)
+        output.write(Report(tables={"rates": table}), output_dir)
     best = min(rows, key=lambda row: (row["rounds"] or math.inf, -row["best_accuracy"]))
     found = f"{best['learning_rate']:g}, in round {best['rounds']}"
     if best["rounds"] is None:
