@@ -165,7 +165,7 @@ def test_traffic_is_that_of_the_types(toy_model):
 
 
 def test_the_state_survives_a_checkpoint(runtime, toy_examples, toy_model, tmp_path):
-    from tff_pmc.experiments.record.checkpoints import Checkpoints
+    from tff_pmc.record.checkpoints import Checkpoints
 
     process = online(toy_model)
     tests = tff_pmc.processes.evaluation_packs(toy_examples)

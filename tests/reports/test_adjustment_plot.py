@@ -5,7 +5,7 @@ import json
 import pytest
 from matplotlib import colors
 
-from tff_pmc.reports import read
+from tff_pmc.record import read
 from tff_pmc.reports.adjustment_plot import adjustment_plot
 
 CANDIDATES = """round,trial,ordering,correct,examples,accuracy,kept

@@ -4,10 +4,10 @@ import pathlib
 
 import pytest
 
+from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports import claims_page
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.papers.claim_tables import Claim
-from tff_pmc.reports.record_error import RecordError, TooShortError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

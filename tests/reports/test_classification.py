@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.classification import confusion_matrix, measures
-from tff_pmc.reports.record_error import RecordError
 
 
 def test_three_classes_worked_by_hand():

@@ -47,7 +47,11 @@ def test_rounds_are_the_mean_over_the_shares():
 
 
 def test_one_run_that_does_not_arrive_censors_its_group():
-    row = effect.first_criterion_rows(five_seeds(last=1), [70]).set_index("measure").iloc[1]
+    row = (
+        effect.first_criterion_rows(five_seeds(last=1), [70])
+        .set_index("measure")
+        .iloc[1]
+    )
     assert row["verdict"] == "censored"
     assert math.isnan(row["mean"]) and math.isnan(row["within"])
 
@@ -65,7 +69,10 @@ def test_nothing_is_taken_together_that_is_not_alike(labels):
     assert effect.groups(labels) == {}
     by_seed = {seed: [run(one, [7, 7], [70]) for one in labels] for seed in range(5)}
     assert effect.first_criterion_rows(by_seed, [70]).empty
-    assert effect_page.by_first_criterion(effect.first_criterion_rows(by_seed, [70]), "DS") == []
+    assert (
+        effect_page.by_first_criterion(effect.first_criterion_rows(by_seed, [70]), "DS")
+        == []
+    )
 
 
 def test_the_page_and_its_csv_have_it(tmp_path):

@@ -8,9 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from tff_pmc.reports import compare, keeping, kept, plain_files, read, record_tables
+from tff_pmc.record import plain_files, read, schema
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports import compare, keeping, kept
 from tff_pmc.reports.read_folder import read_runs
-from tff_pmc.reports.record_error import RecordError
 
 CLIENTS = [tuple(range(10))] * 100
 COUNTS = np.random.default_rng(0).integers(0, 11, (60, 100)).tolist()
@@ -125,5 +126,5 @@ def test_a_few_bytes_that_unpack_to_very_many_are_refused(runs, monkeypatch):
 def test_a_plain_record_counts_before_a_packed_one(runs):
     folder = runs / "LD"
     (folder / "clients.csv.gz").write_bytes(b"no gzip")
-    assert record_tables.has_table(str(folder), "clients.csv")
-    assert len(record_tables.read_table(str(folder), "clients.csv")) == 200
+    assert schema.has_table(str(folder), "clients.csv")
+    assert len(read.read_table(str(folder), "clients.csv")) == 200

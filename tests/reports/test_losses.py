@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tff_pmc.reports import losses, output, read
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record import read
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports import losses, output
 
 SUMS = [[8.0, 3.0, 0.0], [2.0, 1.0, 0.0], [4.0, 2.0, 0.0]]  # Three rounds.
 SIZES = [4, 1, 0]

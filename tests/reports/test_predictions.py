@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from tff_pmc.reports.predictions import read_predictions
+from tff_pmc.record.predictions import read_predictions
 
 Y = [0, 1, 0, 1, 1, 0]  # Three clients with two examples each.
 

@@ -7,9 +7,9 @@ import pathlib
 import pandas as pd
 import pytest
 
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import claims_page, results_page
 from tff_pmc.reports.papers.headlines import Headline, numbers
-from tff_pmc.reports.record_error import RecordError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from reported import write
 
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import summary
-from tff_pmc.reports.record_error import RecordError
 
 EXAMPLES = [10, 10]
 LAST = {"DS": [[4, 6], [6, 8], [9, 9]], "LD": [[5, 5], [5, 5], [5, 6]]}

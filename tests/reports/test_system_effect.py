@@ -5,8 +5,8 @@ import math
 import pytest
 from reported import write
 
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import effect
-from tff_pmc.reports.record_error import RecordError
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from tff_pmc.record.read import Run
     from tff_pmc.reports.pages import Page
-    from tff_pmc.reports.read import Run
 
 
 @dataclasses.dataclass(frozen=True)

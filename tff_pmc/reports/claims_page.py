@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 from tff_pmc import project_files
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.papers.claim_tables import Claim, claims
 from tff_pmc.reports.papers.judging import UNDECIDABLE, VERDICTS
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError, TooShortError
 from tff_pmc.settings.papers import PAPERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from typing import Optional
 import numpy as np
 import numpy.typing as npt
 
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record.record_error import RecordError
 
 Confusion = npt.NDArray[np.int64]
 """A matrix whose `[t, p]` counts the examples of class t that are answered p."""

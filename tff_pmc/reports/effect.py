@@ -21,12 +21,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from tff_pmc.record.read import BASELINE, Run, with_caveat
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import Report, effect_page, paired, recorded_settings
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.pages import Block, Page
 from tff_pmc.reports.paired import BySeed
-from tff_pmc.reports.read import BASELINE, Run, with_caveat
-from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.rounds_to_target import DEVICES
 from tff_pmc.reports.weight_distances import (
     ordering_distances,
@@ -290,4 +290,5 @@ def _weights(by_seed: BySeed, baseline: str) -> dict[str, dict[str, float]]:
     means = tables.groupby("ordering", sort=False)[_WEIGHTS].mean()
     found = ordering_distances(*recorded(base, paired.labels(by_seed)))
     means["from_first"] = found["from_first"]
-    return means.to_dict("index")  # type: ignore[return-value]
+    by_label: dict[str, dict[str, float]] = means.to_dict("index")
+    return by_label

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from tff_pmc.record.read import Run, conditions_of
 from tff_pmc.reports.pages import Block, Heading, Items, Table
 from tff_pmc.reports.paired import MIN_SEEDS
-from tff_pmc.reports.read import Run, conditions_of
 from tff_pmc.reports.rounds_to_target import reach_rule
 
 _NOT_DECIDED = ("undecided", "censored")

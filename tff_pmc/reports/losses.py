@@ -15,18 +15,18 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tff_pmc.record import read, run_json
+from tff_pmc.record.measures import LOSS
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import (
     Report,
     escape,
     figures,
-    read,
     styles,
     summary,
 )
 from tff_pmc.reports.paired import BySeed, every
 from tff_pmc.reports.plots import title_of
-from tff_pmc.reports.record_error import RecordError
-from tff_pmc.reports.record_tables import LOSS_COLUMN, read_table
 
 QUANTITIES = ("last", "best", "best_round", "p10", "p50", "p90")
 """The columns of `losses.csv`: the mean loss over all test examples after the last
@@ -69,7 +69,7 @@ def measures_loss(path: str) -> bool:
     Raises:
         RecordError: its `clients.csv` is missing or broken.
     """
-    return LOSS_COLUMN in read_table(path, "clients.csv")
+    return LOSS.total in read.read_table(path, "clients.csv")
 
 
 def read_loss_run(path: str) -> LossRun:
@@ -78,21 +78,22 @@ def read_loss_run(path: str) -> LossRun:
     Raises:
         RecordError: a file is missing or broken, or the record has none.
     """
-    info = read.read_info(path)
-    clients = read_table(path, "clients.csv")
-    if LOSS_COLUMN not in clients:
+    info = run_json.read(path)
+    run_json.require(path, info, "label")
+    clients = read.read_table(path, "clients.csv")
+    if LOSS.total not in clients:
         raise RecordError(f"{path} has accuracies and no losses")
     shape = (int(clients["round"].iloc[-1]), -1)
     examples = clients["examples"].to_numpy().reshape(shape)[0]
     return LossRun(
-        label=read.label_in(path, info),
+        label=info["label"],
         info=info,
-        rounds=read_table(path, "rounds.csv"),
-        weights=read_table(path, "weights.csv"),
+        rounds=read.read_table(path, "rounds.csv"),
+        weights=read.read_table(path, "weights.csv"),
         correct=np.zeros((shape[0], 0), np.int64),
         examples=examples,
         path=path,
-        losses=clients[LOSS_COLUMN].to_numpy().reshape(shape),
+        losses=clients[LOSS.total].to_numpy().reshape(shape),
     )
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 
 MIN_SEEDS = 5
 """The fewest seeds from which a verdict is given."""

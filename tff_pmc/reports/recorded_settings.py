@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 
 
 def strictly_above(runs: Iterable[Run]) -> bool:

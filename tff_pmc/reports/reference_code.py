@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import in_memory, read
-from tff_pmc.reports.plain_files import names_in, open_plain
-from tff_pmc.reports.predictions import Predictions
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record import read
+from tff_pmc.record.plain_files import names_in, open_plain
+from tff_pmc.record.predictions import Predictions
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports import in_memory
 
 PARAMETERS = "params.txt"
 LOCAL_DATA = "Local dataset type"

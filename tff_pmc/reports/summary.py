@@ -12,11 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.reports import Report, fairness, kept, paired
+from tff_pmc.record.read import Run, with_caveat
+from tff_pmc.reports import Report, fairness, paired
 from tff_pmc.reports.effect_page import number
 from tff_pmc.reports.pages import grid_text
 from tff_pmc.reports.paired import BySeed
-from tff_pmc.reports.read import Run, with_caveat
 
 COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")
 """The columns of `results.csv`."""
@@ -44,7 +44,7 @@ def rounds(run: Run) -> dict[str, dict[str, float]]:
 
     Returns:
         For `last` and `best` the `round`, from 1, its `accuracy`, and the figures of
-        `fairness.MEASURES` by name, which a run kept without its clients lacks.
+        `fairness.MEASURES` by name.
     """
     accuracy = run.accuracy
     places = {"last": len(accuracy) - 1, "best": int(accuracy.argmax())}
@@ -59,9 +59,7 @@ def rounds(run: Run) -> dict[str, dict[str, float]]:
 
 
 def _spread(run: Run, place: int) -> dict[str, float]:
-    """The figures of a round's spread; none where the clients are not kept."""
-    if isinstance(run, kept.KeptRun):
-        return {}
+    """The figures of a round's spread."""
     found = fairness.measured(run.correct[place], run.examples)
     return {name: float(value) for name, value in found.items()}
 
@@ -106,19 +104,11 @@ def text(runs: Sequence[Run]) -> str:
         if found["last"]["round"] == found["best"]["round"]:
             found = {_BOTH: found["last"]}
         for which, figures in found.items():
-            cells = [_cell(figures, name) for name in _TITLES]
+            cells = [f"{figures[name]:.4f}" for name in _TITLES]
             lines.append([run.label, which, f"{figures['round']}", *cells])
-    clients = dict.fromkeys(
-        int((run.examples > 0).sum())
-        for run in runs
-        if not isinstance(run, kept.KeptRun)
-    )
-    numbers = f" ({' or '.join(map(str, clients))})" if clients else ""
-    return f"{_TITLE}{numbers}\n{grid_text(lines, 2)}\n{_NOTE}"
-
-
-def _cell(figures: Mapping[str, float], name: str) -> str:
-    return f"{figures[name]:.4f}" if name in figures else "-"
+    clients = dict.fromkeys(int((run.examples > 0).sum()) for run in runs)
+    title = f"{_TITLE} ({' or '.join(map(str, clients))})"
+    return f"{title}\n{grid_text(lines, 2)}\n{_NOTE}"
 
 
 def seeds_report(by_seed: BySeed, *, baseline: str = "") -> Report:

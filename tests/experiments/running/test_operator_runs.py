@@ -5,7 +5,7 @@ import pytest
 
 from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.experiments.record import rows
+from tff_pmc.record import rows
 
 CODES = ("DS", "LD", "MD")
 WORTH = {

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 import leaf_data
-from tff_pmc.experiments.record import rows
-from tff_pmc.experiments.record.checkpoints import Checkpoints
-from tff_pmc.experiments.record.run_folder import RunFolder
 from tff_pmc.experiments.running import callbacks
 from tff_pmc.experiments.running.cohorts import choose_cohort, pack_cohort
 from tff_pmc.experiments.running.evaluator import TestEvaluator
+from tff_pmc.record import rows
+from tff_pmc.record.checkpoints import Checkpoints
+from tff_pmc.record.run_folder import RunFolder
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.systems.setup import Setup, check_data
 

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 import leaf_data
-from tff_pmc.experiments.record.same_run import folder_of_runs
 from tff_pmc.experiments.running import loop
-from tff_pmc.reports import Report, output, read
+from tff_pmc.record import read
+from tff_pmc.record.same_run import folder_of_runs
+from tff_pmc.reports import Report, output
 from tff_pmc.reports.rounds_to_target import rounds_to_target
 from tff_pmc.settings import RunSettings, SettingError
 

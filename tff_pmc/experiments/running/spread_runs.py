@@ -10,9 +10,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-from tff_pmc.experiments.record import files
 from tff_pmc.experiments.running import run_task
 from tff_pmc.experiments.running.jobs import Federations, Job
+from tff_pmc.record import files
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import ClusterConnection
 from tff_pmc.runtime.cluster_errors import LOSSES, ClusterError

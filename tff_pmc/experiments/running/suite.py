@@ -11,11 +11,11 @@ from typing import Any, Optional
 import leaf_data
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS
-from tff_pmc.experiments.record import files
-from tff_pmc.experiments.record.same_run import folder_of_runs
 from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.jobs import Job, Load, Runner, one_after_another
-from tff_pmc.reports import losses, output, read
+from tff_pmc.record import files, read
+from tff_pmc.record.same_run import folder_of_runs
+from tff_pmc.reports import losses, output
 from tff_pmc.settings import RunSettings
 
 

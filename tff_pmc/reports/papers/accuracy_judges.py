@@ -11,6 +11,8 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Union
 
+from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.papers import dual_cells, judging, pmc_variance
 from tff_pmc.reports.papers.judging import (
     LESS,
@@ -23,8 +25,6 @@ from tff_pmc.reports.papers.judging import (
     each,
     together,
 )
-from tff_pmc.reports.read import BASELINE, Run
-from tff_pmc.reports.record_error import RecordError, TooShortError
 
 ACCURACIES: Mapping[str, Callable[[Run], float]] = {
     "best round": lambda run: float(run.accuracy.max()),

@@ -16,6 +16,7 @@ from typing import NamedTuple, Optional
 
 import pandas as pd
 
+from tff_pmc.record.read import Run, read_table
 from tff_pmc.reports import paired
 from tff_pmc.reports.papers.judging import (
     NOT_REPRODUCED,
@@ -24,8 +25,6 @@ from tff_pmc.reports.papers.judging import (
     Answer,
     Runs,
 )
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_tables import read_table
 
 ROUNDS = 20
 """AdaFed's communication rounds (section 4)."""

@@ -13,14 +13,14 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple, Optional
 
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.papers import adafed_judges
 from tff_pmc.reports.papers.accuracy_judges import ACCURACIES, rows_of_dual
 from tff_pmc.reports.papers.adafed_judges import FEDAVG
 from tff_pmc.reports.papers.judging import in_the_papers_reading
 from tff_pmc.reports.papers.printed_rounds import SHARE
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
 
 Number = tuple[Optional[float], Sequence[Run]]
 """A number, None where it is not reached, and the runs that it is of."""

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tff_pmc.models import MODELS
+from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports import paired
 from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.read import BASELINE, Run
-from tff_pmc.reports.record_error import RecordError, TooShortError
 
 VERDICTS = REPRODUCED, NOT_REPRODUCED, UNDECIDABLE = (
     "reproduced",

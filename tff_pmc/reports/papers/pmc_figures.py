@@ -19,11 +19,11 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tff_pmc.record.read import BASELINE, Run, data_caveat, with_caveat
 from tff_pmc.reports import Report, figures, styles
 from tff_pmc.reports.pages import grid_text
 from tff_pmc.reports.papers import pmc_paper, printed_rounds, published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
-from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
 
 TITLE = "PMC Figure {figure}: {experiment}, test accuracy in each round"
 """The caption of each figure; a caveat of the data follows on a line of its own."""

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tff_pmc.record.predictions import Predictions, read_predictions
+from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.kept import totals
-from tff_pmc.reports.predictions import Predictions, read_predictions
-from tff_pmc.reports.read import BASELINE, Run
-from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.reference_code import ReferenceRun
 
 PAIRINGS = ("aligned", "shuffled")

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import judging
 from tff_pmc.reports.papers.judging import (
     MORE,
@@ -27,8 +29,6 @@ from tff_pmc.reports.papers.judging import (
     mean_rounds,
     together,
 )
-from tff_pmc.reports.read import BASELINE, Run
-from tff_pmc.reports.record_error import RecordError
 
 
 def _over_base(
