@@ -113,18 +113,6 @@ def test_of_several_flag_files_it_is_the_one_that_runs_longest():
     assert "--experiment=drawn_faces" in claims_page._command("drawn_faces")
 
 
-def test_the_papers_are_in_their_order(runs):
-    answer = "1", "reproduced", ""
-    own = [
-        claim(answer, paper=paper, place=f"section {place}")
-        for place, paper in enumerate(("Dual", "PMC", "DA", "PMC"))
-    ]
-    text = claims_page.page(
-        sorted(own, key=lambda c: ["DA", "PMC", "Dual"].index(c[0])), runs
-    )
-    assert [row[0] for row in rows(text)] == [f"section {n}" for n in (2, 1, 3, 0)]
-
-
 def test_an_unknown_verdict_is_refused(runs):
     with pytest.raises(ValueError, match="'perhaps' is none of reproduced"):
         claims_page.page([claim(("1", "perhaps", ""))], runs)

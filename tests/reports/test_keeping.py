@@ -66,11 +66,6 @@ def test_equal_records_are_equal_files(runs, tmp_path):
     assert of[0].read_bytes() == of[1].read_bytes()
 
 
-def test_what_is_kept_can_be_kept_again(runs, tmp_path):
-    first = keeping.keep(str(runs), str(tmp_path / "a"))
-    assert keeping.keep(str(tmp_path / "a"), str(tmp_path / "b")) == first
-
-
 def test_the_command_says_where_and_how_much_or_why_not(runs, tmp_path):
     def command(*words):
         words = [sys.executable, "-m", "tff_pmc.reports.keeping", *map(str, words)]

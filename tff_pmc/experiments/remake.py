@@ -32,15 +32,8 @@ _SEED = re.compile(r"seed_([0-9]+)")
 def remake(kept: KeptFolder, folder: str) -> list[str]:
     """Writes all tables and figures of a kept folder that its records suffice for.
 
-    Args:
-        kept: the kept folder.
-        folder: where they go, in the subfolders that they have there.
-
     Returns:
         The texts of the reports.
-
-    Raises:
-        RecordError: a record is broken.
     """
     texts: list[str] = []
     by_seed: dict[int, list[Run]] = {}

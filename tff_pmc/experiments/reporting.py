@@ -52,16 +52,8 @@ def write_seeds(
 ) -> str:
     """Writes the tables and plots of an experiment's runs under several seeds.
 
-    Args:
-        found: the experiment.
-        by_seed: the runs of each seed.
-        folder: where the files go; they are replaced.
-
     Returns:
         The tables, as text for a terminal.
-
-    Raises:
-        RecordError: a record is broken, or a seed has other runs than the first.
     """
     output.write(plots.seeds_report(by_seed, what=label_word(found)), folder)
     # The baseline alone shows how far seeds move it, and has no effect.

@@ -72,15 +72,7 @@ class Predictions:
 
 
 def read_predictions(run_folder: str, round_num: int) -> Predictions:
-    """Reads the record of one round of one of our runs.
-
-    Args:
-        run_folder: the run's folder.
-        round_num: the round, from 1.
-
-    Raises:
-        RecordError: the record is missing or broken; the message names the file.
-    """
+    """Reads the record of one round of one of our runs."""
     folder = os.path.join(run_folder, FOLDER)
     labels = os.path.join(folder, "labels.npz")
     found = _read(labels, y=_CLASSES, row_splits=_SPLITS, client_ids=_NAMES)

@@ -30,16 +30,8 @@ _NOT_KEPT = ("checkpoints", "predictions")
 def keep(folder: str, destination: str) -> int:
     """Copies what is worth keeping of a folder of runs.
 
-    Args:
-        folder: a run, or the folder of an experiment.
-        destination: the folder to be made; its own folder has to be there.
-
     Returns:
         The bytes that were written.
-
-    Raises:
-        RecordError: there is no run, a record of one is broken, or the destination is
-            there already; nothing is written then.
     """
     if not kept_runs(folder):
         raise RecordError(f"{folder} holds no run")

@@ -64,20 +64,12 @@ class LossRun(read.Run):
 
 
 def measures_loss(path: str) -> bool:
-    """Returns whether the record in a folder has losses in the place of accuracy.
-
-    Raises:
-        RecordError: its `clients.csv` is missing or broken.
-    """
+    """Returns whether the record in a folder has losses in the place of accuracy."""
     return LOSS.total in read.read_table(path, "clients.csv")
 
 
 def read_loss_run(path: str) -> LossRun:
-    """Reads a run folder whose record has losses.
-
-    Raises:
-        RecordError: a file is missing or broken, or the record has none.
-    """
+    """Reads a run folder whose record has losses."""
     info = run_json.read(path)
     run_json.require(path, info, "label")
     clients = read.read_table(path, "clients.csv")

@@ -32,11 +32,7 @@ def read_runs(path: str) -> list[Run]:
 
 
 def run_folders(path: str) -> list[str]:
-    """Returns the folders of the runs in a folder: itself alone, if it is a run.
-
-    Raises:
-        RecordError: there is no run.
-    """
+    """Returns the folders of the runs in a folder: itself alone, if it is a run."""
     if not os.path.isdir(path):
         raise RecordError(f"{path} is no folder")
     ours = has_table(path, "clients.csv") or has_table(path, "rounds.csv")

@@ -27,11 +27,7 @@ _TITLES = {
 
 
 def report(runs: Sequence[Run]) -> Report:
-    """Returns `results.csv` and its page: `tidy_rows`, and `summary.tidy_rows` below.
-
-    Raises:
-        RecordError: two runs have different targets or rules.
-    """
+    """Returns `results.csv` and its page: `tidy_rows`, then `summary.tidy_rows`."""
     tidy = tidy_rows(runs, recorded_settings.targets(runs))
     notes = [
         *_conditions(runs),
