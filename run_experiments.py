@@ -76,7 +76,7 @@ def execute(command, runs, table, cluster=None):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     from tff_pmc.experiments.running import execution
-    from tff_pmc.reports.record_error import RecordError
+    from tff_pmc.record.record_error import RecordError
     from tff_pmc.runtime import ClusterError, WorkerDiedError, WorkerStartError
 
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from tff_pmc.experiments.record import rows
+from tff_pmc.record import rows
 
 
 def write(path, text):

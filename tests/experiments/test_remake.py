@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from tff_pmc.experiments import remake
-from tff_pmc.reports.kept_folders import CATALOG, kept_folders
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports.kept import CATALOG, kept_folders
 
 RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results" / "reproduced"
 FOLDERS = kept_folders(str(RESULTS))

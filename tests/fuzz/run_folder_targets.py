@@ -12,15 +12,14 @@ import numpy as np
 from fuzzing import register, same
 from mutations import edit_json, edit_lines, flip
 
-from tff_pmc.experiments.record import state_file
-from tff_pmc.reports import read, record_tables
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record import checkpoints, read
+from tff_pmc.record.record_error import RecordError
 
 # A run that is kept, of one of AdaFed's systems; each file of it is damaged by itself.
 RUN = pathlib.Path(__file__).parents[2] / "results/reproduced/adafed_1/fedavg"
 TABLES = ("clients.csv", "rounds.csv", "cohort.csv", "weights.csv", "class_f1.csv")
 ARRAYS = [np.arange(6, dtype=np.float32).reshape(2, 3), np.array(7, np.int32)]
-LENGTHS = {"rounds.csv": state_file.Length(812, "9f" * 32)}
+LENGTHS = {"rounds.csv": checkpoints.Length(812, "9f" * 32)}
 
 
 def _read_folder(name, folder, data):
@@ -35,21 +34,21 @@ def _read_folder(name, folder, data):
 
 def _read_table(name, folder, data):
     (folder / name).write_bytes(data)
-    found = record_tables.read_table(str(folder), name)
+    found = read.read_table(str(folder), name)
     assert len(found) and (found["round"] >= 1).all()
 
 
 def _state_seeds():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "state")
-        state_file.write(str(path), ARRAYS, 3, LENGTHS)
+        checkpoints.write_state(str(path), ARRAYS, 3, LENGTHS)
         return [path.read_bytes()]
 
 
 def _read_state(folder, data):
     path = folder / "round_3.state"
     path.write_bytes(data)
-    arrays, lengths = state_file.read(str(path), ARRAYS, 3)
+    arrays, lengths = checkpoints.read_state(str(path), ARRAYS, 3)
     assert lengths == LENGTHS
     for found, written in zip(arrays, ARRAYS):
         same(found, written)

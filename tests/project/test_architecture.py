@@ -16,6 +16,7 @@ LAYERS = [
     ["tff_pmc.experiments"],
     ["tff_pmc.systems"],
     ["tff_pmc.reports"],
+    ["tff_pmc.record"],
     ["tff_pmc.processes"],
     ["tff_pmc.clients"],
     ["tff_pmc.aggregation"],

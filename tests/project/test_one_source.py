@@ -7,7 +7,8 @@ take theirs from the reports: here the two are held against each other.
 import pytest
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
-from tff_pmc.reports import REPORTS, SEED_REPORTS, read, reference_code
+from tff_pmc.record import read
+from tff_pmc.reports import REPORTS, SEED_REPORTS, reference_code
 from tff_pmc.reports.papers import da_table1, pmc_paper
 
 

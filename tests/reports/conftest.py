@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tff_pmc.reports import read
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record import read
+from tff_pmc.record.record_error import RecordError
 
 WRONG = 3  # A label that none of the clients has.
 MNIST_LINES = [
@@ -37,6 +37,7 @@ SETTINGS = {
     "batch_size": 0,
     "learning_rate": 0.1,
     "normalization": "sum",
+    "system": "prioritized",
 }
 
 
@@ -90,6 +91,7 @@ def write_ours():
     def write(folder, clients, rounds, data="mnist", predictions=True, **settings):
         folder.mkdir(parents=True)
         info = {"settings": {**SETTINGS, **settings}, "data": {"name": data}}
+        info["label"] = ",".join(info["settings"]["priority"])
         (folder / "run.json").write_text(json.dumps(info))
         lines = [f"{number},0.5,0.4,0.6\n" for number in range(1, len(rounds) + 1)]
         head = "round,accuracy,p10,p90\n"
@@ -132,6 +134,7 @@ def write_run():
         record = folder / "predictions"
         record.mkdir(parents=True)
         info = {
+            "label": label,
             "settings": {"priority": label.split(",")},
             "data": data or {"name": "mnist"},
         }
@@ -198,7 +201,7 @@ def system_run():
         )
         note = note or (f"{share:.0%} mislabeled" if share else "")
         label = f"{system}, {note}" if note else system
-        info = {"settings": settings, "data": data}
+        info = {"settings": settings, "data": data, "system": system, "note": note}
         return read.Run(label, info, rounds, rounds, None, None)
 
     return make

@@ -5,7 +5,7 @@ import json
 import pytest
 from matplotlib import colors
 
-from tff_pmc.reports import read
+from tff_pmc.record import read
 from tff_pmc.reports.adjustment_plot import adjustment_plot
 
 CANDIDATES = """round,trial,ordering,correct,examples,accuracy,kept
@@ -25,12 +25,14 @@ ORDERINGS = ["DS≻LD≻MD", "LD≻DS≻MD", "MD≻DS≻LD"]
 
 
 def make_run(folder, adjustment=None, candidates=CANDIDATES, **settings):
-    """A folder written by hand; None: as from before there was an adjustment."""
+    """A folder written by hand."""
     folder.mkdir()
     settings["priority"] = ["MD", "DS", "LD"]
     if adjustment is not None:
         settings["adjustment"] = adjustment
-    (folder / "run.json").write_text(json.dumps({"settings": settings}))
+    (folder / "run.json").write_text(
+        json.dumps({"label": "MD,DS,LD", "settings": settings})
+    )
     (folder / "rounds.csv").write_text(ROUNDS)
     (folder / "weights.csv").write_text("round,ordering\n1,DS\n")
     (folder / "clients.csv").write_text(
@@ -43,24 +45,6 @@ def make_run(folder, adjustment=None, candidates=CANDIDATES, **settings):
 
 def hexes(colors_):
     return [colors.to_hex(color) for color in colors_]
-
-
-@pytest.mark.parametrize("adjustment", ["backtracking", "best_of_all"])
-def test_an_adjusted_run_is_read_with_its_candidates(tmp_path, adjustment):
-    run = make_run(tmp_path / "run", adjustment)
-    assert run.label == f"MD,DS,LD ({adjustment})"
-    assert run.adjustment == adjustment
-    assert list(run.candidates["trial"]) == [1, 1, 2, 1, 2, 3]
-    assert list(run.candidates["kept"]) == [1, 0, 1, 1, 0, 0]
-    assert run.correct.tolist() == [[1, 1], [2, 1]]
-    assert run.examples.tolist() == [4, 6]
-
-
-@pytest.mark.parametrize("adjustment", [None, "fixed"])
-def test_a_fixed_run_and_an_older_one_have_no_candidates(tmp_path, adjustment):
-    run = make_run(tmp_path / "run", adjustment, candidates=None)
-    assert (run.label, run.adjustment) == ("MD,DS,LD", "fixed")
-    assert run.candidates is None
 
 
 def test_an_adjusted_run_without_its_candidates_is_refused_by_name(tmp_path):

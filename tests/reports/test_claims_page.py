@@ -4,10 +4,10 @@ import pathlib
 
 import pytest
 
+from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports import claims_page
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.papers.claim_tables import Claim
-from tff_pmc.reports.record_error import RecordError, TooShortError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -111,18 +111,6 @@ def test_what_cannot_be_judged_says_why_and_how(runs, answer, needs, number, ver
 def test_of_several_flag_files_it_is_the_one_that_runs_longest():
     assert "da_table1.flags" in claims_page._command("femnist")  # The other: 40 rounds.
     assert "--experiment=drawn_faces" in claims_page._command("drawn_faces")
-
-
-def test_the_papers_are_in_their_order(runs):
-    answer = "1", "reproduced", ""
-    own = [
-        claim(answer, paper=paper, place=f"section {place}")
-        for place, paper in enumerate(("Dual", "PMC", "DA", "PMC"))
-    ]
-    text = claims_page.page(
-        sorted(own, key=lambda c: ["DA", "PMC", "Dual"].index(c[0])), runs
-    )
-    assert [row[0] for row in rows(text)] == [f"section {n}" for n in (2, 1, 3, 0)]
 
 
 def test_an_unknown_verdict_is_refused(runs):

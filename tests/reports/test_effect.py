@@ -9,8 +9,8 @@ import pytest
 from reported import write
 from two_devices import run
 
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import effect
-from tff_pmc.reports.record_error import RecordError
 
 CODES = ("DS", "LD", "MD")
 

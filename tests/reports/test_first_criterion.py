@@ -7,7 +7,7 @@ import pytest
 from reported import write
 from two_devices import run
 
-from tff_pmc.reports import first_criterion
+from tff_pmc.reports import effect, effect_page
 
 LABELS = ("DS", "DS,LD", "LD", "LD,DS")
 
@@ -27,7 +27,7 @@ def five_seeds(last=9):
 
 def test_a_group_counts_with_its_mean():
     """Accuracy: .2 .2 .2 .2 .1, mean .18, deviation sqrt(.008 / 4) = .0447."""
-    rows = first_criterion.rows(five_seeds(), [70]).set_index("measure")
+    rows = effect.first_criterion_rows(five_seeds(), [70]).set_index("measure")
     assert list(rows["first_criterion"]) == ["LD", "LD"]
     row = rows.loc["accuracy"]
     assert row["orderings"] == 2
@@ -41,13 +41,17 @@ def test_a_group_counts_with_its_mean():
 
 def test_rounds_are_the_mean_over_the_shares():
     """Both devices are there at once: DS in 1 and 2, LD in 1 and 2."""
-    row = first_criterion.rows(five_seeds(), [70]).set_index("measure").iloc[1]
+    row = effect.first_criterion_rows(five_seeds(), [70]).set_index("measure").iloc[1]
     assert (row["mean"], row["verdict"]) == (0, "not shown")
     assert row["within"] == pytest.approx(math.sqrt(0.5))
 
 
 def test_one_run_that_does_not_arrive_censors_its_group():
-    row = first_criterion.rows(five_seeds(last=1), [70]).set_index("measure").iloc[1]
+    row = (
+        effect.first_criterion_rows(five_seeds(last=1), [70])
+        .set_index("measure")
+        .iloc[1]
+    )
     assert row["verdict"] == "censored"
     assert math.isnan(row["mean"]) and math.isnan(row["within"])
 
@@ -62,14 +66,17 @@ def test_one_run_that_does_not_arrive_censors_its_group():
     ],
 )
 def test_nothing_is_taken_together_that_is_not_alike(labels):
-    assert first_criterion.groups(labels) == {}
+    assert effect.groups(labels) == {}
     by_seed = {seed: [run(one, [7, 7], [70]) for one in labels] for seed in range(5)}
-    assert first_criterion.rows(by_seed, [70]).empty
-    assert first_criterion.blocks(first_criterion.rows(by_seed, [70]), "DS") == []
+    assert effect.first_criterion_rows(by_seed, [70]).empty
+    assert (
+        effect_page.by_first_criterion(effect.first_criterion_rows(by_seed, [70]), "DS")
+        == []
+    )
 
 
 def test_the_page_and_its_csv_have_it(tmp_path):
-    assert first_criterion.groups(LABELS) == {
+    assert effect.groups(LABELS) == {
         "DS": ["DS", "DS,LD"],
         "LD": ["LD", "LD,DS"],
     }
@@ -77,5 +84,5 @@ def test_the_page_and_its_csv_have_it(tmp_path):
     part = text[text.index("By the first criterion") :]
     assert "minus DS first" in part and "| LD | +0.1800 ± 0.0555 |" in part
     table = pd.read_csv(tmp_path / "effect_first_criterion.csv")
-    assert tuple(table.columns) == first_criterion.COLUMNS
+    assert tuple(table.columns) == effect.FIRST_COLUMNS
     assert list(table["mean"]) == [0.18, 0]

@@ -8,9 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from tff_pmc.reports import compare, keeping, kept, plain_files, read, record_tables
+from tff_pmc.record import plain_files, read, schema
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports import compare, keeping, kept
 from tff_pmc.reports.read_folder import read_runs
-from tff_pmc.reports.record_error import RecordError
 
 CLIENTS = [tuple(range(10))] * 100
 COUNTS = np.random.default_rng(0).integers(0, 11, (60, 100)).tolist()
@@ -63,11 +64,6 @@ def test_equal_records_are_equal_files(runs, tmp_path):
         keeping.keep(str(runs), str(tmp_path / name))
     of = [tmp_path / name / "DS" / "clients.csv.gz" for name in ("a", "b")]
     assert of[0].read_bytes() == of[1].read_bytes()
-
-
-def test_what_is_kept_can_be_kept_again(runs, tmp_path):
-    first = keeping.keep(str(runs), str(tmp_path / "a"))
-    assert keeping.keep(str(tmp_path / "a"), str(tmp_path / "b")) == first
 
 
 def test_the_command_says_where_and_how_much_or_why_not(runs, tmp_path):
@@ -125,5 +121,5 @@ def test_a_few_bytes_that_unpack_to_very_many_are_refused(runs, monkeypatch):
 def test_a_plain_record_counts_before_a_packed_one(runs):
     folder = runs / "LD"
     (folder / "clients.csv.gz").write_bytes(b"no gzip")
-    assert record_tables.has_table(str(folder), "clients.csv")
-    assert len(record_tables.read_table(str(folder), "clients.csv")) == 200
+    assert schema.has_table(str(folder), "clients.csv")
+    assert len(read.read_table(str(folder), "clients.csv")) == 200

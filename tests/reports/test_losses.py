@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tff_pmc.reports import losses, read
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record import read
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports import losses, output
 
 SUMS = [[8.0, 3.0, 0.0], [2.0, 1.0, 0.0], [4.0, 2.0, 0.0]]  # Three rounds.
 SIZES = [4, 1, 0]
@@ -43,7 +44,8 @@ def folder(tmp_path):
 def test_the_table_and_the_plot(folder):
     (folder / "out").mkdir()
     assert losses.measures_loss(str(folder))
-    text = losses.report([str(folder)], str(folder / "out"), "priority", ["one"])
+    runs = [losses.read_loss_run(str(folder))]
+    text = output.write(losses.of_runs(runs, others=["one"]), str(folder / "out"))
     assert text.endswith("Without classes there is no accuracy, and no report one.")
     assert (folder / "out" / "loss.png").read_bytes().startswith(b"\x89PNG")
     (row,) = pd.read_csv(folder / "out" / "losses.csv").to_dict("records")
@@ -64,7 +66,7 @@ def test_over_seeds_it_is_the_mean_and_the_spread(folder, tmp_path):
     run = losses.read_loss_run(str(folder))
     # Its mean losses are 2.2, 0.6 and 1.2; of the other twice as much.
     other = dataclasses.replace(run, losses=2 * run.losses)
-    text = losses.write_seeds({3: [run], 8: [other]}, str(tmp_path))
+    text = output.write(losses.of_seeds({3: [run], 8: [other]}), str(tmp_path))
     table = pd.read_csv(tmp_path / "seeds.csv").set_index("quantity")
     assert set(table["experiment"]) == {"DS"} and set(table["seeds"]) == {2}
     for quantity, one in (("last_loss", 1.2), ("best_loss", 0.6)):
@@ -81,7 +83,7 @@ def test_over_seeds_it_is_the_mean_and_the_spread(folder, tmp_path):
     assert heights.min() == pytest.approx(0.6) and heights.max() == pytest.approx(4.4)
     named = dataclasses.replace(run, label="LD")
     with pytest.raises(RecordError, match="seed 8 has the runs LD"):
-        losses.write_seeds({3: [run], 8: [named]}, str(tmp_path))
+        losses.of_seeds({3: [run], 8: [named]})
 
 
 def test_what_needs_accuracy_refuses_it(folder):

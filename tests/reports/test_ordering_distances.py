@@ -1,7 +1,6 @@
 """The tool that measures distances of orderings from labels alone."""
 
 import itertools
-import operator
 import pathlib
 import random
 import subprocess
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from leaf_data.datasets import drawn_faces
+from tff_pmc.reports import weight_distances
 
 TOOL = pathlib.Path(__file__).parents[2] / "benchmarks" / "ordering_distances.py"
 
@@ -54,22 +54,6 @@ def criteria_by_hand(folder):
     return clients
 
 
-def weights_by_hand(clients, order):
-    """PMC eq. 5 and 6 in plain numbers."""
-    totals = {code: sum(client[code] for client in clients) for code in order}
-    scores = []
-    for client in clients:
-        products = itertools.accumulate(
-            (client[code] / totals[code] for code in order), operator.mul
-        )
-        scores.append(sum(products))
-    return [score / sum(scores) for score in scores]
-
-
-def moved(p, q):
-    return sum(abs(a - b) for a, b in zip(p, q)) / 2
-
-
 def test_the_tool_needs_no_images_and_says_what_is_left_out(tmp_path):
     drawn_faces.write(tmp_path / "celeba", 24, 12, seed=1)
     (images,) = tmp_path.rglob("img_align_celeba")
@@ -94,33 +78,17 @@ def test_the_tool_needs_no_images_and_says_what_is_left_out(tmp_path):
     assert table.startswith(f"{len(clients)} of {len(clients)} clients, 2 cohorts")
     singles = [("DS",), ("CB",), ("IS",)]
     orders = [*singles, *itertools.permutations(["DS", "CB", "IS"])]
-    weights = {order: weights_by_hand(clients, order) for order in orders}
-    uniform = [1 / len(clients)] * len(clients)
-    expected = {
-        ",".join(order): (
-            moved(own, uniform),
-            moved(own, weights["DS",]),
-            moved(own, weights[order[:1]]),
-            max(
-                moved(weights[p], weights[q])
-                for p in orders
-                for q in orders
-                if p[0] == q[0] == order[0]
-            ),
-        )
-        for order, own in weights.items()
-    }
+    codes = ("DS", "CB", "IS")
+    cohort = [[[client[code] for code in codes] for client in clients]]
+    # By functions whose own tests hold them to the formula.
+    expected = weight_distances.ordering_distances(cohort, codes, orders)
+    pairs = weight_distances.pairwise_distances(cohort, codes, orders)
     table, apart = table.split("| from |")
-    found = numbers(table)
-    assert found.keys() == expected.keys()
-    for label, row in expected.items():
-        assert found[label] == pytest.approx(row, abs=6e-6), label
-    square = numbers(apart)
-    assert square.keys() == expected.keys()
-    for (p, own), (q, other) in itertools.product(weights.items(), repeat=2):
-        shown = square[",".join(p)][orders.index(q)]
-        assert shown == pytest.approx(moved(own, other), abs=6e-6), (p, q)
-    assert found["CB"][0] > 0.1 > found["CB,IS,DS"][2] > 0.001
+    for shown, made in ((numbers(table), expected), (numbers(apart), pairs)):
+        assert list(shown) == list(made.index)
+        assert np.array([*shown.values()]) == pytest.approx(made.to_numpy(), abs=6e-6)
+    found = expected.to_numpy()
+    assert found[1, 0] > 0.1 > found[7, 2] > 0.001
 
 
 def numbers(text):

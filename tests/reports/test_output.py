@@ -1,9 +1,6 @@
 """Tables and figures in the forms that are in force, each by one writer."""
 
-import re
-
 import pytest
-from reported import write
 
 from tff_pmc.reports import Report, escape, output, pages
 from tff_pmc.reports.papers import da_figure1
@@ -82,30 +79,3 @@ def test_forms_end_with_their_context_and_others_are_refused():
     for wrong in ({"tables": "word"}, {"figures": "gif"}):
         with pytest.raises(ValueError, match="is none of"):
             output.Output(**wrong)
-
-
-def test_every_table_of_pmc_has_a_page_in_latex(tmp_path, celeba_like):
-    with output.using(output.Output("latex")):
-        for name in ("rounds_to_target", "pmc_table6"):
-            write(name, celeba_like, tmp_path)
-    pages_made = sorted(path.name for path in tmp_path.glob("*.tex"))
-    assert pages_made == ["results.tex", "table6.tex"]
-    text = (tmp_path / "table6.tex").read_text(encoding="utf-8")
-    assert r"\toprule" in text and "CB$\\succ$DS" in text
-    assert re.findall(r"(?<!\\)[%&#_]", text.split("\n", 1)[1]).count("%") == 0
-    assert not list(tmp_path.glob("*.md"))
-
-
-@pytest.fixture
-def celeba_like(run_of):
-    settings = {"experiment": "celeba", "targets": [70, 80, 85]}
-    return [
-        run_of(label, [[5], [9]], [10], settings=settings)
-        for label in ("DS", "CB,DS,IS")
-    ]
-
-
-def test_an_empty_list_is_no_list():
-    page = pages.Page("t", [pages.Items([]), "A paragraph."])
-    assert "itemize" not in page.latex()
-    assert page.markdown() == "# t\n\nA paragraph.\n"

@@ -8,7 +8,8 @@ import tempfile
 
 import pytest
 
-from tff_pmc.reports import plots, read
+from tff_pmc.record import read
+from tff_pmc.reports import plots
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "tff_pmc"
 CORRECT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]]

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import recorded_settings, reference_code
-from tff_pmc.reports.record_error import RecordError
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pathlib
 import pandas as pd
 import pytest
 
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import claims_page, results_page
 from tff_pmc.reports.papers.headlines import Headline, numbers
-from tff_pmc.reports.record_error import RecordError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -19,14 +19,6 @@ def test_the_committed_page_is_what_the_command_makes():
     assert committed == results_page.page(claims_page.RESULTS), (
         "run: python -m tff_pmc.reports.results_page > results/README.md"
     )
-
-
-def test_every_file_that_the_page_links_is_there():
-    text = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
-    links = [part.partition(")")[0] for part in text.split("](")[1:]]
-    assert len(links) > 10
-    for link in links:
-        assert (ROOT / "results" / link).exists(), link
 
 
 @pytest.fixture

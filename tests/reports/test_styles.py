@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
-from tff_pmc.reports import read, styles
+from tff_pmc.record import read
+from tff_pmc.reports import styles
 
 MNIST = ["DS", "LD", "MD", *map(",".join, itertools.permutations(["DS", "LD", "MD"]))]
 CELEBA = [name.replace("LD", "CB").replace("MD", "IS") for name in MNIST]

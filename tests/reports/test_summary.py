@@ -1,12 +1,10 @@
 """The last and the best round of runs: rows, table, file and plot, by hand."""
 
-import json
-
 import pandas as pd
 import pytest
 from reported import write
 
-from tff_pmc.reports import fairness_page, kept, summary
+from tff_pmc.reports import fairness_page, summary
 
 # Three rounds of four devices, of which the third has no test examples.
 EXAMPLES = [10, 10, 0, 20]
@@ -76,20 +74,6 @@ def test_the_file_has_them_below_the_rounds(runs, tmp_path):
     assert value["DS", "best_accuracy"] == 0.85
     assert value["LD,DS", "last_round"] == 3
     assert value["DS", "last_standard_deviation"] == 0.141421
-
-
-def test_what_is_kept_is_read_back_from_such_a_file(runs, tmp_path):
-    write("rounds_to_target", runs, tmp_path)
-    folder = tmp_path / "DS"
-    folder.mkdir()
-    (folder / "rounds.csv").write_text("round,accuracy\n1,0.5\n")
-    info = {"label": "DS", "settings": SETTINGS, "data": {"name": "m"}}
-    (folder / "run.json").write_text(json.dumps(info))
-    (run,) = kept.kept_runs(str(tmp_path))
-    found = run.reached
-    # The devices reach 70 %: one of four is 25 %, two are 50 %.
-    assert found[70, 20] == 2 and found[70, 50] == 2 and found[70, 90] is None
-    assert set(found) == {(t, s) for t in (70, 95) for s in range(10, 100, 10)}
 
 
 def test_the_report_draws_each_figure_over_the_rounds(runs, tmp_path):

@@ -5,8 +5,8 @@ import math
 import pytest
 from reported import write
 
-from tff_pmc.reports import system_effect
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports import effect
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def five_seeds(system_run):
 
 
 def test_every_system_is_held_against_the_baseline_on_its_data(five_seeds):
-    rows = system_effect.rows(five_seeds, "FedAvg")
+    rows = effect.system_rows(five_seeds, "FedAvg")
     rows = rows.set_index(["system", "measure"])
     half, whole = "AdaFed, 50% mislabeled", "AdaFed, 100% mislabeled"
     assert set(rows.index.get_level_values("system")) == {half, whole}
@@ -60,7 +60,7 @@ def test_as_many_clients_are_held_against_each_other(system_run):
         ]
         for seed in (0, 1)
     }
-    rows = system_effect.rows(by_seed, "Weighted mean")
+    rows = effect.system_rows(by_seed, "Weighted mean")
     # Two rounds are no early part of themselves.
     assert set(rows["measure"]) == {"all rounds", "best round", "last round"}
     last = rows[rows["measure"] == "last round"].set_index("system")
@@ -87,8 +87,8 @@ def test_the_page_and_the_figures(five_seeds, tmp_path):
 def test_runs_that_cannot_be_paired_are_refused(five_seeds):
     other = {**five_seeds, 3: five_seeds[3][:2]}
     with pytest.raises(RecordError, match="seed 3 has the runs FedAvg, 50% misl.*need"):
-        system_effect.rows(other, "FedAvg")
+        effect.system_rows(other, "FedAvg")
     alone = {seed: runs[1:] for seed, runs in five_seeds.items()}
     expected = "AdaFed, 50% mislabeled: there is no run of FedAvg on its data"
     with pytest.raises(RecordError, match=expected):
-        system_effect.rows(alone, "FedAvg")
+        effect.system_rows(alone, "FedAvg")

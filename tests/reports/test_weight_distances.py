@@ -77,7 +77,6 @@ def test_distances_of_all_pairs_against_the_formula(cohorts, direct_weights, mov
     "settings",
     [
         {"criteria_ranges": [], "normalization": "max"},
-        {"criteria_ranges": [[1, 3], [0, 4]], "normalization": "range"},
         {
             "aggregation": {
                 "criteria_ranges": [["DS", 0, 4], ["LD", 1, 3]],
@@ -85,7 +84,7 @@ def test_distances_of_all_pairs_against_the_formula(cohorts, direct_weights, mov
             }
         },
     ],
-    ids=["max", "old range", "range by code"],
+    ids=["max", "range by code"],
 )
 def test_what_is_computed_is_what_the_runs_have_on_record(run_of, settings):
     rows = [[1, "a", 4, 1, 0], [1, "b", 2, 2, 1], [2, "a", 4, 1, 0], [2, "c", 1, 3, 0]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from tff_pmc.reports import read
+from tff_pmc.record import read
 
 EXAMPLES = np.array([10, 10])
 

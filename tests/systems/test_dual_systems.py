@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from tff_pmc.reports import read
+from tff_pmc.record import read
 
 
 def test_dual_chooses_lambda_and_makes_its_table(

@@ -16,16 +16,15 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Optional
 
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, experiment
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import output
-from tff_pmc.reports.kept import KeptRun
-from tff_pmc.reports.kept_folders import KeptFolder, kept_folders
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.kept import KeptFolder, kept_folders
 
 _SEED = re.compile(r"seed_([0-9]+)")
 
@@ -33,41 +32,25 @@ _SEED = re.compile(r"seed_([0-9]+)")
 def remake(kept: KeptFolder, folder: str) -> list[str]:
     """Writes all tables and figures of a kept folder that its records suffice for.
 
-    Args:
-        kept: the kept folder.
-        folder: where they go, in the subfolders that they have there.
-
     Returns:
         The texts of the reports.
-
-    Raises:
-        RecordError: a record is broken.
     """
-    by_folder = kept.runs_by_folder()
     texts: list[str] = []
     by_seed: dict[int, list[Run]] = {}
-    for name, runs in by_folder.items():
+    for name, runs in kept.runs_by_folder().items():
         goal = os.path.join(folder, name)
-        # Without the clients, results.csv is what is kept of them, and no product.
-        results = _with_clients(runs)
-        texts.append(
-            reporting.write(_experiment(kept, runs), runs, goal, results=results)
-        )
+        texts.append(reporting.write(_experiment(runs), runs, goal))
         seed = _SEED.fullmatch(name)
         if seed:
             by_seed[int(seed[1])] = runs
-    if len(by_seed) > 1 and all(map(_with_clients, by_seed.values())):
-        found = _experiment(kept, by_seed[min(by_seed)])
+    if len(by_seed) > 1:
+        found = _experiment(by_seed[min(by_seed)])
         texts.append(reporting.write_seeds(found, by_seed, folder))
     return [text for text in texts if text]
 
 
-def _experiment(kept: KeptFolder, runs: Sequence[Run]) -> Experiment:
-    return experiment(kept.tables_of or runs[0].settings["experiment"])
-
-
-def _with_clients(runs: Iterable[Run]) -> bool:
-    return not any(isinstance(run, KeptRun) for run in runs)
+def _experiment(runs: Sequence[Run]) -> Experiment:
+    return experiment(runs[0].settings["experiment"])
 
 
 def replace(kept: KeptFolder) -> list[str]:

@@ -10,6 +10,9 @@ from leaf_data.declare import SettingError
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, experiment, values_of
 from tff_pmc.experiments.flags.command import Command
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.schema import has_table
 from tff_pmc.reports import (
     compare,
     losses,
@@ -18,9 +21,6 @@ from tff_pmc.reports import (
     recorded_settings,
     reference_export,
 )
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
-from tff_pmc.reports.record_tables import has_table
 from tff_pmc.settings import RunSettings
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from tff_pmc.record.read import Run
     from tff_pmc.reports.pages import Page
-    from tff_pmc.reports.read import Run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,19 +80,24 @@ SEED_REPORTS: Registry[SeedReport] = Registry("report over several seeds", _PAPE
 """The reports on the runs of an experiment under several seeds, by name."""
 
 
-def _report_of(module: str, *args: Any, **options: Any) -> Report:
-    """Returns what the function `report` of a module here returns."""
-    found = importlib.import_module(f"{__name__}.{module}").report(*args, **options)
+def _report_of(place: str, *args: Any, **options: Any) -> Report:
+    """Returns what a function of a module here returns, as `effect.report`."""
+    module, name = place.split(".")
+    function = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    found = function(*args, **options)
     assert isinstance(found, Report)
     return found
 
 
 # These belong to no paper, so that no module of theirs is found by the registries.
-for _name, _module in (("rounds_to_target", "tables"), ("fairness", "fairness_page")):
-    REPORTS.register(_name, functools.partial(_report_of, _module))
-for _name, _module in (
-    ("ordering_effect", "effect"),
-    ("system_effect", "system_effect"),
-    ("seed_table", "seed_table"),
+for _name, _place in (
+    ("rounds_to_target", "tables.report"),
+    ("fairness", "fairness_page.report"),
 ):
-    SEED_REPORTS.register(_name, functools.partial(_report_of, _module))
+    REPORTS.register(_name, functools.partial(_report_of, _place))
+for _name, _place in (
+    ("ordering_effect", "effect.report"),
+    ("system_effect", "effect.systems_report"),
+    ("seed_table", "summary.seeds_report"),
+):
+    SEED_REPORTS.register(_name, functools.partial(_report_of, _place))

@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from tff_pmc.record.read import Run
 from tff_pmc.reports import figures, styles
 from tff_pmc.reports.papers import printed_rounds
-from tff_pmc.reports.read import Run
 
 MOST_TOGETHER = 3
 """The most orderings or systems in one panel; of more, each has its own."""

@@ -11,10 +11,10 @@ from typing import Any, Optional
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import figures, styles
 from tff_pmc.reports.escape import figure_text
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
 
 _DARK = "#333333"
 

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple, Optional
 import pandas as pd
 
 from tff_pmc import project_files
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.claim_tables import Claim, claims
@@ -31,8 +33,6 @@ from tff_pmc.reports.papers.judging import (
     VERDICTS,
     seed_of,
 )
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError, TooShortError
 from tff_pmc.settings.papers import PAPERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from typing import Optional
 import numpy as np
 import numpy.typing as npt
 
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record.record_error import RecordError
 
 Confusion = npt.NDArray[np.int64]
 """A matrix whose `[t, p]` counts the examples of class t that are answered p."""
@@ -32,16 +32,11 @@ class Measures:
 
 
 def measures(confusion: Confusion, *, positive: Optional[int] = None) -> Measures:
-    """Returns the measures that follow from a confusion matrix.
+    """Returns the measures of a confusion matrix.
 
-    Args:
-        confusion: `[C, C]`, true classes by answered ones.
-        positive: the class that precision and F1 are of, as usual with two classes
-            (Dual's Table V). By default they are macro averages: the plain mean over
-            the classes that occur among labels or answers (Table IV).
-
-    Raises:
-        RecordError: there are no examples, or no such class.
+    Precision and F1 are those of the class `positive`, as usual with two classes
+    (Dual's Table V), or macro averages: the plain mean over the classes that occur
+    among labels or answers (Table IV).
     """
     total = int(confusion.sum())
     if not total:
@@ -71,10 +66,6 @@ def confusion_matrix(
     """Returns counts of answers, int64 `[C, C]`, true classes by answered ones.
 
     By default C is one more than the largest class that occurs.
-
-    Raises:
-        RecordError: the lengths differ, there are no examples, or a class is not in
-            0..C-1.
     """
     true, answered = np.asarray(y_true), np.asarray(y_pred)
     if true.ndim != 1 or true.shape != answered.shape or not len(true):

@@ -12,18 +12,18 @@ from typing import Any, Optional
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tff_pmc.record import read
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import (
     Report,
     escape,
     figures,
-    read,
     recorded_settings,
     reference_code,
     styles,
 )
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.read_folder import read_runs
-from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.rounds_to_target import DEVICES, reach_rule
 
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")

@@ -1,9 +1,16 @@
-"""The effect of orderings against DS on paired seeds, beside the noise floor.
+"""The effect of orderings, or systems, on paired seeds, beside the noise floor.
 
 A run with one seed proves nothing: seeds alone move the rounds to a target by more than
-orderings do. Here every ordering is held against DS under the same seed (partition,
-initial weights, cohorts, batches), seed by seed, and beside it stands the A/A control:
-DS against DS under other seeds.
+orderings do. Here every ordering is held against DS, and every system against its
+baseline, under the same seed (partition, initial weights, cohorts, batches), seed by
+seed, and beside it stands the A/A control: the baseline against itself under other
+seeds.
+
+Orderings that begin with the same criterion are also taken together. With normalized
+criteria the second priority counts about 1/m as much as the first in a cohort of m
+(`docs/pmc.md`), so that such orderings are nearly one algorithm. Under one seed their
+runs then differ by little but rounding, which training amplifies. The mean of several
+of them has less of it than a single run, and their spread says how much of it there is.
 """
 
 from __future__ import annotations
@@ -11,14 +18,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
-from tff_pmc.reports import Report, first_criterion, paired, recorded_settings
+from tff_pmc.record.read import BASELINE, Run, with_caveat
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports import Report, effect_page, paired, recorded_settings
 from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.pages import Block, Page, Table
-from tff_pmc.reports.read import BASELINE, Run, with_caveat
-from tff_pmc.reports.record_error import RecordError
-from tff_pmc.reports.rounds_to_target import reach_rule
+from tff_pmc.reports.pages import Block, Page
+from tff_pmc.reports.paired import BySeed
+from tff_pmc.reports.rounds_to_target import DEVICES
 from tff_pmc.reports.weight_distances import (
     ordering_distances,
     pairwise_distances,
@@ -28,19 +37,82 @@ from tff_pmc.reports.weight_distances import (
 SHARE = 50
 """The share of the devices, percent, whose round to a target is compared."""
 
+FIRST_ROUNDS = 5
+"""The number of rounds of a system that count as early."""
+
+_WEIGHTS = ["coefficient_of_variation", "effective_clients", "total_variation"]
 COLUMNS = (
-    *("ordering", "measure", "seeds", "mean", "deviation", "interval", "noise_floor"),
-    *("noise_floor_of_mean", "more_in", "less_in"),
-    *("coefficient_of_variation", "effective_clients", "total_variation"),
-    *("from_first", "verdict"),
+    *("ordering", "measure", *paired.COLUMNS[:-1]),
+    *(*_WEIGHTS, "from_first", "verdict"),
 )
+FIRST_COLUMNS = ("first_criterion", "measure", "orderings", *paired.COLUMNS, "within")
+"""The columns of `effect_first_criterion.csv`."""
+
+
+def report(by_seed: BySeed, *, baseline: str = BASELINE) -> Report:
+    """Returns the effects of orderings at the runs' own targets, as tables and a page.
+
+    `effect.csv` has `effect_rows`, `effect_distances.csv` has `distances`,
+    `effect_first_criterion.csv` has `first_criterion_rows` (these two are not there
+    where they are empty), and the page `effect.md` all three.
+
+    Args:
+        by_seed: the runs of each seed.
+        baseline: the label of the runs that the others are held against.
+
+    Raises:
+        RecordError: see `effect_rows`; or two runs have different targets or rules.
+    """
+    runs = paired.every(by_seed)
+    above = recorded_settings.strictly_above(runs)
+    targets = recorded_settings.targets(runs)
+    rows = effect_rows(by_seed, targets, baseline=baseline)
+    apart = distances(by_seed, baseline)
+    together = first_criterion_rows(by_seed, targets, baseline)
+    before: list[Block] = [
+        *effect_page.intro(runs[0], list(by_seed), baseline, above),
+        *effect_page.weights(rows, apart, baseline),
+    ]
+    after = [
+        *effect_page.censored(rows, baseline),
+        *effect_page.by_first_criterion(together, baseline),
+    ]
+    more = {"effect_distances": apart, "effect_first_criterion": together}
+    return _report(by_seed, rows, "ordering", baseline, before, after, more)
+
+
+def systems_report(by_seed: BySeed, *, baseline: str) -> Report:
+    """Returns `effect.csv` and `effect.md` of systems; see `system_rows`."""
+    rows, first = system_rows(by_seed, baseline), next(iter(by_seed.values()))
+    measured = [{"": r.label, **_accuracies(r)} for r in paired.every(by_seed)]
+    means = pd.DataFrame(measured).groupby("", sort=False).mean()
+    before = effect_page.intro_of_systems(first, list(by_seed), baseline, means)
+    return _report(by_seed, rows, "system", baseline, before)
+
+
+def _report(
+    by_seed: BySeed,
+    rows: pd.DataFrame,
+    what: str,
+    baseline: str,
+    before: Sequence[Block],
+    after: Sequence[Block] = (),
+    more: Mapping[str, pd.DataFrame] | None = None,
+) -> Report:
+    """Returns differences between two parts of a page, and as tables if not empty."""
+    runs = paired.every(by_seed)
+    blocks = [*before, *effect_page.blocks(rows, what, baseline), *after]
+    page = Page(f"Is there an effect? {runs[0].settings['experiment']}", blocks)
+    filled = {name: table for name, table in (more or {}).items() if len(table)}
+    tables = {
+        name: with_caveat(table, runs)
+        for name, table in {"effect": rows, **filled}.items()
+    }
+    return Report(page.markdown(), tables, {"effect": page}, digits=6)
 
 
 def effect_rows(
-    by_seed: Mapping[int, Sequence[Run]],
-    targets: Sequence[int],
-    *,
-    baseline: str = BASELINE,
+    by_seed: BySeed, targets: Sequence[int], *, baseline: str = BASELINE
 ) -> pd.DataFrame:
     """Returns the paired differences of every ordering from the baseline.
 
@@ -80,12 +152,13 @@ def effect_rows(
                     f"seed {seed}: {run.label} has {len(run.correct)} rounds, not "
                     f"{length}"
                 )
+
+    def measures(run: Run) -> dict[str, float]:
+        best = {"best accuracy": float(run.accuracy.max())}
+        return {"accuracy": run.late_accuracy, **best, **_rounds(run, targets, [SHARE])}
+
     weights = _weights(by_seed, baseline)
-    found = paired.rows(
-        by_seed,
-        lambda run: _measures(run, targets),
-        dict.fromkeys(labels, baseline),
-    )
+    found = paired.rows(by_seed, measures, dict.fromkeys(labels, baseline))
     rows = [
         {"ordering": row["label"], **row, **weights.get(row["label"].split(" ")[0], {})}
         for row in sorted(found, key=lambda row: labels.index(row["label"]))
@@ -93,145 +166,129 @@ def effect_rows(
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def distances(
-    by_seed: Mapping[int, Sequence[Run]], baseline: str = BASELINE
+def distances(by_seed: BySeed, baseline: str = BASELINE) -> pd.DataFrame:
+    """Returns total variations, a row and a column an ordering, of their weights.
+
+    They are means over the cohorts of the baseline's runs; empty where one of these has
+    no raw criteria on record.
+    """
+    return pairwise_distances(*recorded(_of(by_seed, baseline), paired.labels(by_seed)))
+
+
+def groups(labels: Sequence[str]) -> dict[str, list[str]]:
+    """Returns first criterion -> the orderings that begin with it.
+
+    Empty unless two or more first criteria have equally many orderings, and more than
+    one; and where a label is more than an ordering, of an adjusted run say.
+    """
+    by_first: dict[str, list[str]] = {}
+    for label in labels:
+        by_first.setdefault(label.split(",")[0], []).append(label)
+    sizes = {len(members) for members in by_first.values()}
+    comparable = len(by_first) > 1 and len(sizes) == 1 and min(sizes) > 1
+    only_orderings = not any(" " in label for label in labels)
+    return by_first if comparable and only_orderings else {}
+
+
+def first_criterion_rows(
+    by_seed: BySeed, targets: Sequence[int], baseline: str = BASELINE
 ) -> pd.DataFrame:
-    """Returns the distance of the weights by each ordering from those by every other.
+    """Returns each first criterion's differences from that of the baseline.
 
-    They are computed from the raw criteria that the runs of the baseline have on
-    record.
-
-    Returns:
-        Total variations, a row and a column an ordering, the mean over the cohorts;
-        empty where a run of the baseline has no raw criteria on record.
+    The measures are `accuracy`, the mean over the second half of the rounds, and
+    `rounds to T %`, the mean of the rounds until 10, 20, ..., 90 % of the devices reach
+    the target, which moves less than the round of a single share. A run counts with its
+    group's mean under its seed. `within` is the standard deviation of runs of one group
+    under one seed (root mean square over groups and seeds). Empty where `groups` is.
     """
-    base = _of(by_seed, baseline)
-    return pairwise_distances(*recorded(base, paired.labels(by_seed)))
+    found = groups(paired.labels(by_seed))
+    base = baseline.split(",")[0]
+    if base not in found:
+        return pd.DataFrame(columns=list(FIRST_COLUMNS))
+    values = paired.by_measure(
+        by_seed,
+        lambda run: {"accuracy": run.late_accuracy, **_rounds(run, targets, DEVICES)},
+    )
+    lines = []
+    for measure in dict.fromkeys(measure for measure, _ in values):
+        runs = {
+            first: np.array([values[measure, label] for label in members])
+            for first, members in found.items()
+        }
+        every = np.stack(list(runs.values()))  # [groups, orderings, seeds]
+        within = math.nan
+        if np.isfinite(every).all():
+            within = float(np.sqrt(every.var(axis=1, ddof=1).mean()))
+        lines += [
+            {
+                "first_criterion": first,
+                "measure": measure,
+                "orderings": len(own),
+                **paired.difference(own.mean(axis=0), runs[base].mean(axis=0)),
+                "within": within,
+            }
+            for first, own in runs.items()
+            if first != base
+        ]
+    return pd.DataFrame(lines, columns=list(FIRST_COLUMNS))
 
 
-def report(by_seed: Mapping[int, Sequence[Run]], *, baseline: str = BASELINE) -> Report:
-    """Returns the effects at the runs' own targets, as tables and a page.
+def system_rows(by_seed: BySeed, baseline: str) -> pd.DataFrame:
+    """Returns the paired differences of every system from the baseline on its data.
 
-    `effect.csv` has `effect_rows`, `effect_distances.csv` has `distances`,
-    `effect_first_criterion.csv` has `first_criterion.rows` (these two are not there
-    where they are empty), and the page `effect.md` all three.
-
-    Args:
-        by_seed: the runs of each seed.
-        baseline: the label of the runs that the others are held against.
-
-    Raises:
-        RecordError: see `effect_rows`; or two runs have different targets or rules.
+    The measures are of the accuracy on the reported images: the mean over the first
+    five rounds (where there are more), over all rounds, that of the best round (chosen
+    on the reported images) and that of the last. The columns are `system`, `baseline`,
+    `measure` and `paired.COLUMNS`.
     """
-    runs = [run for runs in by_seed.values() for run in runs]
-    above = recorded_settings.strictly_above(runs)
-    targets = recorded_settings.targets(runs)
-    tables = {
-        "effect": effect_rows(by_seed, targets, baseline=baseline),
-        "effect_distances": distances(by_seed, baseline),
-        "effect_first_criterion": first_criterion.rows(by_seed, targets, baseline),
-    }
-    rows, apart, together = tables.values()
-    blocks: list[Block] = [
-        *_intro(runs[0], list(by_seed), baseline, above),
-        Table(_weights_grid(rows, baseline)),
-        *_apart(apart),
-        *paired.blocks(rows, "ordering", baseline, _digits),
-        *_censored(rows, baseline),
-        *first_criterion.blocks(together, baseline),
-    ]
-    page = Page(f"Is there an effect? {runs[0].settings['experiment']}", blocks)
-    marked = {
-        name: with_caveat(table, runs)
-        for name, table in tables.items()
-        if name == "effect" or len(table)
-    }
-    return Report(page.markdown(), marked, {"effect": page}, digits=6)
+    paired.labels(by_seed)
+    first = next(iter(by_seed.values()))
+    on_data = {run.note: run.label for run in first if run.system == baseline}
+    for run in first:
+        if run.note not in on_data:
+            raise RecordError(f"{run.label}: there is no run of {baseline} on its data")
+    base_of = {run.label: on_data[run.note] for run in first}
+    found = paired.rows(by_seed, _accuracies, base_of)
+    table = pd.DataFrame(found, columns=["label", "measure", *paired.COLUMNS])
+    table.insert(1, "baseline", table["label"].map(base_of))
+    return table.rename(columns={"label": "system"})
 
 
-def _measures(run: Run, targets: Sequence[int]) -> dict[str, float]:
-    """Returns the measures of a run; rounds are infinite without the target."""
-    reached = rounds_of(run, targets, [SHARE])
+def _rounds(
+    run: Run, targets: Sequence[int], shares: Sequence[int]
+) -> dict[str, float]:
+    """Returns the mean rounds to the targets; infinite where a share is not there."""
+    reached = rounds_of(run, targets, shares)
     return {
-        "accuracy": run.late_accuracy,
-        "best accuracy": float(run.accuracy.max()),
-        **{
-            f"rounds to {target} %": float(reached[target, SHARE] or math.inf)
-            for target in targets
-        },
+        f"rounds to {target} %": float(
+            np.mean([reached[target, share] or math.inf for share in shares])
+        )
+        for target in targets
     }
 
 
-def _of(by_seed: Mapping[int, Sequence[Run]], label: str) -> list[Run]:
-    return [run for runs in by_seed.values() for run in runs if run.label == label]
+def _accuracies(run: Run) -> dict[str, float]:
+    accuracy = run.rounds["accuracy"]
+    first = accuracy[:FIRST_ROUNDS]
+    early = {f"rounds 1 to {FIRST_ROUNDS}": float(first.mean())}
+    return {
+        **(early if len(first) < len(accuracy) else {}),
+        "all rounds": float(accuracy.mean()),
+        "best round": float(accuracy.max()),
+        "last round": float(accuracy.iloc[-1]),
+    }
 
 
-def _weights(
-    by_seed: Mapping[int, Sequence[Run]], baseline: str
-) -> dict[str, dict[str, float]]:
+def _of(by_seed: BySeed, label: str) -> list[Run]:
+    return [run for run in paired.every(by_seed) if run.label == label]
+
+
+def _weights(by_seed: BySeed, baseline: str) -> dict[str, dict[str, float]]:
     """Returns the inequality of each ordering's weights on the baseline's cohorts."""
     base = _of(by_seed, baseline)
-    names = ["coefficient_of_variation", "effective_clients", "total_variation"]
     tables = pd.concat([run.weights for run in base])
-    means = tables.groupby("ordering", sort=False)[names].mean()
+    means = tables.groupby("ordering", sort=False)[_WEIGHTS].mean()
     found = ordering_distances(*recorded(base, paired.labels(by_seed)))
     means["from_first"] = found["from_first"]
-    return {
-        str(label): {str(name): float(value) for name, value in row.items()}
-        for label, row in means.iterrows()
-    }
-
-
-def _digits(measure: str) -> int:
-    return 4 if measure.endswith("accuracy") else 1
-
-
-def _intro(run: Run, seeds: Sequence[int], baseline: str, above: bool) -> list[str]:
-    return [
-        f"{run.data['name']} ({run.source}), {run.data['clients']} clients, "
-        f"{len(run.correct)} rounds, the "
-        f"seeds {', '.join(map(str, seeds))}. Each ordering minus {baseline} under the "
-        "same seed: mean ± half the 95 % interval. The noise floor is the standard "
-        f"deviation of {baseline} minus {baseline} under another seed: of one such "
-        f"difference, and of the mean of {len(seeds)}, to hold the means against. "
-        f"For rounds, less is better. {reach_rule(above)}",
-        f"How far apart the weights are, on the cohorts of the runs of {baseline} "
-        f"(total variation: the share of weight that moves away from {baseline}, or "
-        "from the ordering's own first criterion alone):",
-    ]
-
-
-def _weights_grid(rows: pd.DataFrame, baseline: str) -> list[list[str]]:
-    head = ["ordering", "coefficient of variation", "effective clients"]
-    head += [f"total variation from {baseline}", "from its own first criterion"]
-    lines = [
-        [
-            str(first.ordering),
-            f"{first.coefficient_of_variation:.4f}",
-            f"{first.effective_clients:.2f}",
-            f"{first.total_variation:.4f}",
-            paired.number(first.from_first, ".4f"),
-        ]
-        for first in rows.drop_duplicates("ordering").itertuples()
-    ]
-    return [head, *lines]
-
-
-def _apart(apart: pd.DataFrame) -> list[Block]:
-    if apart.empty:
-        return []
-    lines = [
-        [str(name), *map("{:.4f}".format, row)] for name, *row in apart.itertuples()
-    ]
-    return ["From each other:", Table([["", *apart.columns], *lines])]
-
-
-def _censored(rows: pd.DataFrame, baseline: str) -> list[str]:
-    if not rows["mean"].isna().any():
-        return []
-    return [
-        f"Censored: under some seed the ordering or {baseline} did not reach the "
-        "target before the runs ended. How much later it would have is not known, "
-        "so there is no mean, only who came later, and where neither came, not "
-        f"even that; and no noise floor where a run of {baseline} did not come."
-    ]
+    by_label: dict[str, dict[str, float]] = means.to_dict("index")
+    return by_label

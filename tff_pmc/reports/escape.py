@@ -113,11 +113,7 @@ def write_csv(table: pd.DataFrame, path: str, **options: Any) -> None:
 
 
 def write_page(path: str, page: str) -> None:
-    """Writes a page for people, such as a Markdown file, in UTF-8.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Writes a page for people, such as a Markdown file, in UTF-8."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(printable(page))
 

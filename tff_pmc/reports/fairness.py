@@ -16,31 +16,12 @@ and returns a figure for each of the leading places, `[...]`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-
-
-def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Floats:
-    """The means of the clients that have test examples, [..., at most K].
-
-    Args:
-        sums: of a figure over the test examples of each client, [..., K]: correctly
-            classified examples give the clients' accuracies, losses their mean losses.
-        examples: test examples of each client, int [K]; at least one client has some.
-    """
-    tested = examples > 0
-    found: Floats = sums[..., tested] / examples[tested]
-    return found
-
-
-def percentile(accuracies: Floats, percent: float) -> Floats:
-    """The accuracy that `percent` % of the clients do not exceed, interpolated."""
-    found: Floats = np.percentile(accuracies, percent, axis=-1)
-    return found
+from tff_pmc.record.measures import Floats, client_means, percentile
 
 
 def worst_tenth(accuracies: Floats) -> Floats:

@@ -8,18 +8,18 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tff_pmc.record.measures import client_means
+from tff_pmc.record.read import Run
 from tff_pmc.reports import (
     Report,
     escape,
     fairness,
     figures,
-    kept,
     plots,
     styles,
     summary,
 )
 from tff_pmc.reports.accuracy_plot import MOST_TOGETHER
-from tff_pmc.reports.read import Run
 
 _IN_PANELS = {
     fairness.MEASURES["p10"]: styles.SOLID,
@@ -28,14 +28,9 @@ _IN_PANELS = {
 
 
 def report(runs: Sequence[Run]) -> Report:
-    """Returns the table of `summary` as text, and `fairness.png`.
-
-    There is no plot of runs that are kept without their clients.
-    """
-    drawn = {}
-    if not any(isinstance(run, kept.KeptRun) for run in runs):
-        drawn["fairness"] = fairness_plot(runs, title=plots.title_of(runs))
-    return Report(summary.text(runs), figures=drawn)
+    """Returns the table of `summary` as text, and `fairness.png`."""
+    figure = fairness_plot(runs, title=plots.title_of(runs))
+    return Report(summary.text(runs), figures={"fairness": figure})
 
 
 @figures.styled
@@ -50,9 +45,6 @@ def fairness_plot(runs: Sequence[Run], *, title: str = "") -> Figure:
     Args:
         runs: the runs to draw.
         title: the title of the plot.
-
-    Raises:
-        NotKeptError: a run is kept without its clients.
     """
     draw = _by_measure if len(runs) <= MOST_TOGETHER else _by_run
     figure, every, shown = draw(runs)
@@ -117,7 +109,7 @@ def _curve(
     axes: Any, run: Run, measure: fairness.Measure, **options: Any
 ) -> list[float]:
     """Draws a measure of a run; returns what was drawn."""
-    found = measure.of(fairness.client_means(*kept.clients_of(run)))
+    found = measure.of(client_means(run.correct, run.examples))
     style = styles.style_of(styles.group_of(run)[0])
     figures.curve(axes, [pd.Series(found, range(1, len(found) + 1))], style, **options)
     return [float(value) for value in found]

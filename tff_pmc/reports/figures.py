@@ -155,13 +155,6 @@ def curve(
 
     The band is from the lowest to the highest seed of each round: of a few seeds a
     standard deviation would say less. `band_words` says so to a reader.
-
-    Args:
-        axes: where to.
-        seeds: the values of each seed, indexed by the round.
-        style: of the line.
-        label: for a legend; by default the style's.
-        **options: of `Axes.plot`, in the place of the style's.
     """
     table = pd.concat(seeds, axis=1)
     drawn = {"color": style.color, "linestyle": style.line, **options}

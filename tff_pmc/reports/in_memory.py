@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import fairness
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record.measures import client_means, percentile
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 
 Counts = Union[npt.NDArray[Any], Sequence[Any]]
 
@@ -100,7 +100,7 @@ def rounds_table(
         "round": range(1, len(correct) + 1),
         "accuracy": correct.sum(axis=1) / examples.sum(),
     }
-    accuracies = fairness.client_means(correct, examples)
+    accuracies = client_means(correct, examples)
     for percent in (10, 50, 90):
-        columns[f"p{percent}"] = fairness.percentile(accuracies, percent)
+        columns[f"p{percent}"] = percentile(accuracies, percent)
     return pd.DataFrame(columns)

@@ -15,11 +15,10 @@ import shutil
 import sys
 from collections.abc import Iterator
 
-from tff_pmc.reports.kept import kept_runs
-from tff_pmc.reports.kept_folders import is_record
-from tff_pmc.reports.plain_files import open_plain
-from tff_pmc.reports.record_error import RecordError
-from tff_pmc.reports.record_tables import PACKED, SCHEMAS
+from tff_pmc.record.plain_files import open_plain
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.schema import PACKED
+from tff_pmc.reports.kept import is_record, kept_runs
 
 LARGEST_PLAIN = 1 << 14
 """The size of the largest record that is kept as it is, bytes."""
@@ -31,16 +30,8 @@ _NOT_KEPT = ("checkpoints", "predictions")
 def keep(folder: str, destination: str) -> int:
     """Copies what is worth keeping of a folder of runs.
 
-    Args:
-        folder: a run, or the folder of an experiment.
-        destination: the folder to be made; its own folder has to be there.
-
     Returns:
         The bytes that were written.
-
-    Raises:
-        RecordError: there is no run, a record of one is broken, or the destination is
-            there already; nothing is written then.
     """
     if not kept_runs(folder):
         raise RecordError(f"{folder} holds no run")
@@ -69,7 +60,7 @@ def _copy(source: str, target: str) -> int:
     """Copies a file, packed where it is a large record; returns the bytes written."""
     # Tables, results.csv among them, stay readable and are remade under their names.
     name = os.path.basename(source)
-    packable = name in SCHEMAS and is_record(name)
+    packable = name.endswith(".csv") and is_record(name)
     with open_plain(source) as file:
         if packable and os.fstat(file.fileno()).st_size > LARGEST_PLAIN:
             target += PACKED

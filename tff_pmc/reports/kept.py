@@ -1,48 +1,60 @@
-"""Reads the runs that are kept in a repository, of which only a few files are there.
+"""The runs that a repository keeps, in folders, and what is known of each folder.
 
-Of a kept run there is at least `rounds.csv`, and `run.json` in its folder or in one
-above it, where several runs share it.
+`kept.json`, in the folder that holds them or beside it, says of each the command that
+made it and what its records cannot give again:
+
+    {"quickstart": {"command": "make quickstart",
+                    "remark": "",
+                    "as_made": {"rates.csv": "it is the record itself"}}}
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import read
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import NotKeptError, RecordMissingError
-from tff_pmc.reports.record_tables import has_table, read_table
+from tff_pmc.record import run_json
+from tff_pmc.record.columns import SCHEMAS
+from tff_pmc.record.plain_files import names_in, open_plain
+from tff_pmc.record.predictions import FOLDER
+from tff_pmc.record.read import Run, read_run
+from tff_pmc.record.record_error import RecordError, RecordMissingError
+from tff_pmc.record.schema import (
+    COUNT,
+    NUMBER,
+    PACKED,
+    TEXT,
+    Schema,
+    has_table,
+    read_csv,
+)
 from tff_pmc.reports.rounds_to_target import DEVICES, Rounds, rounds_to_target
 
-
-@dataclasses.dataclass(frozen=True)
-class KeptRun(Run):
-    """A run without its `clients.csv`: `correct` and `examples` are None.
-
-    Attributes:
-        reached: the rounds to the targets, as the `results.csv` beside it has them, by
-            the run's own rule; empty where there is none.
-    """
-
-    reached: Rounds = dataclasses.field(default_factory=dict)
-
-    @property
-    def targets(self) -> tuple[int, ...]:
-        """The target accuracies on record, percent; else those of `results.csv`."""
-        return super().targets or tuple(dict.fromkeys(t for t, _ in self.reached))
-
-    @property
-    def accuracy(self) -> Any:
-        """The accuracy over all clients' test examples, [rounds]."""
-        return self.rounds["accuracy"].to_numpy(float)
+CATALOG = "kept.json"
+_LARGEST = 1 << 20
+_DUAL = ("algorithm", "clients", "metric")
+_DUAL_TABLE = Schema(
+    dict.fromkeys((*_DUAL, "printed"), TEXT),
+    needed=(*_DUAL, "ours_best_epoch", "ours_last"),
+    others=NUMBER,
+)
+_JOINT = ("experiment", "pairing")
+_JOINT_TABLE = Schema(
+    {
+        **dict.fromkeys((*_JOINT, "ds_outcome", "experiment_outcome"), TEXT),
+        **dict.fromkeys(("printed", "data"), TEXT),
+        **dict.fromkeys(("ds_round", "experiment_round"), COUNT),
+    },
+    needed=(*_JOINT, "ds_round", "experiment_round", "ours"),
+    others=NUMBER,
+)
 
 
 def kept_runs(folder: str) -> list[Run]:
@@ -52,170 +64,150 @@ def kept_runs(folder: str) -> list[Run]:
         RecordError: a file does not parse; the message names it.
     """
     found = []
-    for path, folders, _ in os.walk(folder):
+    for path, folders, names in os.walk(folder):
         folders.sort()
-        if is_kept(path, folder):
-            found.append(kept_run(path, folder))
+        if "run.json" in names and has_table(path, "rounds.csv"):
+            found.append(read_run(path))
     return found
-
-
-def is_kept(path: str, top: str) -> bool:
-    """Returns whether a folder is a kept run: one with its rounds and a `run.json`.
-
-    Args:
-        path: the folder.
-        top: it or a folder above it, the last in which `run.json` is looked for.
-    """
-    return has_table(path, "rounds.csv") and _holder(path, top) is not None
-
-
-def kept_run(path: str, top: str) -> Run:
-    """Reads a kept run, all of it where all of it is kept.
-
-    Args:
-        path: the run's folder, as `is_kept` has it.
-        top: it or a folder above it, the last in which `run.json` and `results.csv`
-            are looked for.
-
-    Raises:
-        RecordError: a file does not parse; the message names it.
-    """
-    holder = _holder(path, top)
-    if holder is None:
-        raise RecordMissingError(f"{path} is no run of ours: it has no run.json")
-    info = read.read_info(holder)
-    whole = all(has_table(path, name) for name in ("clients.csv", "weights.csv"))
-    if holder == path and whole:
-        return read.read_run(path)
-    return _from_few_files(path, holder, top, info)
 
 
 def totals(run: Run) -> tuple[npt.NDArray[np.int64], int]:
     """Returns the test examples that are right in each round, and how many there are.
 
-    Of all clients together; the run may be kept whole or not.
+    Of all clients together.
     """
-    if isinstance(run, KeptRun):
-        rounds = run.rounds
-        return rounds["correct"].to_numpy(np.int64), int(rounds["examples"].iloc[0])
     return run.correct.sum(axis=1), int(run.examples.sum())
-
-
-def clients_of(run: Run) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Returns each client's correct examples in each round, and its examples.
-
-    Raises:
-        NotKeptError: the run is kept without them.
-    """
-    if isinstance(run, KeptRun):
-        raise NotKeptError(
-            f"{run.path} has rounds.csv but no clients.csv, the results of each client"
-        )
-    return run.correct, run.examples
 
 
 def rounds_of(
     run: Run, targets: Sequence[int], devices: Sequence[int] = DEVICES
 ) -> Rounds:
-    """Returns the rounds to targets of a run, kept whole or not, by its rule.
-
-    Args:
-        run: the run.
-        targets: target accuracies, percent.
-        devices: shares of the devices, percent.
-
-    Raises:
-        NotKeptError: the run is kept without its clients, and without these rounds.
-    """
-    if not isinstance(run, KeptRun):
-        above = bool(run.strictly_above)
-        return rounds_to_target(
-            run.correct, run.examples, targets, devices, strictly_above=above
-        )
-    if run.reach not in ("", run.recorded_reach):
-        raise NotKeptError(
-            f"{run.path} has no clients.csv, and its kept rounds are by its own rule "
-            f"of reaching a target, {run.recorded_reach}"
-        )
-    asked = [(target, share) for target in targets for share in devices]
-    known = dict(run.reached)
-    for target, share in asked:
-        # What fewer of the devices never reach more of them do not reach either.
-        fewer = (s for t, s in run.reached if t == target and s < share)
-        if any(run.reached[target, less] is None for less in fewer):
-            known.setdefault((target, share), None)
-    missing = [key for key in asked if key not in known]
-    if missing:
-        target, share = missing[0]
-        raise NotKeptError(
-            f"the kept files of {run.label} do not say when {share} % of the devices "
-            f"reach {target} %"
-        )
-    return {key: known[key] for key in asked}
-
-
-def _holder(path: str, top: str) -> Optional[str]:
-    """Returns the nearest folder with a `run.json`, this one or one above it."""
-    while not os.path.exists(os.path.join(path, "run.json")):
-        if os.path.realpath(path) == os.path.realpath(top):
-            return None
-        path = os.path.dirname(path)
-    return path
-
-
-def _from_few_files(
-    path: str, holder: str, top: str, info: Mapping[str, Any]
-) -> KeptRun:
-    own = dict(info) if holder == path else {**info, "label": _label(path, info)}
-    tables = {
-        name: read_table(path, f"{name}.csv")
-        for name in ("weights", "candidates", "cohort")
-        if has_table(path, f"{name}.csv")
-    }
-    nothing: Any = None
-    label = read.label_in(path, own)
-    return KeptRun(
-        label=label,
-        info=own,
-        rounds=read_table(path, "rounds.csv"),
-        weights=tables.get("weights", pd.DataFrame()),
-        correct=nothing,
-        examples=nothing,
-        adjustment=read.adjustment_of(own),
-        candidates=tables.get("candidates"),
-        cohort=tables.get("cohort"),
-        path=path,
-        reached=_reached(path, top, label),
+    """Returns the rounds to targets of a run, by its rule; all are percent."""
+    above = bool(run.strictly_above)
+    return rounds_to_target(
+        run.correct, run.examples, targets, devices, strictly_above=above
     )
 
 
-def _label(path: str, info: Mapping[str, Any]) -> str:
-    """Returns the label whose folder this is, of those in the runs' common file."""
-    name = os.path.basename(path)
-    shared = info.get("settings", {}).get("orderings", ())
-    labels = {_as_folder(label): label for label in shared}
-    return str(labels.get(_as_folder(name), name))
+def cells_beside(runs: Sequence[Run], name: str) -> Optional[pd.DataFrame]:
+    """Returns the table of this name beside run folders without predictions.
+
+    Predictions are large, and repositories of results do not keep them. The CSV of a
+    table that was made from them has its cells, and the page can be made from these
+    again. None where a run has predictions on record, or where there is no such table.
+    """
+    folders = {os.path.dirname(os.path.abspath(run.path)) for run in runs if run.path}
+    recorded = any(os.path.exists(os.path.join(r.path, FOLDER)) for r in runs)
+    if recorded or len(folders) != 1:
+        return None
+    (folder,) = folders
+    if not os.path.exists(os.path.join(folder, name)):
+        return None
+    schema = _DUAL_TABLE if name.startswith("dual") else _JOINT_TABLE
+    return read_csv(folder, name, schema).drop(columns="data", errors="ignore")
 
 
-def _as_folder(label: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", label.lower()).strip("_")
+def is_record(name: str) -> bool:
+    """Returns whether a file of this name is part of a record, and no table."""
+    return name == "run.json" or name.removesuffix(PACKED) in SCHEMAS
 
 
-def _reached(path: str, top: str, label: str) -> Rounds:
-    """Returns the rounds to targets from the nearest `results.csv`."""
-    while not has_table(path, "results.csv"):
-        if os.path.realpath(path) == os.path.realpath(top):
-            return {}
-        path = os.path.dirname(path)
-    table = read_table(path, "results.csv")
-    table = table[table["devices"].str.fullmatch("[0-9]{1,3}%")]
-    own = table[(table["experiment"] == label) & (table["quantity"] == "rounds")]
-    return {_key(row): _number(row["value"]) for row in own.to_dict("records")}
+@dataclasses.dataclass(frozen=True)
+class KeptFolder:
+    """A folder of results.
+
+    Attributes:
+        name: of the folder.
+        path: to it.
+        command: the command that made it.
+        remark: what else a reader has to know.
+        as_made: file -> why the records do not suffice to make it again.
+    """
+
+    name: str
+    path: str
+    command: str = ""
+    remark: str = ""
+    as_made: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def runs(self) -> list[Run]:
+        """Returns its runs, those of one suite in the order of their tables."""
+        return [run for runs in self.runs_by_folder().values() for run in runs]
+
+    def runs_by_folder(self) -> dict[str, list[Run]]:
+        """Returns its runs by the folder, under this one, that they are in."""
+        found: dict[str, list[Run]] = {}
+        for run in kept_runs(self.path):
+            inside = os.path.relpath(run.path, self.path)
+            where = os.path.dirname(inside) if inside != "." else ""
+            found.setdefault(where, []).append(run)
+        return {
+            where: _in_order(os.path.join(self.path, where), runs)
+            for where, runs in found.items()
+        }
+
+    def products(self) -> list[str]:
+        """Returns the tables and figures that are kept, as paths within the folder."""
+        found = []
+        for path, _, names in os.walk(self.path):
+            inside = os.path.relpath(path, self.path)
+            found += [
+                os.path.normpath(os.path.join(inside, name))
+                for name in names
+                if not is_record(name)
+            ]
+        return sorted(found)
 
 
-def _key(row: Mapping[Any, Any]) -> tuple[int, int]:
-    return int(row["target_accuracy_pct"]), int(str(row["devices"]).rstrip("%"))
+def kept_folders(path: str) -> list[KeptFolder]:
+    """Returns the folders of results in a folder, or the one that it is.
+
+    Raises:
+        RecordError: it is no folder, or the catalog does not parse.
+    """
+    path = os.path.abspath(path)
+    if os.path.exists(os.path.join(path, CATALOG)):
+        known = _catalog(path)
+        folders = [n for n in names_in(path) if os.path.isdir(os.path.join(path, n))]
+        return [_folder(path, name, known) for name in sorted(folders)]
+    parent, name = os.path.split(path)
+    if not os.path.isdir(path):
+        raise RecordError(f"{path} is no folder")
+    known = _catalog(parent) if os.path.exists(os.path.join(parent, CATALOG)) else {}
+    return [_folder(parent, name, known)]
 
 
-def _number(value: float) -> Optional[int]:
-    return round(value) if np.isfinite(value) else None
+def _folder(
+    parent: str, name: str, known: Mapping[str, Mapping[str, str]]
+) -> KeptFolder:
+    of_name = known.get(name, {})
+    try:
+        return KeptFolder(name, os.path.join(parent, name), **of_name)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise RecordError(f"{parent}/{CATALOG}: {name}: {error}") from error
+
+
+def _catalog(folder: str) -> Mapping[str, Mapping[str, str]]:
+    path = os.path.join(folder, CATALOG)
+    with open_plain(path, at_most=_LARGEST) as file:
+        try:
+            found = json.load(file)
+        except ValueError as error:
+            raise RecordError(f"{path} cannot be read: {error}") from error
+    if not isinstance(found, dict) or not all(
+        isinstance(value, dict) for value in found.values()
+    ):
+        raise RecordError(f"{path} must be an object of objects")
+    return found
+
+
+def _in_order(folder: str, runs: list[Run]) -> list[Run]:
+    """Returns runs in the order of the settings that they share, if these say it."""
+    try:
+        shared = run_json.read(folder).get("settings", {})
+    except RecordMissingError:
+        shared = {}
+    order = [str(label) for label in shared.get("orderings", ())]
+    if not {run.label for run in runs} <= {*order}:
+        return runs
+    return sorted(runs, key=lambda run: order.index(run.label))

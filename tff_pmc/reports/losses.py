@@ -7,7 +7,7 @@ needs accuracy and refuses such a run by name (`read.read_run`).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,18 +15,18 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tff_pmc.record import read, run_json
+from tff_pmc.record.measures import LOSS
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import (
     Report,
     escape,
     figures,
-    output,
-    read,
-    seed_table,
     styles,
+    summary,
 )
+from tff_pmc.reports.paired import BySeed, every
 from tff_pmc.reports.plots import title_of
-from tff_pmc.reports.record_error import RecordError
-from tff_pmc.reports.record_tables import LOSS_COLUMN, read_table
 
 QUANTITIES = ("last", "best", "best_round", "p10", "p50", "p90")
 """The columns of `losses.csv`: the mean loss over all test examples after the last
@@ -64,81 +64,62 @@ class LossRun(read.Run):
 
 
 def measures_loss(path: str) -> bool:
-    """Returns whether the record in a folder has losses in the place of accuracy.
-
-    Raises:
-        RecordError: its `clients.csv` is missing or broken.
-    """
-    return LOSS_COLUMN in read_table(path, "clients.csv")
+    """Returns whether the record in a folder has losses in the place of accuracy."""
+    return LOSS.total in read.read_table(path, "clients.csv")
 
 
 def read_loss_run(path: str) -> LossRun:
-    """Reads a run folder whose record has losses.
-
-    Raises:
-        RecordError: a file is missing or broken, or the record has none.
-    """
-    info = read.read_info(path)
-    clients = read_table(path, "clients.csv")
-    if LOSS_COLUMN not in clients:
+    """Reads a run folder whose record has losses."""
+    info = run_json.read(path)
+    run_json.require(path, info, "label")
+    clients = read.read_table(path, "clients.csv")
+    if LOSS.total not in clients:
         raise RecordError(f"{path} has accuracies and no losses")
     shape = (int(clients["round"].iloc[-1]), -1)
     examples = clients["examples"].to_numpy().reshape(shape)[0]
     return LossRun(
-        label=read.label_in(path, info),
+        label=info["label"],
         info=info,
-        rounds=read_table(path, "rounds.csv"),
-        weights=read_table(path, "weights.csv"),
+        rounds=read.read_table(path, "rounds.csv"),
+        weights=read.read_table(path, "weights.csv"),
         correct=np.zeros((shape[0], 0), np.int64),
         examples=examples,
         path=path,
-        losses=clients[LOSS_COLUMN].to_numpy().reshape(shape),
+        losses=clients[LOSS.total].to_numpy().reshape(shape),
     )
 
 
-def report(
-    folders: Sequence[str], folder: str, what: str, others: Iterable[str]
-) -> str:
-    """Writes `of_runs`, and names the other reports, which need accuracy."""
-    text = output.write(of_runs(list(map(read_loss_run, folders)), what), folder)
-    names = ", ".join(others)
-    return f"{text}\n\nWithout classes there is no accuracy, and no report {names}."
+def of_runs(
+    runs: Sequence[LossRun], what: str = "priority", others: Sequence[str] = ()
+) -> Report:
+    """Returns `losses.csv` and `loss.png`.
 
-
-def write_seeds(
-    by_seed: Mapping[int, Sequence[LossRun]], folder: str, what: str = "priority"
-) -> str:
-    """Writes `of_seeds`."""
-    note = "Without classes there is no accuracy to compare over seeds."
-    return f"{output.write(of_seeds(by_seed, what), folder)}\n\n{note}"
-
-
-def of_runs(runs: Sequence[LossRun], what: str = "priority") -> Report:
-    """Returns `losses.csv` and `loss.png`; `what` the labels name is said in a word."""
+    `what` is the word for what the labels name; the `others` are the reports that need
+    accuracy, which the text names.
+    """
     table = pd.DataFrame([_row(run) for run in runs])
     title = "Loss on the clients' test examples; p10 to p90: of clients, last round"
     shown = table.rename(columns={"best_round": "in round", "run": what})
     shown[what] = [escape.printable(label) for label in shown[what]]
+    text = f"{title}\n{shown.to_string(index=False, float_format='{:.4g}'.format)}"
+    if others:
+        names = ", ".join(others)
+        text += f"\n\nWithout classes there is no accuracy, and no report {names}."
     return Report(
-        f"{title}\n{shown.to_string(index=False, float_format='{:.4g}'.format)}",
+        text,
         {"losses": read.with_caveat(table, runs)},
         figures={"loss": loss_plot(runs, title_of(runs), what)},
     )
 
 
-def of_seeds(
-    by_seed: Mapping[int, Sequence[LossRun]], what: str = "priority"
-) -> Report:
-    """Returns `loss.png` and `seeds.csv`, with the quantities of `_OVER_SEEDS`.
+def of_seeds(by_seed: BySeed, what: str = "priority") -> Report:
+    """Returns `loss.png`, and `seeds.csv` with the quantities of `_OVER_SEEDS`.
 
     These are the mean loss over all test examples, after the last round and after the
     best one.
-
-    Raises:
-        RecordError: a seed has other runs than the first.
     """
-    runs = [run for of_seed in by_seed.values() for run in of_seed]
-    every = [
+    runs = [run for run in every(by_seed) if isinstance(run, LossRun)]
+    figures_of = [
         {
             "experiment": run.label,
             "quantity": quantity,
@@ -147,9 +128,13 @@ def of_seeds(
         for run in runs
         for quantity in _OVER_SEEDS
     ]
-    table = seed_table.of_figures(by_seed, pd.DataFrame(every), _OVER_SEEDS)
-    figure = loss_plot(runs, title_of(runs), what)
-    return dataclasses.replace(table, figures={"loss": figure})
+    found = summary.over_seeds(by_seed, pd.DataFrame(figures_of), _OVER_SEEDS)
+    return dataclasses.replace(
+        found,
+        text=f"{found.text}\n\n"
+        "Without classes there is no accuracy to compare over seeds.",
+        figures={"loss": loss_plot(runs, title_of(runs), what)},
+    )
 
 
 @figures.styled

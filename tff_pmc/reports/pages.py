@@ -81,13 +81,7 @@ class Page(NamedTuple):
 def of_grids(
     title: str, notes: Sequence[str], parts: Mapping[str, Grid]
 ) -> tuple[str, Page]:
-    """Returns grids and notes as text for a terminal, and as a page.
-
-    Args:
-        title: the title of the whole.
-        notes: sentences.
-        parts: heading -> grid, whose first two columns are set flush left.
-    """
+    """Returns grids and notes as text for a terminal, and as a page."""
     blocks: list[Block] = [Items(notes)]
     for head, grid in parts.items():
         blocks += [Heading(head), Table(grid, left=2)]

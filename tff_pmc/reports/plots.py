@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from tff_pmc.record.read import BASELINE, Run, data_caveat
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import Report
 from tff_pmc.reports.accuracy_plot import accuracy_plot
 from tff_pmc.reports.adjustment_plot import adjustment_plot
-from tff_pmc.reports.read import BASELINE, Run, data_caveat
-from tff_pmc.reports.record_error import RecordError
 
 
 def report(runs: Sequence[Run], what: str = "priority") -> Report:

@@ -8,16 +8,16 @@ import re
 from collections.abc import Sequence
 from typing import Callable
 
-from tff_pmc.reports import kept, read, reference_code
-from tff_pmc.reports.plain_files import names_in
-from tff_pmc.reports.record_error import RecordError
-from tff_pmc.reports.record_tables import has_table
+from tff_pmc.record import run_json
+from tff_pmc.record.plain_files import names_in
+from tff_pmc.record.read import Run, read_run
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.schema import has_table
+from tff_pmc.reports import reference_code
 
 
-def read_runs(path: str) -> list[read.Run]:
+def read_runs(path: str) -> list[Run]:
     """Reads a run or an experiments folder; the folder shows whose it is.
-
-    Of a run of ours a few files may be all that is kept, see `kept`.
 
     Returns:
         The runs: ours in the order in which they were made, where a `run.json` of all
@@ -28,19 +28,11 @@ def read_runs(path: str) -> list[read.Run]:
         RecordError: there is no run, or a run's file is broken.
         FileNotFoundError: a run's file is missing.
     """
-    folders = run_folders(path)
-    # What several runs share is in the folder above.
-    alone = folders == [path]
-    top = os.path.dirname(os.path.abspath(path)) if alone else path
-    return sorted((_read_run(folder, top) for folder in folders), key=_place_in(path))
+    return sorted(map(_read_run, run_folders(path)), key=_place_in(path))
 
 
 def run_folders(path: str) -> list[str]:
-    """Returns the folders of the runs in a folder: itself alone, if it is a run.
-
-    Raises:
-        RecordError: there is no run.
-    """
+    """Returns the folders of the runs in a folder: itself alone, if it is a run."""
     if not os.path.isdir(path):
         raise RecordError(f"{path} is no folder")
     ours = has_table(path, "clients.csv") or has_table(path, "rounds.csv")
@@ -58,7 +50,6 @@ def run_folders(path: str) -> list[str]:
         for folder in (os.path.join(path, name) for name in names)
         if reference_code.is_run(folder)
         or os.path.exists(os.path.join(folder, "run.json"))
-        or kept.is_kept(folder, path)
     ]
     if not folders:
         if "run.json" in names:
@@ -75,23 +66,21 @@ def run_folders(path: str) -> list[str]:
     return folders
 
 
-def _read_run(folder: str, top: str) -> read.Run:
+def _read_run(folder: str) -> Run:
     if reference_code.is_run(folder):
         return reference_code.read_run(folder)
-    if not has_table(folder, "clients.csv") and kept.is_kept(folder, top):
-        return kept.kept_run(folder, top)
-    return read.read_run(folder)
+    return read_run(folder)
 
 
-def _place_in(path: str) -> Callable[[read.Run], int]:
+def _place_in(path: str) -> Callable[[Run], int]:
     """Returns what gives a run of a folder its place among the others."""
     labels: Sequence[str] = ()
     if os.path.exists(os.path.join(path, "run.json")):
         with contextlib.suppress(RecordError):  # Each run's own file is what counts.
-            labels = read.read_info(path).get("settings", {}).get("orderings", ())
+            labels = run_json.read(path).get("settings", {}).get("orderings", ())
     places = {label: place for place, label in enumerate(labels)}
 
-    def place(run: read.Run) -> int:
+    def place(run: Run) -> int:
         if isinstance(run, reference_code.ReferenceRun):
             return run.index
         return places.get(run.label, len(places))

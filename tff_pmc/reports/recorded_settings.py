@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 
 
 def strictly_above(runs: Iterable[Run]) -> bool:
@@ -15,9 +15,6 @@ def strictly_above(runs: Iterable[Run]) -> bool:
 
     Those of the published code have no such setting and do not count; without any that
     has, a target is reached at it, too.
-
-    Raises:
-        RecordError: two runs have different rules.
     """
     found = {
         run.path: "above" if run.strictly_above else "at_least"
@@ -28,15 +25,7 @@ def strictly_above(runs: Iterable[Run]) -> bool:
 
 
 def by_one_rule(runs: Sequence[Run], reach: str = "") -> list[Run]:
-    """Returns the runs with one rule of reaching a target.
-
-    Args:
-        runs: the runs.
-        reach: the rule, `at_least` or `above`; by default the one that they have.
-
-    Raises:
-        RecordError: they have different ones, and none is given.
-    """
+    """Returns the runs with one rule of reaching a target."""
     rule = reach or ("above" if strictly_above(runs) else "at_least")
     return [dataclasses.replace(run, reach=rule) for run in runs]
 
@@ -45,9 +34,6 @@ def targets(runs: Iterable[Run]) -> tuple[int, ...]:
     """Returns the target accuracies that the runs have on record, percent.
 
     Runs without any do not count; where no run has any, there are none.
-
-    Raises:
-        RecordError: two runs have different ones.
     """
     found = {run.path: run.targets for run in runs if run.targets}
     return tuple(_common(found, "targets", "--experiment") or ())

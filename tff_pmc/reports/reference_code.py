@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import in_memory, read
-from tff_pmc.reports.plain_files import names_in, open_plain
-from tff_pmc.reports.predictions import Predictions
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record import read
+from tff_pmc.record.plain_files import names_in, open_plain
+from tff_pmc.record.predictions import Predictions
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports import in_memory
 
 PARAMETERS = "params.txt"
 LOCAL_DATA = "Local dataset type"
@@ -82,11 +83,7 @@ class ReferenceRun(read.Run):
     client_ids: Optional[tuple[str, ...]] = None
 
     def predictions(self, round_num: int) -> Predictions:
-        """Returns one round's predictions, client after client as in `correct`.
-
-        Raises:
-            RecordError: the clients cannot be told apart, or a file is broken.
-        """
+        """Returns one round's predictions, client after client as in `correct`."""
         if self.client_ids is None:
             raise RecordError(
                 f"{self.path}: two clients have the same test labels, so the clients "
@@ -96,11 +93,7 @@ class ReferenceRun(read.Run):
         return listed.reordered(_order(listed))
 
     def listed(self, round_num: int) -> Predictions:
-        """Returns one round's predictions in the order of the round's shuffled list.
-
-        Raises:
-            RecordError: a file is missing or broken.
-        """
+        """Returns one round's predictions in the order of the round's shuffled list."""
         return _read_round(self.path, round_num, len(self.examples))
 
 
@@ -115,13 +108,6 @@ def read_run(path: str) -> ReferenceRun:
 
     Accuracies are computed from the predictions, as integers over integers:
     `accuracy.csv` holds the same in Keras's float32.
-
-    Args:
-        path: the folder that holds `params.txt`.
-
-    Raises:
-        RecordError: a file is missing or broken, or the run has other rounds than
-            1, 2, 3, ..., or was cut off in the middle of a round.
     """
     parameters = _read_parameters(path)
     index = _number(path, parameters, PERMUTATION, 0, 8)

@@ -10,10 +10,11 @@ import os
 import tempfile
 
 import tff_pmc
-from tff_pmc.reports import read, reference_code
+from tff_pmc.record import read
+from tff_pmc.record.predictions import Predictions, read_predictions
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports import reference_code
 from tff_pmc.reports.escape import printable
-from tff_pmc.reports.predictions import Predictions, read_predictions
-from tff_pmc.reports.record_error import RecordError
 
 _FORMS = {
     "mnist": "mnist",

@@ -12,9 +12,10 @@ import datetime
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from tff_pmc.reports import read
+from tff_pmc.record import read
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.claims_page import (
     NOT_RUN,
     RESULTS,
@@ -25,14 +26,11 @@ from tff_pmc.reports.claims_page import (
     seeds_of,
 )
 from tff_pmc.reports.escape import printable
-from tff_pmc.reports.kept_folders import KeptFolder, kept_folders
-from tff_pmc.reports.old_records import settings_by_flag
+from tff_pmc.reports.kept import KeptFolder, kept_folders
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.claim_tables import claims, headline_numbers
 from tff_pmc.reports.papers.headlines import numbers
 from tff_pmc.reports.papers.judging import VERDICTS, image_fraction, other_reading
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError, RecordMissingError
 from tff_pmc.settings.papers import PAPERS
 
 _HEAD = """\
@@ -55,9 +53,8 @@ _AGAIN = """\
     $PYTHON -m tff_pmc.experiments.remake results/reproduced/quickstart --output_dir=DIR
 
 makes every table and figure below from its records, in seconds and without training; a
-test holds the tables to it, to the byte. A `run.json`
-is as old as its run: settings in old ones may have the names of that time
-(`tff_pmc/reports/old_records.py`)."""
+test holds the tables to it, to the byte. Those that the kept records do not suffice for
+are named."""
 
 _KEPT = """\
 Each folder has the records, tables and plots of one command. `reproduced/kept.json` has
@@ -124,16 +121,14 @@ def _rounds(runs: Sequence[Run]) -> str:
 
 def _line(kept: KeptFolder, runs: Sequence[Run], link: str) -> str:
     """Returns the item of a kept folder: what ran, for how long, and its remark."""
-    facts = f"{_facts(kept, runs)} {kept.remark}".rstrip()
+    facts = f"{_facts(runs)} {kept.remark}".rstrip()
     return f"- [{kept.name}]({link}/{kept.name}): {facts}"
 
 
-def _facts(kept: KeptFolder, runs: Sequence[Run]) -> str:
+def _facts(runs: Sequence[Run]) -> str:
     """Returns a sentence on the runs, the seeds, the rounds and the hours."""
     if not runs:
-        seeds = settings_by_flag(_shared(kept)).get("seeds", ())
-        under = f" under the seeds {', '.join(map(str, seeds))}" if seeds else ""
-        return f"The runs{under} are not kept."
+        return "The runs are not kept."
     told = [f"{count_of(len(runs), 'run')} of {_rounds(runs)} rounds", seeds_of(runs)]
     told += [f"{word} factors" for word in _factors(runs)]
     told += [f"on {gpu}" for gpu in _gpus(runs)]
@@ -149,13 +144,6 @@ def _factors(runs: Iterable[Run]) -> list[str]:
     """The types of the products' factors, where they are not float32."""
     modes = set(map(factors_mode, runs))
     return sorted({"BF16": "bfloat16"}.get(mode, mode) for mode in modes if mode)
-
-
-def _shared(kept: KeptFolder) -> dict[str, Any]:
-    try:
-        return read.read_info(kept.path)
-    except RecordMissingError:
-        return {}
 
 
 def _hours(runs: Iterable[Run]) -> str:

@@ -15,8 +15,8 @@ from typing import NamedTuple, Union
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
+from tff_pmc.record.read import BASELINE, Run
 from tff_pmc.reports.escape import figure_text
-from tff_pmc.reports.read import BASELINE, Run
 
 BASELINES = (BASELINE, "FedAvg", "Weighted mean")
 """What others are held against: averaging by size, under its three names."""

@@ -12,9 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.reports import fairness, kept
+from tff_pmc.record.read import Run, with_caveat
+from tff_pmc.reports import Report, fairness, paired
+from tff_pmc.reports.effect_page import number
 from tff_pmc.reports.pages import grid_text
-from tff_pmc.reports.read import Run
+from tff_pmc.reports.paired import BySeed
 
 COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")
 """The columns of `results.csv`."""
@@ -28,6 +30,11 @@ _TITLES = {
     "accuracy": "accuracy",
     **{name: measure.title for name, measure in fairness.MEASURES.items()},
 }
+_OVER_SEEDS = {
+    "last_accuracy": "last accuracy",
+    "best_accuracy": "best accuracy",
+    **{f"last_{name}": one.title for name, one in fairness.MEASURES.items()},
+}
 _BOTH = "last and best"
 _DIGITS = 6
 
@@ -37,7 +44,7 @@ def rounds(run: Run) -> dict[str, dict[str, float]]:
 
     Returns:
         For `last` and `best` the `round`, from 1, its `accuracy`, and the figures of
-        `fairness.MEASURES` by name, which a run kept without its clients lacks.
+        `fairness.MEASURES` by name.
     """
     accuracy = run.accuracy
     places = {"last": len(accuracy) - 1, "best": int(accuracy.argmax())}
@@ -52,9 +59,7 @@ def rounds(run: Run) -> dict[str, dict[str, float]]:
 
 
 def _spread(run: Run, place: int) -> dict[str, float]:
-    """The figures of a round's spread; none where the clients are not kept."""
-    if isinstance(run, kept.KeptRun):
-        return {}
+    """The figures of a round's spread."""
     found = fairness.measured(run.correct[place], run.examples)
     return {name: float(value) for name, value in found.items()}
 
@@ -99,16 +104,53 @@ def text(runs: Sequence[Run]) -> str:
         if found["last"]["round"] == found["best"]["round"]:
             found = {_BOTH: found["last"]}
         for which, figures in found.items():
-            cells = [_cell(figures, name) for name in _TITLES]
+            cells = [f"{figures[name]:.4f}" for name in _TITLES]
             lines.append([run.label, which, f"{figures['round']}", *cells])
-    clients = dict.fromkeys(
-        int((run.examples > 0).sum())
-        for run in runs
-        if not isinstance(run, kept.KeptRun)
+    clients = dict.fromkeys(int((run.examples > 0).sum()) for run in runs)
+    title = f"{_TITLE} ({' or '.join(map(str, clients))})"
+    return f"{title}\n{grid_text(lines, 2)}\n{_NOTE}"
+
+
+def seeds_report(by_seed: BySeed, *, baseline: str = "") -> Report:
+    """Returns `seeds.csv`: the figures of `tidy_rows` over the seeds.
+
+    It says how good each run is, and how much of that is the seed's. Nothing is held
+    against the baseline here: whether two runs differ is `effect`'s question.
+    """
+    every = [tidy_rows(runs) for runs in by_seed.values()]
+    return over_seeds(by_seed, pd.concat(every), _OVER_SEEDS)
+
+
+def over_seeds(
+    by_seed: BySeed, figures: pd.DataFrame, shown: Mapping[str, str]
+) -> Report:
+    """Returns `seeds.csv` of figures under each seed.
+
+    It has a row a run and quantity: `experiment`, `quantity`, `seeds` (their number),
+    `mean`, `standard_deviation` (of a sample: divided by the number of seeds less one;
+    empty for one seed), `lowest` and `highest`. The text has the quantities that are
+    `shown`, by their headings.
+    """
+    labels = paired.labels(by_seed)
+    values = figures.groupby(["experiment", "quantity"], sort=False)["value"]
+    table = values.agg(
+        seeds="count",
+        mean="mean",
+        standard_deviation="std",
+        lowest="min",
+        highest="max",
     )
-    numbers = f" ({' or '.join(map(str, clients))})" if clients else ""
-    return f"{_TITLE}{numbers}\n{grid_text(lines, 2)}\n{_NOTE}"
 
+    def cell(label: str, quantity: str) -> str:
+        row = table.loc[(label, quantity)]
+        spread = number(row["standard_deviation"], ".4f")
+        return f"{row['mean']:.4f}" + (f" ± {spread}" if spread else "")
 
-def _cell(figures: Mapping[str, float], name: str) -> str:
-    return f"{figures[name]:.4f}" if name in figures else "-"
+    lines = [["", *shown.values()]]
+    lines += [[label, *(cell(label, name) for name in shown)] for label in labels]
+    text = (
+        f"Mean ± standard deviation over {len(by_seed)} seeds; of the last round, "
+        f"where nothing else is said\n{grid_text(lines)}"
+    )
+    marked = with_caveat(table.reset_index(), paired.every(by_seed))
+    return Report(text, {"seeds": marked}, digits=6)

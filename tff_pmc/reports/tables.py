@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from tff_pmc.record.read import BASELINE, Run, conditions_of, with_caveat
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import Report, pages, recorded_settings, summary
 from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.read import BASELINE, Run, conditions_of, with_caveat
-from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     Rounds,
@@ -27,11 +27,7 @@ _TITLES = {
 
 
 def report(runs: Sequence[Run]) -> Report:
-    """Returns `results.csv` and its page: `tidy_rows`, and `summary.tidy_rows` below.
-
-    Raises:
-        RecordError: two runs have different targets or rules.
-    """
+    """Returns `results.csv` and its page: `tidy_rows`, then `summary.tidy_rows`."""
     tidy = tidy_rows(runs, recorded_settings.targets(runs))
     notes = [
         *_conditions(runs),

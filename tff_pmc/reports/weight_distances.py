@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tff_pmc import scores
-from tff_pmc.reports.read import BASELINE, Run
+from tff_pmc.record.read import BASELINE, Run
 
 COLUMNS = ("from_uniform", "from_baseline", "from_first", "among_first")
 

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from tff_pmc.experiments.record.checkpoints import Checkpoints
+from tff_pmc.record.checkpoints import Checkpoints
 
 FLAGS = ["--experiment=quickstart", "--rounds=3", "--local_epochs=1", "--priority=DS"]
 

@@ -5,7 +5,7 @@ import pytest
 
 from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.experiments.record import rows
+from tff_pmc.record import rows
 
 CODES = ("DS", "LD", "MD")
 CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4"

@@ -8,7 +8,7 @@ import pytest
 import leaf_data
 from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.record.record_error import RecordError
 
 ROUNDS = 3
 RATES = (0.02, 1e-6, 0.05)

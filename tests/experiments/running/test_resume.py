@@ -259,7 +259,7 @@ def test_what_is_no_beginning_of_this_run_is_refused_in_one_line(
     whole, copy, tmp_path, resume
 ):
     """Another run's, that of an earlier version, none, and one that is in use."""
-    from tff_pmc.experiments.record import files
+    from tff_pmc.record import files
 
     other = ("--learning_rate=0.2", "--cohort_seed=5", "--rounds=4")
     done = resume(whole, "--resume", *other)

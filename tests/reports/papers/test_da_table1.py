@@ -6,8 +6,8 @@ import math
 import pytest
 from reported import write
 
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import da_table1, published
-from tff_pmc.reports.record_error import RecordError
 
 # Of 20 test examples 15 are 75 % and 16 are 80 %. Ten devices: the columns 20, 30,
 # 40, 50, 70 and 75 % are reached with 2, 3, 4, 5, 7 and 8 of them.

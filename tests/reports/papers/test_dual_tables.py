@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from reported import write
 
-from tff_pmc.reports import read
+from tff_pmc.record import read
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import dual_cells, published
-from tff_pmc.reports.record_error import RecordError
 
 LABELS = np.array([0, 0, 1, 1, 1, 2, 2, 2, 2, 0])
 

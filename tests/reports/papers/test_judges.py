@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tff_pmc.reports.kept import KeptRun
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.papers import accuracy_judges, claim_tables, rounds_judges
 from tff_pmc.reports.papers.claim_tables import JUDGES, claims, tomllib
 from tff_pmc.reports.papers.dual_cells import ALGORITHMS
-from tff_pmc.reports.record_error import RecordError, TooShortError
 
 TABLES = {
     path.stem: tomllib.loads(path.read_text(encoding="utf-8"))
@@ -62,13 +62,31 @@ def rows(name, keys):
         yield runs, sets, minus, own["sign"]
 
 
+@pytest.fixture(autouse=True)
+def given_rounds(monkeypatch):
+    """The rounds of a run of `kept` are given, in the place of its clients' counts."""
+
+    def given(reached, examples, targets, devices, *, strictly_above):
+        return {(t, s): reached[t, s] for t in targets for s in devices}
+
+    monkeypatch.setattr("tff_pmc.reports.kept.rounds_to_target", given)
+
+
+class Given(Run):
+    """A run whose accuracies are those of its table of rounds."""
+
+    @property
+    def accuracy(self):
+        return self.rounds["accuracy"].to_numpy(float)
+
+
 def kept(label, seed, experiment, reached=None, rounds=LAST, **settings):
-    """A run with rounds to targets, as `results.csv` has them."""
+    """A run of which the rounds to targets are known."""
     info = {"settings": {"batch_seed": seed, "experiment": experiment, **settings}}
     info["data"] = {"name": "mnist", "clients": 7}
     table = pd.DataFrame({"round": range(1, rounds + 1)})
     path = f"{experiment}/{seed}/{label}"
-    return KeptRun(label, info, table, table, None, None, path=path, reached=reached)
+    return Given(label, info, table, table, reached, None, path=path)
 
 
 def made_up(name, keys, rng):

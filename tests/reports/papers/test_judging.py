@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.papers import judging
 from tff_pmc.reports.papers.judging import Measure
-from tff_pmc.reports.record_error import RecordError, TooShortError
 
 # Student's t for five: 2.776; of 1, 2, 3, 4, 5 the half interval is 1.96.
 FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from tff_pmc import project_files
-from tff_pmc.reports import read
+from tff_pmc.record import read
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.papers import pmc_readings
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from reported import write
 
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import pmc_paper, pmc_rounds_tables, published
-from tff_pmc.reports.record_error import RecordError
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SHARES = [f"{share}%" for share in range(10, 100, 10)]

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from reported import write
 
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import pmc_variance
-from tff_pmc.reports.record_error import RecordError
 
 VARIATION = {"DS": 0.1, "LD": 0.3, "MD": 0.2, "LD,DS": 9.9, "average[1]:DS": 9.9}
 

@@ -14,10 +14,10 @@ import numpy as np
 from tqdm import tqdm
 
 import leaf_data
-from tff_pmc.experiments.record import files
-from tff_pmc.experiments.record.measures import PERCENTILES, Measure
+from tff_pmc.record import files
+from tff_pmc.record.measures import PERCENTILES, Measure
+from tff_pmc.record.predictions import FOLDER
 from tff_pmc.reports import escape
-from tff_pmc.reports.predictions import FOLDER
 
 
 class RoundDone(NamedTuple):

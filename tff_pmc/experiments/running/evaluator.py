@@ -7,8 +7,8 @@ from typing import Any, Optional
 import numpy as np
 
 from tff_pmc import processes
-from tff_pmc.experiments.record import measures
 from tff_pmc.processes.server_examples import build_confusion, f1_of_classes
+from tff_pmc.record import measures
 from tff_pmc.systems.setup import Setup
 
 

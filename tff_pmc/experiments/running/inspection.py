@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 import leaf_data
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.experiments.record import rows
+from tff_pmc.record import rows
 from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings
 from tff_pmc.systems.setup import Setup

@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from typing import Any, Optional
 
 import leaf_data
-from tff_pmc.experiments.record import rows
-from tff_pmc.experiments.record.checkpoints import Checkpoints
-from tff_pmc.experiments.record.run_folder import RunFolder
 from tff_pmc.experiments.running import callbacks
 from tff_pmc.experiments.running.evaluator import TestEvaluator
+from tff_pmc.record import rows
+from tff_pmc.record.checkpoints import Checkpoints
+from tff_pmc.record.run_folder import RunFolder
 from tff_pmc.settings import RunSettings
 from tff_pmc.systems.setup import Setup
 

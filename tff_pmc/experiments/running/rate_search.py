@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 import leaf_data
-from tff_pmc.experiments.record.same_run import folder_of_runs
 from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.callbacks import RoundDone
-from tff_pmc.reports import escape, read
+from tff_pmc.record import read
+from tff_pmc.record.same_run import folder_of_runs
+from tff_pmc.reports import Report, output
 from tff_pmc.reports.rounds_to_target import rounds_to_target
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.systems.setup import Setup
@@ -94,7 +95,7 @@ def search(
                 }
             )
         table = pd.DataFrame(rows).astype({"rounds": "Int64"})
-        escape.write_csv(table, os.path.join(output_dir, "rates.csv"), index=False)
+        output.write(Report(tables={"rates": table}), output_dir)
     best = min(rows, key=lambda row: (row["rounds"] or math.inf, -row["best_accuracy"]))
     found = f"{best['learning_rate']:g}, in round {best['rounds']}"
     if best["rounds"] is None:

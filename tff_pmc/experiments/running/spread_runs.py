@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from tqdm import tqdm
 
-from tff_pmc.experiments.record import files
+from tff_pmc.record import files
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
 from tff_pmc.settings.cluster_options import ClusterSettingError

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Optional
 import leaf_data
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS
-from tff_pmc.experiments.record import files
-from tff_pmc.experiments.record.same_run import folder_of_runs
 from tff_pmc.experiments.running import loop
-from tff_pmc.reports import losses, read
+from tff_pmc.record import files, read
+from tff_pmc.record.same_run import folder_of_runs
+from tff_pmc.reports import losses, output
 from tff_pmc.settings import RunSettings
 from tff_pmc.systems.setup import Setup
 
@@ -102,7 +102,8 @@ def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
     folders = [os.path.join(output_dir, settings.folder) for settings in runs]
     if losses.measures_loss(folders[0]):
         what = reporting.label_word(experiment)
-        return losses.report(folders, output_dir, what, experiment.reports)
+        lost = list(map(losses.read_loss_run, folders))
+        return output.write(losses.of_runs(lost, what, experiment.reports), output_dir)
     made = [read.read_run(folder) for folder in folders]
     return reporting.write(experiment, made, output_dir)
 
@@ -119,7 +120,8 @@ def _report_seeds(
     experiment = EXPERIMENTS[first.experiment]
     if losses.measures_loss(paths[seeds[0]][0]):
         lost = {s: list(map(losses.read_loss_run, p)) for s, p in paths.items()}
-        return losses.write_seeds(lost, goal, reporting.label_word(experiment))
+        what = reporting.label_word(experiment)
+        return output.write(losses.of_seeds(lost, what), goal)
     by_seed = {seed: list(map(read.read_run, p)) for seed, p in paths.items()}
     return reporting.write_seeds(experiment, by_seed, goal)
 

@@ -15,6 +15,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.experiments.running.callbacks import RoundDone
+from tff_pmc.record.measures import client_means
 from tff_pmc.reports import fairness
 
 FOLDER = "tensorboard"
@@ -94,12 +95,12 @@ def _of_clients(rows: Sequence[Row]) -> dict[str, Any]:
     examples = np.array([row["examples"] for row in rows], np.int64)
     if "correct" not in rows[0]:
         losses = np.array([row["loss_sum"] for row in rows], float)
-        return {"clients": {"loss": fairness.client_means(losses, examples)}}
+        return {"clients": {"loss": client_means(losses, examples)}}
     correct = np.array([row["correct"] for row in rows], np.int64)
     spread = fairness.measured(correct, examples)
     return {
         "fairness": {name: float(value) for name, value in spread.items()},
-        "clients": {"accuracy": fairness.client_means(correct, examples)},
+        "clients": {"accuracy": client_means(correct, examples)},
     }
 
 

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, Optional
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tff_pmc.record.read import Run, conditions_of
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, figures, pages, styles
 from tff_pmc.reports.papers.claim_tables import claims
 from tff_pmc.reports.papers.judging import UNDECIDABLE
 from tff_pmc.reports.papers.quantities import FEDAVG, class_f1
-from tff_pmc.reports.read import Run, conditions_of
-from tff_pmc.reports.record_error import RecordError
 
 ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)
 TARGETS = (80, 90, 95)

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tff_pmc.record.read import Run
 from tff_pmc.reports import REPORTS, Report, figures
-from tff_pmc.reports.read import Run
 
 TITLE = "DA Figure 1: online adjustment, an illustration with dummy values"
 NAME = "figure1_dummy_values"

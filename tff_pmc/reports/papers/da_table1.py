@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, Report, pages
-from tff_pmc.reports.kept import clients_of
 from tff_pmc.reports.papers import published
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.rounds_to_target import rounds_to_target
 
 TITLE = "Table 1 of the device-aware paper: rounds until the devices reach a target"
@@ -77,8 +76,7 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
         The columns `KEYS` and `value`, in rounds (NaN: not reached).
 
     Raises:
-        RecordError: two runs have one label, or runs have other clients; or a run is
-            kept without each client's results (then a `NotKeptError`).
+        RecordError: two runs have one label, or runs have other clients.
     """
     _check(runs)
     rows: list[dict[str, Any]] = []
@@ -133,7 +131,7 @@ def _check(runs: Sequence[Run]) -> None:
         if run.label in seen:
             raise RecordError(f"Table 1: two runs of {run.label}; give one of each")
         seen.add(run.label)
-        if not np.array_equal(clients_of(run)[1], clients_of(runs[0])[1]):
+        if not np.array_equal(run.examples, runs[0].examples):
             names = f"{runs[0].label} and {run.label}"
             raise RecordError(f"Table 1: the runs {names} have other clients")
 
@@ -151,7 +149,7 @@ def _rows_of(study: str, runs: Sequence[Run]) -> dict[str, npt.NDArray[np.float6
 def _cells(run: Run) -> npt.NDArray[np.float64]:
     """Returns the rounds of one run, [targets, columns]; NaN where not reached."""
     shares = sorted(set().union(*COLUMNS.values()))
-    reached = rounds_to_target(*clients_of(run), TARGETS, shares)
+    reached = rounds_to_target(run.correct, run.examples, TARGETS, shares)
     rounds = {key: float(value or np.nan) for key, value in reached.items()}
     return np.array(
         [
@@ -173,7 +171,7 @@ def _best(part: Mapping[str, npt.NDArray[np.float64]]) -> str:
 
 def _notes(runs: Sequence[Run]) -> list[str]:
     """Returns the notes on the runs and on the rules."""
-    examples, rounds = clients_of(runs[0])[1], [len(run.accuracy) for run in runs]
+    examples, rounds = runs[0].examples, [len(run.accuracy) for run in runs]
     span = f"{min(rounds)} to " if min(rounds) < max(rounds) else ""
     notes = [
         f"Runs: {runs[0].data['name']}, {len(examples)} clients, "

@@ -20,11 +20,11 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.reports import own_tables
+from tff_pmc.record.predictions import read_predictions
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.classification import Measures, confusion_matrix, measures
-from tff_pmc.reports.predictions import read_predictions
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
+from tff_pmc.reports.kept import cells_beside
 
 ALGORITHMS = {
     "dual": "Dual-Criterion Weighted",
@@ -96,7 +96,7 @@ def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     members = rows_of(runs)
-    kept = own_tables.cells_beside(members, f"dual_table{table}.csv")
+    kept = cells_beside(members, f"dual_table{table}.csv")
     if kept is not None:
         of_runs = [(_algorithm(run), clients_of(run)) for run in members]
         there = list(zip(kept["algorithm"], kept["clients"]))

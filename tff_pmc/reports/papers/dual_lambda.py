@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tff_pmc.record.read import Run
 from tff_pmc.reports import figures
 from tff_pmc.reports.papers.dual_cells import clients_of
-from tff_pmc.reports.read import Run
 
 _LABEL = "lambda="
 _STYLES = (("#332288", "o"), ("#dd6655", "s"), ("#117733", "^"))

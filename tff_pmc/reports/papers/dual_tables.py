@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from tff_pmc.record.read import Run, conditions_of
 from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, pages
 from tff_pmc.reports.papers import dual_lambda, published
 from tff_pmc.reports.papers.dual_cells import (
@@ -21,7 +22,6 @@ from tff_pmc.reports.papers.dual_cells import (
     rows_of,
     tidy_rows,
 )
-from tff_pmc.reports.read import Run, conditions_of
 
 TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
 STAND_IN = "Stand-in data: a difference from the paper would mean nothing."

@@ -13,6 +13,8 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple, Optional
 
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.papers.judging import Labeled, in_the_papers_reading, seed_of
 from tff_pmc.reports.papers.printed_rounds import SHARE
@@ -22,8 +24,6 @@ from tff_pmc.reports.papers.quantities import (
     round_of_accuracy,
     row_of_dual,
 )
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
 
 LAST = 5
 """The number of last rounds over which a mean is taken."""

@@ -11,6 +11,8 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.papers import judging, pmc_variance
 from tff_pmc.reports.papers.judging import (
     MORE,
@@ -32,8 +34,6 @@ from tff_pmc.reports.papers.quantities import (
     mean_rounds,
     row_of_dual,
 )
-from tff_pmc.reports.read import BASELINE, Run
-from tff_pmc.reports.record_error import RecordError, TooShortError
 
 EVERY_RUN = "every run"
 _OTHER_SCORES = ("weighted_average", "owa", "choquet")

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tff_pmc.models import MODELS
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import paired
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
 
 VERDICTS = REPRODUCED, NOT_REPRODUCED, UNDECIDABLE = (
     "reproduced",

@@ -23,12 +23,12 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tff_pmc.record.read import BASELINE, Run, data_caveat, with_caveat
 from tff_pmc.reports import Report, figures, recorded_settings, styles
 from tff_pmc.reports.kept import totals
 from tff_pmc.reports.pages import grid_text
 from tff_pmc.reports.papers import pmc_paper, printed_rounds, published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
-from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
 from tff_pmc.reports.rounds_to_target import reach_rule, reaches
 
 TITLE = "PMC Figure {figure}: {experiment}, test accuracy in each round"

@@ -28,13 +28,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.reports import Report, own_tables, pages
-from tff_pmc.reports.kept import totals
+from tff_pmc.record.predictions import Predictions, read_predictions
+from tff_pmc.record.read import BASELINE, Run, with_caveat
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports import Report, pages
+from tff_pmc.reports.kept import cells_beside, totals
 from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import PAPER
-from tff_pmc.reports.predictions import Predictions, read_predictions
-from tff_pmc.reports.read import BASELINE, Run, with_caveat
-from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.reference_code import ReferenceRun
 
 PAIRINGS = ("aligned", "shuffled")
@@ -72,7 +72,7 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     try:
         if len(rows) < 2:
             raise RecordError(f"there are no two runs, {BASELINE} and another")
-        kept = own_tables.cells_beside(rows, f"table{number}.csv")
+        kept = cells_beside(rows, f"table{number}.csv")
         cells = compare(rows, theirs) if kept is None else kept
     except RecordError as error:
         return Report(f"PMC Table {number} is left out: {error}")

@@ -14,11 +14,11 @@ from typing import Callable, Optional
 import numpy as np
 import pandas as pd
 
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, Report, reference_code
-from tff_pmc.reports.kept import KeptRun, totals
+from tff_pmc.reports.kept import totals
 from tff_pmc.reports.papers import published
-from tff_pmc.reports.read import Run
-from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.rounds_to_target import DEVICES
 from tff_pmc.reports.tables import AVERAGE
 
@@ -106,10 +106,8 @@ class PaperResults:
         rows = self.rows(runs)
         first = next(iter(rows.values()))
         source = f" ({first.source})" if first.source else ""
-        partly = isinstance(first, KeptRun)
-        clients = first.data["clients"] if partly else len(first.examples)
         notes = [
-            f"Runs: {first.data['name']}{source}, {clients} clients, "
+            f"Runs: {first.data['name']}{source}, {len(first.examples)} clients, "
             f"{_length(first)} rounds; one run a row, so without the spread over "
             "seeds."
         ]

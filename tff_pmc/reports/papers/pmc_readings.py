@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from tff_pmc.record.read import BASELINE, Run
 from tff_pmc.reports import Report, figures, output
 from tff_pmc.reports.kept import kept_runs, rounds_of
 from tff_pmc.reports.pages import Heading, Page, Table
 from tff_pmc.reports.papers import published
-from tff_pmc.reports.read import BASELINE, Run
 from tff_pmc.reports.rounds_to_target import DEVICES
 from tff_pmc.reports.styles import Style
 

@@ -22,11 +22,11 @@ from typing import Any, Optional
 import numpy as np
 import pandas as pd
 
+from tff_pmc.record.read import BASELINE, Run, data_caveat, with_caveat
 from tff_pmc.reports import Report, pages, recorded_settings
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
-from tff_pmc.reports.read import BASELINE, Run, data_caveat, with_caveat
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     average,

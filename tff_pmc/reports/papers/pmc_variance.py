@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from tff_pmc.record.read import BASELINE, Run, conditions_of, with_caveat
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, Report, pages, recorded_settings
 from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.read import BASELINE, Run, conditions_of, with_caveat
-from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.rounds_to_target import average
 
 TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"

@@ -15,10 +15,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.lines import Line2D
 
+from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.papers import published
-from tff_pmc.reports.read import BASELINE, Run
-from tff_pmc.reports.record_error import RecordError
 from tff_pmc.reports.styles import Style
 
 SHARE = 50

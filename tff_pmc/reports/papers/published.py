@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from tff_pmc import project_files
-from tff_pmc.reports.read import BASELINE
+from tff_pmc.record.read import BASELINE
 
 FOLDER = str(project_files.folder("results/paper"))
 """The folder of the published tables."""

@@ -12,12 +12,11 @@ from typing import NamedTuple, Optional, Union
 
 import pandas as pd
 
+from tff_pmc.record.read import BASELINE, Run, read_table
+from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.papers import dual_cells, judging
 from tff_pmc.reports.papers.judging import Cells, Labeled
-from tff_pmc.reports.read import BASELINE, Run
-from tff_pmc.reports.record_error import RecordError, TooShortError
-from tff_pmc.reports.record_tables import read_table
 
 FEDAVG = "FedAvg"
 

@@ -1,0 +1,245 @@
+"""Run folders that no run can have written: refused, and never made a table of."""
+
+import json
+import os
+
+import pytest
+
+from tff_pmc.record import read
+from tff_pmc.record.record_error import RecordError
+
+GOOD = {
+    "rounds.csv": [
+        "round,accuracy,correct,examples,p10,p50,p90,ordering,testing_rounds",
+        "1,0.5,5,10,0.4,0.5,0.6,DS,1",
+        "2,0.7,7,10,0.6,0.7,0.8,DS,1",
+        '3,0.6,6,10,0.5,0.6,0.7,"LD,DS",2',
+    ],
+    "clients.csv": [
+        "round,client,correct,examples",
+        *("1,a,2,4", "1,b,3,6", "2,a,3,4", "2,b,4,6", "3,a,2,4", "3,b,4,6"),
+    ],
+    "weights.csv": [
+        "round,ordering,in_force,coefficient_of_variation,effective_clients,"
+        "total_variation",
+        *(f"{n},DS,1,0.1,1.9,0.0" for n in (1, 2, 3)),
+    ],
+    "candidates.csv": [
+        "round,trial,ordering,correct,examples,accuracy,kept",
+        *("1,1,DS,5,10,0.5,1", "2,1,DS,7,10,0.7,1", "3,1,DS,5,10,0.5,0"),
+        '3,2,"LD,DS",6,10,0.6,1',
+    ],
+    "cohort.csv": [
+        "round,client,DS,LD,excluded,weight",
+        *("1,a,40.0,2.0,0,1.0", "1,b,inf,nan,1,0.0", "2,b,9.0,1.0,0,1.0"),
+    ],
+}
+INFO = {
+    "format": 2,
+    "label": "DS",
+    "system": "Prioritized",
+    "note": "",
+    "settings": {
+        "experiment": "quickstart",
+        "training": {"rounds": 3, "learning_rate": 0.1},
+        "aggregation": {"priority": ["DS"], "criteria": ["DS", "LD"]},
+        "record": {"targets": [70], "reach": "above"},
+    },
+    "data": {"name": "mnist", "clients": 2, "origin": {"source": "x", "sha256": {}}},
+    "versions": {"commit": None, "numpy": "1"},
+    "status": "finished",
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a whole run folder, with some of its files in the place of the good."""
+
+    def in_folder(info=INFO, **tables):
+        text = info if isinstance(info, str) else json.dumps(info)
+        (tmp_path / "run.json").write_text(text)
+        for name, lines in GOOD.items():
+            lines = tables.get(name.partition(".")[0], lines)
+            text = lines if isinstance(lines, str) else "\n".join([*lines, ""])
+            (tmp_path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+        return str(tmp_path)
+
+    return in_folder
+
+
+def lines(name, *changes):
+    """The good lines of a file, those of some places replaced."""
+    found = list(GOOD[f"{name}.csv"])
+    for place, line in changes:
+        found[place] = line
+    return {name: found}
+
+
+def shuffled(name):
+    head, first, *rest = GOOD[f"{name}.csv"]
+    return {name: [head, *rest, first]}
+
+
+def cut(name):
+    return {name: "\n".join(GOOD[f"{name}.csv"])[:-1]}
+
+
+def test_a_good_folder_is_read(write):
+    run = read.read_run(write())
+    assert run.correct.tolist() == [[2, 3], [3, 4], [2, 4]]
+    assert run.examples.tolist() == [4, 6] and run.targets == (70,)
+    assert list(run.candidates["kept"]) == [1, 1, 0, 1]
+    assert run.cohort["DS"].tolist()[:2] == [40.0, float("inf")]
+    assert run.rounds["ordering"].tolist() == ["DS", "DS", "LD,DS"]
+
+
+def test_names_are_text_whatever_they_look_like(write):
+    """Not a missing value, a number or two rows."""
+    names = ["NA", '"nan\nx"']
+    rows = [f"{n},{name},{n},4" for n in (1, 2, 3) for name in names]
+    rounds = [f"{n},{n / 4},{2 * n},8" for n in (1, 2, 3)]
+    run = read.read_run(
+        write(
+            clients=["round,client,correct,examples", *rows],
+            rounds=["round,accuracy,correct,examples", *rounds],
+            cohort=["round,client,DS,excluded,weight", "1,NA,4.0,0,1.0"],
+        )
+    )
+    assert run.correct.tolist() == [[1, 1], [2, 2], [3, 3]]
+    assert run.cohort["client"].tolist() == ["NA"]
+
+
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        *((shuffled(name), f"{name}.csv") for name in ("rounds", "clients", "weights")),
+        (lines("rounds", (2, "1,0.7,7,10,0.6,0.7,0.8,DS,1")), "row 2 is of round 1"),
+        (lines("rounds", (1, "0,0.5,5,10,0.4,0.5,0.6,DS,1")), "row 1 is of round 0"),
+        (lines("rounds", (3, "5,0.6,6,10,0.5,0.6,0.7,DS,2")), "row 3 is of round 5"),
+        (lines("rounds", (1, "1,nan,5,10,0.4,0.5,0.6,DS,1")), "no share as accuracy"),
+        (lines("rounds", (1, "1,1.5,5,10,0.4,0.5,0.6,DS,1")), "no share as accuracy"),
+        (lines("rounds", (1, "1,0.5,-5,10,0.4,0.5,0.6,DS,1")), "no count as correct"),
+        (lines("rounds", (1, "1,0.5,11,10,0.4,0.5,0.6,DS,1")), "11 correct of 10"),
+        (lines("rounds", (1, "1,0.5,4,10,0.4,0.5,0.6,DS,1")), "differ in the column"),
+        (lines("rounds", (1, "1,0.5")), "rounds.csv"),
+        (lines("rounds", (1, "1,0.5,5,10,0.4,0.5,0.6,DS,1,1")), "rounds.csv"),
+        (lines("rounds", (0, "round,accuracy,accuracy")), "a column is there twice"),
+        (lines("rounds", (0, "number,accuracy")), "it lacks the column 'round'"),
+        ({"rounds": ""}, "it has no header"),
+        ({"rounds": "round\n" + "\udcff\n"}, "rounds.csv"),
+        ({"rounds": GOOD["rounds.csv"][:3]}, "rounds.csv has 2 rounds and clients"),
+        (lines("clients", (2, "1,a,3,6")), "round 1 has 'a' twice"),
+        (lines("clients", (6, "3,c,4,6")), "round 3 has others in the column 'client'"),
+        (lines("clients", (6, "3,b,4,7")), "round 3 has others in the column 'exampl"),
+        (lines("clients", (6, "4,b,4,6")), "round 3 has others in the column 'round'"),
+        (lines("clients", (1, "1,a,5,4")), "5 correct of 4"),
+        (lines("clients", (1, f"1,a,{1 << 60},{1 << 60}")), "no count as correct"),
+        (lines("clients", (1, "1,a,2.5,4")), "clients.csv"),
+        (lines("clients", (1, "1,a," + "9" * 40 + ",4")), "clients.csv"),
+        ({"clients": GOOD["clients.csv"][:-1]}, "it ends within a round"),
+        ({"clients": GOOD["clients.csv"][:1]}, "it has no rows"),
+        (cut("clients"), "it ends within a row"),
+        ({"clients": ["round,client,correct,examples", '1,"a,2,4']}, "clients.csv"),
+        ({"clients": ["round,client,correct,examples", "1,a,0,0"]}, "has examples"),
+        (lines("weights", (2, "2,DS,1,0.1,1.9")), "row 2 has 5 fields"),
+        (lines("weights", (2, "2,DS,2,0.1,1.9,0.0")), "no flag as in_force"),
+        (lines("weights", (2, "2,DS,1,often,1.9,0.0")), "weights.csv"),
+        (
+            lines("candidates", (4, '3,2,"LD,DS",6,10,0.6,0')),
+            "has not one that is kept",
+        ),
+        (lines("candidates", (2, "2,1,DS,11,10,0.7,1")), "11 correct of 10"),
+        (lines("cohort", (2, "1,a,1.0,2.0,0,0.5")), "round 1 has 'a' twice"),
+        (lines("cohort", (1, "1,a,forty,2.0,0,1.0")), "cohort.csv"),
+    ],
+)
+def test_what_no_run_has_written_is_refused(write, tables, says):
+    folder = write(**tables)
+    with pytest.raises(RecordError) as error:
+        read.read_run(folder)
+    assert says in str(error.value) and folder in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+SETTINGS = INFO["settings"]
+
+
+@pytest.mark.parametrize(
+    ("info", "says"),
+    [
+        *((text, "must be a table") for text in ("[]", "null", "3", '"a"', "true")),
+        ("", "is not JSON"),
+        ("[" * 100_000, "is nested too deeply"),
+        ('{"data":' * 40 + "{}" + "}" * 40, "is nested too deeply"),
+        ('{"format": ' + "9" * 5000 + "}", "is not JSON: a number has 5000 digits"),
+        ('{"label": "\\ud800"}', "is not JSON"),
+        ('{"a": "' + "x" * (5 << 20) + '"}', "more than"),
+        ({**INFO, "settings": []}, "settings must be a table"),
+        ({**INFO, "data": {"name": 3}}, "data.name must be text of"),
+        (
+            {**INFO, "data": {"name": "m", "clients": -1}},
+            "data.clients must be a whole",
+        ),
+        ({**INFO, "data": {"origin": {"source": []}}}, "data.origin.source must be"),
+        ({**INFO, "label": ["DS"]}, "label must be text of"),
+        ({**INFO, "status": "done"}, "status must be one of"),
+        ({**INFO, "versions": 3}, "versions must be a table of texts"),
+        ({**INFO, "settings": {"targets": [0]}}, "settings.targets must be a list"),
+        (
+            {**INFO, "settings": {"training": {"rounds": "3"}}},
+            "settings.training.rounds must be a whole number",
+        ),
+        (
+            {**INFO, "settings": {"training": {"learning_rate": 1e999}}},
+            "settings.training.learning_rate must be a number",
+        ),
+        (
+            {**INFO, "settings": {"\x1b[2J" + "x" * 99: {"rounds": "3"}}},
+            f"settings.\\x1b[2J{'x' * 36}.rounds must be",
+        ),
+        ({"settings": {}}, "lacks 'label'"),
+        ({"settings": {"priority": []}}, "settings.priority must be"),
+    ],
+)
+def test_a_run_json_that_is_none_is_refused(write, info, says):
+    folder = write(info)
+    with pytest.raises(RecordError) as error:
+        read.read_run(folder)
+    assert says in str(error.value) and folder in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_what_a_record_lacks_is_said_when_it_is_needed(write):
+    run = read.read_run(write({**INFO, "settings": {}, "data": {}}))
+    for ask in (
+        lambda: run.conditions,
+        lambda: run.data_caveat,
+        lambda: run.settings["experiment"],
+    ):
+        with pytest.raises(RecordError, match="lacks"):
+            ask()
+
+
+@pytest.mark.parametrize("name", ["run.json", *GOOD])
+def test_what_only_stands_in_the_place_of_a_file_is_not_waited_for(write, name):
+    """A pipe has no other end here, and /dev/zero none at all."""
+    folder = write()
+    path = os.path.join(folder, name)
+    for put in (os.mkfifo, os.mkdir, lambda p: os.symlink("/dev/zero", p)):
+        os.unlink(path)
+        put(path)
+        with pytest.raises(RecordError, match="cannot be read"):
+            read.read_run(folder)
+        if os.path.isdir(path):
+            os.rmdir(path)
+            open(path, "w").close()
+
+
+@pytest.mark.parametrize("missing", ["run.json", "clients.csv", "rounds.csv"])
+def test_a_missing_file_is_named(write, missing):
+    folder = write()
+    os.unlink(os.path.join(folder, missing))
+    with pytest.raises(RecordError, match=missing):
+        read.read_run(folder)
+    with pytest.raises(FileNotFoundError):  # As it was before it had a type.
+        read.read_run(folder)

@@ -1,0 +1,54 @@
+"""Which folders a run may go on with."""
+
+import pytest
+
+from tff_pmc.record import files
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.same_run import check_same
+
+
+def run_of(**settings):
+    return {
+        "format": files.FORMAT,
+        "settings": {"training": {"rounds": 3, "learning_rate": 0.1}, **settings},
+        "data": {"clients": 4},
+    }
+
+
+def rounds(number):
+    return run_of(training={"rounds": number, "learning_rate": 0.1})
+
+
+def test_the_same_run_has_not_grown():
+    assert not check_same("here", run_of(seeds=[0, 1]), run_of(seeds=[0, 1]))
+
+
+@pytest.mark.parametrize(
+    "before, now",
+    [
+        (rounds(2), rounds(3)),
+        (run_of(seeds=[0, 1]), run_of(seeds=[0, 1, 2])),
+        (run_of(seeds=[2, 0]), run_of(seeds=[0, 1, 2])),
+        (run_of(orderings=["LD"]), run_of(orderings=["DS", "LD"])),
+        (run_of(learning_rates=[0.1]), run_of(learning_rates=[0.1, 0.2])),
+    ],
+)
+def test_more_of_the_same_is_no_other_run(before, now):
+    assert check_same("here", before, now)
+    with pytest.raises(RecordError, match="here is another run"):
+        check_same("here", now, before)
+
+
+@pytest.mark.parametrize(
+    "before, now, words",
+    [
+        (run_of(seeds=[0, 1]), run_of(seeds=[0, 2]), r"seeds: \[0, 1\] there"),
+        (run_of(), run_of(seeds=[0, 1]), "seeds: None there"),
+        (run_of(targets=[70]), run_of(targets=[70, 80]), "targets"),
+        (rounds("2"), rounds(3), "rounds: '2' there, 3 here"),
+        (run_of(training={"rounds": 3, "learning_rate": 0.05}), run_of(), "0.05"),
+    ],
+)
+def test_what_else_differs_is_another_run(before, now, words):
+    with pytest.raises(RecordError, match=words):
+        check_same("here", before, now)

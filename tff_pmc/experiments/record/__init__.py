@@ -1,1 +1,0 @@
-"""The record of a run: its folder, rows and checkpoints."""

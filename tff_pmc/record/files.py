@@ -1,0 +1,156 @@
+"""The files of a run folder: locked, written in one step, swept of what is left over.
+
+A folder to go on with may come from anybody: no link in it is followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, Optional
+
+from tff_pmc.record import run_json
+from tff_pmc.record.record_error import RecordError
+
+_LOCK = ".lock"
+_NEW = ".new"
+
+
+def read_json(path: str) -> Optional[dict[str, Any]]:
+    """Reads a run folder's `run.json`; returns None when there is none."""
+    try:
+        return run_json.read(path)
+    except FileNotFoundError:
+        return None
+
+
+def write_json(path: str, content: Mapping[str, Any]) -> None:
+    """Writes a folder's `run.json` in one step."""
+    text = json.dumps({"format": run_json.FORMAT, **content}, indent=2)
+    with replacing(os.path.join(path, "run.json")) as file:
+        file.write(f"{text}\n".encode())
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """A new file that takes the place of another when the block has ended well.
+
+    It is on the disk before it does. A link in its place is replaced, not followed.
+    """
+    new = path + _NEW
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(new)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = open(os.open(new, flags, 0o644), "wb")
+    try:
+        with naming(path), file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(new)
+        raise
+
+
+@contextlib.contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Makes errors of a file, such as those of a full disk, say which it is."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = path
+        raise
+
+
+def open_to_append(path: str) -> BinaryIO:
+    """Opens a file to be appended to, or makes it; a link is refused."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    return open(os.open(path, flags, 0o644), "ab")
+
+
+def make_empty_folder(path: str) -> None:
+    """Makes a folder to write results into."""
+    # A lock, or a file that a killed run had not yet put in its place.
+    entries = [
+        name for name in list_folder(path) if name != _LOCK and not name.endswith(_NEW)
+    ]
+    if entries:
+        raise RecordError(
+            f"--output_dir={path} is not empty (it holds {sorted(entries)[0]}); "
+            "results are never overwritten: name another folder, or --resume"
+        )
+
+
+def list_folder(path: str) -> list[str]:
+    """Lists a folder's entries; the folder is made when it is not there."""
+    try:
+        os.makedirs(path, exist_ok=True)
+        return os.listdir(path)
+    except OSError as error:
+        raise RecordError(f"--output_dir={path}: {error.strerror}") from error
+
+
+def take_lock(path: str) -> int:
+    """Takes a folder for this process, until the descriptor is closed or it ends."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(os.path.join(path, _LOCK), flags, 0o644)
+    except OSError as error:
+        raise RecordError(f"--output_dir={path}: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise RecordError(
+            f"--output_dir={path} is in use: another run writes into it"
+        ) from error
+    return descriptor
+
+
+def check_plain(path: str) -> None:
+    """Refuses a folder to go on with in which anything is no file and no folder.
+
+    What goes on would be written, or read, somewhere else.
+    """
+    for folder, folders, names in os.walk(path):
+        for name in sorted([*folders, *names]):
+            place = os.path.join(folder, name)
+            plain = os.path.isfile(place) or os.path.isdir(place)
+            if (os.path.islink(place) or not plain) and not name.endswith(_NEW):
+                raise RecordError(
+                    f"--resume: {place} is a link or a device, and no link is "
+                    "followed: put the file in its place"
+                )
+
+
+def sweep(path: str) -> None:
+    """Removes what a killed run had not put in its place yet."""
+    for own in ("", "checkpoints", "predictions"):
+        folder = os.path.join(path, own)
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            if name.endswith(_NEW):
+                os.unlink(os.path.join(folder, name))
+
+
+def cut(path: str, size: int) -> None:
+    """Cuts a file to so many bytes; a link is refused."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.ftruncate(descriptor, size)
+    finally:
+        os.close(descriptor)
+
+
+def remove_after(folder: str, round_num: int) -> None:
+    """Removes a folder's files `round_NNNN.*` of later rounds, if it is there."""
+    for name in os.listdir(folder) if os.path.isdir(folder) else []:
+        number = re.fullmatch(r"round_([0-9]+)\..*", name)
+        if number and (len(number[1]) > 9 or int(number[1]) > round_num):
+            os.remove(os.path.join(folder, name))

@@ -1,0 +1,96 @@
+"""What a run's models are measured by on the test examples: accuracy, or the loss.
+
+Accuracy is defined where examples have classes. A regression's record has the loss in
+its place, as the model defines it: `test_loss` is the mean over all test examples.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import leaf_data
+
+PERCENTILES = (10, 50, 90)
+
+Floats = npt.NDArray[np.float64]
+
+
+def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Floats:
+    """The means of the clients that have test examples, [..., at most K].
+
+    Args:
+        sums: of a figure over the test examples of each client, [..., K]: correctly
+            classified examples give the clients' accuracies, losses their mean losses.
+        examples: test examples of each client, int [K]; at least one client has some.
+    """
+    tested = examples > 0
+    found: Floats = sums[..., tested] / examples[tested]
+    return found
+
+
+def percentile(accuracies: Floats, percent: float) -> Floats:
+    """The accuracy that `percent` % of the clients do not exceed, interpolated."""
+    found: Floats = np.percentile(accuracies, percent, axis=-1)
+    return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Measure:
+    """A figure of each client, a sum over its test examples, and its mean.
+
+    Attributes:
+        mean: the column of the mean over examples.
+        total: the column of the sum over examples.
+        prefix: what the columns of the percentiles over clients begin with.
+        counted: whether sums are whole numbers.
+    """
+
+    mean: str
+    total: str
+    prefix: str
+    counted: bool
+
+    def percentile(self, percent: int) -> str:
+        """The column of a percentile over clients."""
+        return f"{self.prefix}p{percent}"
+
+    def columns(
+        self, measured: npt.NDArray[Any], sizes: npt.NDArray[np.int64]
+    ) -> dict[str, Any]:
+        """The columns of a round, of the sums of each client and its examples, [K].
+
+        Clients without test examples do not count in the percentiles.
+        """
+        local = client_means(measured, sizes)
+        return {
+            **self.of_clients(measured, sizes),
+            **{
+                self.percentile(one): round(float(percentile(local, one)), 4)
+                for one in PERCENTILES
+            },
+        }
+
+    def of_clients(
+        self, measured: npt.NDArray[Any], sizes: npt.NDArray[np.int64]
+    ) -> dict[str, Any]:
+        """The mean of some clients together, empty without examples, and its parts."""
+        total, examples = self.value(measured.sum()), int(sizes.sum())
+        mean = round(total / examples, 6) if examples else ""
+        return {self.mean: mean, self.total: total, "examples": examples}
+
+    def value(self, total: Any) -> int | float:
+        """A sum as it is written; a float32 carries seven digits."""
+        return int(total) if self.counted else float(f"{float(total):.7g}")
+
+
+ACCURACY = Measure("accuracy", "correct", "", counted=True)
+LOSS = Measure("test_loss", "loss_sum", "loss_", counted=False)
+
+
+def measure_of(data: leaf_data.FederatedDataset) -> Measure:
+    """What models are measured by on a data set."""
+    return ACCURACY if data.has_classes else LOSS

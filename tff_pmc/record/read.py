@@ -1,0 +1,236 @@
+"""Reads run folders back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tff_pmc.record import run_json
+from tff_pmc.record.columns import SCHEMAS
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.schema import has_table, read_csv
+
+BASELINE = "DS"
+"""The label of the baseline, federated averaging, that orderings are held against."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run, as its folder has it.
+
+    Attributes:
+        label: its ordering, for example `LD,DS,MD`, or other score; of an adjusted run
+            the initial ordering and the policy, `MD,DS,LD (backtracking)`. Where
+            systems are compared, the system and what sets its data apart.
+        info: the contents of `run.json`.
+        rounds: the table `rounds.csv`.
+        weights: the table `weights.csv`.
+        correct: the number of correctly classified test examples, int
+            [rounds, clients].
+        examples: the number of test examples of each client, int [clients].
+        adjustment: the policy of the search for an ordering: `fixed` (no search),
+            `backtracking` or `best_of_all`.
+        candidates: the table `candidates.csv`, a row for each ordering tested, in the
+            order of the tests; None where nothing was tested.
+        cohort: the table `cohort.csv`, the raw criteria of each round's clients; None
+            where it is not there.
+        path: the run's folder.
+        reach: the rule of reaching a target that was chosen when it was read,
+            `at_least` or `above`; empty for the one on record.
+    """
+
+    label: str
+    info: dict[str, Any]
+    rounds: pd.DataFrame
+    weights: pd.DataFrame
+    correct: npt.NDArray[np.int64]
+    examples: npt.NDArray[np.int64]
+    adjustment: str = "fixed"
+    candidates: Optional[pd.DataFrame] = None
+    cohort: Optional[pd.DataFrame] = None
+    path: str = ""
+    reach: str = ""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings by flag; one that the file lacks is a `RecordError`."""
+        found = run_json.by_flag(self.info.get("settings", {}))
+        return run_json.Recorded(found, f"{self.path}: run.json has settings, and")
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The part of `run.json` that describes the data; what it lacks is an error."""
+        data = self.info.get("data", {})
+        return run_json.Recorded(data, f"{self.path}: the data in run.json")
+
+    @property
+    def system(self) -> str:
+        """The title of its system, such as `FedAvg`."""
+        return str(self.info.get("system") or self.label)
+
+    @property
+    def note(self) -> str:
+        """The words that tell it from the same system's runs on other data, or none."""
+        return str(self.info.get("note", ""))
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """The target accuracies on record, percent."""
+        return tuple(self.settings.get("targets", ()))
+
+    @property
+    def recorded_reach(self) -> str:
+        """The rule of reaching a target on record, `at_least` or `above`.
+
+        It is empty for the published code's runs, which have no such setting.
+        """
+        if "settings" not in self.info:
+            return ""
+        return str(self.settings.get("reach", "at_least"))
+
+    @property
+    def strictly_above(self) -> Optional[bool]:
+        """Whether a target is reached only above it; None where no rule is known."""
+        rule = self.reach or self.recorded_reach
+        return rule == "above" if rule else None
+
+    @property
+    def accuracy(self) -> npt.NDArray[np.float64]:
+        """The accuracy over all clients' test examples, [rounds]."""
+        accuracy: npt.NDArray[np.float64] = self.correct.sum(axis=1) / (
+            self.examples.sum()
+        )
+        return accuracy
+
+    @property
+    def late_accuracy(self) -> float:
+        """The mean of `accuracy` over the second half of the rounds."""
+        return float(self.accuracy[len(self.accuracy) // 2 :].mean())
+
+    @property
+    def source(self) -> str:
+        """The source of its data, empty where it is not on record."""
+        return str(self.data.get("origin", {}).get("source", ""))
+
+    @property
+    def data_caveat(self) -> str:
+        """The source of its data where that is a stand-in or incomplete, else empty.
+
+        To be shown wherever the run is: nobody may take it for one on all of the
+        data set that its experiment is named after.
+        """
+        drawn = "drawn" in self.data["name"]
+        return self.source if drawn or "INCOMPLETE" in self.source else ""
+
+    @property
+    def conditions(self) -> str:
+        """A sentence that says what it ran on and how."""
+        settings, data = self.settings, self.data
+        options = ", ".join(f"{k}={v}" for k, v in data.get("options", {}).items())
+        return (
+            f"Data: {data['name']} ({options}), from {self.source}. "
+            f"{settings['model']}, "
+            f"{settings['client_optimizer']} with rate {settings['learning_rate']:g}, "
+            f"E = {settings['local_epochs']}, B = {settings['batch_size']}, "
+            f"{settings['rounds']} rounds, seed {settings['batch_seed']}."
+        )
+
+
+def data_caveat(runs: Iterable[Run]) -> str:
+    """Returns the first caveat of the data of several runs, empty if none has one."""
+    return next(filter(None, (run.data_caveat for run in runs)), "")
+
+
+def with_caveat(table: pd.DataFrame, runs: Iterable[Run]) -> pd.DataFrame:
+    """Returns a table of runs with a last column `data` if their data has a caveat."""
+    caveat = data_caveat(runs)
+    marked: pd.DataFrame = table.assign(data=caveat) if caveat else table
+    return marked
+
+
+def conditions_of(runs: Iterable[Run]) -> list[str]:
+    """Returns the sentences of `Run.conditions`, each once."""
+    return list(dict.fromkeys(run.conditions for run in runs))
+
+
+def read_table(folder: str, name: str) -> pd.DataFrame:
+    """Reads one of the CSVs of a run folder, by the schema of its name.
+
+    Args:
+        folder: the folder. Where it has the file packed only, as `clients.csv.gz`, that
+            is read.
+        name: the file's name, such as `clients.csv`.
+
+    Raises:
+        RecordError: it is missing (then a `RecordMissingError`), does not parse, or
+            says what no run can have written; the message is one line and names it.
+    """
+    return read_csv(folder, name, SCHEMAS[name])
+
+
+def read_run(path: str) -> Run:
+    """Reads a run folder.
+
+    Raises:
+        RecordError: a file of the folder is missing (then a `RecordMissingError`), does
+            not parse, says what no run can have written, or has losses in the place
+            of accuracy; the message names it.
+    """
+    info = run_json.read(path)
+    run_json.require(path, info, "label")
+    clients = read_table(path, "clients.csv")
+    if "correct" not in clients:
+        raise RecordError(
+            f"{path} has no accuracy, which this needs: its labels are numbers and "
+            "no classes, and its record has losses"
+        )
+    shape = (int(clients["round"].iloc[-1]), -1)
+    settings = run_json.by_flag(info.get("settings", {}))
+    adjustment = str(settings.get("adjustment", "fixed"))
+    tested = adjustment != "fixed" or has_table(path, "candidates.csv")
+    with_cohort = has_table(path, "cohort.csv")
+    run = Run(
+        label=info["label"],
+        info=info,
+        rounds=read_table(path, "rounds.csv"),
+        weights=read_table(path, "weights.csv"),
+        correct=clients["correct"].to_numpy().reshape(shape),
+        examples=clients["examples"].to_numpy().reshape(shape)[0],
+        adjustment=adjustment,
+        candidates=read_table(path, "candidates.csv") if tested else None,
+        # Not among the few files of a run that may be kept in a repository.
+        cohort=read_table(path, "cohort.csv") if with_cohort else None,
+        path=path,
+    )
+    _check_totals(run)
+    return run
+
+
+def _check_totals(run: Run) -> None:
+    """Holds `rounds.csv` against `clients.csv`, in the rounds that both have.
+
+    A round's row is written before those of its clients: there may be one more.
+    """
+    if not 0 <= len(run.rounds) - len(run.correct) <= 1:
+        raise RecordError(
+            f"{run.path}: rounds.csv has {len(run.rounds)} rounds and clients.csv has "
+            f"{len(run.correct)}"
+        )
+    for column, counts in (
+        ("correct", run.correct.sum(axis=1)),
+        ("examples", np.full(len(run.correct), run.examples.sum())),
+    ):
+        if not {"correct", "examples"} <= set(run.rounds.columns):
+            return
+        both = min(len(counts), len(run.rounds))
+        differ = run.rounds[column].to_numpy()[:both] != counts[:both]
+        if differ.any():
+            raise RecordError(
+                f"{run.path}: rounds.csv and clients.csv differ in the column {column} "
+                f"of round {int(differ.argmax()) + 1}"
+            )

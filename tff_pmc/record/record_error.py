@@ -1,0 +1,20 @@
+"""The exceptions of records and reports."""
+
+from __future__ import annotations
+
+
+class RecordError(ValueError):
+    """A run folder, or a request for a report of runs, that cannot be used as it is.
+
+    Raised for records that are missing or broken, for folders that hold no run, and
+    for runs that do not belong into one report. The message is one line and names the
+    folder or the file.
+    """
+
+
+class TooShortError(RecordError):
+    """A run that ended before the rounds that a claim is about."""
+
+
+class RecordMissingError(RecordError, FileNotFoundError):
+    """A run folder without a file that it should have."""

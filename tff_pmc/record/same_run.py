@@ -1,0 +1,120 @@
+"""Whether a folder holds this run, or these: settings, data, the software."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from typing import Any, Optional
+
+import tff_pmc
+from tff_pmc.record import files, run_json
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.run_json import by_flag
+
+_PACKAGES = ("tensorflow-federated", "tensorflow-cpu", "tensorflow", "numpy")
+
+
+def versions() -> dict[str, Optional[str]]:
+    """The versions of the software that a run's numbers depend on, and the engine."""
+    from tff_pmc import runtime  # It imports TensorFlow.
+
+    found: dict[str, Optional[str]] = {
+        "tff_pmc": tff_pmc.__version__,
+        "commit": _git_commit(),
+        "python": platform.python_version(),
+        **runtime.engine_versions(),
+    }
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def check_same(
+    path: str, before: Optional[Mapping[str, Any]], description: Mapping[str, Any]
+) -> bool:
+    """Refuses to go on with another run, and names what differs.
+
+    More rounds, orderings, seeds or learning rates than before are no other run: what
+    is there is the beginning of them. Returns whether there are more.
+    """
+    if before is None:
+        raise RecordError(f"--resume: there is no run in {path}")
+    if before.get("format") != run_json.FORMAT:
+        raise RecordError(
+            f"--resume: {path} was begun by an earlier version, whose settings and "
+            "checkpoints have other names: run into another folder"
+        )
+    now = json.loads(json.dumps(description))  # Tuples as the file has them.
+    pairs = [
+        (by_flag(before.get("settings", {})), by_flag(now["settings"])),
+        (before.get("data", {}), now["data"]),
+    ]
+    differing = [
+        f"{key}: {_short(old.get(key))} there, {_short(new.get(key))} here"
+        for old, new in pairs
+        for key in sorted({*old, *new})
+        if old.get(key) != new.get(key)
+        and not _has_grown(key, old.get(key), new.get(key))
+    ]
+    if differing:
+        raise RecordError(
+            f"--resume: {path} is another run ({'; '.join(differing)}); give its "
+            "flags, or name another folder"
+        )
+    return any(old != new for old, new in pairs)
+
+
+@contextlib.contextmanager
+def folder_of_runs(
+    output_dir: str, plan: Mapping[str, Any], *, resume: bool
+) -> Iterator[None]:
+    """A folder for several runs, held by this process alone."""
+    to_write = True
+    if resume:
+        to_write = check_same(output_dir, files.read_json(output_dir), plan)
+        files.check_plain(output_dir)
+    else:
+        files.make_empty_folder(output_dir)
+    lock = files.take_lock(output_dir)
+    try:
+        files.sweep(output_dir)
+        if to_write:
+            files.write_json(output_dir, plan)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _has_grown(key: str, old: Any, new: Any) -> bool:
+    if key == "rounds":
+        return isinstance(old, int) and old < new
+    if key in ("orderings", "seeds", "learning_rates"):
+        return isinstance(old, list) and all(item in new for item in old)
+    return False
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 500 else f"{text[:500]} ..."
+
+
+def _git_commit() -> Optional[str]:
+    here = os.path.dirname(os.path.abspath(__file__))
+    try:
+        done = subprocess.run(
+            ["git", "-C", here, "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

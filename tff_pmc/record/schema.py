@@ -1,0 +1,224 @@
+"""What a CSV of a record must be: declared by its `Schema`, and held to it when read.
+
+A record is made round by round, and so its rows are in order: whatever has been
+shuffled, doubled, cut off or made up is refused here, and no table is made of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Mapping
+from typing import Any, BinaryIO, Callable, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tff_pmc.record.plain_files import open_packed, open_plain
+from tff_pmc.record.record_error import RecordError, RecordMissingError
+
+TEXT, COUNT, FLAG, SHARE, NUMBER = "text", "count", "flag", "share", "number"
+"""The kinds of columns: a count is a whole number from 0, a flag 0 or 1, a share from
+0 to 1; a number may be none."""
+
+PACKED = ".gz"
+"""What stands behind the name of a CSV that is kept packed."""
+
+_LONGEST_HEADER = 1 << 16
+_MOST = 1 << 53  # More bytes or examples than anything has; sums of them still fit.
+_DTYPES = {TEXT: str, COUNT: "int64", FLAG: "int64"}
+# What a float that is none is written as. All other words are text, or refused.
+_NOT_A_NUMBER = ["", "nan"]
+
+
+class Schema(NamedTuple):
+    """What a CSV must be.
+
+    Attributes:
+        kinds: the kind of each known column.
+        needed: the columns that must be there.
+        others: the kind of the columns that have no name here; where there is none,
+            they are not written, and those of an older record are text.
+        check: a function that raises a `ValueError` for rows that do not go together.
+    """
+
+    kinds: Mapping[str, str]
+    needed: tuple[str, ...] = ("round",)
+    others: str = ""
+    check: Callable[[pd.DataFrame], None] = lambda table: None
+
+    def kind(self, column: str) -> str:
+        """Returns the kind by which a column is read."""
+        return self.kinds.get(column, self.others or TEXT)
+
+
+def has_table(folder: str, name: str) -> bool:
+    """Returns whether a folder has a CSV of this name, packed or not."""
+    path = os.path.join(folder, name)
+    return os.path.exists(path) or os.path.exists(path + PACKED)
+
+
+def read_csv(folder: str, name: str, schema: Schema) -> pd.DataFrame:
+    """Reads a CSV, or where there is only `NAME.gz`, that.
+
+    Raises:
+        RecordError: it is missing (then a `RecordMissingError`), does not parse, or
+            says what no run can have written; the message is one line and names it.
+    """
+    path = os.path.join(folder, name)
+    try:
+        if not os.path.exists(path) and has_table(folder, name):
+            path += PACKED
+            file = open_packed(path)
+        else:
+            file = open_plain(path)
+    except RecordMissingError as error:
+        raise RecordMissingError(f"{folder} has run.json but no {name}") from error
+    with file:
+        try:
+            table = _parse(file, schema)
+            for column in table.columns:
+                _check_column(table[column], schema.kind(column))
+            schema.check(table)
+        except (ValueError, OverflowError, csv.Error) as error:
+            reason = " ".join(str(error).split())
+            raise RecordError(f"{path} cannot be read: {reason}") from error
+    return table
+
+
+def _parse(file: BinaryIO, schema: Schema) -> pd.DataFrame:
+    line = file.readline(_LONGEST_HEADER).decode("utf-8")
+    names = next(csv.reader([line], strict=True), [])
+    if not names or not line.endswith("\n"):
+        raise ValueError("it has no header")
+    if len(set(names)) < len(names):
+        raise ValueError("a column is there twice")
+    lacking = [column for column in schema.needed if column not in names]
+    if lacking:
+        raise ValueError(f"it lacks the column {lacking[0]!r}")
+    file.seek(-1, os.SEEK_END)
+    if file.read() != b"\n":
+        raise ValueError("it ends within a row")
+    kinds = {column: schema.kind(column) for column in names}
+    if kinds[names[-1]] in (TEXT, NUMBER):
+        _check_widths(file, len(names))
+    file.seek(0)
+    floats = [column for column, kind in kinds.items() if kind in (SHARE, NUMBER)]
+    missing: Any = dict.fromkeys(floats, _NOT_A_NUMBER)
+    table: pd.DataFrame = pd.read_csv(
+        file,
+        dtype={column: _DTYPES.get(kind, "float64") for column, kind in kinds.items()},
+        keep_default_na=False,
+        na_values=missing,
+        skip_blank_lines=False,
+        encoding="utf-8",
+    )
+    # More fields than names in every row, and the first are taken for an index.
+    if list(table.columns) != names or not isinstance(table.index, pd.RangeIndex):
+        raise ValueError("its rows do not have the columns of its header")
+    return table
+
+
+def _check_widths(file: BinaryIO, width: int) -> None:
+    """Refuses a row that is too short, where its last cell may be empty, too."""
+    file.seek(0)
+    lines = io.TextIOWrapper(file, "utf-8", newline="")
+    try:
+        for number, row in enumerate(csv.reader(lines, strict=True)):
+            if len(row) != width:
+                raise ValueError(f"row {number} has {len(row)} fields, not {width}")
+    finally:
+        lines.detach()
+
+
+def _check_column(values: pd.Series[Any], kind: str) -> None:
+    good = pd.Series(True, values.index)
+    if kind == TEXT:
+        good = values.map(lambda value: isinstance(value, str))
+    elif kind == COUNT:
+        good = (values >= 0) & (values < _MOST)
+    elif kind == FLAG:
+        good = values.isin((0, 1))
+    elif kind == SHARE:
+        good = (values >= 0) & (values <= 1)
+    if not good.all():
+        raise ValueError(
+            f"row {int(good.to_numpy().argmin()) + 1} has no {kind} as {values.name}"
+        )
+
+
+def in_order(each: str = "") -> Callable[[pd.DataFrame], None]:
+    """Returns a check of rounds 1, 2, 3, ..., each with one row, or one for `each`."""
+
+    def check(table: pd.DataFrame) -> None:
+        rounds = table["round"].to_numpy()
+        steps = np.diff(rounds, prepend=0)
+        wrong = steps != 1
+        if each:
+            wrong &= steps != 0
+            wrong[:1] |= steps[:1] != 1
+        if wrong.any():
+            place = int(wrong.argmax())
+            raise ValueError(
+                f"row {place + 1} is of round {rounds[place]}: rounds are 1, 2, 3, ... "
+                "in this order"
+            )
+        if each and each in table:
+            twice = table.duplicated(["round", each])
+            if twice.any():
+                row = table[twice].iloc[0]
+                raise ValueError(f"round {row['round']} has {row[each]!r} twice")
+
+    return check
+
+
+def check_counts(table: pd.DataFrame) -> None:
+    """Refuses more correct examples than examples."""
+    wrong = table["correct"] > table["examples"]
+    if wrong.any():
+        row = table[wrong].iloc[0]
+        raise ValueError(
+            f"round {row['round']} has {row['correct']} correct of {row['examples']}"
+        )
+
+
+def check_rounds(table: pd.DataFrame) -> None:
+    """Refuses rows that no `rounds.csv` has."""
+    if table.empty:
+        raise ValueError("it has no rows")
+    in_order()(table)
+    if {"correct", "examples"} <= set(table.columns):
+        check_counts(table)
+
+
+def check_clients(table: pd.DataFrame) -> None:
+    """Refuses rows that no `clients.csv` has: the same clients in every round."""
+    if table.empty:
+        raise ValueError("it has no rows")
+    in_order("client")(table)
+    if "correct" in table:
+        check_counts(table)
+    elif "loss_sum" not in table:  # A regression's.
+        raise ValueError("it lacks the column 'correct'")
+    # A round's rows follow each other in the federation's order of clients.
+    per_round = int((table["round"] == 1).sum())
+    if len(table) % per_round:
+        raise ValueError("it ends within a round")
+    for column in ("round", "client", "examples"):
+        cells = table[column].to_numpy().reshape(-1, per_round)
+        same = cells == (cells[:, :1] if column == "round" else cells[:1])
+        if not same.all():
+            number = int(same.all(axis=1).argmin()) + 1
+            raise ValueError(f"round {number} has others in the column {column!r}")
+    if not table["examples"][:per_round].any():
+        raise ValueError("no client has examples")
+
+
+def check_candidates(table: pd.DataFrame) -> None:
+    """Refuses rows that no `candidates.csv` has: of a round one is kept."""
+    in_order("trial")(table)
+    check_counts(table)
+    kept = table.groupby("round")["kept"].sum()
+    if (kept != 1).any():
+        raise ValueError(f"round {kept.index[kept != 1][0]} has not one that is kept")

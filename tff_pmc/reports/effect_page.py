@@ -1,0 +1,170 @@
+"""The page of `effect`: its sentences, and the tables of paired differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from tff_pmc.record.read import Run, conditions_of
+from tff_pmc.reports.pages import Block, Heading, Items, Table
+from tff_pmc.reports.paired import MIN_SEEDS
+from tff_pmc.reports.rounds_to_target import reach_rule
+
+_NOT_DECIDED = ("undecided", "censored")
+
+
+def intro(run: Run, seeds: Sequence[int], baseline: str, above: bool) -> list[str]:
+    """Returns what orderings are held against, and how the numbers are read."""
+    return [
+        f"{run.data['name']} ({run.source}), {run.data['clients']} clients, "
+        f"{len(run.correct)} rounds, the "
+        f"seeds {', '.join(map(str, seeds))}. Each ordering minus {baseline} under the "
+        "same seed: mean ± half the 95 % interval. The noise floor is the standard "
+        f"deviation of {baseline} minus {baseline} under another seed: of one such "
+        f"difference, and of the mean of {len(seeds)}, to hold the means against. "
+        f"For rounds, less is better. {reach_rule(above)}",
+        f"How far apart the weights are, on the cohorts of the runs of {baseline} "
+        f"(total variation: the share of weight that moves away from {baseline}, or "
+        "from the ordering's own first criterion alone):",
+    ]
+
+
+def intro_of_systems(
+    first: Sequence[Run], seeds: Sequence[int], baseline: str, means: pd.DataFrame
+) -> list[Block]:
+    """Returns the same of systems, and each system's `means` over the seeds."""
+    lines = [
+        [str(label), *map("{:.4f}".format, values)]
+        for label, *values in means.itertuples()
+    ]
+    return [
+        f"Each system minus {baseline} on the same data and under the same seed, "
+        "accuracy on the reported images: mean ± half the 95 % interval. The noise "
+        "floor is the standard deviation of the baseline minus itself under another "
+        f"seed: of one such difference, and of the mean of {len(seeds)}, to hold the "
+        "means against. The best round is chosen on the reported images. A seed "
+        "decides the initial weights, the batches and what of the data is drawn at "
+        "random. "
+        f"Seeds: {', '.join(map(str, seeds))}; under the first:",
+        Items(conditions_of(first)),
+        "Mean accuracy over the seeds:",
+        Table([["", *means], *lines]),
+    ]
+
+
+def weights(rows: pd.DataFrame, apart: pd.DataFrame, baseline: str) -> list[Block]:
+    """Returns how unequal the weights of orderings are, and their distances."""
+    head = ["ordering", "coefficient of variation", "effective clients"]
+    head += [f"total variation from {baseline}", "from its own first criterion"]
+    lines = [
+        [
+            str(first.ordering),
+            f"{first.coefficient_of_variation:.4f}",
+            f"{first.effective_clients:.2f}",
+            f"{first.total_variation:.4f}",
+            number(first.from_first, ".4f"),
+        ]
+        for first in rows.drop_duplicates("ordering").itertuples()
+    ]
+    found: list[Block] = [Table([head, *lines])]
+    if len(apart):
+        square = [
+            [str(name), *map("{:.4f}".format, row)] for name, *row in apart.itertuples()
+        ]
+        found += ["From each other:", Table([["", *apart.columns], *square])]
+    return found
+
+
+def blocks(rows: pd.DataFrame, what: str, baseline: str) -> list[Block]:
+    """Returns a table for each measure of each `what`, and below what was found."""
+    made: list[Block] = []
+    for name, part in rows.groupby("measure", sort=False):
+        digits = 1 if str(name).startswith("rounds to") else 4
+        made += [Heading(str(name)), Table(_grid(part, what, baseline, digits))]
+    return [*made, *_closing(rows)]
+
+
+def censored(rows: pd.DataFrame, baseline: str) -> list[str]:
+    """Returns why some differences have no mean, where some have none."""
+    if not rows["mean"].isna().any():
+        return []
+    return [
+        f"Censored: under some seed the ordering or {baseline} did not reach the "
+        "target before the runs ended. How much later it would have is not known, "
+        "so there is no mean, only who came later, and where neither came, not "
+        f"even that; and no noise floor where a run of {baseline} did not come."
+    ]
+
+
+def by_first_criterion(found: pd.DataFrame, baseline: str) -> list[Block]:
+    """Returns the part on `effect.first_criterion_rows`; nothing without any."""
+    if not len(found):
+        return []
+    base = baseline.split(",")[0]
+    count = int(found["orderings"].iloc[0])
+    made: list[Block] = [
+        Heading("By the first criterion"),
+        f"The mean of the {count} orderings that begin with a criterion, minus that "
+        f"of the {count} that begin with {base}. Where the later criteria hardly move "
+        "weight (above: from its own first criterion), these are nearly one algorithm, "
+        "and their mean has less of the rounding in it that training amplifies. "
+        "Rounds: the mean until 10, 20, ..., 90 % of the devices reach the target.",
+    ]
+    for measure, part in found.groupby("measure", sort=False):
+        digits = 4 if measure == "accuracy" else 2
+        within = number(part["within"].iloc[0], f".{digits}f")
+        spread = f"; runs of one first criterion and seed: ± {within}" if within else ""
+        grid = _grid(part, "first criterion", f"{base} first", digits)
+        made += [f"{measure}{spread}", Table(grid)]
+    return [*made, *_closing(found)]
+
+
+def _grid(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[list[str]]:
+    head = [what, f"minus {baseline}", "noise floor", "of the mean", "effect"]
+    lines = [
+        [
+            str(row[what.replace(" ", "_")]),
+            _mean(row, digits),
+            *(
+                number(row[name], f".{digits}f")
+                for name in ("noise_floor", "noise_floor_of_mean")
+            ),
+            str(row["verdict"]),
+        ]
+        for row in rows.to_dict("records")
+    ]
+    return [head, *lines]
+
+
+def _closing(rows: pd.DataFrame) -> list[str]:
+    """Returns sentences on the number of differences found, and expected by chance."""
+    decided = rows[~rows["verdict"].isin(_NOT_DECIDED)]
+    found = int((decided["verdict"] != "not shown").sum())
+    lines = []
+    if len(decided):
+        lines += [
+            f"{found} of {len(decided)} comparisons lie outside their interval; about "
+            f"{len(decided) / 20:.1f} would by chance.",
+        ]
+    if (rows["seeds"] < MIN_SEEDS).any():
+        lines.append(f"Under {MIN_SEEDS} seeds nothing is claimed.")
+    return lines
+
+
+def _mean(row: Mapping[Hashable, Any], digits: int) -> str:
+    """Returns the mean and its interval; of censored rounds, the signs alone."""
+    if math.isnan(row["mean"]):
+        return (
+            f"later in {row['more_in']} and earlier in {row['less_in']} of "
+            f"{row['seeds']} seeds"
+        )
+    interval = number(row["interval"], f".{digits}f")
+    return f"{row['mean']:+.{digits}f}{interval and f' ± {interval}'}"
+
+
+def number(value: float, form: str) -> str:
+    """Returns a number in a format, or nothing for NaN."""
+    return "" if math.isnan(value) else format(value, form)
