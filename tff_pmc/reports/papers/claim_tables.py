@@ -65,31 +65,24 @@ class Claim(NamedTuple):
     needs: str = ""
 
 
-class Table(NamedTuple):
-    """What is read from the file of a paper."""
-
-    claims: tuple[Claim, ...]
-    headlines: tuple[Headline, ...]
-
-
 @functools.cache
 def claims(paper: str = "") -> tuple[Claim, ...]:
     """Returns the claims of a paper, or of all of them in the order of `PAPERS`."""
     names = [paper] if paper else PAPERS
-    return tuple(claim for name in names for claim in _of_paper(name).claims)
+    return tuple(claim for name in names for claim in _of_paper(name)[0])
 
 
 def headline_numbers() -> tuple[Headline, ...]:
     """Returns the headline numbers of all papers, in their order."""
-    return tuple(number for name in PAPERS for number in _of_paper(name).headlines)
+    return tuple(number for name in PAPERS for number in _of_paper(name)[1])
 
 
 @functools.cache
-def _of_paper(paper: str) -> Table:
+def _of_paper(paper: str) -> tuple[tuple[Claim, ...], tuple[Headline, ...]]:
     return read(FOLDER / f"{paper.lower()}.toml")
 
 
-def read(path: pathlib.Path) -> Table:
+def read(path: pathlib.Path) -> tuple[tuple[Claim, ...], tuple[Headline, ...]]:
     """Returns the claims and the headline numbers of a file.
 
     Raises:
@@ -111,7 +104,7 @@ def read(path: pathlib.Path) -> Table:
                 raise ClaimError(
                     f"{path.name}, {kind} {number} ({place}): {why}"
                 ) from error
-    return Table(tuple(found["claim"]), tuple(found["headline"]))
+    return tuple(found["claim"]), tuple(found["headline"])
 
 
 def _claim(table: Mapping[str, Any], own: Mapping[str, Any]) -> Claim:

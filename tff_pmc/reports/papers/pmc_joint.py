@@ -95,12 +95,8 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
 def compare(runs: Sequence[Run], theirs: pd.DataFrame) -> pd.DataFrame:
     """Returns counts in both pairings, each beside the published one.
 
-    The columns are `KEYS`, pairing, ds_round, experiment_round, ours, independent
-    (expected from our totals), printed, published, published_independent and
-    difference, ours minus published.
-
-    Raises:
-        RecordError: see `joint_rows`.
+    `independent` is what our totals alone would give, and `published_independent`
+    theirs.
     """
     parts = []
     for pairing in PAIRINGS:
@@ -158,24 +154,12 @@ def joint_rows(
 ) -> pd.DataFrame:
     """Counts test examples by the outcomes of DS and of each other ordering.
 
-    Args:
-        runs: the runs, DS among them. Runs of ours need their record of predictions.
-        pairing: `aligned` or `shuffled`.
-        seed: for `shuffled` runs of ours, whose clients have no list that is
-            shuffled: the list starts in the federation's order and is shuffled
-            once a round, up to the best round, by Python's
-            `random.Random("<seed>/<the run's label>")`.
-
-    Returns:
-        The columns of the published tables' CSV (experiment, ds_outcome,
-        experiment_outcome, value in examples; X is wrong, ✓ right), and pairing,
-        ds_round, experiment_round.
-
-    Raises:
-        RecordError: there is not one run of DS, predictions are missing, the runs
-            were tested on other examples, or the clients of published runs cannot
-            be told apart, which `aligned` needs.
-        ValueError: `pairing` is neither of the two.
+    The columns are those of the published tables' CSV (X is wrong, ✓ right; `value` in
+    examples), and pairing, ds_round and experiment_round. `seed` is for `shuffled` runs
+    of ours, whose clients have no list that is shuffled: the list starts in the
+    federation's order and is shuffled once a round, up to the best round, by Python's
+    `random.Random("<seed>/<the run's label>")`. Clients of published runs that cannot
+    be told apart, which `aligned` needs, are a `RecordError`.
     """
     if pairing not in PAIRINGS:
         raise ValueError(f"pairing must be one of {PAIRINGS}, got {pairing!r}")
