@@ -98,7 +98,6 @@ def _label(run: Run, clients: int) -> str:
 def _measures(row: Row, seeds: Sequence[Sequence[Labeled]]) -> list[Measure]:
     """Returns the measures of a row, for each run, or group, and set of columns."""
     quantity = QUANTITIES[row.of]
-    of_group = sum if row.group == "sum" else max
     sides = [[*row.runs]] if row.group else [[label] for label in row.runs]
     found = []
     for own, (columns, cells) in itertools.product(
@@ -107,7 +106,8 @@ def _measures(row: Row, seeds: Sequence[Sequence[Labeled]]) -> list[Measure]:
 
         def value(runs: Labeled, labels: Sequence[str], cells: Cells) -> float:
             every = [*runs] if EVERY_RUN in labels else labels
-            return of_group(quantity(runs, label, cells, row) for label in every)
+            numbers = [quantity(runs, label, cells, row) for label in every]
+            return sum(numbers) if row.group == "sum" else max(numbers)
 
         ((minus, theirs),) = (row.minus or {"": cells}).items()
         if isinstance(row.base, (int, float)):
