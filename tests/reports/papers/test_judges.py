@@ -162,7 +162,7 @@ def numbers(text):
     return [float(found) for found in re.findall(r" ([+-]\d+\.\d+)", text)]
 
 
-@pytest.mark.parametrize(("name", "place", "keys"), about_rounds())
+@pytest.mark.parametrize(("name", "place", "keys"), [*about_rounds()])
 def test_rounds_are_judged_as_numpy_judges_them(name, place, keys, says_of_five):
     rng = np.random.default_rng(place)
     claim = claims(TABLES[name]["paper"])[place]

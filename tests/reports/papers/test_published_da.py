@@ -4,10 +4,7 @@ import itertools
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
-
-from tff_pmc.reports.rounds_to_target import rounds_to_target
 
 DA_PARTS = {"Low mean": ("20%", "30%"), "Mid mean": ("40%", "50%")}
 DA_PARTS["High mean"] = ("70%", "75%")
@@ -93,16 +90,6 @@ def test_da_no_cell_is_impossible(page, da):
         ), line
     for _, *rest in da:
         assert page.rounds(da[("75", *rest)]) <= page.rounds(da[("80", *rest)])
-
-
-def test_da_a_share_of_the_devices_is_rounded_up():
-    """Footnote 3's 0.2 x 371 = 75 devices: with 74 of them 20 % are not there yet.
-
-    It says when a share of the devices has reached a target, not how many train.
-    """
-    correct = np.array([[1] * n + [0] * (371 - n) for n in (74, 75)])
-    ones = np.ones(371, int)
-    assert rounds_to_target(correct, ones, [75], [20]) == {(75, 20): 2}
 
 
 def test_da_the_two_numbers_that_study_a_compares_are_of_other_rows(da):

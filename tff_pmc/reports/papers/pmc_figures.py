@@ -54,9 +54,6 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
 
     N is 2a (`mnist_iid`), 2b (`mnist_noniid`) or 3 (`celeba`). The CSV has the columns
     experiment, round and accuracy, and `data` where the data has a caveat.
-
-    Raises:
-        RecordError: see `PaperResults.rows`.
     """
     paper = PAPER[experiment]
     rows = paper.rows(runs)
@@ -83,10 +80,7 @@ def script_report(
     """Returns `figureN_script.png` and `.csv`, and the rounds to the target as text.
 
     See `report`; the CSV has a column target_accuracy_pct, too, and a row a round that
-    is drawn.
-
-    Raises:
-        RecordError: see `PaperResults.rows`; or the runs have different rules.
+    is drawn. Runs of different rules are a `RecordError`.
     """
     paper = PAPER[experiment]
     rows = paper.rows(runs)

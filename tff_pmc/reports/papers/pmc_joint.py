@@ -60,9 +60,6 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     (no run of DS or beside it, no predictions on record) is left out, and the text says
     why. Where runs are kept without their predictions, the page is made of the CSV
     beside them. Rows without a run, and runs without a row, are named in the notes.
-
-    Raises:
-        RecordError: see `PaperResults.rows`.
     """
     paper = PAPER[experiment]
     number, rows = paper.joint_table, list(paper.rows(runs).values())

@@ -75,9 +75,8 @@ class PaperResults:
     def rows(self, runs: Sequence[Run]) -> dict[str, Run]:
         """Returns label -> run of the runs that are rows, in the order of the rows.
 
-        Raises:
-            RecordError: two runs are of one ordering, or have other clients or another
-                number of rounds, on which what counts as not reached depends.
+        Two of one ordering are a `RecordError`, and so are other clients or another
+        number of rounds, on which what counts as not reached depends.
         """
         by_label: dict[str, Run] = {}
         for run in runs:

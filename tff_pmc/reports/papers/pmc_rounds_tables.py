@@ -54,10 +54,8 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     """Returns `tableN.csv` and `tableN.md`: 2 (`mnist_iid`), 4 (`mnist_noniid`) or 6.
 
     Without a run of DS the table is left out, and the text says so. Rows without a run,
-    and runs without a row, are named in the notes.
-
-    Raises:
-        RecordError: see `PaperResults.rows`; or the runs have different rules.
+    and runs without a row, are named in the notes. Runs of different rules are a
+    `RecordError`.
     """
     paper = PAPER[experiment]
     rows, number = paper.rows(runs), paper.rounds_table

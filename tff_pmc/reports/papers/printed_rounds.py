@@ -97,7 +97,7 @@ def legend_handles() -> list[Line2D]:
         "black": "half of the devices\nreach 70, 80, ... %",
         "white": "the same, published",
     }
-    look = {"linestyle": "none", "marker": "D", "markersize": 4}
+    look: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 4}
     return [
         Line2D([], [], **look, markerfacecolor=face, markeredgecolor="black", label=one)
         for face, one in words.items()
