@@ -135,8 +135,17 @@ def setting(
     """
     # The name, the kind and the owner follow from where the field stands.
     declared = Setting(
-        *("", flag, object, default, words),
-        *(choices, within, parse, repeated, has_flag, object),
+        name="",
+        flag=flag,
+        kind=object,
+        default=default,
+        words=words,
+        choices=choices,
+        within=within,
+        parse=parse,
+        repeated=repeated,
+        has_flag=has_flag,
+        owner=object,
     )
     return dataclasses.field(default=default, metadata={_KEY: declared})
 

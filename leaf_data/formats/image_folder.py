@@ -56,8 +56,10 @@ def read(
     files = [list(find(os.path.join(root, folder)).values()) for folder in folders]
     below = [f"{folder}/{file}" for folder, own in zip(folders, files) for file in own]
     sizes = [len(own) for own in files]
-    more = {"resize": resize, "folders": list(zip(folders, sizes))}
-    x, digests, together = decoded(name, root, below, side, cache_dir, **more)
+    counts = list(zip(folders, sizes))
+    x, digests, together = decoded(
+        name, root, below, side, cache_dir, resize=resize, folders=counts
+    )
     of_folder = np.repeat(np.arange(len(folders)), sizes)
     names = tuple(file for own in files for file in own)
     return Images(x, of_folder, names, tuple(digests), together)

@@ -50,7 +50,7 @@ class LeafFile:
 class _Converted(NamedTuple):
     """A user of a file: the number of examples, and what was made of them."""
 
-    count: int
+    number: int
     examples: Any
 
 
@@ -120,15 +120,15 @@ def read(
         if not isinstance(data, _Converted):
             what = data if isinstance(data, DataError) else "has no lists x and y"
             raise DataError(f"{path}: user {user}: {what}")
-        if data.count and user not in counts:
+        if data.number and user not in counts:
             raise DataError(f"{path}: user {user}: is in user_data but not in users")
     for user, count in counts.items():
         if user not in found:
             raise DataError(f"{path}: user {user}: is in users but not in user_data")
-        if found[user].count != count:
+        if found[user].number != count:
             raise DataError(
                 f"{path}: user {user}: num_samples says {count}, but there are "
-                f"{found[user].count} examples"
+                f"{found[user].number} examples"
             )
     return {user: found[user].examples for user in counts}, digest
 
