@@ -48,7 +48,7 @@ def main(argv):
         table = leaf_data.ClientTable()
         if command.client_table:
             table = leaf_data.read_client_table(command.client_table)
-        runs = command_line.runs_of(given, tuple(table.values))
+        runs = command_line.runs_of(command, given, tuple(table.values))
         cluster = command_line.cluster_of(command, given.values)
         if cluster is not None:
             from tff_pmc.runtime import cluster_probe

@@ -41,7 +41,7 @@ from tff_pmc import models, processes
 from tff_pmc.clients import packing
 from tff_pmc.experiments import experiment
 from tff_pmc.experiments.running import spread_runs, suite
-from tff_pmc.experiments.running.jobs import Federations
+from tff_pmc.experiments.running.execution import Federations
 from tff_pmc.runtime import Runtime, local_cluster
 from tff_pmc.settings.cluster_options import ClusterOptions
 
@@ -180,8 +180,8 @@ class Runs:
         with tempfile.TemporaryDirectory() as folder:
             begun = time.perf_counter()
             connection = self.running.engine.connection
-            runner = spread_runs.SpreadRuns(connection, load, folder)
-            suite.run_all(self.settings, load, folder, runner=runner)
+            spread = spread_runs.SpreadRuns(connection, load, folder)
+            suite.run_all(self.settings, load, folder, spread=spread)
             seconds = time.perf_counter() - begun
         return seconds / len(self.settings), None
 

@@ -23,14 +23,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import numpy as np
 
 import leaf_data
-from leaf_data.datasets.celeba import celeba_clients, celeba_files
-from tff_pmc.experiments.running.cohorts import cohort
+from leaf_data.datasets import celeba_clients, celeba_files
 from tff_pmc.reports import pages
 from tff_pmc.reports.weight_distances import (
     COLUMNS,
     ordering_distances,
     pairwise_distances,
 )
+from tff_pmc.systems.setup import cohort
 
 CRITERIA = {
     "DS": lambda y, sharp: len(y),

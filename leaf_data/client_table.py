@@ -17,9 +17,8 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data import client_names
-from leaf_data.errors import DataError, reading
-from leaf_data.formats import regular
+from leaf_data.errors import DataError, check_name, reading
+from leaf_data.formats import places
 
 _WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _CLIENT = "client"
@@ -105,7 +104,7 @@ def read_client_table(path: str) -> ClientTable:
             twice, or a name is none; the message names file, client and attribute.
     """
     with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
-        content = regular.read(path, _MAX_BYTES)
+        content = places.read(path, _MAX_BYTES)
         file = io.StringIO(content.decode("utf-8-sig"), newline="")
         clients, columns = _read_rows(path, csv.reader(file, strict=True))
     values = {name: np.array(column, np.float32) for name, column in columns.items()}
@@ -123,7 +122,7 @@ def _read_rows(
     header = next(rows, [])
     columns: dict[str, list[float]] = {}
     for name in header:
-        client_names.check(name, f"{path}: the column")
+        check_name(name, f"{path}: the column")
         if name in columns:
             raise DataError(f"{path}: the column {name} is there twice")
         columns[name] = []
@@ -136,7 +135,7 @@ def _read_rows(
         client = values.pop(_CLIENT, "")
         if len(row) != len(header) or not client:
             raise DataError(f"{path}: line {number} has the wrong number of fields")
-        client_names.check(client, f"{path}: line {number}: the client")
+        check_name(client, f"{path}: line {number}: the client")
         if client in clients:
             raise DataError(f"{path}: client {client} is there twice")
         clients[client] = None

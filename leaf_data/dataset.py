@@ -8,6 +8,9 @@ import difflib
 import re
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from leaf_data.declare import (
     A_SEED,
     Registry,
@@ -17,11 +20,16 @@ from leaf_data.declare import (
     setting,
 )
 from leaf_data.errors import DataError
-from leaf_data.federated import FederatedDataset
+from leaf_data.examples import Examples
+from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats.places import Folder
+from leaf_data.pixels import WHITE_ON_BLACK
 from leaf_data.splits import partition as partitions
 
 Kind = TypeVar("Kind", bound="Dataset")
+
+_Pool = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]  # Images and labels.
+_NUM_CLIENTS = 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,6 +129,23 @@ class Partitioned(Dataset):
         "them by label, cuts them into 200 shards and gives each client two.",
         choices=partitions.NAMES,
     )
+
+    def _dealt(
+        self, name: str, train: _Pool, test: _Pool, origin: Origin
+    ) -> FederatedDataset:
+        """Returns digits dealt so; client i has the i-th run of the test images."""
+        parts = partitions.by_name(self.partition, train[1], _NUM_CLIENTS, self.seed)
+        test_parts = partitions.consecutive(len(test[1]), _NUM_CLIENTS)
+        ids = partitions.client_ids(_NUM_CLIENTS)
+        return FederatedDataset(
+            name=name,
+            train_examples=Examples.from_parts(*train, parts, ids),
+            test_examples=Examples.from_parts(*test, test_parts, ids),
+            num_classes=10,
+            pixel_convention=WHITE_ON_BLACK,
+            origin=origin,
+            options=self.options(),
+        )
 
 
 DATASETS: Registry[type[Dataset]] = Registry("data set", "leaf_data.datasets")

@@ -72,7 +72,7 @@ class Setting(NamedTuple):
     kind: type  # `int`, `float`, `str`, `bool`, or `tuple` where `parse` makes it.
     default: Any
     words: str
-    choices: tuple[str, ...]
+    choices: Any  # A tuple of words; empty if there are none.
     within: Range | None
     parse: Callable[[str], Any] | None
     repeated: bool
@@ -133,16 +133,12 @@ def setting(
     Returns:
         The field, for the body of a `Settings` class.
     """
-    carried = dict(
-        words=words,
-        flag=flag,
-        choices=choices,
-        within=within,
-        parse=parse,
-        repeated=repeated,
-        has_flag=has_flag,
+    # The name, the kind and the owner follow from where the field stands.
+    declared = Setting(
+        *("", flag, object, default, words),
+        *(choices, within, parse, repeated, has_flag, object),
     )
-    return dataclasses.field(default=default, metadata={_KEY: carried})
+    return dataclasses.field(default=default, metadata={_KEY: declared})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,27 +186,19 @@ class Settings:
         }
 
 
-def _declared(group: type[Settings]) -> list[Setting]:
+def _declared(group: type[Settings]) -> Iterator[Setting]:
     kinds = typing.get_type_hints(group)
-    found = []
     for field in dataclasses.fields(group):
-        carried = dict(field.metadata.get(_KEY, ()))
-        if not carried:
-            continue
-        kind = kinds[field.name]
-        choices = carried.pop("choices")
-        found.append(
-            Setting(
+        declared = field.metadata.get(_KEY)
+        if declared is not None:
+            kind, choices = kinds[field.name], declared.choices
+            yield declared._replace(
                 name=field.name,
-                flag=carried.pop("flag") or field.name,
+                flag=declared.flag or field.name,
                 kind=typing.get_origin(kind) or kind,
-                default=field.default,
                 choices=tuple(choices() if callable(choices) else choices),
                 owner=_owner(group, field.name),
-                **carried,
             )
-        )
-    return found
 
 
 def _owner(group: type, name: str) -> type:

@@ -1,9 +1,14 @@
-"""The exception that is raised for data, and the words of others in it."""
+"""The exception that is raised for data, what others say in it, and names in data."""
 
 from __future__ import annotations
 
 import contextlib
+import unicodedata
 from collections.abc import Iterator
+
+_LONGEST = 256  # Characters of a name.
+# Control characters, halves of characters that no file can hold, ends of lines.
+_REFUSED = ("Cc", "Cs", "Zl", "Zp")
 
 
 class DataError(ValueError):
@@ -38,3 +43,33 @@ def reading(
     except caught as error:
         reason = getattr(error, "strerror", None) or one_line(error)
         raise DataError(f"{path}: {words} ({reason})") from error
+
+
+def check_name(name: str, what: str = "the name") -> str:
+    """Returns a name that can stand in records, tables and messages.
+
+    A name with an end of a line or another control character in it would break a
+    record that is cut by lines, numpy drops a NUL at its end, and one name of
+    megabytes makes an array of names as wide for all.
+
+    Raises:
+        DataError: it has more than 256 characters, a control character, half of a
+            surrogate pair or an end of a line; the message shows its start, escaped.
+    """
+    if len(name) > _LONGEST:
+        raise DataError(
+            f"{what} {_start(name)} has {len(name):,} characters, more than {_LONGEST}"
+        )
+    if name.isascii() and name.isprintable():
+        return name
+    for character in name:
+        if unicodedata.category(character) in _REFUSED:
+            raise DataError(
+                f"{what} {_start(name)} has the control character "
+                f"U+{ord(character):04X}"
+            )
+    return name
+
+
+def _start(name: str) -> str:
+    return ascii(name[:40]) + ("..." if len(name) > 40 else "")

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data import client_names
-from leaf_data.errors import DataError
+from leaf_data.errors import DataError, check_name
 
 INPUT_TYPES = ("uint8", "float32", "int32", "int64")
 """What inputs may be: pixels, numbers, or ids of tokens."""
@@ -33,7 +32,7 @@ class Examples:
         y: int32 [N], the labels, from 0; or, of a regression, float32 [N, ...], the
             values to be predicted, finite.
         row_splits: int64 [K + 1], from 0 to N. A client may have no examples.
-        client_ids: the K clients' names, each once; see `client_names.check`.
+        client_ids: the K clients' names, each once; see `errors.check_name`.
         attributes: by name, arrays [N, ...] of what else is known of each example (a
             photograph's sharpness, say). They are not part of TFF's view.
 
@@ -78,7 +77,7 @@ class Examples:
         for client in ids:
             if not isinstance(client, str) or not client:
                 raise DataError(f"client ids have to be non-empty text, not {client!r}")
-            client_names.check(client, "client id")
+            check_name(client, "client id")
         if len(set(ids)) != len(ids):
             twice = next(client for client in ids if ids.count(client) > 1)
             raise DataError(f"client id {twice!r} is there twice")

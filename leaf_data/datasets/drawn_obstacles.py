@@ -12,16 +12,17 @@ from __future__ import annotations
 import dataclasses
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from leaf_data.dataset import Dataset, register
 from leaf_data.datasets import obstacles
+from leaf_data.datasets.celeba_files import DRAWN_PREFIX
 from leaf_data.datasets.drawn_faces import near
 from leaf_data.declare import Range, setting
-from leaf_data.errors import DataError
+from leaf_data.errors import reading
 from leaf_data.federated import FederatedDataset
 from leaf_data.formats.places import Folder
 from leaf_data.splits import partition
@@ -100,23 +101,19 @@ def write_sets(
     Raises:
         DataError: the folder cannot be written.
     """
-    try:
+    with reading(folder, "cannot be written"):
         for number, (name, of_label) in enumerate(counts.items()):
             random = partition.random_state(seed, number)
             own = os.path.basename(name)
-            looks: Sequence[str] = (
-                [own] if own in obstacles.PLACES else obstacles.PLACES
-            )
+            looks = (own,) if own in obstacles.PLACES else obstacles.PLACES
             for label, pictures in zip(obstacles.CLASSES, of_label):
                 path = os.path.join(folder, name, label)
                 os.makedirs(path, exist_ok=True)
                 for index in range(pictures):
                     place = looks[index % len(looks)]
                     picture = _draw(random, place, label == "blocked")
-                    file = f"{obstacles.DRAWN_PREFIX}{index:04d}.png"
+                    file = f"{DRAWN_PREFIX}{index:04d}.png"
                     picture.save(os.path.join(path, file), compress_level=1)
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error})") from error
 
 
 def printed_counts() -> dict[str, tuple[int, int]]:
@@ -124,11 +121,10 @@ def printed_counts() -> dict[str, tuple[int, int]]:
 
     It prints the numbers of pictures, and the shares in whole percents.
     """
-    found = {}
-    for name, (total, percent) in obstacles.PRINTED.items():
-        blocked = round(total * percent / 100)
-        found[name] = (total - blocked, blocked)
-    return found
+    return {
+        name: (total - round(total * percent / 100), round(total * percent / 100))
+        for name, (total, percent) in obstacles.PRINTED.items()
+    }
 
 
 def _draw(random: np.random.RandomState, place: str, blocked: bool) -> Image.Image:

@@ -16,17 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.dataset import Partitioned, register
-from leaf_data.errors import DataError
-from leaf_data.examples import Examples
+from leaf_data.errors import DataError, one_line
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats import idx, places
 from leaf_data.formats.places import Folder
-from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.splits import partition as partitions
 
 Arrays = dict[str, npt.NDArray[np.uint8]]
 
-_NUM_CLIENTS = 100
 _SHAPES = {
     "x_train": (60000, 28, 28),
     "y_train": (60000,),
@@ -62,21 +58,8 @@ class Mnist(Partitioned):
         """Returns the data set: x uint8 [28, 28], 0 = background; ten classes."""
         del cache_dir
         arrays, origin = read(data_dir)
-        y_train, y_test = arrays["y_train"], arrays["y_test"]
-        parts = partitions.by_name(self.partition, y_train, _NUM_CLIENTS, self.seed)
-        test_parts = partitions.consecutive(len(y_test), _NUM_CLIENTS)
-        ids = partitions.client_ids(_NUM_CLIENTS)
-        return FederatedDataset(
-            name="mnist",
-            train_examples=Examples.from_parts(arrays["x_train"], y_train, parts, ids),
-            test_examples=Examples.from_parts(
-                arrays["x_test"], y_test, test_parts, ids
-            ),
-            num_classes=10,
-            pixel_convention=WHITE_ON_BLACK,
-            origin=origin,
-            options=self.options(),
-        )
+        train, test = ((arrays[f"x_{p}"], arrays[f"y_{p}"]) for p in ("train", "test"))
+        return self._dealt("mnist", train, test, origin)
 
 
 register("mnist", Mnist)
@@ -110,11 +93,10 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
     try:
         downloaded = _download()
     except Exception as error:  # Keras raises plain Exceptions.
-        reason = " ".join(str(error).split()) or type(error).__name__
         where = _looked_for(folders) if folders else f"{cached} (Keras's cache)"
         raise DataError(
             f"mnist: no data in {where}, and Keras could not download it "
-            f"({reason}): pass data_dir or set "
+            f"({one_line(error)}): pass data_dir or set "
             f"{places.ENVIRONMENT_VARIABLE} to the folder that holds the idx files or "
             f"{_NPZ_NAME}"
         ) from error

@@ -21,8 +21,33 @@ from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.splits import adafed_simulations, by_class, partition
-from leaf_data.splits.adafed_simulations import READINGS
+from leaf_data.splits import partition
+from leaf_data.splits.partition import IntArray
+
+TABLE_1 = (
+    (10, 0, 30, 10, 30, 50, 20, 20, 10, 10),
+    (10, 0, 0, 500, 100, 0, 0, 500, 100, 500),
+    (0, 0, 30, 500, 100, 150, 500, 0, 0, 500),
+    (0, 0, 30, 0, 100, 0, 500, 500, 100, 0),
+    (0, 10, 30, 500, 0, 0, 500, 500, 0, 500),
+    (0, 10, 10, 10, 10, 100, 10, 0, 10, 3000),
+)
+"""AdaFed's Table 1: simulation 2's images of each digit, a row a client."""
+
+SIMULATION_3 = (*TABLE_1, TABLE_1[2], TABLE_1[3])
+"""Simulation 2's clients, and two with the numbers of clients 3 and 4."""
+
+WRONG_LABELS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 1.0)
+"""The share of each of simulation 3's clients' labels that is wrong."""
+
+PAIRS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
+"""The digits of simulation 1's first five clients; the paper prints no pairs."""
+
+READINGS = ("a_client", "a_class")
+"""How simulation 1's "5500 samples from two classes" can be read."""
+
+_FEW = {0: 100, 5: 200}  # Of whatever client has the digit.
+_OF_TWO_DIGITS, _OF_EACH_DIGIT = 5500, 500
 
 SIMULATIONS = ("1", "2", "3")
 """AdaFed's simulations, as the paper numbers them."""
@@ -49,7 +74,7 @@ class MnistAdafed(Dataset):
        as many as client 4, all of them with wrong labels. Together 13,120. The column
        `adversary` of `client_table` is 1 for these two.
 
-    Which image is dealt to whom is in `splits.adafed_simulations`: none to two clients.
+    No image is dealt to two clients.
 
     The server's set is "reported", all of MNIST's test images, as printed (section 4),
     or "apart", a random half of each digit's test images; the clients have the other
@@ -108,11 +133,11 @@ class MnistAdafed(Dataset):
         counts = self._counts(y)
         ids = tuple(f"client_{number}" for number in range(1, len(counts) + 1))
         random = partition.random_state(self.seed, _DEAL_STREAM)
-        rows = adafed_simulations.deal(y, counts, random)
+        rows = deal(y, counts, random)
         train = Examples.from_parts(x, y, rows, ids)
         table = ClientTable()
         if self.simulation == "3":
-            shares = adafed_simulations.WRONG_LABELS
+            shares = WRONG_LABELS
             adversary = np.array(shares, np.float32) > 0
             table = ClientTable(
                 ids,
@@ -137,10 +162,10 @@ class MnistAdafed(Dataset):
         """Returns the simulation's images of each digit, a row a client."""
         if self.simulation == "1":
             available = np.bincount(y, minlength=_NUM_CLASSES)
-            return adafed_simulations.simulation_1(self.reading, available)
+            return simulation_1(self.reading, available)
         if self.simulation == "2":
-            return adafed_simulations.TABLE_1
-        return adafed_simulations.SIMULATION_3
+            return TABLE_1
+        return SIMULATION_3
 
 
 register("mnist_adafed", MnistAdafed)
@@ -150,7 +175,7 @@ def _mislabeled(train: Examples, shares: Sequence[float], seed: int) -> Examples
     y, random = train.y.copy(), partition.random_state(seed, _MISLABEL_STREAM)
     for k in np.flatnonzero(shares):
         rows = slice(train.row_splits[k], train.row_splits[k + 1])
-        y[rows] = adafed_simulations.mislabel(y[rows], shares[k], _NUM_CLASSES, random)
+        y[rows] = mislabel(y[rows], shares[k], _NUM_CLASSES, random)
     return dataclasses.replace(train, y=y)
 
 
@@ -165,8 +190,60 @@ def _test_sets(
     clients = server = np.arange(len(y))
     if server_set == "apart":
         random = partition.random_state(seed, _SERVER_STREAM)
-        server, clients = by_class.split(y, 0.5, random)
+        server, clients = partition.split_classes(y, 0.5, random)
     return (
         Examples.from_parts(x, y, np.array_split(clients, len(ids)), ids),
         Examples.from_parts(x, y, [server], [SERVER]),
     )
+
+
+def simulation_1(
+    reading: str, available: Sequence[int] | IntArray
+) -> tuple[tuple[int, ...], ...]:
+    """Returns simulation 1's images of each digit, a row for each of six clients.
+
+    The first five have two digits each; of 0 there are 100 and of 5 there are 200. The
+    sixth has 500 of each digit.
+    """
+    rows = []
+    for pair in PAIRS:
+        few = {digit: _FEW[digit] for digit in pair if digit in _FEW}
+        most = _OF_TWO_DIGITS
+        if reading == "a_client":
+            most = (_OF_TWO_DIGITS - sum(few.values())) // (len(pair) - len(few))
+        counts = {digit: few.get(digit, most) for digit in pair}
+        rows.append(tuple(counts.get(digit, 0) for digit in range(len(available))))
+    dealt = [sum(column) for column in zip(*rows)]
+    sixth = tuple(
+        min(_OF_EACH_DIGIT, int(there) - taken)
+        for there, taken in zip(available, dealt)
+    )
+    return (*rows, sixth)
+
+
+def deal(
+    labels: IntArray, counts: Sequence[Sequence[int]], random: np.random.RandomState
+) -> list[IntArray]:
+    """Deals as many images of each digit to each client as a table says.
+
+    Clients that are added at a table's end leave the others' images as they are.
+    """
+    digits = range(len(counts[0]))
+    shuffled = [random.permutation(np.flatnonzero(labels == d)) for d in digits]
+    parts = []
+    for row, ends in zip(counts, np.cumsum(counts, axis=0)):
+        own = zip(shuffled, ends, row)
+        parts.append(np.concatenate([rows[end - n : end] for rows, end, n in own]))
+    return [random.permutation(part) for part in parts]
+
+
+def mislabel(
+    labels: IntArray, fraction: float, num_classes: int, random: np.random.RandomState
+) -> npt.NDArray[np.int32]:
+    """Returns a copy of labels, a part of them wrong, each wrong one as likely."""
+    wrong = labels.astype(np.int32)
+    rows = random.permutation(len(labels))[: round(fraction * len(labels))]
+    # A step of 1 to num_classes - 1 around the circle of labels: never the same one.
+    steps = random.randint(1, num_classes, len(rows))
+    wrong[rows] = (wrong[rows] + steps) % num_classes
+    return wrong

@@ -8,6 +8,7 @@ V. It gives no address of its pictures: this reads a folder of whoever has them,
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.dataset import Dataset, register
+from leaf_data.datasets.celeba_files import DRAWN_PREFIX
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import image_folder, places
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import DRAWING, PHOTOGRAPH
-from leaf_data.splits import by_class, partition
+from leaf_data.splits import partition
 
 PLACES = ("hospital", "simple_room", "warehouse")
 """The paper's three clients, and their folders' names."""
@@ -32,9 +34,6 @@ CLASSES = ("free", "blocked")
 
 SIDE = 64
 """The width and height of the pictures, in pixels."""
-
-DRAWN_PREFIX = "drawn_"
-"""How the name of every drawing begins, so that a stand-in is known for one."""
 
 TRAINING, EVALUATION, VALIDATION = "training", "evaluation", "validation"
 """The folders of a split that is given, by the paper's words for its sets."""
@@ -111,10 +110,7 @@ class Obstacles(Dataset):
         rows = [np.flatnonzero(of_set == number) for number in range(len(sets))]
         split = (_as_given if given else _divided)(root, rows, y, self.seed)
         _check_apart(root, split, images)
-
-        def examples(parts: _Rows, ids: tuple[str, ...]) -> Examples:
-            return Examples.from_parts(images.x, y, parts, ids)
-
+        examples = functools.partial(Examples.from_parts, images.x, y)
         drawn = any(file.startswith(DRAWN_PREFIX) for file in images.files)
         source = "drawn obstacles, no photographs" if drawn else "image folders"
         if given:
@@ -147,23 +143,22 @@ def _find(folders: tuple[str, ...]) -> tuple[str, bool]:
             return folder, True
         if any(os.path.isdir(os.path.join(folder, place)) for place in PLACES):
             return folder, False
-    where = " or ".join(folders) or f"{places.ENVIRONMENT_VARIABLE}, which is not set"
-    raise DataError(
-        f"obstacles: no data in {where}: looked for {TRAINING}, {EVALUATION} and "
-        f"{VALIDATION}, or for {', '.join(PLACES)}, each with the folders blocked and "
-        "free (the paper gives no address of its pictures; drawn_obstacles is a "
-        "stand-in)"
+    words = (
+        f"{TRAINING}, {EVALUATION} and {VALIDATION}, or for {', '.join(PLACES)}, each "
+        "with the folders blocked and free (the paper gives no address of its "
+        "pictures; drawn_obstacles is a stand-in)"
     )
+    raise places.missing("obstacles", folders, words)
 
 
 def _as_given(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
     """The sets of the folders; the validation set is cut into the clients' parts."""
     *train, server, validation = rows
     random = partition.random_state(seed, _CUT_STREAM)
-    order = by_class.mixed(y[validation], random)
     if len(validation) < len(PLACES):
         raise DataError(f"{os.path.join(root, VALIDATION)}: has too few pictures")
-    return _Split(train, np.array_split(validation[order], len(PLACES)), server)
+    test = partition.equal_parts(validation, y, len(PLACES), random)
+    return _Split(train, test, server)
 
 
 def _divided(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
@@ -171,8 +166,10 @@ def _divided(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
     random = partition.random_state(seed, _STREAM)
     train, test, server = [], [], []
     for name, own in zip(PLACES, rows):
-        test_rows, others = _split(own, y, _TEST_SHARE, random)
-        server_rows, train_rows = _split(others, y, _SERVER_SHARE, random)
+        part, rest = partition.split_classes(y[own], _TEST_SHARE, random)
+        test_rows, others = own[part], own[rest]
+        part, rest = partition.split_classes(y[others], _SERVER_SHARE, random)
+        server_rows, train_rows = others[part], others[rest]
         if not len(test_rows) or not len(server_rows):
             raise DataError(
                 f"{os.path.join(root, name)}: its {len(own)} pictures are too few "
@@ -186,17 +183,15 @@ def _divided(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
 
 def _check_apart(root: str, split: _Split, images: image_folder.Images) -> None:
     """Refuses a picture that is, under two names, in two of the sets."""
-    of_set: dict[str, tuple[int, str]] = {}
-    sets = (np.concatenate(split.train), np.concatenate(split.test), split.server)
-    for number, rows in enumerate(sets):
-        for row in rows.tolist():
-            file, digest = images.files[row], images.sha256s[row]
-            before, other = of_set.setdefault(digest, (number, file))
-            if before != number:
-                raise DataError(
-                    f"{root}: {other} and {file} are one picture, which would be in "
-                    "two of the training, test and evaluation pictures"
-                )
+    seen: dict[str, str] = {}  # The files of the sets before, by their digests.
+    for rows in (*map(np.concatenate, (split.train, split.test)), split.server):
+        own = {images.sha256s[row]: images.files[row] for row in rows}
+        for digest in own.keys() & seen.keys():
+            raise DataError(
+                f"{root}: {seen[digest]} and {own[digest]} are one picture, which "
+                "would be in two of the training, test and evaluation pictures"
+            )
+        seen.update(own)
 
 
 def _against_the_paper(counts: Mapping[str, Sequence[int]]) -> str:
@@ -214,14 +209,3 @@ def _against_the_paper(counts: Mapping[str, Sequence[int]]) -> str:
     if not other:
         return "the numbers of the paper's Tables II and III"
     return f"NOT the numbers of the paper's Tables II and III: {'; '.join(other)}"
-
-
-def _split(
-    rows: npt.NDArray[Any],
-    y: npt.NDArray[Any],
-    fraction: float,
-    random: np.random.RandomState,
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Cuts a random fraction of each class out of the rows; returns it and the rest."""
-    part, others = by_class.split(y[rows], fraction, random)
-    return rows[part], rows[others]

@@ -18,7 +18,6 @@ from typing import Any, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data import client_names
 from leaf_data.errors import DataError, one_line, reading
 from leaf_data.examples import Examples
 from leaf_data.formats import npz, places
@@ -38,6 +37,7 @@ Fields = Mapping[str, tuple[tuple[int, ...], Any]]
 """The shape and type of one example's value in each field, by the field's name."""
 
 _KEY, _CHECKSUM = "key", "sha256"
+_OWN_FORM: Form = {_KEY: ("U", ()), _CHECKSUM: ("U", ())}
 _LOG = logging.getLogger(__name__)
 
 
@@ -112,19 +112,9 @@ def clients_form(parts: Sequence[str], fields: Fields) -> dict[str, Any]:
 
 def check_clients(arrays: Arrays, parts: Sequence[str], num_classes: int) -> None:
     """Refuses arrays of that form that no reader makes; `y_PART` are labels."""
-    names = arrays["client_ids"].tolist()
-    for name in names:
-        client_names.check(name, "client")
-    if len(set(names)) != len(names) or "" in names:
-        raise DataError("a client is there twice, or has no name")
     for part in parts:
-        sizes, labels = arrays[f"sizes_{part}"], arrays[f"y_{part}"]
-        # Each by itself first: a sum can wrap.
-        if sizes.min(initial=0) < 0 or sizes.max(initial=0) > len(labels):
-            raise DataError(f"a client with {sizes.max(initial=0)} {part} examples")
-        if sizes.sum() != len(labels):
-            raise DataError(f"{sizes.sum()} {part} examples in all, not {len(labels)}")
-        if labels.min(initial=0) < 0 or labels.max(initial=0) >= num_classes:
+        labels = clients_examples(arrays, part).y  # Which refuses what does not fit.
+        if labels.max(initial=0) >= num_classes:
             raise DataError(f"a {part} label that is not below {num_classes}")
 
 
@@ -180,18 +170,18 @@ def _load(
     path: str, key: str, form: Optional[Form], check: Callable[[Arrays], None]
 ) -> Arrays | None:
     try:
-        with npz.Archive(path, stored=True) as file:
-            if _text(file, _KEY) != key:
+        with npz.opened(path, stored=True) as members:
+            own, digest = (members.pop(name) for name in (_KEY, _CHECKSUM))
+            _check_form({_KEY: own, _CHECKSUM: digest}, _OWN_FORM)
+            if own.read() != key:
                 _LOG.info("%s: made from other data, is made anew", path)
                 return None
-            headers = dict(file.headers)
-            del headers[_KEY], headers[_CHECKSUM]
             if form is not None:
-                _check_form(headers, form)
-            arrays = {name: file.read(name) for name in headers}
+                _check_form(members, form)
+            arrays = {name: member.read() for name, member in members.items()}
             # The CRCs of the format, checked by now, do not tell of an array that a
             # damaged table of contents leaves out.
-            if _text(file, _CHECKSUM) != _checksum(arrays):
+            if digest.read() != _checksum(arrays):
                 raise ValueError("wrong checksum")
         check(arrays)
         return arrays
@@ -202,14 +192,7 @@ def _load(
         return None
 
 
-def _text(file: npz.Archive, name: str) -> str:
-    header = file.headers[name]
-    if header.dtype.kind != "U" or header.shape != ():
-        raise ValueError(f"{name} is no text")
-    return str(file.read(name))
-
-
-def _check_form(headers: Mapping[str, npz.Header], form: Form) -> None:
+def _check_form(headers: Mapping[str, npz.Member], form: Form) -> None:
     if set(headers) != set(form):
         raise ValueError("it has other arrays")
     sizes: dict[str, int] = {}

@@ -12,13 +12,12 @@ import math
 import os
 import struct
 import zlib
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from leaf_data.errors import DataError, reading
-from leaf_data.formats import npz, regular
+from leaf_data.formats import npz, places
 
 # Bytes that a file may have beside twice its values: headers, other arrays.
 _MORE = 1 << 20
@@ -29,23 +28,14 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
     header = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape)
     size = len(header) + int(np.prod(shape))
     with reading(path, "truncated or corrupt", EOFError, zlib.error):
-        with regular.open_file(path, 2 * size + _MORE) as file:
-            packed = path.endswith(".gz")
-            take: Callable[[int], bytes]
-            take = gzip.GzipFile(fileobj=file).read if packed else file.read
+        with places.open_file(path, 2 * size + _MORE) as file:
+            content = gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
             # One byte more than there should be: it shows a file that is too long,
             # and makes gzip read its checksum at the end.
-            data = take(size + 1)
-    if data[:4] != header[:4]:
-        raise DataError(
-            f"{path}: magic number 0x{data[:4].hex()}, not 0x{header[:4].hex()} "
-            f"(idx, unsigned bytes, {len(shape)} dimensions)"
-        )
-    found = struct.unpack(
-        f">{len(shape)}I", data[4 : len(header)].ljust(len(header) - 4, b"\0")
-    )
-    if found != shape:
-        raise DataError(f"{path}: holds {_text(found)} values, not {_text(shape)}")
+            data = content.read(size + 1)
+    if not data.startswith(header):
+        found = f"0x{data[: len(header)].hex()}, not 0x{header.hex()}"
+        raise DataError(f"{path}: is no idx file of {_text(shape)} bytes: {found}")
     if len(data) != size:
         fault = "is truncated" if len(data) < size else "is too long"
         raise DataError(f"{path}: {fault}, {_text(shape)} values take {size} bytes")
@@ -59,17 +49,17 @@ def read_npz(
     size = sum(math.prod(shape) for shape in shapes.values())
     # Damaged files make numpy raise nearly anything.
     with reading(path, "truncated or corrupt", Exception):
-        with npz.Archive(path, 2 * size + _MORE) as archive:
+        with npz.opened(path, 2 * size + _MORE) as arrays:
             for name, shape in shapes.items():
-                if name not in archive.headers:
+                if name not in arrays:
                     raise DataError(f"{path}: has no array {name!r}")
-                found = archive.headers[name]
+                found = arrays[name]
                 if found.dtype != np.uint8 or found.shape != shape:
                     raise DataError(
                         f"{path}: {name} is {str(found.dtype)[:40]} "
                         f"{_text(found.shape)}, not uint8 {_text(shape)}"
                     )
-            return {name: archive.read(name) for name in shapes}
+            return {name: arrays[name].read() for name in shapes}
 
 
 def find(folder: str, name: str) -> str | None:

@@ -14,9 +14,8 @@ import numpy.typing as npt
 import tqdm
 from PIL import Image, UnidentifiedImageError
 
-from leaf_data import client_names
-from leaf_data.errors import DataError, reading
-from leaf_data.formats import regular
+from leaf_data.errors import DataError, check_name, reading
+from leaf_data.formats import places
 from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
 from leaf_data.formats.places import Folder
 
@@ -57,22 +56,11 @@ def read(
     files = [list(find(os.path.join(root, folder)).values()) for folder in folders]
     below = [f"{folder}/{file}" for folder, own in zip(folders, files) for file in own]
     sizes = [len(own) for own in files]
-    x, digests, together = decoded(
-        name,
-        root,
-        below,
-        side,
-        cache_dir,
-        resize=resize,
-        folders=list(zip(folders, sizes)),
-    )
-    return Images(
-        x=x,
-        folder=np.repeat(np.arange(len(folders)), sizes),
-        files=tuple(file for own in files for file in own),
-        sha256s=tuple(digests),
-        sha256=together,
-    )
+    more = {"resize": resize, "folders": list(zip(folders, sizes))}
+    x, digests, together = decoded(name, root, below, side, cache_dir, **more)
+    of_folder = np.repeat(np.arange(len(folders)), sizes)
+    names = tuple(file for own in files for file in own)
+    return Images(x, of_folder, names, tuple(digests), together)
 
 
 def decoded(
@@ -106,10 +94,7 @@ def decoded(
         hashlib.sha256(key.encode()).hexdigest(),
         lambda: _decode(name, root, files, side, more.get("resize", True)),
         cache_dir,
-        form={
-            "x": ("uint8", (len(paths), side, side, 3)),
-            "source_sha256": ("U", ()),
-        },
+        form={"x": ("uint8", (len(paths), side, side, 3)), "source_sha256": ("U", ())},
         check=check,
     )
     return arrays["x"], digests, together
@@ -129,7 +114,7 @@ def find(folder: str) -> dict[str, str]:
         stem, suffix = os.path.splitext(file)
         if suffix.lower() not in _SUFFIXES or stem.startswith("."):
             continue
-        client_names.check(file, f"{folder}: the image")
+        check_name(file, f"{folder}: the image")
         if stem in found:  # One picture in two forms would count twice.
             raise DataError(f"{folder}: holds both {found[stem]} and {file}")
         found[stem] = file
@@ -146,7 +131,7 @@ def decode(path: str) -> tuple[bytes, Image.Image]:
     """
     # Damaged images make Pillow raise many kinds.
     with reading(path, "cannot be decoded", Exception):
-        content = regular.read(path, _MAX_BYTES)
+        content = places.read(path, _MAX_BYTES)
         try:
             image = Image.open(io.BytesIO(content), formats=_FORMATS)
         except UnidentifiedImageError as error:

@@ -16,18 +16,21 @@ What LEAF's scripts really write, and what is made of it:
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import hashlib
+import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from leaf_data import client_names
-from leaf_data.errors import DataError, reading
-from leaf_data.formats import json_stream, places
+from leaf_data.errors import DataError, check_name, reading
+from leaf_data.formats import places
 
 T = TypeVar("T")
 
+_MAX_BYTES = 1 << 32  # One of FEMNIST's has 0.13 GB.
 # From the most processed to the least, as `preprocess.sh` goes the other way.
 _UNSPLIT = ("rem_user_data", "sampled_data", "all_data")
 _NAME = re.compile(r"all_data(?:_([0-9]+))?(?:_(.+))?\.json")
@@ -41,6 +44,13 @@ class LeafFile:
     path: str
     part: str  # "train", "test", or "all" when the users are not yet split.
     number: int  # The N of `all_data_N...json`; 0 without one.
+
+
+class _Converted(NamedTuple):
+    """A user of a file: the number of examples, and what was made of them."""
+
+    count: int
+    examples: Any
 
 
 def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
@@ -65,57 +75,61 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
                 return _order(_list(os.path.join(base, sub), "all"))
         subs = ("train", "test", *_UNSPLIT)
         empty += [p for p in (os.path.join(base, s) for s in subs) if os.path.isdir(p)]
-    if not folders:
-        raise DataError(
-            f"{name}: no folder to look for LEAF's files in: pass data_dir or set "
-            f"{places.ENVIRONMENT_VARIABLE}"
-        )
-    raise DataError(
-        f"{name}: no LEAF data in {' or '.join(folders)}; looked for .json files in "
-        f"train and test, {', '.join(_UNSPLIT)}, each also inside data"
-        + (f"; without any: {', '.join(empty)}" if empty else "")
-    )
+    words = f"LEAF's .json files in train and test, {', '.join(_UNSPLIT)}, each also "
+    words += "inside data" + (f"; without any: {', '.join(empty)}" if empty else "")
+    raise places.missing(name, folders, words)
 
 
 def read(
-    path: str,
-    convert: Callable[[list[Any], list[Any]], T],
-    progress: Callable[[int], Any] = lambda count: None,
+    path: str, convert: Callable[[list[Any], list[Any]], T]
 ) -> tuple[dict[str, T], str]:
-    """Reads a file, holding no more than one user's JSON at a time."""
-    found: dict[str, tuple[int, T]] = {}
-    header: dict[str, Any] = {}
-    with json_stream.Reader(path, progress) as stream:
-        for key in stream.keys():
-            if key in header:
-                raise DataError(f"{path}: has {key!a:.40} twice")
-            if key == "user_data":
-                header[key] = None
-                for user in stream.keys():
-                    client_names.check(user, f"{path}: user")
-                    if user in found:
-                        raise DataError(f"{path}: user {user}: is in user_data twice")
-                    data = stream.value(of=f"user {user}")
-                    found[user] = _convert(path, user, data, convert)
-            else:
-                header[key] = stream.value()
-        digest = stream.finish()
+    """Reads a file, holding its text and no more than one user's lists at a time."""
+
+    def made(pairs: list[tuple[str, Any]]) -> Any:
+        """Is called for each object when it ends, those inside of it before it."""
+        data = dict(pairs)
+        if len(data) != len(pairs):
+            counts = collections.Counter(key for key, _ in pairs)
+            raise DataError(f"{path}: has {counts.most_common(1)[0][0]!a:.40} twice")
+        x, y = data.get("x"), data.get("y")
+        if not isinstance(x, list) or not isinstance(y, list):
+            return data
+        if len(x) != len(y):
+            return DataError(f"{len(x)} examples but {len(y)} labels")
+        try:
+            return _Converted(len(x), convert(x, y))
+        except DataError as error:  # Whose it is is known when the outer object ends.
+            return error
+
+    with reading(path, "truncated or not JSON", ValueError, RecursionError):
+        content = places.read(path, _MAX_BYTES)
+        digest = hashlib.sha256(content).hexdigest()
+        text = content.decode("utf-8-sig")
+        del content
+        document = json.loads(text, object_pairs_hook=made)
     for key in ("users", "num_samples", "user_data"):
-        if key not in header:
+        if not isinstance(document, dict) or key not in document:
             raise DataError(f"{path}: has no {key!r}, so it is not LEAF's")
-    counts = _counts(path, header["users"], header["num_samples"])
+    counts = _counts(path, document["users"], document["num_samples"])
+    found = document["user_data"]
+    if not isinstance(found, dict):
+        raise DataError(f"{path}: user_data is no object")
+    for user, data in found.items():
+        check_name(user, f"{path}: user")
+        if not isinstance(data, _Converted):
+            what = data if isinstance(data, DataError) else "has no lists x and y"
+            raise DataError(f"{path}: user {user}: {what}")
+        if data.count and user not in counts:
+            raise DataError(f"{path}: user {user}: is in user_data but not in users")
     for user, count in counts.items():
         if user not in found:
             raise DataError(f"{path}: user {user}: is in users but not in user_data")
-        if found[user][0] != count:
+        if found[user].count != count:
             raise DataError(
                 f"{path}: user {user}: num_samples says {count}, but there are "
-                f"{found[user][0]} examples"
+                f"{found[user].count} examples"
             )
-    for user, (count, _) in found.items():
-        if count and user not in counts:
-            raise DataError(f"{path}: user {user}: is in user_data but not in users")
-    return {user: found[user][1] for user in counts}, digest
+    return {user: found[user].examples for user in counts}, digest
 
 
 def check_apart(files: Sequence[LeafFile], digests: Sequence[str]) -> None:
@@ -127,21 +141,6 @@ def check_apart(files: Sequence[LeafFile], digests: Sequence[str]) -> None:
                 f"{train[digest]} and {file.path} are the same: clients would be "
                 "tested on what they trained on"
             )
-
-
-def _convert(
-    path: str, user: str, data: Any, convert: Callable[[list[Any], list[Any]], T]
-) -> tuple[int, T]:
-    x = data.get("x") if isinstance(data, dict) else None
-    y = data.get("y") if isinstance(data, dict) else None
-    if not isinstance(x, list) or not isinstance(y, list):
-        raise DataError(f"{path}: user {user}: has no lists x and y")
-    if len(x) != len(y):
-        raise DataError(f"{path}: user {user}: {len(x)} examples but {len(y)} labels")
-    try:
-        return len(x), convert(x, y)
-    except DataError as error:
-        raise DataError(f"{path}: user {user}: {error}") from error
 
 
 def _counts(path: str, users: Any, num_samples: Any) -> dict[str, int]:
@@ -156,7 +155,7 @@ def _counts(path: str, users: Any, num_samples: Any) -> dict[str, int]:
     if "" in users:
         raise DataError(f"{path}: users has an empty name")
     for user in users:
-        client_names.check(user, f"{path}: user")
+        check_name(user, f"{path}: user")
     return dict(zip(users, num_samples))
 
 
@@ -193,15 +192,13 @@ def _order(found: list[tuple[LeafFile, str]]) -> tuple[LeafFile, ...]:
     seen: dict[tuple[int, str], LeafFile] = {}
     for file, tag in found:
         other = seen.setdefault((file.number, file.part), file)
-        if tag != first_tag:
-            other = first
-        elif other is file:
-            continue
-        # Different samples of the same writers: together they would double them.
-        raise DataError(
-            f"{other.path} and {file.path} come from different runs of preprocess.sh: "
-            "keep the files of one"
-        )
+        if tag != first_tag or other is not file:
+            other = first if tag != first_tag else other
+            # Different samples of the same writers: together they would double them.
+            raise DataError(
+                f"{other.path} and {file.path} come from different runs of "
+                "preprocess.sh: keep the files of one"
+            )
     # "train" before "test".
     ordered = sorted((file for file, _ in found), key=lambda f: f.part, reverse=True)
     return tuple(sorted(ordered, key=lambda f: f.number))

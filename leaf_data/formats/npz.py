@@ -7,17 +7,18 @@ array knows its type and shape, and that the file has as many bytes of it.
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import math
+import os
 import zipfile
-from types import TracebackType
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.lib.format
 import numpy.typing as npt
 
-from leaf_data.formats import regular
+from leaf_data.formats import places
 
 _FORMAT: Any = numpy.lib.format  # It has no types.
 _SUFFIX = ".npy"
@@ -26,87 +27,67 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED, _MOST = 1, 100
 
 
-@dataclasses.dataclass(frozen=True)
-class Header:
-    """What a file says of one of its arrays."""
+class Member(NamedTuple):
+    """An array of an open file: what its header says, and a function that reads it."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    read: Callable[[], npt.NDArray[Any]]
 
 
-class Archive:
-    """An open `.npz` file; a context manager.
+@contextlib.contextmanager
+def opened(
+    path: places.Folder, at_most: int | None = None, stored: bool = False
+) -> Iterator[dict[str, Member]]:
+    """Opens a file and reads all its headers; gives the arrays by name, in its order.
 
     Damaged files make Python and numpy raise nearly anything, here and in `read`: who
-    opens one has to expect every `Exception`.
-
-    Attributes:
-        headers: the arrays by name, in the file's order.
+    opens one has to expect every `Exception`. Where `stored`, nothing is unpacked.
     """
+    with places.open_file(path, at_most) as file:
+        with zipfile.ZipFile(file) as archive:
+            members: dict[str, Member] = {}
+            found = archive.infolist()
+            if len(found) > _MOST:
+                raise ValueError(f"it has more than {_MOST} arrays")
+            size = os.fstat(file.fileno()).st_size
+            if stored and sum(info.file_size for info in found) > size:
+                raise ValueError("its arrays share bytes, or are compressed otherwise")
+            for info in found:
+                name, suffix = os.path.splitext(info.filename)
+                words = ascii(name[:40])
+                if suffix != _SUFFIX:
+                    raise ValueError(f"{words} is no array")
+                if name in members:
+                    raise ValueError(f"{words} is there twice")
+                try:
+                    members[name] = _member(archive, info, stored)
+                except ValueError as error:
+                    raise ValueError(f"{words} {error}") from error
+            yield members
 
-    def __init__(
-        self, path: regular.File, at_most: int | None = None, stored: bool = False
-    ) -> None:
-        """Opens the file and reads all its headers."""
-        self._file = regular.open_file(path, at_most)
-        try:
-            self._zip = zipfile.ZipFile(self._file)
-            self._members = self._list(stored)
-            self.headers = {name: self._header(name) for name in self._members}
-        except BaseException:
-            self._file.close()
-            raise
 
-    def __enter__(self) -> Archive:
-        return self
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, stored: bool) -> Member:
+    if info.flag_bits & _ENCRYPTED:
+        raise ValueError("is encrypted")
+    if info.compress_type not in (_METHODS[:1] if stored else _METHODS):
+        raise ValueError("is compressed otherwise")
+    with archive.open(info) as file:
+        # The later versions are for headers of more than 64 KB.
+        if _FORMAT.read_magic(file) != (1, 0):
+            raise ValueError("is of another version than 1.0")
+        shape, _, dtype = _FORMAT.read_array_header_1_0(file)
+        size = info.file_size - file.tell()
+    if dtype.hasobject:
+        raise ValueError("holds pickled objects")
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != size:
+        raise ValueError("has other bytes than its header says")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
-
-    def read(self, name: str) -> npt.NDArray[Any]:
-        """Returns an array, of the shape and type that its header says."""
-        with self._zip.open(self._members[name]) as member:
-            array: npt.NDArray[Any] = _FORMAT.read_array(member, allow_pickle=False)
-            if member.read(1):  # At the end the checksum is looked at.
-                raise ValueError(f"{name} is longer than its header says")
+    def read() -> npt.NDArray[Any]:
+        with archive.open(info) as file:
+            array: npt.NDArray[Any] = _FORMAT.read_array(file, allow_pickle=False)
+            if file.read(1):  # At the end the checksum is looked at.
+                raise ValueError(f"{info.filename} is longer than its header says")
         return array
 
-    def _list(self, stored: bool) -> dict[str, zipfile.ZipInfo]:
-        members: dict[str, zipfile.ZipInfo] = {}
-        if len(self._zip.infolist()) > _MOST:
-            raise ValueError(f"it has more than {_MOST} arrays")
-        for member in self._zip.infolist():
-            name = member.filename
-            if not name.endswith(_SUFFIX):
-                raise ValueError(f"{ascii(name[:40])} is no array")
-            if member.flag_bits & _ENCRYPTED:
-                raise ValueError(f"{ascii(name[:40])} is encrypted")
-            if member.compress_type not in (_METHODS[:1] if stored else _METHODS):
-                raise ValueError(f"{ascii(name[:40])} is compressed otherwise")
-            if members.setdefault(name[: -len(_SUFFIX)], member) is not member:
-                raise ValueError(f"{ascii(name[:40])} is there twice")
-        size = self._file.seek(0, 2)
-        if stored and sum(member.file_size for member in members.values()) > size:
-            raise ValueError("its arrays share bytes")
-        return members
-
-    def _header(self, name: str) -> Header:
-        with self._zip.open(self._members[name]) as file:
-            # The later versions are for headers of more than 64 KB.
-            if _FORMAT.read_magic(file) != (1, 0):
-                raise ValueError(f"{ascii(name[:40])} is of another version than 1.0")
-            shape, _, dtype = _FORMAT.read_array_header_1_0(file)
-            start = file.tell()
-        if dtype.hasobject:
-            raise ValueError(f"{ascii(name[:40])} holds pickled objects")
-        if min(shape, default=0) < 0:
-            raise ValueError(f"{ascii(name[:40])} has a negative size")
-        size = self._members[name].file_size - start
-        if math.prod(shape) * dtype.itemsize != size:
-            raise ValueError(f"{ascii(name[:40])} has other bytes than its header says")
-        return Header(tuple(shape), dtype)
+    return Member(tuple(shape), dtype, read)

@@ -1,13 +1,20 @@
-"""The folders in which data sets may be found, and checksums of their files."""
+"""The folders in which data sets may be found, and the opening of files.
+
+Regular files only, their sizes known before they are read: a FIFO in the place of a
+file would be waited for, and a device may never end. Whoever reads what others have
+made opens it here.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
-from typing import Union
+import stat
+from collections.abc import Sequence
+from typing import BinaryIO, Union
 
 from leaf_data.errors import DataError, reading
-from leaf_data.formats import regular
 
 Folder = Union[str, "os.PathLike[str]"]
 """The path of a folder, as users give it."""
@@ -42,6 +49,17 @@ def folders(name: str, data_dir: Folder | None) -> tuple[str, ...]:
     return folder, os.path.join(folder, name)
 
 
+def missing(name: str, folders: Sequence[str], looked_for: str) -> DataError:
+    """Returns the error for a data set that is in none of the folders."""
+    if not folders:
+        return DataError(
+            f"{name}: no folder to look for its files in: pass data_dir or set "
+            f"{ENVIRONMENT_VARIABLE}"
+        )
+    where = " or ".join(folders)
+    return DataError(f"{name}: no data in {where}: looked for {looked_for}")
+
+
 def sha256(path: str) -> str:
     """Returns the sha256 of a file, in hexadecimal.
 
@@ -49,7 +67,48 @@ def sha256(path: str) -> str:
         DataError: it cannot be read, or is no regular file.
     """
     digest = hashlib.sha256()
-    with reading(path), regular.open_file(path) as file:
+    with reading(path), open_file(path) as file:
         for block in iter(lambda: file.read(1 << 20), b""):
             digest.update(block)
     return digest.hexdigest()
+
+
+def open_file(path: Folder, at_most: int | None = None) -> BinaryIO:
+    """Opens a regular file, or a link to one, for reading."""
+    try:
+        # Asked first: opening a device can already do something.
+        _check(os.stat(path), path, at_most)
+        # What is there may have changed by now, so it is asked again, and a FIFO that
+        # came meanwhile is not waited for.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:  # A NUL in the name, or half a character.
+        name = ascii(os.fspath(path))
+        raise OSError(errno.EINVAL, "this cannot be a file's name", name) from error
+    try:
+        _check(os.fstat(descriptor), path, at_most)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read(path: Folder, at_most: int) -> bytes:
+    """Returns the bytes of a regular file; arguments and errors as in `open_file`."""
+    with open_file(path, at_most) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(size + 1)  # One more: it may be growing.
+    if len(content) > at_most:
+        raise _too_large(path, at_most)
+    return content
+
+
+def _check(status: os.stat_result, path: Folder, at_most: int | None) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", os.fspath(path))
+    if at_most is not None and status.st_size > at_most:
+        raise _too_large(path, at_most)
+
+
+def _too_large(path: Folder, at_most: int) -> OSError:
+    words = f"it has more than {at_most:,} bytes"
+    return OSError(errno.EFBIG, words, os.fspath(path))

@@ -1,18 +1,24 @@
-"""Partitions of examples among clients: pure functions of the labels and a seed.
+"""Divisions of examples among clients: pure functions of labels, counts and a seed.
 
-Each returns a list with one index array (int64) per client; together they hold
-every example exactly once. The partitions are those of McMahan et al. 2017
+The partitions return a list with one index array (int64) per client; together they hold
+every example exactly once. They are those of McMahan et al. 2017
 ("Communication-Efficient Learning of Deep Networks from Decentralized Data",
 section 3), which "Prioritized Multi-Criteria Federated Learning" (section 5.1) says
 it uses for MNIST.
 
-They draw from `numpy.random.RandomState`, whose stream is frozen, so that a seed
-means the same partition under every numpy.
+LEAF's `preprocess.sh` first samples (`leaf_sample`), then removes small users, then
+splits each user's examples (`leaf_split`). The rules are LEAF's; the random numbers are
+not: LEAF draws in the order `os.listdir` gives, so its seeds do not mean the same on
+every machine.
+
+All draw from `numpy.random.RandomState`, whose stream is frozen, so that a seed
+means the same under every numpy.
 """
 
 from __future__ import annotations
 
 import operator
+import zlib
 from typing import Any
 
 import numpy as np
@@ -90,6 +96,83 @@ def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:
 def client_ids(num_clients: int) -> tuple[str, ...]:
     """Returns names for clients without one: client_000, client_001, ..."""
     return tuple(f"client_{index:03d}" for index in range(num_clients))
+
+
+def leaf_sample(
+    sizes: IntArray, files: IntArray, fraction: float, seed: int
+) -> IntArray:
+    """Samples as LEAF's `-s niid --sf FRACTION`: whole users until it is reached.
+
+    For each file alone: its users are shuffled and taken one after the other until
+    `int(fraction * examples of the file)` is reached; of the last one taken only as
+    many examples as are missing, its first.
+    """
+    taken = np.zeros(len(sizes), np.int64)
+    for number in np.unique(files):
+        users = np.flatnonzero(files == number)
+        missing = int(fraction * int(sizes[users].sum()))
+        for user in random_state(seed, int(number)).permutation(users):
+            taken[user] = min(int(sizes[user]), missing)
+            missing -= taken[user]
+    return taken
+
+
+def leaf_cut(sizes: IntArray, taken: IntArray) -> IntArray:
+    """Shares what is taken of each user between train and test, in proportion."""
+    total = np.maximum(sizes.sum(axis=1), 1)
+    test = taken * sizes[:, 1] // total
+    return np.stack([taken - test, test], axis=1)
+
+
+def leaf_split(
+    user: str, size: int, seed: int, train_fraction: float = 0.9
+) -> tuple[IntArray, IntArray]:
+    """Splits a user's examples as LEAF's `-t sample --tf 0.9` into train and test.
+
+    `max(1, int(train_fraction * size))` of them, drawn at random, are the train
+    examples, the others the test examples; both stay in their order.
+    """
+    # Half of a character is a name here as any other.
+    stream = zlib.crc32(user.encode(errors="surrogatepass"))
+    state = random_state(seed, stream)
+    order = state.permutation(size).astype(np.int64)
+    count = max(1, int(train_fraction * size))
+    return np.sort(order[:count]), np.sort(order[count:])
+
+
+def split_classes(
+    labels: IntArray, fraction: float, random: np.random.RandomState
+) -> tuple[IntArray, IntArray]:
+    """Cuts a random part out of every class: its indices and the others', int64."""
+    counts = np.bincount(labels)
+    chosen = _ranks(labels, random) < np.rint(fraction * counts)[labels]
+    return np.flatnonzero(chosen), np.flatnonzero(~chosen)
+
+
+def mixed_classes(labels: IntArray, random: np.random.RandomState) -> IntArray:
+    """Returns a random order in which the classes take turns until they run out.
+
+    With classes of equal size, any run of the order holds as many of each class,
+    within one.
+    """
+    order: IntArray = np.lexsort((labels, _ranks(labels, random)))
+    return order
+
+
+def equal_parts(
+    rows: IntArray, labels: IntArray, parts: int, random: np.random.RandomState
+) -> list[IntArray]:
+    """Cuts rows into parts as large, within one, each with all classes."""
+    return np.array_split(rows[mixed_classes(labels[rows], random)], parts)
+
+
+def _ranks(labels: IntArray, random: np.random.RandomState) -> IntArray:
+    """Returns each example's rank, from 0, in a random order of its class, [N]."""
+    ranks = np.zeros(len(labels), np.int64)
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        ranks[rows] = random.permutation(len(rows))
+    return ranks
 
 
 def _check_labels(labels: IntArray) -> IntArray:

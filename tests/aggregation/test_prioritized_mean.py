@@ -27,37 +27,6 @@ def create(factory):
 
 
 class TestFactory:
-    def test_it_is_an_aggregation_process_with_a_documented_type(self):
-        factory = tff_pmc.PrioritizedMeanFactory(("DS", "LD"), ("LD", "DS"))
-        assert isinstance(factory, tff.aggregators.WeightedAggregationFactory)
-        process = create(factory)
-        assert isinstance(process, tff.templates.AggregationProcess)
-        assert "float32[2]@SERVER" in str(process.next.type_signature.result.result)
-
-    def test_updates_that_are_not_finite_are_left_out(self, runtime):
-        process = create(tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",)))
-        updates = [UPDATES[0], np.array([np.inf, 0], np.float32), UPDATES[2]]
-        raw = [row[:1] for row in RAW]
-        output = process.next(process.initialize(), updates, raw)
-        np.testing.assert_allclose(
-            output.result, (600 * UPDATES[0] + 100 * UPDATES[2]) / 700, rtol=1e-6
-        )
-
-    def test_clipping_comes_before_the_monomials(self, runtime):
-        """(3, 4) is clipped to the norm 1 and then weighed 30 : 10."""
-        factory = tff_pmc.PrioritizedMeanFactory(
-            ("DS",), ("DS",), sums=tff_pmc.SumOptions(clip_norm=1.0)
-        )
-        process = create(factory)
-        output = process.next(
-            process.initialize(),
-            [np.array([3, 4], np.float32), np.array([0.5, 0], np.float32)],
-            [np.array([30], np.float32), np.array([10], np.float32)],
-        )
-        np.testing.assert_allclose(
-            output.result, [0.75 * 0.6 + 0.25 * 0.5, 0.75 * 0.8], rtol=1e-6
-        )
-
     @pytest.mark.parametrize("method", ["sum", "max"])
     def test_two_stages_sort_normalized_criteria(self, runtime, method):
         """OWA from the largest to the smallest, each client by itself."""
@@ -109,56 +78,27 @@ def test_each_equals_the_direct_formula(runtime, method, order):
     np.testing.assert_allclose(p @ UPDATES, expected, rtol=1e-6)
 
 
-def test_a_huge_finite_update_is_clipped_and_not_nan(runtime):
-    """(1e20, 0) has an infinite float32 norm; clipped to 1 it is (1, 0)."""
-    process = create(
-        tff_pmc.PrioritizedMeanFactory(
-            ("DS",), ("DS",), sums=tff_pmc.SumOptions(clip_norm=1.0)
-        )
-    )
-    output = process.next(
-        process.initialize(),
-        [np.array([1e20, 0], np.float32), np.array([0, 0.5], np.float32)],
-        [np.array([1], np.float32), np.array([1], np.float32)],
-    )
-    np.testing.assert_allclose(output.result, [0.5, 0.25], rtol=1e-5)
+BOUND = {"clip_norm": 1.0}
 
 
-@pytest.mark.parametrize("huge", [1e25, 2e6])
-def test_one_huge_update_does_not_decide_the_mean(runtime, huge):
-    """It is left out: the mean is the other client's (3, 4), whose norm is 5."""
-    process = create(tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",)))
-    output = process.next(
-        process.initialize(),
-        [np.array([huge, 0], np.float32), np.array([3, 4], np.float32)],
-        [np.array([1], np.float32), np.array([1], np.float32)],
-    )
-    np.testing.assert_allclose(output.result, [3, 4], rtol=1e-6)
-
-
-def test_a_product_that_overflows_leaves_the_client_out(runtime):
-    process = create(tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",)))
-    output = process.next(
-        process.initialize(),
-        [np.array([1e30, 0], np.float32), np.array([0, 3], np.float32)],
-        [np.array([1e20], np.float32), np.array([1], np.float32)],
-    )
-    np.testing.assert_allclose(output.result, [0, 3])
-
-
-def test_privacy_adds_noise_and_needs_its_bounds(runtime):
-    """With next to no noise it is the mean, but not to the bit."""
-    bounded = dict(normalization="range", criteria_ranges={"DS": (0, 1000)})
-
-    def result(**more):
-        sums = tff_pmc.SumOptions(**bounded, clip_norm=10.0, **more)
-        process = create(tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",), sums=sums))
-        raw = [row[:1] for row in RAW]
-        return process.next(process.initialize(), list(UPDATES), raw).result
-
-    noisy, exact = result(privacy=tff_pmc.GaussianSums(1e-6, seed=1)), result()
-    np.testing.assert_allclose(noisy, exact, atol=1e-3)
-    assert np.abs(noisy - exact).max() > 0
-    with pytest.raises(ValueError, match="needs clip_norm"):
-        sums = tff_pmc.SumOptions(**bounded, privacy=tff_pmc.GaussianSums(1.0))
-        tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",), sums=sums)
+@pytest.mark.parametrize(
+    ("sums", "updates", "sizes", "expected"),
+    [
+        # (3, 4) is clipped to the norm 1 and then weighed 30 : 10.
+        (BOUND, [(3, 4), (0.5, 0)], (30, 10), (0.575, 0.6)),
+        # (1e20, 0) has an infinite float32 norm; clipped to 1 it is (1, 0).
+        (BOUND, [(1e20, 0), (0, 0.5)], (1, 1), (0.5, 0.25)),
+        # Left out: not finite, above the default norm, its square, a product above it.
+        ({}, [(np.inf, 0), (3, 4)], (1, 1), (3, 4)),
+        ({}, [(2e6, 0), (3, 4)], (1, 1), (3, 4)),
+        ({}, [(1e25, 0), (3, 4)], (1, 1), (3, 4)),
+        ({}, [(1e30, 0), (0, 3)], (1e20, 1), (0, 3)),
+    ],
+)
+def test_a_large_update_is_clipped_or_left_out(runtime, sums, updates, sizes, expected):
+    options = tff_pmc.SumOptions(**sums)
+    process = create(tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",), sums=options))
+    values = list(np.array(updates, np.float32))
+    weights = [np.array([size], np.float32) for size in sizes]
+    output = process.next(process.initialize(), values, weights)
+    np.testing.assert_allclose(output.result, expected, rtol=1e-5)

@@ -1,5 +1,6 @@
-"""What can be chosen of the sums, and what excludes what."""
+"""What can be chosen of the sums, and what excludes what; the noise of privacy."""
 
+import numpy as np
 import pytest
 
 import tff_pmc
@@ -30,15 +31,13 @@ def test_options_that_exclude_each_other_are_named():
 
 
 def test_what_hides_is_named():
-    assert (
-        tff_pmc.SumOptions("max", clip_norm=1.0, model_sum_factory=secure()).hiding
-        == {}
-    )
-    assert list(tff_pmc.SumOptions(privacy=tff_pmc.GaussianSums(1.0)).hiding) == [
-        "privacy"
-    ]
-    found = tff_pmc.SumOptions(scalar_sum_factory=secure()).hiding
-    assert list(found) == ["scalar_sum_factory"]
+    options = tff_pmc.SumOptions("max", clip_norm=1.0, model_sum_factory=secure())
+    assert options.hiding == {}
+    for hiding in (
+        {"privacy": tff_pmc.GaussianSums(1.0)},
+        {"scalar_sum_factory": secure()},
+    ):
+        assert tff_pmc.SumOptions(**hiding).hiding == hiding
 
 
 def test_a_plan_has_the_ranges_in_the_columns_order():
@@ -53,11 +52,38 @@ def test_a_plan_has_the_ranges_in_the_columns_order():
         )
 
 
-def test_the_plan_of_privacy_has_noisy_sums():
-    options = tff_pmc.SumOptions(
-        "range", RANGES, clip_norm=2.0, privacy=tff_pmc.GaussianSums(0.5)
-    )
-    plan = options.plan(scores.Basis.singles(2), ("DS", "LD"))
-    # Two sums of updates of norm 2; two monomials and two criteria.
-    assert plan.model_sum_factory.stddev == pytest.approx(0.5 * (2 * 4 * 2) ** 0.5)
-    assert plan.scalar_sum_factory.stddev == pytest.approx(0.5 * (2 * 4) ** 0.5)
+def test_the_bound_of_one_clients_contribution_by_hand():
+    """B = 3 sums of updates of norm 2; 3 monomials and 3 criteria."""
+    basis = scores.Basis.of(3, [scores.prioritized((0, 1, 2))])
+    normalization = scores.Normalization("range", ((0, 1),) * 3)
+    bounds = tff_pmc.GaussianSums(1.0).bounds(basis, normalization, 2.0)
+    assert bounds == pytest.approx((12**0.5, 6**0.5))
+    models, scalars = tff_pmc.GaussianSums(0.5).factories(basis, normalization, 2.0)
+    # Two mechanisms of sqrt(2) z each are one of z.
+    assert models.stddev == pytest.approx(0.5 * 24**0.5)
+    assert scalars.stddev == pytest.approx(0.5 * 12**0.5)
+
+
+def test_the_noise_has_the_stated_spread_and_the_seed_fixes_it(runtime):
+    from tff_pmc.aggregation.privacy import GaussianSumFactory
+
+    value_type = tff.TensorType(np.float32, [20000])
+    values = [np.zeros(20000, np.float32)] * 2
+
+    def noise(stream, rounds=1, seed=3):
+        process = GaussianSumFactory(2.0, seed, stream).create(value_type)
+        state = process.initialize()
+        for _ in range(rounds):
+            output = process.next(state, values)
+            state = output.state
+        return output.result
+
+    first = noise(0)
+    assert first.std() == pytest.approx(2.0, rel=0.03)
+    assert abs(first.mean()) < 0.06
+    np.testing.assert_array_equal(first, noise(0))
+    unseeded = noise(0, seed=None), noise(0, seed=None)
+    assert unseeded[0].std() == pytest.approx(2.0, rel=0.03)
+    assert abs(np.corrcoef(*unseeded)[0, 1]) < 0.05
+    for other in (noise(1), noise(0, rounds=2)):
+        assert abs(np.corrcoef(first, other)[0, 1]) < 0.05

@@ -1,6 +1,4 @@
-"""Adadelta against Keras's, and by hand."""
-
-import math
+"""Adadelta against Keras's."""
 
 import numpy as np
 import pytest
@@ -41,20 +39,6 @@ def test_seven_steps_equal_keras(adadelta, rate, rho, epsilon):
     assert np.abs(np.asarray(weights[0]) - first[0]).max() > 1e-4
 
 
-def test_two_steps_by_hand(adadelta):
-    optimizer = adadelta.build_adadelta(0.5, rho=0.9, epsilon=0.01)
-    state = optimizer.initialize(tf.TensorSpec([], tf.float32))
-    w, g2, s2 = 1.0, 0.0, 0.0
-    weight = tf.constant(w)
-    for gradient in (2.0, -1.0):
-        state, weight = optimizer.next(state, weight, tf.constant(gradient))
-        g2 = 0.9 * g2 + 0.1 * gradient**2
-        step = math.sqrt(s2 + 0.01) / math.sqrt(g2 + 0.01) * gradient
-        s2 = 0.9 * s2 + 0.1 * step**2
-        w -= 0.5 * step
-        assert float(weight) == pytest.approx(w, rel=1e-6)
-
-
 def test_what_the_loss_does_not_depend_on_stays(adadelta):
     optimizer = adadelta.build_adadelta()
     weights = (tf.constant([1.0]), tf.constant([2.0]))
@@ -84,19 +68,3 @@ def test_hyperparameters_are_read_and_set(adadelta):
 def test_what_cannot_be_is_named(adadelta, options, message):
     with pytest.raises(ValueError, match=message):
         adadelta.build_adadelta(**options)
-
-
-def test_a_round_trains_with_it(runtime, adadelta, toy_packed_model, toy_examples):
-    from tff_pmc import processes
-    from tff_pmc.clients import packing
-
-    process = processes.build_prioritized_fed_avg(
-        toy_packed_model, client_optimizer_fn=adadelta.build_adadelta(), local_epochs=20
-    )
-    packs = packing.pack(toy_examples, range(6), num_packs=2)
-    state, losses = process.initialize(), []
-    for _ in range(2):
-        output = process.next(state, packs)
-        state = output.state
-        losses.append(float(output.metrics["client_work"]["train"]["loss_sum"]))
-    assert losses[1] < losses[0]

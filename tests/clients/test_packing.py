@@ -1,15 +1,20 @@
-"""Whole clients in packs: how many packs, and how large."""
+"""Whole clients in packs: how many, how large, from where; and read back."""
+
+import collections
 
 import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc._lazy import tf, tff
 
 
 def test_an_uneven_cohort_packs_and_an_empty_one_is_refused(toy_examples):
     assert len(tff_pmc.pack(toy_examples, [0], num_packs=4)) == 1
     with pytest.raises(ValueError, match="empty cohort"):
         tff_pmc.pack(toy_examples, [])
+    with pytest.raises(ValueError, match="no attribute 'sharp'.*they have none"):
+        tff_pmc.pack(toy_examples, [0], example_attributes=("sharp",))
 
 
 def numbers_of(packs):
@@ -54,3 +59,99 @@ def test_packs_are_cut_by_bytes(toy_examples):
         assert sum(e["x"].shape.num_elements() for e in pack) <= 200
     with pytest.raises(ValueError, match="client 0 has 128 bytes"):
         tff_pmc.pack(toy_examples, clients, max_bytes=100)
+
+
+def test_an_attribute_out_of_range_is_refused(toy_examples):
+    part = toy_examples.client(0)
+    dataset = tf.data.Dataset.from_tensor_slices((part["x"], part["y"])).batch(2)
+    with pytest.raises(ValueError, match="attribute battery must be in"):
+        tff_pmc.with_attributes(dataset, {"battery": 1.5})
+    with pytest.raises(ValueError, match="attribute battery must be in"):
+        tff_pmc.pack(toy_examples, [0], attributes={"battery": [7.0] * 6})
+
+
+def test_any_client_data_can_be_packed(toy_examples):
+    client_data = tff.simulation.datasets.TestClientData(
+        {
+            f"user_{k}": collections.OrderedDict(
+                x=toy_examples.client(k)["x"], y=toy_examples.client(k)["y"]
+            )
+            for k in range(6)
+        }
+    )
+    packs = tff_pmc.pack_client_data(client_data, ["user_4", "user_1"], num_packs=2)
+    packed = {int(e["client"]): e for one in packs for e in one}
+    assert sorted(packed) == [1, 4]
+    np.testing.assert_array_equal(packed[4]["x"], toy_examples.client(4)["x"])
+    np.testing.assert_array_equal(packed[4]["y"], toy_examples.client(4)["y"])
+
+
+@pytest.mark.parametrize("names", [("x", "y"), ("pixels", "label"), ("image", "label")])
+def test_input_and_label_are_told_by_name(names):
+    """TFF's EMNIST has the label before the pixels, in the alphabet's order."""
+    x, y = np.arange(12, dtype=np.float32).reshape(3, 2, 2), np.array([5, 6, 7])
+    client_data = tff.simulation.datasets.TestClientData(
+        {"a": collections.OrderedDict(sorted(zip(names, (x, y))))}
+    )
+    (element,) = next(iter(tff_pmc.pack_client_data(client_data))).batch(1)
+    np.testing.assert_array_equal(element["x"][0], x)
+    np.testing.assert_array_equal(element["y"][0], y)
+
+
+def test_an_element_of_another_form_is_refused():
+    client_data = tff.simulation.datasets.TestClientData(
+        {"a": collections.OrderedDict(first=np.zeros(2), second=np.zeros(2))}
+    )
+    with pytest.raises(ValueError, match="cannot tell input and label"):
+        tff_pmc.pack_client_data(client_data)
+
+
+@pytest.fixture
+def read():
+    """The clients of a pack, read in a graph as training does."""
+    from tff_pmc.clients.packing import PackedClients
+
+    @tf.function
+    def element(pack, place):
+        return PackedClients.read(pack)[place]
+
+    @tf.function
+    def count(pack):
+        return PackedClients.read(pack).count
+
+    def all_of(pack):
+        return [element(pack, tf.constant(k)) for k in range(int(count(pack)))]
+
+    return all_of
+
+
+def test_every_client_is_read_as_it_was_packed(toy_examples, read):
+    (pack,) = tff_pmc.pack(toy_examples, range(6), num_packs=1)
+    found = read(pack)
+    assert [int(element["client"]) for element in found] == list(range(6))
+    for k, element in enumerate(found):
+        own = toy_examples.client(k)
+        np.testing.assert_array_equal(element["x"], own["x"])
+        np.testing.assert_array_equal(element["y"], own["y"])
+        assert element["x"].dtype == own["x"].dtype
+
+
+def test_a_pack_of_nobody_has_no_client(toy_examples, read):
+    (pack,) = tff_pmc.pack(toy_examples, range(6), num_packs=1)
+    assert read(pack.take(0)) == []
+
+
+def test_a_second_axis_of_unknown_size_stays_a_tensor(read):
+    """Sentences of a client's own length, as a next-word model has them."""
+    sentences = [np.arange(6).reshape(2, 3), np.arange(20).reshape(4, 5)]
+    spec = {
+        "x": tf.TensorSpec([None, None], tf.int64),
+        "client": tf.TensorSpec([], tf.int32),
+    }
+    pack = tf.data.Dataset.from_generator(
+        lambda: ({"x": x, "client": k} for k, x in enumerate(sentences)),
+        output_signature=spec,
+    )
+    for element, expected in zip(read(pack), sentences):
+        assert isinstance(element["x"], tf.Tensor)
+        np.testing.assert_array_equal(element["x"], expected)

@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import json
 import logging
 import pathlib
 import signal
@@ -76,7 +77,8 @@ def labels():
 
     def of(*arguments, attributes=()):
         given = flag_definitions.parse([*map(str, arguments)])
-        runs = command_line.runs_of(given, attributes)
+        command = command_line.command_of(given)
+        runs = command_line.runs_of(command, given, attributes)
         return [settings.label for settings in runs]
 
     return of
@@ -123,6 +125,31 @@ def long_run(command):
         return process
 
     return start
+
+
+@pytest.fixture(scope="session")
+def records():
+    """All tables and settings of a folder, but for what two equal runs may differ in.
+
+    With `states`, the bytes of the last checkpoints, too.
+    """
+
+    def of(folder, states=False):
+        found = {}
+        for path in sorted(pathlib.Path(folder).rglob("*")):
+            name = str(path.relative_to(folder))
+            if path.suffix == ".csv" and path.name != "timing.csv":
+                found[name] = path.read_bytes()
+            elif states and path.suffix == ".state":
+                found[name] = path.read_bytes()
+            elif path.name == "run.json":
+                found[name] = json.loads(path.read_text())
+                for key in ("started", "ended", "resumed", "versions"):
+                    found[name].pop(key, None)
+        assert len(found) > 4
+        return found
+
+    return of
 
 
 @pytest.fixture(scope="session")

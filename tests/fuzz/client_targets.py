@@ -1,28 +1,22 @@
-"""Readers of federations: LEAF's JSON, TFF's databases, and the caches of both."""
+"""Readers of federations: LEAF's JSON and TFF's databases."""
 
 from __future__ import annotations
 
 import functools
-import io
 import json
 import lzma
-import os
 import pathlib
 import sqlite3
-import struct
 import tempfile
 
 import numpy as np
-from fuzzing import Target, register, same
-from mutations import edit_json, edit_zip, flip
+from database_mutations import edit_database
+from fuzzing import register
+from mutations import edit_json, flip
 from PIL import Image
-from program_mutations import edit_database, feature, field
 
 import leaf_data
-from leaf_data import DataError
-from leaf_data.formats import cache
 
-ERRORS = (DataError,)
 PIXELS = 28 * 28
 
 
@@ -78,7 +72,7 @@ def _read_leaf(folder, data):
         assert found == sorted(expected)
 
 
-register(Target("leaf_femnist", _leaf_seeds, edit_json, _read_leaf, ERRORS))
+register("leaf_femnist", _leaf_seeds, edit_json, _read_leaf)
 
 
 def _photos_seeds():
@@ -112,47 +106,47 @@ def _read_photos(folder, data):
             assert [labels[name] for name in names] == list(own["y"])
 
 
-register(Target("leaf_celeba", _photos_seeds, edit_json, _read_photos, ERRORS))
+register("leaf_celeba", _photos_seeds, edit_json, _read_photos)
+
+
+def _example(**features):
+    """A serialized example of floats or integers."""
+    import tensorflow as tf
+
+    example = tf.train.Example()
+    for name, values in features.items():
+        feature = example.features.feature[name]
+        floats = isinstance(values[0], float)
+        (feature.float_list if floats else feature.int64_list).value.extend(values)
+    return example.SerializeToString(deterministic=True)
 
 
 def _database(rows):
     """The bytes of a database of TFF's form, of rows of client, split and example."""
-    import tensorflow  # noqa: F401  What the reader needs, of which no time is its own.
-
-    handle, name = tempfile.mkstemp(prefix="fuzz_", suffix=".sqlite")
-    os.close(handle)
-    database = sqlite3.connect(name)
-    database.execute(
-        "CREATE TABLE examples (split_name TEXT, client_id TEXT, "
-        "serialized_example_proto BLOB)"
-    )
-    database.execute(
-        "CREATE TABLE client_metadata (client_id TEXT, split_name TEXT, "
-        "num_examples INTEGER)"
-    )
-    sizes = {}
-    for client, split, proto in rows:
-        sizes[client, split] = sizes.get((client, split), 0) + 1
-        row = (split, client, proto)
-        database.execute("INSERT INTO examples VALUES (?, ?, ?)", row)
-    database.executemany(
-        "INSERT INTO client_metadata VALUES (?, ?, ?)",
-        [(client, split, size) for (client, split), size in sizes.items()],
-    )
-    database.commit()
-    database.close()
-    content = pathlib.Path(name).read_bytes()
-    os.remove(name)
-    return content
+    with tempfile.TemporaryDirectory(prefix="fuzz_") as folder:
+        path = pathlib.Path(folder, "seed.sqlite")
+        database = sqlite3.connect(path)
+        for table in (
+            "examples (client_id TEXT, split_name TEXT, serialized_example_proto BLOB)",
+            "client_metadata (client_id TEXT, split_name TEXT, num_examples INTEGER)",
+        ):
+            database.execute(f"CREATE TABLE {table}")
+        database.executemany("INSERT INTO examples VALUES (?, ?, ?)", rows)
+        database.execute(
+            "INSERT INTO client_metadata SELECT client_id, split_name, count(*) "
+            "FROM examples GROUP BY client_id, split_name"
+        )
+        database.commit()
+        database.close()
+        return path.read_bytes()
 
 
 def _emnist_seeds():
     rows = []
     for number, client in enumerate("aabbc"):
-        floats = struct.pack(f"<{PIXELS}f", *[number / 4] * PIXELS)
-        features = feature("pixels", floats) + feature("label", integers=b"\x05")
         split = "all_test" if number % 2 else "all_train"
-        rows.append((client, split, field(1, features)))
+        proto = _example(pixels=[number / 4] * PIXELS, label=[5])
+        rows.append((client, split, proto))
     return [_database(rows)]
 
 
@@ -161,20 +155,14 @@ def _read_emnist(folder, data):
     _check_clients(leaf_data.load("femnist", folder, source="tff"))
 
 
-register(Target("emnist_sqlite", _emnist_seeds, edit_database, _read_emnist, ERRORS))
+register("emnist_sqlite", _emnist_seeds, edit_database, _read_emnist)
 
 
 def _faces_seeds():
-    image = np.arange(84 * 84 * 3) % 128
-    features = feature("image", integers=image.astype(np.uint8).tobytes())
-    for name in ("smiling", "blurry", "young"):
-        features += feature(name, integers=b"\x01")
+    image = (np.arange(84 * 84 * 3) % 128).tolist()
+    proto = _example(image=image, smiling=[1], blurry=[1], young=[1])
     parts = ("train", "test", "train")
-    return [
-        _database(
-            [("7", f"split_by_examples_{part}", field(1, features)) for part in parts]
-        )
-    ]
+    return [_database([("7", f"split_by_examples_{part}", proto) for part in parts])]
 
 
 def _read_faces(folder, data):
@@ -182,7 +170,7 @@ def _read_faces(folder, data):
     _check_clients(leaf_data.load("celeba", folder, source="tff"))
 
 
-register(Target("celeba_sqlite", _faces_seeds, edit_database, _read_faces, ERRORS))
+register("celeba_sqlite", _faces_seeds, edit_database, _read_faces)
 
 
 def _read_packed(folder, data):
@@ -208,57 +196,4 @@ def _edit_packed(source, data):
     return packed + source.choice((b"", data))
 
 
-register(Target("sqlite_lzma", _packed_seeds, _edit_packed, _read_packed, ERRORS))
-
-_CACHE = "femnist_cache/femnist.npz"
-
-
-def _put_cached(folder):
-    """LEAF's files, always with the same times, so that their cache's key is one."""
-    (document,) = _leaf_seeds()
-    _put_leaf(folder, document)
-    os.utime(folder / "all_data" / "all_data_0.json", ns=(5, 5))
-
-
-@functools.lru_cache
-def _cache_seeds():
-    with tempfile.TemporaryDirectory(prefix="fuzz_") as name:
-        folder = pathlib.Path(name)
-        _put_cached(folder)
-        leaf_data.load("femnist", folder)
-        return [(folder / _CACHE).read_bytes()]
-
-
-def _edit_cache(source, data):
-    """Changes of a cache, half of which then have the right checksum again."""
-    made = edit_zip(source, data)
-    if source.random() < 0.5:
-        return made
-    try:
-        with np.load(io.BytesIO(made), allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        del arrays["sha256"]
-        key = arrays.pop("key")
-        digest = np.array(cache._checksum(arrays))
-        forged = io.BytesIO()
-        np.savez(forged, key=key, sha256=digest, **arrays)
-        return forged.getvalue()
-    except Exception:  # Nothing that numpy can read.
-        return made
-
-
-def _read_cached(folder, data):
-    _put_cached(folder)
-    (folder / _CACHE).parent.mkdir()
-    (folder / _CACHE).write_bytes(data)
-    loaded = _check_clients(leaf_data.load("femnist", folder))
-    # A checksum that is made anew may be that of other data, if it is possible data.
-    with np.load(io.BytesIO(_cache_seeds()[0])) as file:
-        right = file["sha256"].tobytes()
-    if right in data:
-        assert loaded.client_ids == ("a", "b", "c")
-        same(loaded.train_examples.sizes, np.array([2, 2, 2]))
-        same(loaded.test_examples.sizes, np.array([1, 1, 1]))
-
-
-register(Target("forged_cache", _cache_seeds, _edit_cache, _read_cached, ERRORS))
+register("sqlite_lzma", _packed_seeds, _edit_packed, _read_packed)

@@ -9,16 +9,14 @@ import struct
 import zipfile
 
 import numpy as np
-from fuzzing import Target, register, same
+from fuzzing import register, same
 from mutations import edit_jpeg, edit_lines, edit_png, edit_zip, flip
 from PIL import Image
 
 import leaf_data
-from leaf_data import DataError
-from leaf_data.datasets.celeba import celeba_files
+from leaf_data.datasets import celeba_files
 from leaf_data.formats import idx, image_folder
 
-ERRORS = (DataError,)
 SHAPES = {"x": (4, 3, 3), "y": (4,)}
 ARRAYS = {
     name: np.random.default_rng(0).integers(0, 10, shape).astype(np.uint8)
@@ -51,15 +49,12 @@ def _edit_gzip(source, data):
     return gzip.compress(content, mtime=0) * source.choice((1, 1, 2, 999))
 
 
-register(Target("idx", _idx_seeds, flip, _read_idx, ERRORS))
+register("idx", _idx_seeds, flip, _read_idx)
 register(
-    Target(
-        "idx_gz",
-        lambda: [gzip.compress(s, mtime=0) for s in _idx_seeds()],
-        _edit_gzip,
-        _read_gzip,
-        ERRORS,
-    )
+    "idx_gz",
+    lambda: [gzip.compress(s, mtime=0) for s in _idx_seeds()],
+    _edit_gzip,
+    _read_gzip,
 )
 
 
@@ -82,7 +77,7 @@ def _read_npz(folder, data):
             same(found[name], np.load(io.BytesIO(file.read(f"{name}.npy"))))
 
 
-register(Target("npz", _npz_seeds, edit_zip, _read_npz, ERRORS))
+register("npz", _npz_seeds, edit_zip, _read_npz)
 
 
 def _image(form, **options):
@@ -106,22 +101,16 @@ def _read_image(folder, data):
 
 
 register(
-    Target(
-        "png",
-        lambda: [_image("PNG"), _image("PNG", mode="P")],
-        edit_png,
-        _read_image,
-        ERRORS,
-    )
+    "png",
+    lambda: [_image("PNG"), _image("PNG", mode="P")],
+    edit_png,
+    _read_image,
 )
 register(
-    Target(
-        "jpeg",
-        lambda: [_image("JPEG"), _image("JPEG", progressive=True), _image("TIFF")],
-        edit_jpeg,
-        _read_image,
-        ERRORS,
-    )
+    "jpeg",
+    lambda: [_image("JPEG"), _image("JPEG", progressive=True), _image("TIFF")],
+    edit_jpeg,
+    _read_image,
 )
 
 
@@ -142,7 +131,7 @@ def _read_table(folder, data):
         assert values.shape == (len(rows),) and 0 <= values.min() <= values.max() <= 1
 
 
-register(Target("client_table", _table_seeds, edit_lines, _read_table, ERRORS))
+register("client_table", _table_seeds, edit_lines, _read_table)
 
 
 def _identity_seeds():
@@ -169,20 +158,14 @@ def _edit_words(source, data):
 
 
 register(
-    Target(
-        "celeba_identities",
-        _identity_seeds,
-        _edit_words,
-        lambda folder, data: _read_lists(folder, data, *_attribute_seeds()),
-        ERRORS,
-    )
+    "celeba_identities",
+    _identity_seeds,
+    _edit_words,
+    lambda folder, data: _read_lists(folder, data, *_attribute_seeds()),
 )
 register(
-    Target(
-        "celeba_attributes",
-        _attribute_seeds,
-        _edit_words,
-        lambda folder, data: _read_lists(folder, *_identity_seeds(), data),
-        ERRORS,
-    )
+    "celeba_attributes",
+    _attribute_seeds,
+    _edit_words,
+    lambda folder, data: _read_lists(folder, *_identity_seeds(), data),
 )

@@ -25,6 +25,8 @@ from typing import Any, Optional
 
 import numpy as np
 
+from leaf_data import DataError
+
 SECONDS, MEGABYTES = 2.0, 300
 LONGEST_MESSAGE = 1000
 HANGS_AFTER = 30  # Seconds on the clock, in which the process is ended from within.
@@ -41,24 +43,25 @@ class Target:
             another input of it.
         read: a function of an empty folder and an input. It puts the input where the
             reader looks for it, reads it, and checks by `assert` what comes back.
-        errors: the errors that say what is wrong with an input.
+        error: the error that says what is wrong with an input.
     """
 
     name: str
     seeds: Callable[[], list[bytes]]
     mutate: Callable[[random.Random, bytes], bytes]
     read: Callable[[pathlib.Path, bytes], Any]
-    errors: tuple[type[Exception], ...]
+    error: type[Exception]
 
 
 TARGETS: dict[str, Target] = {}
 
 
-def register(target: Target) -> Target:
+def register(
+    name: str, seeds: Any, mutate: Any, read: Any, error: type[Exception] = DataError
+) -> None:
     """Adds a target; its name has to be new."""
-    assert target.name not in TARGETS, target.name
-    TARGETS[target.name] = target
-    return target
+    assert name not in TARGETS, name
+    TARGETS[name] = Target(name, seeds, mutate, read, error)
 
 
 @dataclasses.dataclass
@@ -147,7 +150,7 @@ def _read(
 ) -> tuple[str, Optional[str]]:
     try:
         target.read(folder, data)
-    except target.errors as error:
+    except target.error as error:
         message = str(error)
         bad = [c for c in message if unicodedata.category(c) in ("Cc", "Cs")]
         if bad or len(message) > LONGEST_MESSAGE:

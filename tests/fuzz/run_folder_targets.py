@@ -9,7 +9,7 @@ import shutil
 import tempfile
 
 import numpy as np
-from fuzzing import Target, register, same
+from fuzzing import register, same
 from mutations import edit_json, edit_lines, flip
 
 from tff_pmc.record import checkpoints, read
@@ -55,32 +55,26 @@ def _read_state(folder, data):
 
 
 register(
-    Target(
-        "run_json",
-        lambda: [(RUN / "run.json").read_bytes()],
-        edit_json,
-        functools.partial(_read_folder, "run.json"),
-        (RecordError,),
-    )
+    "run_json",
+    lambda: [(RUN / "run.json").read_bytes()],
+    edit_json,
+    functools.partial(_read_folder, "run.json"),
+    RecordError,
 )
 for _name in TABLES:
     _whole = _name in ("clients.csv", "rounds.csv")
     register(
-        Target(
-            f"run_{_name[:-4]}",
-            lambda name=_name: [(RUN / name).read_bytes()],
-            edit_lines,
-            functools.partial(_read_folder if _whole else _read_table, _name),
-            (RecordError,),
-        )
+        f"run_{_name[:-4]}",
+        lambda name=_name: [(RUN / name).read_bytes()],
+        edit_lines,
+        functools.partial(_read_folder if _whole else _read_table, _name),
+        RecordError,
     )
 register(
-    Target(
-        "run_clients_packed",
-        lambda: [gzip.compress((RUN / "clients.csv").read_bytes(), mtime=0)],
-        flip,
-        functools.partial(_read_folder, "clients.csv.gz"),
-        (RecordError,),
-    )
+    "run_clients_packed",
+    lambda: [gzip.compress((RUN / "clients.csv").read_bytes(), mtime=0)],
+    flip,
+    functools.partial(_read_folder, "clients.csv.gz"),
+    RecordError,
 )
-register(Target("run_state", _state_seeds, flip, _read_state, (RecordError,)))
+register("run_state", _state_seeds, flip, _read_state, RecordError)

@@ -58,22 +58,18 @@ def main(arguments: list[str] | None = None) -> int:
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        return _run(options)
+        if options.input is not None:
+            data = options.input.read_bytes()
+            for name in options.targets:
+                with tempfile.TemporaryDirectory(prefix="fuzz_") as folder:
+                    TARGETS[name].read(pathlib.Path(folder), data)
+            return 0
+        for name in options.targets:  # What readers import late is imported once.
+            fuzzing.judge(TARGETS[name], TARGETS[name].seeds()[0])
+        share = options.seconds / len(options.targets)
+        return max([_run_apart(name, share, options) for name in options.targets])
     finally:
         logging.disable(before)
-
-
-def _run(options: argparse.Namespace) -> int:
-    if options.input is not None:
-        data = options.input.read_bytes()
-        for name in options.targets:
-            with tempfile.TemporaryDirectory(prefix="fuzz_") as folder:
-                TARGETS[name].read(pathlib.Path(folder), data)
-        return 0
-    for name in options.targets:  # What readers import late is imported once.
-        fuzzing.judge(TARGETS[name], TARGETS[name].seeds()[0])
-    share = options.seconds / len(options.targets)
-    return max([_run_apart(name, share, options) for name in options.targets])
 
 
 def _run_apart(name: str, seconds: float, options: argparse.Namespace) -> int:

@@ -1,9 +1,7 @@
 """What the tests of `leaf_data` share: a data set made by hand, and an empty home."""
 
-import collections
 import functools
 import pathlib
-import sqlite3
 import struct
 import subprocess
 import sys
@@ -92,57 +90,3 @@ def as_idx():
         return header + array.tobytes()
 
     return make
-
-
-@pytest.fixture(scope="session")
-def example_proto(tf):
-    """Makes a serialized example of lists of floats or integers, by TensorFlow."""
-
-    def feature(values):
-        if isinstance(values[0], float):
-            return tf.train.Feature(float_list=tf.train.FloatList(value=values))
-        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-
-    def make(**values):
-        features = {name: feature(value) for name, value in values.items()}
-        made = tf.train.Features(feature=features)
-        return tf.train.Example(features=made).SerializeToString()
-
-    return make
-
-
-TFF_TABLES = (
-    "CREATE TABLE examples (split_name TEXT, client_id TEXT,"
-    " serialized_example_proto BLOB)",
-    "CREATE TABLE client_metadata (client_id TEXT, split_name TEXT,"
-    " num_examples INTEGER)",
-)
-
-
-@pytest.fixture(scope="session")
-def write_tff_database():
-    """Writes a database of TFF's form, of rows of client, split and example.
-
-    `counts` are the rows of its table `client_metadata`, if they are not right.
-    """
-
-    def write(path, rows, counts=None, create=TFF_TABLES, after=()):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        if counts is None:
-            sizes = collections.Counter((client, split) for client, split, _ in rows)
-            counts = [(*key, size) for key, size in sizes.items()]
-        database = sqlite3.connect(path)
-        for statement in create:
-            database.execute(statement)
-        database.executemany(
-            "INSERT INTO examples VALUES (?, ?, ?)", [(s, c, p) for c, s, p in rows]
-        )
-        database.executemany("INSERT INTO client_metadata VALUES (?, ?, ?)", counts)
-        for statement in after:
-            database.execute(statement)
-        database.commit()
-        database.close()
-        return path
-
-    return write

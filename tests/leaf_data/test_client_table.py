@@ -28,26 +28,19 @@ def test_a_dict_is_a_table_too():
     ("text", "says"),
     [
         ("client,vip\na,1.5\n", "client a: vip must be a boolean or in"),
-        ("client,vip\na,perhaps\n", "client a: vip must be a boolean or in"),
         ("client,vip\na,\n", "client a: vip"),
         ("client,vip\na,nan\n", "client a: vip"),
         ("client,vip\na,1\na,0\n", "client a is there twice"),
         ("client,vip\na,1,2\n", "line 2 has the wrong number of fields"),
-        ("client,vip\na\n", "line 2 has the wrong number of fields"),
         ("name,vip\na,1\n", "a column 'client'"),
         ("client\na\n", "at least one more"),
         ("", "a column 'client'"),
-        ("name,vip\na,1\nb,1\n", "a column 'client'"),
         ("client,vip,vip\na,1,0\n", "the column vip is there twice"),
-        ("client,client,vip\na,b,0\n", "the column client is there twice"),
         ("client,vip\n", "and rows"),
         ('client,vip\n"a\nb",1\n', r"line 2: the client 'a\\nb' has the control"),
         pytest.param(f"client,vip\n{'n' * 257},1\n", "257 characters", id="a name"),
         ("client,\x1b[1m\na,1\n", "the column .* has the control character U.001B"),
         pytest.param(f"client,vip\na,{'9' * 9999}\n", "got .9{39}$", id="9,999 digits"),
-        pytest.param(
-            "client," + "v" * 200_000, "larger than field limit", id="a field"
-        ),
     ],
 )
 def test_a_wrong_table_is_refused_by_file_and_client(tmp_path, text, says):

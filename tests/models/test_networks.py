@@ -1,4 +1,4 @@
-"""Each CNN held to the sentence it comes from, in Keras's layers; seeds and losses."""
+"""Each CNN held to the sentence it comes from, in Keras's layers; dropout and loss."""
 
 from __future__ import annotations
 
@@ -7,104 +7,39 @@ import pytest
 
 from tff_pmc import models
 
-COUNTS = {
-    "mnist_cnn": 1_663_370,
-    "femnist_cnn": 6_603_710,
-    "celeba_cnn": 8_409_025,
-    "keras_mnist_cnn": 1_199_882,
-    "keras_simple_convnet": 34_826,
-    "cifar_cnn": 1_116_970,
-    "obstacle_cnn": 4_260_642,
-}
-
-
-def build(name, **options):
-    return models.MODELS[name](**options).build()
-
-
 # PMC 5.1, DA section 3, PMC 5.2: two convolutions with filters of this side, 32 and 64
 # channels, each followed by 2x2 max pooling; a dense layer of so many units "and ReLu
-# activation", the only one that is named; an output of so many units.
-SENTENCES = {
-    "mnist_cnn": (5, 512, 10),
-    "femnist_cnn": (5, 2048, 62),
-    "celeba_cnn": (3, 512, 1),
+# activation", the only one that is named; an output of so many units. Ours for Dual:
+# two convolutions before each pooling. Keras's two examples: no padding.
+# Side; channels, by what is pooled; units; padding; parameters.
+NETWORKS = {
+    "mnist_cnn": (5, [[32], [64]], [512, 10], "same", 1_663_370),
+    "femnist_cnn": (5, [[32], [64]], [2048, 62], "same", 6_603_710),
+    "celeba_cnn": (3, [[32], [64]], [512, 1], "same", 8_409_025),
+    "cifar_cnn": (3, [[32, 32], [64, 64]], [256, 10], "same", 1_116_970),
+    "obstacle_cnn": (3, [[32, 32], [64, 64]], [256, 2], "same", 4_260_642),
+    "keras_mnist_cnn": (3, [[32, 64]], [128, 10], "valid", 1_199_882),
+    "keras_simple_convnet": (3, [[32], [64]], [10], "valid", 34_826),
 }
 
 
-def keras_model(name, conv_activation=None):
+def keras_model(name, activation):
     import tensorflow as tf
 
     layers = tf.keras.layers
+    side, stages, (*units, outputs), padding, _ = NETWORKS[name]
     shape = models.MODELS[name].element_shape
-    if name in SENTENCES:
-        side, units, outputs = SENTENCES[name]
-        color = shape if len(shape) == 3 else (*shape, 1)
-
-        def convolution(channels):
-            yield layers.Conv2D(
-                channels, side, padding="same", activation=conv_activation
-            )
-            yield layers.MaxPooling2D()
-
-        return tf.keras.Sequential(
-            [
-                layers.Rescaling(1 / 255, input_shape=color),
-                *convolution(32),
-                *convolution(64),
-                layers.Flatten(),
-                layers.Dense(units, activation="relu"),
-                layers.Dense(outputs),
-            ]
-        )
-    if name == "keras_mnist_cnn":  # As keras.io/examples/mnist_cnn had it.
-        return tf.keras.Sequential(
-            [
-                layers.Rescaling(1 / 255, input_shape=(*shape, 1)),
-                layers.Conv2D(32, kernel_size=(3, 3), activation="relu"),
-                layers.Conv2D(64, (3, 3), activation="relu"),
-                layers.MaxPooling2D(pool_size=(2, 2)),
-                layers.Dropout(0.25),
-                layers.Flatten(),
-                layers.Dense(128, activation="relu"),
-                layers.Dropout(0.5),
-                layers.Dense(10),
-            ]
-        )
-    if name == "keras_simple_convnet":
-        return tf.keras.Sequential(
-            [
-                layers.Rescaling(1 / 255, input_shape=(*shape, 1)),
-                layers.Conv2D(32, 3, activation="relu"),
-                layers.MaxPooling2D(),
-                layers.Conv2D(64, 3, activation="relu"),
-                layers.MaxPooling2D(),
-                layers.Flatten(),
-                layers.Dropout(0.5),
-                layers.Dense(10),
-            ]
-        )
-
-    def block(channels):
-        for _ in range(2):
-            yield layers.Conv2D(channels, 3, padding="same", activation="relu")
-        yield layers.MaxPooling2D()
-
-    return tf.keras.Sequential(
-        [
-            layers.Rescaling(1 / 255, input_shape=shape),
-            *block(32),
-            *block(64),
-            layers.Flatten(),
-            layers.Dense(256, activation="relu"),
-            layers.Dense(10 if name == "cifar_cnn" else 2),
-        ]
-    )
-
-
-def images(name, count=3):
-    shape = (count, *models.MODELS[name].element_shape)
-    return np.random.default_rng(4).integers(0, 256, shape, dtype=np.uint8)
+    color = shape if len(shape) == 3 else (*shape, 1)
+    model = tf.keras.Sequential([layers.Rescaling(1 / 255, input_shape=color)])
+    for stage in stages:
+        for channels in stage:
+            model.add(layers.Conv2D(channels, side, 1, padding, activation=activation))
+        model.add(layers.MaxPooling2D())
+    model.add(layers.Flatten())
+    for number in units:
+        model.add(layers.Dense(number, activation="relu"))
+    model.add(layers.Dense(outputs))
+    return model
 
 
 def with_biases(model):
@@ -116,23 +51,17 @@ def with_biases(model):
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        *((name, {}) for name in COUNTS),
-        # The other reading, with ReLU after each convolution.
-        *((name, {"conv_activation": "relu"}) for name in SENTENCES),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "-".join(value.values()),
-)
-def test_it_predicts_as_keras_own(name, options):
-    model, keras = build(name, seed=2, **options), keras_model(name, **options)
-    assert (
-        sum(w.size for w in model.initial_weights[0])
-        == keras.count_params()
-        == COUNTS[name]
-    )
-    weights, x = with_biases(model), images(name)
+@pytest.mark.parametrize("activation", ["relu", "none"])
+@pytest.mark.parametrize("name", list(NETWORKS))
+def test_it_predicts_as_keras_own(name, activation):
+    settings = models.MODELS[name](seed=2, conv_activation=activation)
+    keras = keras_model(name, None if activation == "none" else activation)
+    model = settings.build()
+    sizes = sum(w.size for w in model.initial_weights[0])
+    assert sizes == keras.count_params() == NETWORKS[name][-1]
+    shape = (3, *settings.element_shape)
+    x = np.random.default_rng(4).integers(0, 256, shape, dtype=np.uint8)
+    weights = with_biases(model)
     keras.set_weights(weights)
     # Keras's images have a channel also where they are gray.
     expected = keras(x.reshape(-1, *keras.input_shape[1:]), training=False)
@@ -143,27 +72,10 @@ def test_it_predicts_as_keras_own(name, options):
     assert np.ptp(np.asarray(expected), axis=1).min() > 0.01
 
 
-@pytest.mark.parametrize("name", list(COUNTS))
-def test_linear_convolutions_are_another_model(name):
-    x = images(name)
-    relu, linear = (
-        model.predict_on_batch(model.initial_weights, x, False)
-        for model in (
-            build(name, conv_activation=activation) for activation in ("relu", "none")
-        )
-    )
-    assert np.abs(np.asarray(relu) - np.asarray(linear)).max() > 0.01
-
-
-@pytest.mark.parametrize("name", list(models.MODELS))
-def test_the_loss_is_the_mean_of_the_examples_losses(name):
-    model = build(name)
-    classes = 62 if name == "femnist_cnn" else len(model.initial_weights[0][-1])
-    if name.startswith("celeba"):
-        classes = 2
-    generator = np.random.default_rng(0)
-    scores = generator.normal(size=(5, classes)).astype(np.float32)
-    y = np.array([0, 1, 1, classes - 1, 0], np.int32)
+def test_the_loss_is_the_mean_of_the_examples_losses():
+    model = models.keras_simple_convnet()
+    scores = np.random.default_rng(0).normal(size=(5, 10)).astype(np.float32)
+    y = np.array([0, 1, 1, 9, 0], np.int32)
     shares = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
     expected = -np.log(shares[np.arange(5), y])
     losses = np.asarray(model.example_losses(scores, y))
@@ -175,22 +87,90 @@ def test_the_loss_is_the_mean_of_the_examples_losses(name):
     assert float(model.loss(scores, y, weights)) == pytest.approx(weighted, rel=1e-5)
 
 
-@pytest.mark.parametrize("name", list(COUNTS))
-def test_the_seed_decides_the_weights(name):
-    def kernels(**options):
-        return [w.tobytes() for w in build(name, **options).initial_weights[0]]
+@pytest.mark.parametrize("initializer", ["glorot_uniform", "glorot_normal"])
+def test_initial_kernels_are_kerass(initializer):
+    """The same distribution as Keras's initializer: spread and bounds; by the seed."""
+    import tensorflow as tf
 
-    assert kernels(seed=1) == kernels(seed=1)
-    assert kernels(seed=1)[::2] != kernels(seed=2)[::2]
-    assert kernels(initializer="glorot_normal") != kernels()
+    def kernels(seed):
+        return models.mnist_cnn(initializer=initializer, seed=seed).initial_weights[0]
+
+    for kernel in kernels(0)[2:6:2]:
+        theirs = tf.keras.initializers.get(initializer)(kernel.shape).numpy()
+        assert kernel.std() == pytest.approx(theirs.std(), rel=0.02)
+        assert np.abs(kernel).max() == pytest.approx(np.abs(theirs).max(), rel=0.02)
+    for first, same, other in zip(kernels(1)[::2], kernels(1)[::2], kernels(2)[::2]):
+        np.testing.assert_array_equal(first, same)
+        assert (first != other).any()
 
 
-@pytest.mark.parametrize("name", list(COUNTS))
+# --- Dropout --------------------------------------------------------------------
+
+
+def scores(name, ones, seed=1, **dropouts):
+    """The scores in training, with the weights of one layer all 1."""
+    images = np.random.default_rng(4).integers(0, 256, (200, 28, 28), dtype=np.uint8)
+    model = getattr(models, name)(**dropouts)
+    weights = list(model.initial_weights[0])
+    weights[ones] = np.ones_like(weights[ones])
+    if not model.has_own_training:
+        return np.asarray(model.predict_on_batch((tuple(weights), ()), images, True))
+    output, rest = model.forward_in_training(tuple(weights), (), images, [seed, 1])
+    assert rest == ()
+    return np.asarray(output)
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("name", "dropout", "others", "ones"),
     [
-        ({"conv_activation": "tanh"}, "conv_activation must be one of relu, none"),
-        ({"initializer": "he"}, "initializer must be one of"),
+        ("keras_simple_convnet", "dropout", {}, 4),
+        ("keras_mnist_cnn", "pooled_dropout", {"dense_dropout": 0.0}, 4),
+        ("keras_mnist_cnn", "dense_dropout", {"pooled_dropout": 0.0}, 6),
+    ],
+)
+def test_dropout_is_at_its_place(name, dropout, others, ones):
+    """With a layer's weights all 1 a unit is the sum of its inputs.
+
+    What is kept grows, so that the mean stays; the seed decides what is kept.
+    """
+
+    def score(share, seed=1):
+        return scores(name, ones, seed, **{dropout: share}, **others)
+
+    whole, half = score(0.0), score(0.5)
+    assert np.mean(half / whole) == pytest.approx(1, abs=0.05)
+    assert np.std(half / whole) > 0.01
+    np.testing.assert_array_equal(half, score(0.5))
+    assert np.abs(half - score(0.5, seed=2)).max() > 0
+    assert np.std(score(0.9) / whole) > 2 * np.std(half / whole)
+    build = getattr(models, name)
+    model = build(**{dropout: 0.1}, **others)
+    with pytest.raises(ValueError, match=f"{name} trains.*only packed clients do"):
+        model.predict_on_batch(model.initial_weights, np.zeros((1, 28, 28)), True)
+    for share in (-0.1, 1.0):
+        with pytest.raises(ValueError, match=rf"{dropout} must be in \[0, 1\), got"):
+            build(**{dropout: share})
+
+
+def test_two_places_drop_by_seeds_of_their_own():
+    """Both with half of the units: their scores are not one drop's twice."""
+    halves = {"pooled_dropout": 0.5, "dense_dropout": 0.5}
+    both = scores("keras_mnist_cnn", 6, **halves)
+    for none in halves:
+        alone = scores("keras_mnist_cnn", 6, **{**halves, none: 0.0})
+        assert np.abs(both - alone).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        *(
+            (name, {option: "he"}, f"{option} must be one of")
+            for name in models.MODELS
+            for option in ("conv_activation", "initializer")
+        ),
+        ("celeba_reference_cnn", {"batch_norm": "none"}, "one of frozen, aggregated"),
+        ("celeba_reference_cnn", {"dropout": 1.0}, r"dropout must be in \[0, 1\), got"),
     ],
 )
 def test_unknown_variants_are_refused(name, options, message):

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+assert len(NOTEBOOKS) == 5
 
 
 @pytest.fixture(scope="module")
@@ -19,10 +20,6 @@ def clear_notebooks():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def test_there_are_five():
-    assert len(NOTEBOOKS) == 5
 
 
 def test_what_make_notebooks_starts_goes_with_the_other_pins():

@@ -1,9 +1,12 @@
 """What tests of whole rounds share: SGD, packs and datasets, and what is compared."""
 
+import collections
+
 import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc import criteria
 from tff_pmc._lazy import tf, tff
 
 RATE = 0.1
@@ -154,3 +157,78 @@ def flat_tensors():
         return [tensor for element in type_ for tensor in flat(element)]
 
     return flat
+
+
+@pytest.fixture(scope="session")
+def nan_for():
+    """Makes a criterion that is NaN for the client of so many examples, else 1."""
+
+    def make(size):
+        return criteria.Criterion(
+            "BR",
+            "broken",
+            "a test",
+            lambda client: tf.where(tf.equal(tf.size(client.y), size), np.nan, 1.0),
+        )
+
+    return make
+
+
+def keras_metrics():
+    return [
+        tf.keras.metrics.SparseCategoricalAccuracy(),
+        tf.keras.metrics.SparseTopKCategoricalAccuracy(2, name="top_2"),
+    ]
+
+
+@pytest.fixture(scope="session")
+def keras_model_fn():
+    """Makes a `model_fn` of a Keras model with metrics, whose inputs are float32."""
+
+    def make(metrics=keras_metrics):
+        def model_fn():
+            dense = tf.keras.layers.Dense(
+                3, kernel_initializer=tf.keras.initializers.GlorotUniform(seed=4)
+            )
+            layers = [tf.keras.layers.Flatten(input_shape=(4, 4)), dense]
+            return tff.learning.models.from_keras_model(
+                tf.keras.Sequential(layers),
+                tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                input_spec=(
+                    tf.TensorSpec([None, 4, 4], tf.float32),
+                    tf.TensorSpec([None], tf.int32),
+                ),
+                metrics=metrics(),
+            )
+
+        return model_fn
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def float_datasets(datasets):
+    """Makes datasets of batches with pixels between 0 and 1."""
+
+    def make(*args):
+        return [
+            d.map(lambda x, y: (tf.cast(x, tf.float32) / 255, y))
+            for d in datasets(*args)
+        ]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def metric_model(toy_model):
+    """The toy model with Keras metrics as functions."""
+    fns = tff.learning.metrics.create_functional_metric_fns(
+        lambda: collections.OrderedDict((m.name, m) for m in keras_metrics())
+    )
+    return tff.learning.models.FunctionalModel(
+        initial_weights=toy_model.initial_weights,
+        predict_on_batch_fn=toy_model.predict_on_batch,
+        loss_fn=toy_model.loss,
+        input_spec=toy_model.input_spec,
+        metrics_fns=fns,
+    )

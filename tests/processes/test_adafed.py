@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tff_pmc
-from tff_pmc import criteria, scores
-from tff_pmc._lazy import tf, tff
+from tff_pmc import scores
+from tff_pmc._lazy import tff
 
 RATE = 0.5
 
@@ -148,15 +148,6 @@ def test_a_class_without_f1_weighs_one_by_epsilon(
     assert float(metrics["distributor"]["class_weights"][2]) == 4
 
 
-def test_f1_of_classes_by_hand():
-    confusion = np.array([[2, 1, 0], [0, 3, 0], [0, 0, 0]])
-    # Class 0: 2 right of 3 there and 2 answered; class 1: 3 right of 3 and 4.
-    expected = [4 / 5, 6 / 7, 0]
-    np.testing.assert_allclose(
-        tff_pmc.processes.server_examples.f1_of_classes(confusion), expected, rtol=1e-6
-    )
-
-
 def test_it_compiles_to_map_reduce_form_with_sums_alone(
     runtime, toy_packed_model, server
 ):
@@ -175,57 +166,3 @@ def test_the_server_judges_alone(runtime, toy_packed_model, server):
     judge = tff_pmc.build_server_judge(toy_packed_model, *server, 3)
     expected = round(accuracy(toy_packed_model.initial_weights[0], *server) * 40)
     assert judge(weights, []) == expected
-
-
-# --- Regression (section 3.2) --------------------------------------------------
-
-
-def test_regression_weighs_by_any_metric(runtime):
-    """Two clients know the slope, one is far off: the inverse error leaves it out."""
-
-    @tf.function
-    def predict(weights, x, training=True):
-        del training
-        return x * weights[0][0]
-
-    @tf.function
-    def loss(output, y, sample_weight=None):
-        del sample_weight
-        return tf.reduce_mean(tf.square(output - y))
-
-    line = tff.learning.models.FunctionalModel(
-        initial_weights=((np.zeros(1, np.float32),), ()),
-        predict_on_batch_fn=predict,
-        loss_fn=loss,
-        input_spec=(
-            tf.TensorSpec([None, 1], tf.float32),
-            tf.TensorSpec([None, 1], tf.float32),
-        ),
-    )
-    x = np.linspace(-1, 1, 11, dtype=np.float32)[:, None]
-    fitness = criteria.server_metric(
-        "FIT",
-        line,
-        x,
-        2 * x,
-        of_example=lambda output, y: tf.square(output - y)[:, 0],
-        quality=lambda error: 1 / (error + 0.01),
-    )
-    process = tff_pmc.build_prioritized_fed_avg(
-        line,
-        criteria=(fitness,),
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.5),
-        local_epochs=20,
-    )
-    clients = [
-        [{"x": x, "y": slope * x, "client": np.int32(k)}]
-        for k, slope in enumerate((2.0, 2.0, -4.0))
-    ]
-    state = process.next(process.initialize(), clients).state
-    slope = float(process.get_model_weights(state).trainable[0][0])
-    # From 0, each step leaves this part of the way to a client's own slope.
-    step = 1 - 2 * 0.5 * np.mean(x**2)
-    fitted = [s * (1 - step**20) for s in (2.0, 2.0, -4.0)]
-    quality = [1 / ((f - 2) ** 2 * np.mean(x**2) + 0.01) for f in fitted]
-    assert slope == pytest.approx(np.average(fitted, weights=quality), rel=1e-3)
-    assert slope > 1.9  # The mean of the three is 0.

@@ -1,4 +1,4 @@
-"""Local accuracies as counts, against NumPy."""
+"""Local accuracies as counts, and single predictions, against NumPy."""
 
 import numpy as np
 import pytest
@@ -29,17 +29,15 @@ def test_counts_equal_numpy(runtime, toy_examples, toy_model, num_packs, batch_s
     assert 0 < sum(expected) < toy_examples.num_examples
 
 
-def test_packs_hold_every_example_once(toy_examples):
-    packs = tff_pmc.evaluation_packs(toy_examples, num_packs=4)
-    assert sum(len(pack["y"]) for pack in packs) == toy_examples.num_examples
+@pytest.mark.parametrize("options", [{"num_packs": 4}, {"max_bytes": 100}])
+def test_packs_hold_every_example_once(toy_examples, options):
+    packs = tff_pmc.evaluation_packs(toy_examples, **options)
+    assert len(packs) >= options.get("num_packs", 2)
+    assert max(pack["x"].nbytes for pack in packs) <= options.get("max_bytes", 10**6)
     clients = np.concatenate([pack["client"] for pack in packs])
     assert (np.bincount(clients) == toy_examples.sizes).all()
-
-
-def test_packs_are_cut_by_bytes(toy_examples):
-    packs = tff_pmc.evaluation_packs(toy_examples, num_packs=1, max_bytes=100)
-    assert max(pack["x"].nbytes for pack in packs) <= 100
-    assert sum(len(pack["y"]) for pack in packs) == toy_examples.num_examples
+    labels = np.concatenate([pack["y"] for pack in packs])
+    np.testing.assert_array_equal(labels, toy_examples.y)
 
 
 @pytest.mark.parametrize("num_packs", [1, 3])
@@ -57,3 +55,23 @@ def test_predictions_are_those_of_numpy_at_their_rows(
     np.testing.assert_array_equal(
         predict(weights, packs), (x @ kernel + bias).argmax(1)
     )
+
+
+def test_local_tuning_answers_for_each_client(
+    runtime, toy_examples, toy_model, sgd, trained_alone
+):
+    """What NumPy's tuned models answer; -1 for the clients who take no part."""
+    x = toy_examples.x
+    predict = tff_pmc.processes.build_local_tuning_prediction(
+        toy_model, 6, len(x), client_optimizer_fn=sgd(), prediction_batch_size=10
+    )
+    received = tff.learning.models.ModelWeights(*toy_model.initial_weights)
+    packs = tff_pmc.pack(toy_examples, [0, 2, 5], num_packs=2)
+    answers = np.asarray(predict(received, packs, x))
+    assert answers.shape == (6, len(x))
+    assert (answers[[1, 3, 4]] == -1).all()
+    tuned = [0, 2, 5]
+    for k in tuned:
+        kernel, bias = trained_alone(toy_model, toy_examples, k)
+        expected = (x.reshape(-1, 16) / 255.0 @ kernel + bias).argmax(axis=1)
+        np.testing.assert_array_equal(answers[k], expected)

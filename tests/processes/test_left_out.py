@@ -1,4 +1,4 @@
-"""What a round leaves out, what it refuses, and what its server is sent."""
+"""What a round leaves out, and what it refuses."""
 
 import numpy as np
 import pytest
@@ -8,23 +8,24 @@ from tff_pmc import criteria, scores
 from tff_pmc._lazy import tf, tff
 
 
+@pytest.mark.parametrize("two_stage", [False, True])
 def test_a_client_that_diverges_is_left_out_and_counted(
-    runtime, toy_examples, toy_model, build_prioritized, assert_close, weights_of
+    runtime, toy_examples, toy_model, sgd, nan_for, assert_close, weights_of, two_stage
 ):
     """One client's criterion is NaN: the model is the others' mean."""
-    broken = criteria.Criterion(
-        "BR",
-        "NaN for the client of five examples",
-        "this test",
-        lambda client: tf.where(tf.equal(tf.shape(client.y)[0], 5), np.nan, 1.0),
+    codes = ("DS", "LD", "BR")
+    build, score = tff_pmc.build_prioritized_fed_avg, scores.prioritized((2, 0), codes)
+    if two_stage:  # It is out of the totals, too.
+        build, score = tff_pmc.build_two_stage_fed_avg, scores.owa("most", codes)
+    process = build(
+        toy_model,
+        score=score,
+        criteria=("DS", "LD", nan_for(5)),
+        client_optimizer_fn=sgd(),
     )
-    process = build_prioritized(
-        toy_model, priority=("BR", "DS"), criteria=("DS", broken)
-    )
-    state, metrics = process.next(
-        process.initialize(), tff_pmc.pack(toy_examples, [0, 2, 3])
-    )
-    healthy, _ = process.next(process.initialize(), tff_pmc.pack(toy_examples, [0, 3]))
+    start = process.initialize()
+    state, metrics = process.next(start, tff_pmc.pack(toy_examples, [0, 2, 3]))
+    healthy, _ = process.next(start, tff_pmc.pack(toy_examples, [0, 3]))
     assert metrics["client_work"]["train"]["excluded"] == 1
     assert metrics["client_work"]["train"]["clients"] == 3
     assert_close(weights_of(process, state), weights_of(process, healthy), 1e-6)
@@ -53,7 +54,7 @@ def test_an_update_without_bound_is_left_out(
     assert_close(weights_of(process, state), weights_of(process, before), 0)
 
 
-def test_all_scores_zero_leave_model_and_optimizer_as_they_are(
+def test_all_scores_zero_leave_the_model_as_it_is(
     runtime, toy_examples, toy_model, build_prioritized, assert_close, weights_of
 ):
     zero = criteria.Criterion("ZE", "zero", "this test", lambda _: tf.constant(0.0))
@@ -61,17 +62,12 @@ def test_all_scores_zero_leave_model_and_optimizer_as_they_are(
         toy_model,
         priority=("ZE", "DS"),
         criteria=("DS", zero),
-        server_optimizer_fn=tff.learning.optimizers.build_sgdm(1.0, momentum=0.9),
     )
     before = process.initialize()
     state, metrics = process.next(before, tff_pmc.pack(toy_examples, [0, 1]))
     assert metrics["aggregator"]["score"] == 0
     assert metrics["finalizer"]["update_rejected"] == 1
     assert_close(weights_of(process, state), weights_of(process, before), 0)
-    for a, b in zip(
-        tf.nest.flatten(state.finalizer), tf.nest.flatten(before.finalizer)
-    ):
-        np.testing.assert_array_equal(a, b)
 
 
 def test_a_negative_criterion_is_refused_by_name(
@@ -85,8 +81,35 @@ def test_a_negative_criterion_is_refused_by_name(
         process.next(process.initialize(), tff_pmc.pack(toy_examples, [0]))
 
 
-def test_the_server_receives_sums_only(toy_model, build_prioritized):
-    """Without the simulation's report no measurement grows with the cohort."""
-    process = build_prioritized(toy_model, basis=scores.Basis.all_subsets(3))
-    measured = process.next.type_signature.result.metrics.member
-    assert "criteria_by_client" not in str(measured)
+@pytest.mark.parametrize("bad", [0.0, np.nan, np.inf])
+def test_a_rejected_update_changes_neither_model_nor_momentum(bad):
+    from tff_pmc.processes.round_parts import apply_update
+
+    optimizer = tff.learning.optimizers.build_sgdm(0.5, momentum=0.9)
+
+    def weights(trainable, statistic):
+        return tff.learning.models.ModelWeights(
+            (tf.constant(trainable),), (tf.constant(statistic),)
+        )
+
+    def step(state, model, update):
+        return apply_update(optimizer, state, model, update)
+
+    state = optimizer.initialize((tf.TensorSpec([2], tf.float32),))
+    state, model, rejected = step(
+        state, weights([1.0, 2.0], 5.0), weights([1.0, -1.0], 2.0)
+    )
+    assert int(rejected) == 0
+    np.testing.assert_allclose(model.trainable[0], [0.5, 2.5])
+    assert float(model.non_trainable[0]) == 3.0  # An average: no rate, no momentum.
+
+    after, same, rejected = step(state, model, weights([bad, 0.0], 0.0))
+    assert int(rejected) == 1
+    for old, new in zip(
+        tf.nest.flatten((state, model)), tf.nest.flatten((after, same))
+    ):
+        np.testing.assert_array_equal(old, new)
+
+    # Momentum: velocity 0.9 * [1, -1] + [0, 1] = [0.9, 0.1].
+    _, moved, _ = step(after, same, weights([0.0, 1.0], 0.0))
+    np.testing.assert_allclose(moved.trainable[0], [0.5 - 0.45, 2.5 - 0.05], rtol=1e-6)

@@ -1,7 +1,5 @@
 """The evaluation of any TFF model, against TFF's own `build_fed_eval`."""
 
-import collections
-
 import numpy as np
 import pytest
 
@@ -10,35 +8,14 @@ from tff_pmc._lazy import tf, tff
 
 
 @pytest.fixture(scope="module")
-def model_fn():
-    """A Keras classifier of float32 inputs, with metrics."""
-
-    def make():
-        dense = tf.keras.layers.Dense(
-            3, kernel_initializer=tf.keras.initializers.GlorotUniform(seed=4)
-        )
-        layers = [tf.keras.layers.Flatten(input_shape=(4, 4)), dense]
-        return tff.learning.models.from_keras_model(
-            tf.keras.Sequential(layers),
-            tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-            input_spec=(
-                tf.TensorSpec([None, 4, 4], tf.float32),
-                tf.TensorSpec([None], tf.int32),
-            ),
-            metrics=[tf.keras.metrics.SparseCategoricalAccuracy()],
-        )
-
-    return make
+def model_fn(keras_model_fn):
+    return keras_model_fn()
 
 
 @pytest.fixture(scope="module")
-def clients(toy_examples, datasets):
+def clients(toy_examples, float_datasets):
     """All six clients, in batches of three."""
-
-    def as_floats(x, y):
-        return tf.cast(x, tf.float32) / 255, y
-
-    return [d.map(as_floats) for d in datasets(toy_examples, range(6), 3)]
+    return float_datasets(toy_examples, range(6), 3)
 
 
 @pytest.fixture(scope="module")
@@ -124,30 +101,20 @@ def test_of_a_regression_nothing_is_correct(runtime):
 
 
 def test_packed_examples_give_the_models_metrics_too(
-    runtime, toy_model, toy_examples, datasets, tffs_evaluation
+    runtime, metric_model, toy_examples, datasets, tffs_evaluation
 ):
-    fns = tff.learning.metrics.create_functional_metric_fns(
-        lambda: collections.OrderedDict(
-            right=tf.keras.metrics.SparseCategoricalAccuracy()
-        )
-    )
-    model = tff.learning.models.FunctionalModel(
-        initial_weights=toy_model.initial_weights,
-        predict_on_batch_fn=toy_model.predict_on_batch,
-        loss_fn=toy_model.loss,
-        input_spec=toy_model.input_spec,
-        metrics_fns=fns,
-    )
+    name = "sparse_categorical_accuracy"
     batches = datasets(toy_examples, range(6), 3)
-    weights, expected = tffs_evaluation(model, batches)
+    weights, expected = tffs_evaluation(metric_model, batches)
     packs = tff_pmc.evaluation_packs(toy_examples)
-    found = tff_pmc.build_federated_evaluation(model, 6, batch_size=4)(weights, packs)
+    evaluate = tff_pmc.build_federated_evaluation(metric_model, 6, batch_size=4)
+    found = evaluate(weights, packs)
     _, hits = losses_of(weights, toy_examples)
     assert found["correct"].sum() == hits.sum()
-    assert found["metrics"]["right"] == pytest.approx(hits.mean())
-    assert found["metrics"]["right"] == pytest.approx(expected["right"])
-    as_batches = tff_pmc.build_federated_evaluation(model, packed=False)
-    assert as_batches(weights, batches)["metrics"]["right"] == expected["right"]
+    assert found["metrics"][name] == pytest.approx(hits.mean())
+    assert found["metrics"][name] == pytest.approx(expected[name])
+    as_batches = tff_pmc.build_federated_evaluation(metric_model, packed=False)
+    assert as_batches(weights, batches)["metrics"][name] == expected[name]
 
 
 def test_packed_examples_need_a_functional_model(model_fn):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import tff_pmc
-from tff_pmc import search
+from tff_pmc import scores, search
 from tff_pmc._lazy import tf, tff
+from tff_pmc.criteria import Criterion
 
 COHORT = [0, 2, 3, 5]
 ORDERINGS = search.orderings(("DS", "LD", "MD"))
@@ -164,26 +165,6 @@ def test_traffic_is_that_of_the_types(toy_model):
     assert found.per_client_testing == model + 4
 
 
-def test_the_state_survives_a_checkpoint(runtime, toy_examples, toy_model, tmp_path):
-    from tff_pmc.record.checkpoints import Checkpoints
-
-    process = online(toy_model)
-    tests = tff_pmc.processes.evaluation_packs(toy_examples)
-    packs = tff_pmc.pack(toy_examples, COHORT)
-    state = process.next(process.initialize(), packs, tests).state
-    folder = str(tmp_path / "checkpoints")
-    Checkpoints(folder, process.initialize()).save(state, 1, {})
-    found = Checkpoints(folder, process.initialize()).load_last(len, True)
-    loaded = found.state
-    assert found.round_num == 1
-    for a, b in zip(tf.nest.flatten(state), tf.nest.flatten(loaded)):
-        np.testing.assert_array_equal(a, b)
-    again = [process.next(s, packs, tests) for s in (state, loaded)]
-    assert again[0].trials == again[1].trials
-    for a, b in zip(*(tf.nest.flatten(output.state) for output in again)):
-        np.testing.assert_array_equal(a, b)
-
-
 def test_pairs_are_filled_up_with_empty_packs(toy_examples):
     packs = tff_pmc.pack(toy_examples, COHORT, num_packs=2)
     tests = tff_pmc.processes.evaluation_packs(toy_examples, num_packs=1)
@@ -199,3 +180,50 @@ def test_a_judge_without_data_is_refused(runtime, toy_examples, toy_model):
     process = online(toy_model)
     with pytest.raises(ValueError, match="judges is empty"):
         process.next(process.initialize(), tff_pmc.pack(toy_examples, COHORT), [])
+
+
+def test_the_best_lambda_of_the_grid_without_retraining(
+    runtime, toy_examples, toy_model, trained_alone, sgd, assert_equal
+):
+    """The judge prefers the kernel nearest to that of lambda = .7, in NumPy."""
+    models = [trained_alone(toy_model, toy_examples, k) for k in range(4)]
+    sizes = np.array([8, 3, 5, 6])
+    # Made-up accuracies, .9 of the client of 3 examples and .2 of the others.
+    quality = np.where(sizes == 3, 0.9, 0.2)
+
+    def candidate(lambda_):
+        p = lambda_ * quality / quality.sum() + (1 - lambda_) * sizes / sizes.sum()
+        return [np.average(np.stack(w), axis=0, weights=p) for w in zip(*models)]
+
+    candidates = [candidate(step / 10) for step in range(11)]
+    target = candidates[7][0].astype(np.float32)
+
+    def judge(weights, unused_clients):
+        distance = np.linalg.norm(weights.trainable[0] - target)
+        return np.int32(1e6 / (1 + 1e4 * distance))
+
+    accuracy = Criterion(
+        "ACC",
+        "made-up accuracy",
+        "a test",
+        lambda client: tf.where(tf.equal(tf.size(client.y), 3), 0.9, 0.2),
+    )
+    process = tff_pmc.build_online_adjusted_fed_avg(
+        toy_model,
+        candidates=scores.dual_grid(),
+        criteria=(accuracy, "DS"),
+        policy="best_of_all",
+        judge=judge,
+        client_optimizer_fn=sgd(),
+    )
+    packs = tff_pmc.pack(toy_examples, range(4))
+    output = process.next(process.initialize(), packs, [0])
+    assert sorted(t.index for t in output.trials) == list(range(11))
+    for trial in output.trials:  # Each candidate's model is NumPy's.
+        distance = np.linalg.norm(candidates[trial.index][0] - candidates[7][0])
+        expected = 1e6 / (1 + 1e4 * distance)
+        assert trial.correct == pytest.approx(expected, rel=0.01)
+    assert process.candidates[output.state.index].label == "lambda=0.70"
+    assert len(output.metrics["aggregator"]["monomials"]) == 2
+    found = process.get_model_weights(output.state).trainable
+    assert_equal(found, candidates[7], 1e-6)

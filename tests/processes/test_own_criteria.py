@@ -39,7 +39,7 @@ def test_inputs_and_labels_of_a_shuffled_dataset_belong_together(
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_criterion_and_a_score_from_a_notebook_cell(
-    runtime, toy_examples, toy_model, packed, sgd, datasets, weights_of, assert_close
+    runtime, toy_examples, toy_model, packed, sgd, datasets, trained_alone, assert_close
 ):
     """Brightness weighs: the aggregate is the mean with those weights."""
     bright = criteria.Criterion(
@@ -48,46 +48,26 @@ def test_a_criterion_and_a_score_from_a_notebook_cell(
         source="this notebook",
         value=lambda client: tf.reduce_mean(tf.cast(client.x, tf.float32)),
     )
-    score = scores.PolynomialScore("3 DS + BR", {(0,): 0.75, (1,): 0.25}, (0, 1))
     process = tff_pmc.build_prioritized_fed_avg(
         toy_model,
         criteria=("DS", bright),
-        score=score,
+        score=scores.PolynomialScore("mixed", {(0,): 0.75, (1,): 0.25}, (0, 1)),
         client_optimizer_fn=sgd(),
         packed=packed,
     )
     cohort = [0, 1, 4]
-    data = (
-        tff_pmc.pack(toy_examples, cohort)
-        if packed
-        else datasets(toy_examples, cohort, 3)
-    )
+    batches = datasets(toy_examples, cohort, 100)
+    data = tff_pmc.pack(toy_examples, cohort) if packed else batches
     output = process.next(process.initialize(), data)
-    metrics = output.metrics
-    raw = np.array(
-        [
-            [len(part["y"]), part["x"].mean()]
-            for part in map(toy_examples.client, cohort)
-        ]
-    )
-    np.testing.assert_allclose(
-        metrics["aggregator"]["totals"], raw.sum(axis=0), rtol=1e-5
-    )
-    # The model is the mean of the clients' models, each trained alone.
-    alone = tff_pmc.build_prioritized_fed_avg(
-        toy_model, priority=("DS",), client_optimizer_fn=sgd(), packed=packed
-    )
-    models = []
-    for k in cohort:
-        one = (
-            tff_pmc.pack(toy_examples, [k])
-            if packed
-            else datasets(toy_examples, [k], 3)
-        )
-        models.append(weights_of(alone, alone.next(alone.initialize(), one).state))
+    parts = [toy_examples.client(k) for k in cohort]
+    raw = np.array([[len(part["y"]), part["x"].mean()] for part in parts])
+    totals = output.metrics["aggregator"]["totals"]
+    np.testing.assert_allclose(totals, raw.sum(axis=0), rtol=1e-5)
+    models = [trained_alone(toy_model, toy_examples, k) for k in cohort]
     p = (raw / raw.sum(axis=0)) @ [0.75, 0.25]
-    expected = [sum(w * part for w, part in zip(p, parts)) for parts in zip(*models)]
-    assert_close(weights_of(process, output.state), expected, 1e-5)
+    expected = [np.tensordot(p, np.stack(part), 1) for part in zip(*models)]
+    found = process.get_model_weights(output.state).trainable
+    assert_close(found, expected, 1e-5)
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -109,21 +89,17 @@ def test_client_attributes_are_criteria_like_any_other(
         priority=("trusted", "DS"),
     )
     alone = build(priority=("DS",))
+    table = {"battery": battery, "trusted": trusted}  # In any order.
     if packed:
-        table = {"battery": battery, "trusted": trusted}  # In any order.
         data = tff_pmc.pack(toy_examples, [1, 2], attributes=table)
         single = tff_pmc.pack(toy_examples, [2])
     else:
-        data = [
-            tff_pmc.with_attributes(
-                dataset, {"trusted": trusted[k], "battery": battery[k]}
-            )
-            for k, dataset in zip([1, 2], datasets(toy_examples, [1, 2], 3))
-        ]
         single = datasets(toy_examples, [2], 3)
-    output = process.next(process.initialize(), data)
-    expected = alone.next(alone.initialize(), single)
-    assert_close(
-        weights_of(process, output.state), weights_of(alone, expected.state), 1e-6
-    )
-    np.testing.assert_allclose(output.metrics["aggregator"]["totals"], [8, 1, 1.25])
+        data = [
+            tff_pmc.with_attributes(part, {name: table[name][k] for name in table})
+            for k, part in zip([1, 2], datasets(toy_examples, [1, 2], 3))
+        ]
+    state, metrics = process.next(process.initialize(), data)
+    expected = alone.next(alone.initialize(), single).state
+    assert_close(weights_of(process, state), weights_of(alone, expected), 1e-6)
+    np.testing.assert_allclose(metrics["aggregator"]["totals"], [8, 1, 1.25])

@@ -20,42 +20,25 @@ def with_momentum(models, old, n, memory):
     return old + ETA * memory, memory
 
 
-# Name -> the factory, the client's step, and what the page prints: from the clients'
+def simple(models):
+    return models.sum(axis=0) / len(models)
+
+
+# By name of the factory: its options, and what the page prints: from the clients'
 # models, the old global model, the numbers of examples and the memory to the new ones.
 PRINTED = {
-    "simple_average": (
-        lambda: tff_pmc.BASELINES["simple_average"](),
-        None,
-        lambda models, old, n, m: (models.sum(axis=0) / len(n), m),
-    ),
+    "simple_average": ({}, lambda models, old, n, m: (simple(models), m)),
     "weighted_mean": (
-        lambda: tff_pmc.BASELINES["weighted_mean"](),
-        None,
+        {},
         lambda models, old, n, m: (np.tensordot(n / n.sum(), models, 1), m),
     ),
-    "median": (
-        lambda: tff_pmc.BASELINES["median"](),
-        None,
-        lambda models, old, n, m: (np.median(models, axis=0), m),
-    ),
-    "momentum": (
-        lambda: tff_pmc.aggregation.baselines.momentum(BETA, ETA),
-        None,
-        with_momentum,
-    ),
+    "median": ({}, lambda models, old, n, m: (np.median(models, axis=0), m)),
+    "momentum": ({"beta": BETA, "eta": ETA}, with_momentum),
     "personalized": (
-        lambda: tff_pmc.aggregation.baselines.personalized(ALPHA),
-        None,
-        lambda models, old, n, m: (
-            ALPHA * old + (1 - ALPHA) * (models.sum(axis=0) / len(n)),
-            m,
-        ),
+        {"alpha": ALPHA},
+        lambda models, old, n, m: (ALPHA * old + (1 - ALPHA) * simple(models), m),
     ),
-    "quantized": (
-        lambda: tff_pmc.BASELINES["simple_average"](),
-        lambda: tff_pmc.aggregation.quantize_parameters(BITS),
-        lambda models, old, n, m: (rounded(models).sum(axis=0) / len(n), m),
-    ),
+    "quantized": ({}, lambda models, old, n, m: (simple(rounded(models)), m)),
 }
 
 
@@ -71,10 +54,13 @@ def test_two_rounds_are_those_of_the_printed_formula(
     assert_equal,
 ):
     """Dual's Table I in NumPy: theta_k from theta_{k-1} and the clients' models."""
-    factory, step, formula = PRINTED[name]
-    step = step and step()
+    options, formula = PRINTED[name]
+    factory, step = tff_pmc.BASELINES.get(name), None
+    if name == "quantized":
+        factory = tff_pmc.BASELINES["simple_average"]
+        step = tff_pmc.aggregation.quantize_parameters(BITS)
     cohorts = [COHORT, [1, 2, 5]]
-    process = build_factory(toy_model, factory(), client_step=step)
+    process = build_factory(toy_model, factory(**options), client_step=step)
     found, _ = run_rounds(process, toy_examples, cohorts)
     theta = [np.asarray(w, float) for w in toy_model.initial_weights[0]]
     memory = [np.zeros_like(w) for w in theta]
@@ -91,17 +77,15 @@ def test_laplace_is_the_simple_average_and_noise_of_its_scale(
     runtime, toy_examples, toy_model, run_rounds, build_factory, assert_equal
 ):
     """At twice the epsilon half of the same noise."""
-    simple, _ = run_rounds(
-        build_factory(toy_model, tff_pmc.aggregation.baselines.simple_average()),
-        toy_examples,
-        [COHORT],
+
+    def model(name, **options):
+        process = build_factory(toy_model, tff_pmc.BASELINES[name](**options))
+        return run_rounds(process, toy_examples, [COHORT])[0]
+
+    mean = model("simple_average")
+    once, half = (
+        [a - b for a, b in zip(model("laplace", epsilon=epsilon, seed=3), mean)]
+        for epsilon in (50.0, 100.0)
     )
-    noises = []
-    for epsilon in (50.0, 100.0):
-        process = build_factory(
-            toy_model, tff_pmc.aggregation.baselines.laplace(epsilon, seed=3)
-        )
-        noisy, _ = run_rounds(process, toy_examples, [COHORT])
-        noises.append([a - b for a, b in zip(noisy, simple)])
-    assert_equal(noises[1], [noise / 2 for noise in noises[0]], 1e-6)
-    assert 0.01 < np.abs(noises[0][0]).mean() < 0.03
+    assert_equal(half, [noise / 2 for noise in once], 1e-6)
+    assert 0.01 < np.abs(once[0]).mean() < 0.03

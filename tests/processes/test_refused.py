@@ -54,6 +54,10 @@ PRIORITIZED = [
     ),
     (lambda: {"local_epochs": 0}, "local_epochs"),
     (lambda: {"packed": False, "batch_size": 3}, "batch_size"),
+    (
+        lambda: {"packed": False, "criteria": ("DS", "IS")},
+        r"\(sharp\).*packed clients only",
+    ),
     (lambda: {"packed": False, "seed": 1}, "seed"),
     (lambda: {"packed": False, "report_num_clients": 6}, "report_num_clients"),
     (lambda: private(), "declared range for every criterion"),

@@ -1,129 +1,14 @@
-"""A whole packed round against computations that share none of its code."""
+"""Whole packed rounds of the linear model, against NumPy.
+
+A round of a CNN against Keras is in tests/models/test_faces.py.
+"""
 
 import numpy as np
 import pytest
 
-import leaf_data
 import tff_pmc
 from tff_pmc import scores
 from tff_pmc._lazy import tf, tff
-
-RATE = 0.1  # Of the fixture `build_prioritized`.
-
-
-# --- The CNN on real digits, against Keras -----------------------------------
-
-
-@pytest.fixture(scope="module")
-def digits():
-    return leaf_data.load("digits5k", partition="noniid", seed=1).train_examples
-
-
-def keras_cnn(initial):
-    """The MNIST CNN as Keras has it."""
-    layers = tf.keras.layers
-    model = tf.keras.Sequential(
-        [
-            layers.Rescaling(1 / 255, input_shape=(28, 28, 1)),
-            layers.Conv2D(32, 5, padding="same"),
-            layers.MaxPooling2D(),
-            layers.Conv2D(64, 5, padding="same"),
-            layers.MaxPooling2D(),
-            layers.Flatten(),
-            layers.Dense(512, activation="relu"),
-            layers.Dense(10),
-        ]
-    )
-    model.set_weights(initial)
-    return model
-
-
-def keras_round(initial, examples, cohort, order, epochs, measure):
-    """One round as PMC describes it: Keras trains, NumPy weighs and averages."""
-    trained, raw = [], []
-    for k in cohort:
-        model = keras_cnn(initial)
-        part = examples.client(k)
-        model.compile(
-            tf.keras.optimizers.SGD(RATE),
-            tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        )
-        model.fit(
-            part["x"][..., None],
-            part["y"],
-            batch_size=len(part["y"]),
-            epochs=epochs,
-            verbose=0,
-        )
-        trained.append(model.get_weights())
-        raw.append(measure(part, initial, trained[-1]))
-    c = np.array(raw) / np.sum(raw, axis=0)
-    s = np.cumprod(c[:, list(order)], axis=1).sum(axis=1)
-    p = s / s.sum()
-    mean = [sum(p[k] * w for k, w in enumerate(part)) for part in zip(*trained)]
-    return mean, np.array(raw)
-
-
-@pytest.mark.parametrize("num_packs", [1, 3])
-def test_the_cnn_round_equals_keras_and_numpy(
-    runtime,
-    digits,
-    num_packs,
-    build_prioritized,
-    weights_of,
-    assert_close,
-    numpy_criteria,
-):
-    """LD,DS,MD over one client in a pack and over several."""
-    from tff_pmc import models
-
-    cohort, epochs = [3, 14, 15], 3
-    # From other weights two values under a maximum may be within rounding.
-    model = models.mnist_cnn(seed=2)
-    process = build_prioritized(
-        model,
-        priority=("LD", "DS", "MD"),
-        local_epochs=epochs,
-        report_num_clients=digits.num_clients,
-    )
-    state = process.initialize()
-    initial = weights_of(process, state)
-    packs = tff_pmc.pack(digits, cohort, num_packs=num_packs)
-    assert len(packs) == num_packs
-    state, metrics = process.next(state, packs)
-    expected, raw = keras_round(
-        initial, digits, cohort, (1, 0, 2), epochs, numpy_criteria
-    )
-    table = metrics["client_work"]["train"]["criteria_by_client"]
-    np.testing.assert_allclose(table[cohort], raw, rtol=1e-4)
-    assert_close(weights_of(process, state), expected)
-    # The comparison would mean little had the round not moved the model.
-    moved = [np.linalg.norm(a - b) for a, b in zip(expected, initial)]
-    assert min(moved) > 1e-3
-
-
-def test_ds_alone_is_tffs_own_weighted_fed_avg(
-    runtime, toy_examples, toy_model, build_prioritized, assert_close, weights_of
-):
-    """The same clients, sizes and full batches through `tff.learning`."""
-    cohort, epochs = [0, 2, 3, 5], 4
-    ours = build_prioritized(toy_model, priority=("DS",), local_epochs=epochs)
-    state, _ = ours.next(ours.initialize(), tff_pmc.pack(toy_examples, cohort))
-    theirs = tff.learning.algorithms.build_weighted_fed_avg(
-        toy_model,
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
-        server_optimizer_fn=tff.learning.optimizers.build_sgdm(1.0),
-    )
-    datasets = []
-    for k in cohort:
-        part = toy_examples.client(k)
-        one = tf.data.Dataset.from_tensors((part["x"], part["y"]))
-        datasets.append(one.repeat(epochs))
-    expected = theirs.next(theirs.initialize(), datasets).state
-    assert_close(weights_of(ours, state), weights_of(theirs, expected))
-
-
-# --- The linear model, against NumPy -----------------------------------------
 
 
 def batches(seed, round_num, client, epoch, size, batch_size):

@@ -10,26 +10,6 @@ from tff_pmc._lazy import tff
 RANGES = {"DS": (0, 1000), "LD": (0, 10), "MD": (0, 1)}
 
 
-@pytest.mark.parametrize("method", ["max", "range"])
-def test_the_process_takes_it(runtime, toy_examples, toy_model, method, sgd):
-    sums = tff_pmc.SumOptions(method, RANGES if method == "range" else None)
-    process = tff_pmc.build_prioritized_fed_avg(
-        toy_model,
-        priority=("DS", "LD"),
-        client_optimizer_fn=sgd(),
-        sums=sums,
-        report_num_clients=6,
-    )
-    cohort = [1, 2, 5]
-    output = process.next(process.initialize(), tff_pmc.pack(toy_examples, cohort))
-    raw = output.metrics["client_work"]["train"]["criteria_by_client"][cohort]
-    np.testing.assert_array_equal(raw[:, 0], [3, 5, 7])  # Raw, in any case.
-    scale = raw.max(axis=0) if method == "max" else np.array([1000, 10, 1])
-    c = raw / scale
-    expected = (c[:, 0] + c[:, 0] * c[:, 1]).sum()
-    assert output.metrics["aggregator"]["score"] == pytest.approx(expected, 1e-5)
-
-
 def test_a_round_with_noise_measures_counts_only(runtime, toy_examples, toy_model, sgd):
     def build(**options):
         return tff_pmc.build_prioritized_fed_avg(

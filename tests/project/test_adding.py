@@ -20,6 +20,22 @@ MODULES = {
 (COMMAND,) = re.findall(r"```\n(CHECKOUT/\.venv/bin/tff-pmc .*?)```", PAGE, re.S)
 
 
+def run(folder, *flags):
+    """The command in a folder of modules."""
+    return subprocess.run(
+        [sys.executable, str(ROOT / "run_experiments.py"), *flags],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """The page's modules in a folder of their own, and its command, run there."""
@@ -27,51 +43,29 @@ def made(tmp_path_factory):
     for name, code in MODULES.items():
         (folder / f"{name}.py").write_text(code)
     _, *flags = shlex.split(COMMAND.replace("\\\n", " "))
-    script = str(ROOT / "run_experiments.py")
-    done = subprocess.run(
-        [sys.executable, script, *flags, "--output_dir=out"],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+    done = run(folder, *flags, "--output_dir=out")
     assert done.returncode == 0, done.stderr
     return folder, done
 
 
-def test_the_page_adds_one_of_each():
-    assert set(MODULES) == {
-        "even_labels", "first_half", "clipped_mean", "stripes", "linear",
-        "best_rounds", "stripes_experiment",
-    }  # fmt: skip
-
-
-def test_the_new_criterion_score_data_model_and_experiment_run(made):
-    folder, _ = made
+def test_each_addition_of_the_page_runs(made):
+    folder, done = made
+    assert len(MODULES) == 7
     (name,) = (p for p in (folder / "out").iterdir() if "average" in p.name)
-    info = json.loads((name / "run.json").read_text())
-    assert info["settings"]["system"] == {"system": "first_half", "first_share": 0.7}
-    assert info["settings"]["data"]["stripe_width"] == 2
-    assert info["settings"]["model"]["model"] == "linear"
-    with open(name / "cohort.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert {"DS", "EV"} <= set(rows[0]) and len(rows) == 2 * 4
-    total = {code: sum(float(row[code]) for row in rows[:4]) for code in ("DS", "EV")}
-    for row in rows[:4]:  # 0.7 of the first, 0.3 of the other.
+    settings = json.loads((name / "run.json").read_text())["settings"]
+    assert settings["system"] == {"system": "first_half", "first_share": 0.7}
+    assert settings["data"]["stripe_width"] == 2
+    assert settings["model"]["model"] == "linear"
+    cohort = rows(name / "cohort.csv")
+    assert {"DS", "EV"} <= set(cohort[0]) and len(cohort) == 2 * 4
+    total = {code: sum(float(row[code]) for row in cohort[:4]) for code in ("DS", "EV")}
+    for row in cohort[:4]:  # 0.7 of the first, 0.3 of the other.
         weight = 0.7 * float(row["DS"]) / total["DS"]
         weight += 0.3 * float(row["EV"]) / total["EV"]
         assert float(row["weight"]) == pytest.approx(weight, rel=1e-5)
-
-
-def test_the_new_aggregator_runs_with_its_own_parameter(made):
-    folder, _ = made
     info = json.loads((folder / "out" / "clipped_mean" / "run.json").read_text())
     own = {"system": "clipped_mean", "clipped_mean_norm": 0.5}
     assert info["settings"]["system"] == own
-
-
-def test_the_new_table_is_made_of_both_runs(made):
-    folder, done = made
     assert "Best rounds" in done.stdout
     head, *lines = (folder / "out" / "best_rounds.csv").read_text().splitlines()
     assert head == "run,best" and len(lines) == 2
@@ -80,57 +74,18 @@ def test_the_new_table_is_made_of_both_runs(made):
 
 def test_their_flags_are_in_the_help_and_checked(made):
     folder, _ = made
-
-    def run(*flags):
-        return subprocess.run(
-            [sys.executable, str(ROOT / "run_experiments.py"), *flags],
-            capture_output=True,
-            text=True,
-            cwd=folder,
-        )
-
     plugins = f"--plugin={','.join(MODULES)}"
-    shown = run(plugins, "--help").stdout
+    shown = run(folder, plugins, "--help").stdout
     for words in (
         "System clipped_mean:", "--clipped_mean_norm", "Data set stripes",
         "--stripe_width", "share of even labels (ours)", "Stripes, for a look.",
     ):  # fmt: skip
         assert words in shown, words
-    wrong = run(plugins, "--experiment=stripes", "--stripe_width=0")
+    wrong = run(folder, plugins, "--experiment=stripes", "--stripe_width=0")
     assert wrong.returncode == 2
     assert wrong.stderr.endswith("--stripe_width must be at least 1, got 0\n")
-
-
-def test_nothing_of_it_is_known_without_the_plugin():
-    text = "\n".join(p.read_text() for p in (ROOT / "tff_pmc").rglob("*.py"))
-    assert not re.search("clipped_mean|first_half|stripe", text)
-
-
-def test_a_plugin_named_in_a_flag_file_is_imported(made):
-    folder, _ = made
-    (folder / "mine.flags").write_text(f"--plugin={','.join(MODULES)}\n--rounds=0\n")
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "run_experiments.py"), "--flagfile=mine.flags",
-         "--experiment=stripes"],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-    )  # fmt: skip
-    assert (
-        done.stderr
-        == "run_experiments.py: --rounds must be at least 1, below 2^31, got 0\n"
-    )
-
-
-def test_a_flag_that_is_taken_is_refused_by_name(made):
-    folder, _ = made
     code = MODULES["clipped_mean"].replace('"clipped_mean_norm"', '"rounds"')
     (folder / "taken.py").write_text(code)
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "run_experiments.py"), "--plugin=taken"],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-    )
-    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert "--rounds is declared by TrainingSettings and by ClippedMean" in done.stderr
+    taken = run(folder, "--plugin=taken")
+    assert taken.returncode == 2 and len(taken.stderr.splitlines()) == 1
+    assert "--rounds is declared by TrainingSettings and by ClippedMean" in taken.stderr

@@ -89,49 +89,36 @@ def test_imports_run_one_way(name, path):
             assert below >= own, f"{name} imports {imported}, a layer above it"
 
 
-def test_all_but_the_folders_of_tensorflow_is_imported_without_it():
-    light = [
-        name.removesuffix(".__init__")
-        for name, _ in modules()
-        if not name.startswith(WITH_TENSORFLOW)
-    ]
-    assert len(light) > 100
-    code = (
-        "import importlib, sys\n"
-        f"for name in {light!r}:\n"
-        "    importlib.import_module(name)\n"
-        "    if 'tensorflow' in sys.modules: sys.exit(name)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+LIGHT = [n.removesuffix(".__init__") for n, _ in modules()
+         if not n.startswith(WITH_TENSORFLOW)]  # fmt: skip
+IMPORTED = f"""
+import importlib, sys
+for name in {LIGHT!r}:
+    importlib.import_module(name)
+    if 'tensorflow' in sys.modules: sys.exit(name)
+"""
+COLLECTED = """
+import sys, pytest
+arguments = ['--collect-only', '-q', '-p', 'no:cacheprovider', 'tests']
+if pytest.main(arguments): sys.exit('the collection failed')
+if 'tensorflow' in sys.modules: sys.exit('TensorFlow is imported')
+"""
 
 
-def test_the_tests_are_collected_without_tensorflow():
-    code = (
-        "import sys, pytest\n"
-        "arguments = ['--collect-only', '-q', '-p', 'no:cacheprovider', 'tests']\n"
-        "if pytest.main(arguments): sys.exit('the collection failed')\n"
-        "if 'tensorflow' in sys.modules: sys.exit('TensorFlow is imported')\n"
-    )
+@pytest.mark.parametrize("code", [IMPORTED, COLLECTED], ids=["modules", "tests"])
+def test_all_but_the_folders_of_tensorflow_is_imported_without_it(code):
+    assert len(LIGHT) > 100
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr or done.stdout[-2000:]
 
 
-def test_modules_are_read_in_one_sitting():
+def test_modules_are_read_in_one_sitting_and_have_names_of_their_own():
     for name, path in modules():
         assert len(path.read_text().splitlines()) <= 300, name
-
-
-def test_test_files_are_read_in_one_sitting():
     for path in (ROOT / "tests").rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 400, path
-
-
-def test_no_two_modules_have_one_name():
     names = [path.name for _, path in modules() if path.name != "__init__.py"]
     assert [n for n, count in collections.Counter(names).items() if count > 1] == []
 

@@ -44,6 +44,8 @@ def test_each_flag_stands_in_one_section_of_the_help():
     text = flag_help.help_text()
     for flag in flags:
         assert text.count(f"--{flag}=") + text.count(f"  --{flag}\n") >= 1, flag
+    page = flag_help.markdown()
+    assert [flag for flag in flags if page.count(f"| `--{flag}` |") != 1] == []
 
 
 def of_one_thing():
@@ -71,12 +73,6 @@ def test_the_setting_of_one_thing_is_named_in_its_module_alone(flag, name, modul
     # A data set's result says what it was made with, by the same words.
     own_folder = declared.rsplit("/", 1)[0]
     assert [path for path in elsewhere if not path.startswith(own_folder)] == []
-
-
-def test_the_page_of_flags_has_each_flag_once():
-    text = flag_help.markdown()
-    flags = [s.flag for part in flag_definitions.sections() for s in part.settings]
-    assert [flag for flag in flags if text.count(f"| `--{flag}` |") != 1] == []
 
 
 def test_the_documents_name_flags_that_there_are():

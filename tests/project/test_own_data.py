@@ -60,34 +60,28 @@ def made(tmp_path_factory):
     return folder, done.stdout
 
 
-def test_the_page_has_all_from_the_file_to_the_plot():
-    assert list(MODULES) == ["draw.py", "readings.py", "activity.py", "draw_plot.py"]
-    scripts = [next(w for w in words if w.endswith(".py")) for words in COMMANDS]
-    experiments = ["CHECKOUT/run_experiments.py"] * 2
-    assert scripts == ["draw.py", *experiments, "draw_plot.py"]
+def rows_of(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def test_the_files_become_clients_with_their_names_and_sums(made):
     folder, printed = made
-    rows = {}
-    for path in sorted((folder / "devices").glob("*.csv")):
-        with open(path, newline="") as file:
-            rows[path.stem] = list(csv.DictReader(file))
+    files = sorted((folder / "devices").glob("*.csv"))
+    rows = {path.stem: rows_of(path) for path in files}
     assert len(rows) == 12 and f"{len(rows)} clients" in printed
-    with open(folder / "out" / "DS" / "clients.csv", newline="") as file:
-        tested = list(csv.DictReader(file))[:12]
+    tested = rows_of(folder / "out" / "DS" / "clients.csv")[:12]
     assert [row["client"] for row in tested] == list(rows)
     for row in tested:
         assert int(row["examples"]) == max(1, round(0.3 * len(rows[row["client"]])))
-    with open(folder / "out" / "DS" / "cohort.csv", newline="") as file:
-        for row in csv.DictReader(file):
-            own = rows[row["client"]]
-            tested = max(1, round(0.3 * len(own)))
-            assert float(row["DS"]) == len(own) - tested
-            moving = sum(reading["activity"] != "resting" for reading in own)
-            trained = float(row["MO"]) * float(row["DS"])
-            assert trained == pytest.approx(round(trained), abs=1e-4)
-            assert moving - tested <= round(trained) <= moving
+    for row in rows_of(folder / "out" / "DS" / "cohort.csv"):
+        own = rows[row["client"]]
+        tested = max(1, round(0.3 * len(own)))
+        assert float(row["DS"]) == len(own) - tested
+        moving = sum(reading["activity"] != "resting" for reading in own)
+        trained = float(row["MO"]) * float(row["DS"])
+        assert trained == pytest.approx(round(trained), abs=1e-4)
+        assert moving - tested <= round(trained) <= moving
     info = json.loads((folder / "out" / "DS" / "run.json").read_text())
     assert info["settings"]["data"]["readings_test_share"] == 0.3
 
@@ -95,8 +89,8 @@ def test_the_files_become_clients_with_their_names_and_sums(made):
 def test_it_learns_and_is_plotted(made):
     folder, printed = made
     for name in ("DS", "MO-LD-DS"):
-        with open(folder / "out" / name / "rounds.csv", newline="") as file:
-            accuracy = [float(row["accuracy"]) for row in csv.DictReader(file)]
+        rounds = rows_of(folder / "out" / name / "rounds.csv")
+        accuracy = [float(row["accuracy"]) for row in rounds]
         assert len(accuracy) == 15 and accuracy[-1] > max(0.8, accuracy[0])
     for name in ("out/accuracy.png", "behind_the_median.png"):
         assert (folder / name).read_bytes()[:4] == b"\x89PNG"

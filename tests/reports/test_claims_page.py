@@ -6,7 +6,6 @@ import pytest
 
 from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports import claims_page
-from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.papers.claim_tables import Claim
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -35,12 +34,12 @@ def runs(run_of):
     ]
 
 
-def rows(text):
-    return [
-        [cell.strip() for cell in line.strip("| ").split(" | ")]
-        for line in text.splitlines()
-        if line.startswith("| section")
-    ]
+def judged(own, runs):
+    """The place, our number, the runs, the verdict and why."""
+    found = claims_page.judged([own], runs)
+    (row,) = found
+    assert row.says == "something | of note"
+    return (row.place, *row[3:]), claims_page.page(found)
 
 
 def test_a_judged_claim_has_its_number_its_seeds_and_its_verdict(runs):
@@ -50,17 +49,16 @@ def test_a_judged_claim_has_its_number_its_seeds_and_its_verdict(runs):
         seen.append({name: len(own) for name, own in by_experiment.items()})
         return "+1.0 rounds", "not reproduced", "the interval is below 0"
 
-    text = claims_page.page([claim(answer)], runs)
+    row, text = judged(claim(answer), runs)
     assert seen == [{"mnist_iid": 2}]
-    assert rows(text) == [
-        [
-            "section 1",
-            "something \\| of note",
-            "+1.0 rounds (kept: mnist_iid: 2 runs, seeds 3, 4)",
-            "**not reproduced**: the interval is below 0",
-        ]
-    ]
+    kept = "mnist_iid: 2 runs, seeds 3, 4"
+    why = "the interval is below 0"
+    assert row == ("section 1", "+1.0 rounds", kept, "not reproduced", why)
+    line = r"| section 1 | something \| of note | not reproduced: +1.0 rounds |"
+    assert line in text.splitlines()
     assert "1 claims: 0 reproduced, 1 not reproduced, 0 undecidable" in text
+    _, text = judged(claim(("+2", "undecidable", "on a part, of all")), runs)
+    assert "| undecidable: on a part |" in text
 
 
 @pytest.mark.parametrize(
@@ -74,38 +72,28 @@ def test_a_run_of_another_method_is_no_run_of_the_papers(runs, run_of, name, val
     assert len(found["mnist_iid"]) == 2
 
 
-COMMAND = (
-    "`.venv/bin/python run_experiments.py --flagfile=experiments/pmc_table2.flags "
-)
+COMMAND = ".venv/bin/python run_experiments.py --flagfile=experiments/pmc_table2.flags"
 
 
 @pytest.mark.parametrize(
-    ("answer", "needs", "number", "verdict"),
+    ("answer", "needs", "number", "verdict", "why"),
     [
-        (None, "", "", f"**not run yet**: {COMMAND}"),
-        (
-            None,
-            "a picture",
-            "",
-            f"**undecidable**: it takes a picture. With them: {COMMAND}",
-        ),
-        (("1", "reproduced", ""), "a picture", "1 (kept", "**reproduced**"),
+        (None, "", "", "not run yet", COMMAND),
+        (None, "X", "", "undecidable", f"it takes X. With them: {COMMAND}"),
+        (("1", "reproduced", ""), "X", "1", "reproduced", ""),
         # Runs that do not serve are as good as none.
-        (RecordError("LD is not"), "", "", f"**not run yet**: LD is not. {COMMAND}"),
+        (RecordError("LD is not"), "", "", "not run yet", f"LD is not. {COMMAND}"),
         # Those that ended too early decide nothing, and are no lack of runs.
-        (
-            TooShortError("DS ends"),
-            "",
-            "(kept: mnist_iid: 2",
-            "**undecidable**: DS ends",
-        ),
+        (TooShortError("DS ends"), "", "", "undecidable", "DS ends"),
     ],
 )
-def test_what_cannot_be_judged_says_why_and_how(runs, answer, needs, number, verdict):
+def test_what_cannot_be_judged_says_why_and_how(
+    runs, answer, needs, number, verdict, why
+):
     own = claim(answer or AssertionError("not asked"))._replace(needs=needs)
-    ((*_, first, last),) = rows(claims_page.page([own], runs if answer else []))
-    assert first.startswith(number) and bool(first) == bool(number)
-    assert last.startswith(verdict)
+    (_, ours, kept, *last), _ = judged(own, runs if answer else [])
+    assert (ours, last[0]) == (number, verdict) and last[1].startswith(why)
+    assert bool(kept) == (answer is not None and verdict != "not run yet")
 
 
 def test_of_several_flag_files_it_is_the_one_that_runs_longest():
@@ -113,15 +101,28 @@ def test_of_several_flag_files_it_is_the_one_that_runs_longest():
     assert "--experiment=drawn_faces" in claims_page._command("drawn_faces")
 
 
+def test_the_papers_are_in_their_order(runs):
+    answer = "1", "reproduced", ""
+    own = [
+        claim(answer, paper=paper, place=f"section {place}")
+        for place, paper in enumerate(("Dual", "PMC", "DA", "PMC"))
+    ]
+    text = claims_page.page(claims_page.judged(own, runs))
+    places = [line[10] for line in text.splitlines() if line.startswith("| section")]
+    assert places == ["2", "1", "3", "0"]
+
+
 def test_an_unknown_verdict_is_refused(runs):
     with pytest.raises(ValueError, match="'perhaps' is none of reproduced"):
-        claims_page.page([claim(("1", "perhaps", ""))], runs)
+        judged(claim(("1", "perhaps", "")), runs)
 
 
-def test_the_committed_page_is_what_the_command_makes():
-
-    text = claims_page.page(claims_page.claims(), kept_runs(claims_page.RESULTS))
-    committed = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
-    assert committed == text, (
-        "run: python -m tff_pmc.reports.claims_page > docs/claims.md"
-    )
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [("docs/claims.md", []), ("results/reproduced/claims.csv", ["--csv"])],
+)
+def test_the_committed_files_are_what_the_command_makes(path, options, capsys):
+    claims_page.main(options)
+    command = " ".join(["python -m tff_pmc.reports.claims_page", *options])
+    committed = (ROOT / path).read_text(encoding="utf-8")
+    assert committed == capsys.readouterr().out, f"run: {command} > {path}"

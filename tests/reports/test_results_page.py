@@ -92,12 +92,11 @@ def test_a_folder_says_its_command_its_seeds_and_its_hours(tmp_path, write_ours)
         info["versions"] = {"onednn_fpmath_mode": "BF16"} if seed else on_gpu
         (run / "run.json").write_text(json.dumps(info))
     (tmp_path / "kept" / "mine" / "table.md").write_text("# t\n")
-    catalog = {"mine": {"command": "do it", "as_made": {"table.md": "it is old"}}}
+    catalog = {"mine": {"command": "do it", "remark": "It is mine."}}
     (tmp_path / "kept" / "kept.json").write_text(json.dumps(catalog))
     text = results_page.page(str(tmp_path / "kept"))
     (section,) = (line for line in text.splitlines() if line.startswith("- [mine]"))
-    assert section.startswith("- [mine](kept/mine): `do it` ")
-    assert "2 runs of 2 rounds, seeds 0, 3. Hours: 1.25. " in section
-    assert "Products have TF32 factors. Products have bfloat16 factors." in section
-    assert "factors. On Big GPU." in section
-    assert section.endswith("As the run made them, because it is old: table.md.")
+    assert section == (
+        "- [mine](kept/mine): 2 runs of 2 rounds, seeds 0, 3, TF32 factors, bfloat16 "
+        "factors, on Big GPU, 1.25 hours. It is mine."
+    )

@@ -78,27 +78,22 @@ def test_a_pack_is_sent_once_and_what_is_sent_is_what_the_types_say(
     one_by_one = [tff_pmc.evaluation_packs(digits)[0]]
     traffic = cluster.engine.sums.traffic
 
-    def evaluated():
+    def evaluated(engine="cluster"):
         before = dict(vars(traffic))
-        installed("cluster", lambda: evaluate(weights, one_by_one))
-        return {key: vars(traffic)[key] - before[key] for key in before}
+        found = installed(engine, lambda: evaluate(weights, one_by_one))
+        return found, {key: vars(traffic)[key] - before[key] for key in before}
 
     evaluated()
-    again = evaluated()
+    _, again = evaluated()
+    here, _ = evaluated("local")
     assert again["packs"] == 0 and again["graphs"] == 0
     assert again["sent"] == WORKERS * model_bytes
-    assert again["received"] == sum(
-        np.asarray(value).nbytes
-        for value in _flat(installed("local", lambda: evaluate(weights, one_by_one)))
-    )
-
-
-def _flat(value):
-    return tf.nest.flatten(value)
+    back = sum(np.asarray(value).nbytes for value in tf.nest.flatten(here))
+    assert again["received"] == back
 
 
 def test_equal_training_packs_are_not_sent_again(installed, cluster, process, digits):
-    """They are other objects, whose functions TensorFlow gives other names."""
+    """They are other objects."""
     traffic = cluster.engine.sums.traffic
     examples = dataclasses.replace(digits, x=255 - digits.x)  # Sent by no test.
 
@@ -137,25 +132,6 @@ def test_what_was_not_used_for_longest_is_forgotten(dask_cluster, summed):
             sums(data) == 1 + 4 + 9
             and running.engine.sums.traffic.packs == sent + sizes[0]
         )
-
-
-def test_datasets_that_depend_on_this_process_are_read_here(installed):
-    """A list becomes a dataset of a Python function, which is nowhere else."""
-
-    @tff.tensorflow.computation(tff.SequenceType(tff.TensorType(np.float32, [None])))
-    def total(data):
-        return data.reduce(np.float32(0), lambda a, b: a + tf.reduce_sum(b))
-
-    @tff.federated_computation(
-        tff.FederatedType(
-            tff.SequenceType(tff.TensorType(np.float32, [None])), tff.CLIENTS
-        )
-    )
-    def sums(clients):
-        return tff.federated_sum(tff.federated_map(total, clients))
-
-    clients = [[[1.0, 2.0], [3.0]], [], [[0.5]]]
-    assert installed("cluster", lambda: sums(clients)) == 6.5
 
 
 def test_an_error_of_a_client_is_that_error(installed, summed):
@@ -255,44 +231,30 @@ def test_a_worker_that_is_not_fit_is_named(
     )
 
 
-def test_the_engine_and_its_threads_are_recorded(installed, cluster):
-    from tff_pmc.runtime import engine_versions, installed_engine
-
-    threads = str(cluster.engine.connection.terms.threads)
-    found = installed("cluster", engine_versions)
-    assert found == {"engine": "cluster", "spread": "clients", "threads": threads}
-    assert installed("local", installed_engine) == "local"
-
-
-def test_less_than_float32_in_products_is_recorded(installed, monkeypatch):
+def test_what_changes_numbers_is_recorded(installed, cluster, monkeypatch):
+    """The engine, its threads, and less than float32 in products."""
     from tff_pmc.runtime import engine_versions
 
     monkeypatch.delenv("TF_SET_ONEDNN_FPMATH_MODE", raising=False)
-    assert "onednn_fpmath_mode" not in installed("local", engine_versions)
+    threads = str(cluster.engine.connection.terms.threads)
+    found = installed("cluster", engine_versions)
+    assert found == {"engine": "cluster", "spread": "clients", "threads": threads}
+    assert installed("local", engine_versions)["engine"] == "local"
     monkeypatch.setenv("TF_SET_ONEDNN_FPMATH_MODE", "BF16")
     assert installed("local", engine_versions)["onednn_fpmath_mode"] == "BF16"
-
-
-@pytest.mark.parametrize(
-    ("override", "capability", "factors"),
-    [("0", (9, 0), "float32"), (None, (9, 0), "tf32"), (None, (7, 5), "float32")],
-)
-def test_a_gpu_and_its_factors_are_recorded(
-    installed, monkeypatch, override, capability, factors
-):
-    from tff_pmc.runtime import engine_versions
-
-    assert "gpu" not in installed("local", engine_versions)
-    monkeypatch.delenv("NVIDIA_TF32_OVERRIDE", raising=False)
-    if override:
-        monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", override)
     names = ("/physical_device:GPU:0", "/physical_device:GPU:1")
     gpus = [tf.config.PhysicalDevice(name, "GPU") for name in names]
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
-    each = {"compute_capability": capability}
-    details = {gpus[0]: {"device_name": "Big GPU", **each}, gpus[1]: each}
-    monkeypatch.setattr(tf.config.experimental, "get_device_details", details.get)
-    found = installed("local", engine_versions)
-    assert found["gpu"] == "Big GPU, /physical_device:GPU:1"
-    assert found["gpu_factors"] == factors
+    for override, capability, factors in (
+        ("0", (9, 0), "float32"),
+        ("", (9, 0), "tf32"),
+        ("", (7, 5), "float32"),
+    ):
+        monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", override)
+        each = {"compute_capability": capability}
+        details = {gpus[0]: {"device_name": "Big GPU", **each}, gpus[1]: each}
+        monkeypatch.setattr(tf.config.experimental, "get_device_details", details.get)
+        found = installed("local", engine_versions)
+        assert found["gpu"] == "Big GPU, /physical_device:GPU:1"
+        assert found["gpu_factors"] == factors
     assert "gpu" not in installed("worker", engine_versions)

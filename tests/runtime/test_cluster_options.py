@@ -17,24 +17,21 @@ def refused(assert_one_line):
     return functools.partial(assert_one_line, ClusterSettingError)
 
 
-@pytest.mark.parametrize(
-    "address", ["here", "tls://host", "tcp://:8786", "http://host:1", "tls://h:1/x"]
-)
-def test_an_address_is_local_or_a_schedulers(address, refused):
-    options = ClusterOptions(address)
-    refused(options.check, "--cluster must be", address)
-
-
-@pytest.mark.parametrize("host", ["192.0.2.1", "[2001:db8::1]", "host.invalid"])
-def test_tcp_beyond_this_machine_must_be_asked_for(host, refused):
-    options = ClusterOptions(f"tcp://{host}:8786")
-    refused(options.check, host, "--insecure_cluster")
-    dataclasses.replace(options, insecure=True).check()
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
-def test_tcp_on_this_machine_may_be(host):
-    ClusterOptions(f"tcp://{host}:8786").check()
+def test_an_address_is_local_or_a_schedulers_and_tcp_is_of_this_machine(refused):
+    for address in (
+        "here",
+        "tls://host",
+        "tcp://:8786",
+        "http://host:1",
+        "tls://h:1/x",
+    ):
+        refused(ClusterOptions(address).check, "--cluster must be", address)
+    for host in ("192.0.2.1", "[2001:db8::1]", "host.invalid"):
+        options = ClusterOptions(f"tcp://{host}:8786")
+        refused(options.check, host, "--insecure_cluster")
+        dataclasses.replace(options, insecure=True).check()
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        ClusterOptions(f"tcp://{host}:8786").check()
 
 
 @pytest.mark.parametrize("flag", ["tls_ca_file", "tls_cert", "tls_key"])

@@ -55,11 +55,6 @@ REFUSED = {
         lambda examples, _: [examples.client(k)["x"] for k in range(2)],
         FIRST + r"must be a tf.data.Dataset .* is a ndarray; tff_pmc.pack ",
     ),
-    "nor are examples": (
-        "packs",
-        lambda examples, _: [examples],
-        FIRST + "must be a tf.data.Dataset .* is a Examples",
-    ),
     "nor is a batch": (
         "packs",
         lambda _, dataset: [dataset.batch(2)],
@@ -71,15 +66,10 @@ REFUSED = {
         FIRST + f"is a dataset of {PACK}, and must be one of {BATCH}; packs are for .* "
         "a functional model",
     ),
-    "floats": (
+    "floats of another shape": (
         "batches",
-        lambda _, dataset: [dataset.batch(2).map(lambda x, y: (x / 255, y))],
-        r"of <float(32|64)\[\?,4,4\],int32\[\?\]>, and must",
-    ),
-    "another shape": (
-        "batches",
-        lambda _, dataset: [dataset.batch(2).map(lambda x, y: (x[:, :2], y))],
-        r"of <uint8\[\?,2,4\],int32\[\?\]>, and must",
+        lambda _, dataset: [dataset.batch(2).map(lambda x, y: (x[:, :2] / 255, y))],
+        r"of <float(32|64)\[\?,2,4\],int32\[\?\]>, and must",
     ),
     "another structure": (
         "batches",
@@ -90,11 +80,6 @@ REFUSED = {
         "batches",
         lambda _, dataset: dataset.batch(2),
         "^client_data must be a list .* put it into a list$",
-    ),
-    "and no dictionary": (
-        "batches",
-        lambda _, dataset: {"toy_0": dataset.batch(2)},
-        "^client_data must be a list .* is a dict$",
     ),
 }
 
@@ -159,28 +144,20 @@ def test_values_at_clients_that_are_no_datasets(worker, assert_one_line):
     )
 
 
-@pytest.mark.parametrize(
-    ("element", "words"),
-    [
-        (lambda: tf.ragged.constant([[1], [2, 3]]), "RaggedTensorSpec"),
-        (
-            lambda: tf.raw_ops.TensorListReserve(
-                element_shape=tf.constant([], tf.int32),
-                num_elements=1,
-                element_dtype=tf.int32,
-            ),
-            "variant",
-        ),
-        (lambda: tf.cast(tf.constant([1]), tf.quint8), "quint8"),
-    ],
-)
-def test_a_dataset_that_tffs_types_have_not_is_refused_in_tensorflows_words(
-    element, words
-):
+@pytest.mark.parametrize("kind", ["RaggedTensorSpec", "variant", "quint8"])
+def test_a_dataset_that_tffs_types_have_not_is_refused_in_tensorflows_words(kind):
     """TFF raises a TypeError, a KeyError and a NotImplementedError of these."""
     from tff_pmc.runtime import values
 
-    dataset = tf.data.Dataset.from_tensors(element())
+    element = tf.ragged.constant([[1], [2, 3]])
+    if kind != "RaggedTensorSpec":
+        element = tf.cast(tf.constant([1]), tf.quint8)
+    if kind == "variant":
+        empty = tf.constant([], tf.int32)
+        element = tf.raw_ops.TensorListReserve(
+            element_shape=empty, num_elements=1, element_dtype=tf.int32
+        )
+    dataset = tf.data.Dataset.from_tensors(element)
     wanted = tff.SequenceType(tff.TensorType(np.int32, [2]))
-    with pytest.raises(TypeError, match=f"^it is a dataset of .*{words}"):
+    with pytest.raises(TypeError, match=f"^it is a dataset of .*{kind}"):
         values.check_dataset(dataset, wanted, "it")

@@ -20,29 +20,20 @@ from tff_pmc._lazy import tf, tff
 def test_the_tree_follows_from_the_number_of_packs(count, tree):
     from tff_pmc.runtime.pack_sums import merged_in_tree
 
-    found = merged_in_tree(map(str, range(count)), lambda a, b: f"({a}+{b})")
-    assert found == tree
-
-
-def test_few_sums_wait_at_a_time():
-    from tff_pmc.runtime.pack_sums import merged_in_tree
-
-    alive = most = 0
+    waiting = []  # Each is merged as soon as its neighbour is there.
 
     def leaves():
-        nonlocal alive, most
-        for _ in range(1000):
-            alive += 1
-            most = max(most, alive)
-            yield 1
+        for number in range(count):
+            waiting.append(str(number))
+            assert len(waiting) <= number.bit_length() + 1
+            yield waiting[-1]
 
     def merge(a, b):
-        nonlocal alive
-        alive -= 1
-        return a + b
+        waiting.remove(a)
+        waiting[waiting.index(b)] = f"({a}+{b})"
+        return f"({a}+{b})"
 
-    assert merged_in_tree(leaves(), merge) == 1000
-    assert most <= 11
+    assert merged_in_tree(leaves(), merge) == tree and waiting == [tree]
 
 
 def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
@@ -69,19 +60,6 @@ def test_packs_at_once_change_no_bit(toy_model, toy_examples, monkeypatch):
             assert metrics["client_work"]["train"]["clients"] == 6
         for one, other in zip(*found):
             np.testing.assert_array_equal(one, other)
-
-
-def test_a_pack_of_another_type_among_many_is_named(toy_model, toy_examples):
-    from tff_pmc.runtime import Runtime
-
-    process = tff_pmc.build_prioritized_fed_avg(
-        toy_model, client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1)
-    )
-    with Runtime("local"):
-        state = process.initialize()
-        packs = [*tff_pmc.pack(toy_examples, range(6), num_packs=3), 7]
-        with pytest.raises(TypeError, match=r"\[3\] must be a tf.data.Dataset"):
-            process.next(state, packs)
 
 
 def test_the_pack_that_fails_is_told_of_and_not_what_is_cancelled():

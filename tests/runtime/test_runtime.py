@@ -1,10 +1,25 @@
-"""The runtime's promises: how it starts, calls, fails and closes."""
+"""The worker's promises: how it starts, listens, calls, fails and closes."""
 
+import contextlib
 import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
 
+import numpy as np
 import pytest
 
 from tff_pmc._lazy import tf, tff
+
+
+def ended(process):
+    """What a process said that is to end well."""
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    return out, err
 
 
 def test_a_worker_that_cannot_start_is_reported(start):
@@ -16,13 +31,10 @@ def test_a_worker_that_cannot_start_is_reported(start):
         except module.WorkerStartError as error:
             print("refused:", error, flush=True)
     """)
-    out, err = process.communicate(timeout=60)
-    assert "refused: the TFF worker did not start" in out, err
+    assert "refused: the TFF worker did not start" in ended(process)[0]
 
 
 def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(worker):
-    import numpy as np
-
     @tff.tensorflow.computation(np.int32)
     def fails(n):
         with tf.control_dependencies([tf.debugging.Assert(n < 0, ["my message"])]):
@@ -32,16 +44,12 @@ def test_an_error_in_a_computation_is_not_taken_for_a_dead_worker(worker):
         fails(1)
 
 
-def test_a_call_that_ends_between_two_polls_is_no_timeout(worker, add):
+def test_a_call_that_ends_between_two_polls_is_no_timeout(worker, add, monkeypatch):
     """The poll's own timeout must not be taken for the call's result."""
+    from tff_pmc.runtime import worker as module
 
-    import tff_pmc.runtime.worker as module
-
-    seconds, module._POLL_SECONDS = module._POLL_SECONDS, 1e-4
-    try:
-        assert [add([k, 1]) for k in range(50)] == [k + 1 for k in range(50)]
-    finally:
-        module._POLL_SECONDS = seconds
+    monkeypatch.setattr(module, "_POLL_SECONDS", 1e-4)
+    assert [add([k, 1]) for k in range(50)] == [k + 1 for k in range(50)]
 
 
 # What a process does with runtimes, which ends without an error.
@@ -76,9 +84,7 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_contexts_come_and_go(start, body):
-    process = start(body)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
+    ended(start(body))
 
 
 def test_closing_ends_what_is_still_called():
@@ -94,15 +100,151 @@ def test_closing_ends_what_is_still_called():
     assert call.cancelled()
 
 
-def test_odd_temporary_folders_do_not_hang(tmp_path, start):
-    folder = tmp_path / ("odd %#?" + "x" * 80)
-    folder.mkdir()
-    process = start(
-        """
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("with Runtime() as running:\n report(running)\n assert add([1, 2]) == 3", 0),
+        ("report(Runtime().install())\nassert add([4]) == 4", 0),
+        ("report(Runtime().install())\nraise KeyError('mine')", 1),
+    ],
+    ids=["a normal end", "without close, as in a notebook", "an exception"],
+)
+def test_nothing_is_left(start, read_report, assert_nothing_left, body, code):
+    process = start(body)
+    left = read_report(process)
+    assert process.wait(60) == code, process.stderr.read()
+    assert_nothing_left(*left)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_nothing_is_left_after_a_signal_in_mid_call(
+    name, start, read_report, assert_nothing_left
+):
+    process = start("with Runtime() as running:\n report(running)\n slow(10**9)")
+    left = read_report(process)
+    time.sleep(1.5)
+    assert process.poll() is None
+    process.send_signal(getattr(signal, name))
+    try:
+        assert process.wait(20) != 0
+    finally:
+        process.kill()
+    assert_nothing_left(*left)
+
+
+def test_a_worker_that_dies_in_mid_call_ends_the_call_within_ten_seconds(
+    start, read_report, assert_nothing_left
+):
+    """And is named in later calls, too."""
+    process = start("""
+        import threading
         with Runtime() as running:
+            worker = report(running)
+            threading.Timer(1.5, os.kill, (worker, signal.SIGKILL)).start()
+            begun = time.monotonic()
+            for _ in range(2):
+                try:
+                    slow(10**9)
+                except WorkerDiedError as error:
+                    print("seconds", time.monotonic() - begun, error, flush=True)
+    """)
+    left = read_report(process)
+    first, later = ended(process)[0].splitlines()
+    assert 1.4 < float(re.search(r"seconds (\S+)", first).group(1)) < 11.5
+    assert "ended by signal 9" in first and "ended by signal 9" in later
+    assert_nothing_left(*left)
+
+
+def test_the_folder_that_a_kill_of_everything_leaves_goes_with_the_next_start(
+    start, read_report, assert_nothing_left, monkeypatch
+):
+    from tff_pmc.runtime import WorkerEngine
+
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        process = start(
+            "with Runtime() as running:\n report(running)\n slow(10**9)",
+            env={**os.environ, "TMPDIR": place},
+        )
+        host, worker, folder = read_report(process)
+        os.kill(host, signal.SIGSTOP)  # Or it would remove the folder.
+        process.kill()
+        process.wait()
+        os.kill(host, signal.SIGKILL)
+        process.communicate()
+        assert os.listdir(place) == [os.path.basename(folder)]
+        monkeypatch.setattr(tempfile, "tempdir", place)
+        engine = WorkerEngine()
+        try:
+            assert_nothing_left(host, worker, folder)
+            assert len(os.listdir(place)) == 1
+        finally:
+            engine.close()
+        assert os.listdir(place) == []
+
+
+def namespaces_are_allowed():
+    """Asked of the kernel, not of the code under test."""
+    code = "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x50000000) != 0)"
+    return subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def listening_ports(pid):
+    """The TCP ports of this machine on which a process or one it began listens."""
+    psutil = pytest.importorskip("psutil")
+    process = psutil.Process(pid)
+    sockets = set()
+    for member in [process, *process.children(recursive=True)]:
+        for name in os.listdir(f"/proc/{member.pid}/fd"):
+            with contextlib.suppress(OSError):
+                sockets.add(os.readlink(f"/proc/{member.pid}/fd/{name}"))
+    ports = set()
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/net/{name}") as file:
+            for line in list(file)[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                    ports.add((name, fields[1].rsplit(":", 1)[1]))
+    return ports
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_a_private_worker_listens_nowhere_and_another_on_a_port_it_tells_of(
+    start, read_report, assert_nothing_left, private
+):
+    if private and not namespaces_are_allowed():
+        pytest.skip("this machine forbids user namespaces")
+    process = start(
+        f"""
+        from absl import logging
+        with Runtime(private={private}) as running:
+            assert running.engine.private == {private}
+            left = report(running)
             assert add([1, 2]) == 3
+            sys.stdin.read()
         """,
-        env={**os.environ, "TMPDIR": str(folder)},
+        stdin=subprocess.PIPE,
     )
-    _, err = process.communicate(timeout=60)
+    host, worker, folder = read_report(process)
+    time.sleep(0.5)
+    networks = [os.readlink(f"/proc/{pid}/ns/net") for pid in (host, "self")]
+    assert (networks[0] != networks[1]) == private
+    assert bool(listening_ports(process.pid)) != private
+    assert os.stat(folder).st_mode & 0o777 == 0o700
+    assert os.stat(f"{folder}/worker.sock").st_mode & 0o777 == 0o600
+    _, err = process.communicate("", timeout=60)
     assert process.returncode == 0, err
+    told = re.findall("listens on a port of this machine", err)
+    assert len(told) == (0 if private else 1)
+    assert_nothing_left(host, worker, folder)
+
+
+def test_a_namespace_without_a_loopback_is_refused():
+    """Some machines grant the namespace and refuse what makes it useful."""
+    code = (
+        "from tff_pmc.runtime import worker_host\n"
+        "def refuse(*_): raise PermissionError(1, 'no loopback here')\n"
+        "worker_host.fcntl.ioctl = worker_host._LIBC.unshare = refuse\n"
+        "print(worker_host.refused_namespace())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "no loopback here" in done.stdout, done.stderr

@@ -98,16 +98,6 @@ def test_quantifiers_by_hand(quantifier, weights, owa_by_sorting):
 # --- Identities ----------------------------------------------------------------
 
 
-@given(points(3))
-@settings(deadline=None)
-def test_owa_has_the_mean_the_maximum_and_the_minimum(c):
-    assert scores.owa((1 / 3,) * 3)(c) == pytest.approx(np.mean(c))
-    assert scores.owa((1, 0, 0))(c) == pytest.approx(max(c))
-    assert scores.owa((0, 0, 1))(c) == pytest.approx(min(c))
-    assert scores.owa("any")(c) == pytest.approx(max(c))
-    assert scores.owa("all")(c) == pytest.approx(min(c))
-
-
 @given(capacities().flatmap(lambda case: st.tuples(st.just(case), points(case[0]))))
 @settings(max_examples=200, deadline=None)
 def test_the_minima_are_the_integral(choquet_by_sorting, case):
@@ -142,33 +132,27 @@ def test_moebius_and_back(case):
         assert back[subset] == pytest.approx(value, abs=1e-12)
 
 
-def test_an_additive_capacity_needs_no_minima():
-    additive = {("DS",): 0.25, ("LD",): 0.75}
-    assert not scores.choquet(additive).minima
-    assert set(scores.owa("most").minima) == {(0, 1), (0, 2), (1, 2), (0, 1, 2)}
-
-
 # --- What is refused -----------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: scores.owa((0.5, 0.5)), "3 criteria needs 3 weights, got 2"),
-        (lambda: scores.owa((0.5, 0.6, -0.1)), r"in \[0, 1\], got 0.5,0.6,-0.1"),
-        (lambda: scores.owa((0.5, 0.3, 0.1)), "0.5,0.3,0.1 sum to 0.9"),
-        (lambda: scores.owa((0.5, float("nan"), 0.5)), "0.5,nan,0.5"),
-        (lambda: scores.owa("few"), "quantifier must be one of any, .*'few'"),
-        (lambda: scores.owa("most", members=("DS", "XX")), "unknown criterion 'XX'"),
-        (lambda: scores.weighted_average((1, 1, 1)), "sum to 1"),
-        (lambda: scores.product(members=("DS", "DS")), "twice"),
-        (lambda: scores.choquet({}), "names no criteria"),
-        (lambda: scores.choquet({"DS": 0.4}), "all criteria, DS, must be 1, got 0.4"),
-        (lambda: scores.choquet({"XX": 1.0}), "unknown criterion 'XX'"),
-        (lambda: scores.choquet({("DS",): 0.4, ("DS", "LD"): 1.0}), "no value for LD"),
-        (lambda: scores.ChoquetScore("x", {(0,): 0.5}, (0,)), "must be 1"),
-    ],
-)
+REFUSED = [
+    (lambda: scores.owa((0.5, 0.5)), "3 criteria needs 3 weights, got 2"),
+    (lambda: scores.owa((0.5, 0.6, -0.1)), r"in \[0, 1\], got 0.5,0.6,-0.1"),
+    (lambda: scores.owa((0.5, 0.3, 0.1)), "0.5,0.3,0.1 sum to 0.9"),
+    (lambda: scores.owa((0.5, float("nan"), 0.5)), "0.5,nan,0.5"),
+    (lambda: scores.owa("few"), "quantifier must be one of any, .*'few'"),
+    (lambda: scores.owa("most", members=("DS", "XX")), "unknown criterion 'XX'"),
+    (lambda: scores.weighted_average((1, 1, 1)), "sum to 1"),
+    (lambda: scores.product(members=("DS", "DS")), "twice"),
+    (lambda: scores.choquet({}), "names no criteria"),
+    (lambda: scores.choquet({"DS": 0.4}), "all criteria, DS, must be 1, got 0.4"),
+    (lambda: scores.choquet({"XX": 1.0}), "unknown criterion 'XX'"),
+    (lambda: scores.choquet({("DS",): 0.4, ("DS", "LD"): 1.0}), "no value for LD"),
+    (lambda: scores.ChoquetScore("x", {(0,): 0.5}, (0,)), "must be 1"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED, ids=[m for _, m in REFUSED])
 def test_what_is_no_operator_is_refused_by_name(make, message):
     with pytest.raises(ValueError, match=message):
         make()
@@ -208,15 +192,12 @@ class TestBasis:
         basis = scores.Basis.all_subsets(3, minima=True)
         assert len(basis) == 7
         assert basis.summed == ((0,), (1,), (2,))
-        for score in (
-            scores.owa("most"),
-            scores.choquet(capacity),
-            scores.weighted_average((0.5, 0.3, 0.2)),
-        ):
+        average = scores.weighted_average((0.5, 0.3, 0.2))
+        for score in (scores.owa("most"), scores.choquet(capacity), average):
             assert basis.covers(score)
-        assert not basis.covers(scores.prioritized((0, 1)))
         with pytest.raises(ValueError, match=r"needs the sums \[\(0, 1\)\]"):
             basis.coefficients(scores.product(members=("DS", "LD")))
+        assert not scores.choquet({("DS",): 0.25, ("LD",): 0.75}).minima  # Additive.
 
     def test_a_score_needs_the_minima_it_has(self):
         basis = scores.Basis.of(3, [scores.owa("all"), scores.prioritized((0, 1))])

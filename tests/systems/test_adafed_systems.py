@@ -37,51 +37,13 @@ def test_adafed_records_reports_and_resumes(
     np.testing.assert_allclose(weights["weight"], expected, rtol=1e-5)
 
     cut = tmp_path / "cut"
-    loop.run(runs[1], federation, str(cut), until=lambda correct: True)
+    loop.run(runs[1], federation, str(cut), listeners=[lambda done: True])
     text = (cut / "run.json").read_text()
     (cut / "run.json").write_text(text.replace("finished", "interrupted"))
     loop.run(runs[1], federation, str(cut), resume=True)
     for name in ("rounds", "clients", "cohort", "weights", "class_f1"):
         one, other = ((path / f"{name}.csv").read_text() for path in (folder, cut))
         assert one == other
-
-
-@pytest.mark.slow  # tests/experiments/running has the same of orderings.
-def test_several_seeds_end_in_a_page_of_effects(runtime, federation, tmp_path, runs_of):
-    """And the partition, the initial weights and the batches are the seed's."""
-    from tff_pmc.experiments.running import suite
-
-    asked, folder = [], tmp_path / "seeds"
-
-    def load(one):
-        seeds = (one.data.seed, one.model.seed, one.training.batch_seed)
-        asked.append(seeds)
-        return federation
-
-    small = {"rounds": 1, "batch_size": 10, "model": "keras_simple_convnet"}
-    runs = runs_of("adafed_2", client_optimizer="adam", learning_rate=0.001, **small)
-    runs = runs[:2]
-    text = suite.run_all(runs, load, str(folder), seeds=[4, 5])
-    assert {(4, 4, 4), (5, 5, 5)} <= set(asked)
-    assert "Under 5 seeds nothing is claimed" in text
-    rows = pd.read_csv(folder / "effect.csv")
-    assert set(rows["system"]) == {"AdaFed, weights only"}
-    accuracy = {
-        (seed, one.label): pd.read_csv(
-            folder / f"seed_{seed}" / one.folder / "rounds.csv"
-        )["accuracy"][0]
-        for seed in (4, 5)
-        for one in runs
-    }
-    by_hand = [
-        accuracy[seed, "AdaFed, weights only"] - accuracy[seed, "FedAvg"]
-        for seed in (4, 5)
-    ]
-    np.testing.assert_allclose(rows["mean"], np.mean(by_hand), atol=1e-6)
-    system = "AdaFed, weights only"
-    assert accuracy[4, system] != accuracy[5, system]
-    again = suite.run_all(runs, load, str(folder), seeds=[4, 5], resume=True)
-    assert again == text
 
 
 def test_settings_reach_adafeds_process(federation, monkeypatch, runs_of, built):
@@ -123,9 +85,9 @@ def test_settings_reach_adafeds_process(federation, monkeypatch, runs_of, built)
 
 
 def test_a_data_set_without_examples_of_the_server_is_refused(federation, runs_of):
-    from tff_pmc.experiments.running import loop
+    from tff_pmc.systems.setup import Setup
 
     without = dataclasses.replace(federation, server_examples=None)
     for one in runs_of("adafed_1"):
         with pytest.raises(SettingError, match="server's own"):
-            loop.prepare(one, without)
+            Setup.of(one, without)

@@ -4,29 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
+MOMENTUM = {"momentum_beta": 0.3, "momentum_eta": 0.7}
+LAPLACE = {"laplace_epsilon": 9.0, "batch_seed": 4}
+FORMULA = {"alpha": 0.2, "form": "formula"}
+
 
 @pytest.mark.parametrize(
     ("system", "changes", "expected"),
     [
-        (
-            "momentum",
-            {"momentum_beta": 0.3, "momentum_eta": 0.7},
-            {"beta": 0.3, "eta": 0.7},
-        ),
-        (
-            "personalized",
-            {"personalized_alpha": 0.2},
-            {"alpha": 0.2, "form": "formula"},
-        ),
-        (
-            "laplace",
-            {"laplace_epsilon": 9.0, "batch_seed": 4},
-            {"epsilon": 9.0, "seed": 4},
-        ),
+        ("momentum", MOMENTUM, {"beta": 0.3, "eta": 0.7}),
+        ("personalized", {"personalized_alpha": 0.2}, FORMULA),
+        ("laplace", LAPLACE, {"epsilon": 9.0, "seed": 4}),
         ("quantized_updates", {"quantized_levels": 4}, {"levels": 4}),
-        ("median", {}, {}),
-        ("simple_average", {}, {}),
-        ("weighted_mean", {}, {}),
+        *((name, {}, {}) for name in ("median", "simple_average", "weighted_mean")),
     ],
 )
 def test_settings_reach_the_baselines(monkeypatch, system, changes, expected, runs_of):
@@ -101,7 +91,7 @@ def test_each_client_answers_its_own_part_with_its_own_model(
     import tensorflow as tf
     import tensorflow_federated as tff
 
-    from tff_pmc.clients.local_training import train_locally
+    from tff_pmc.clients.packed_training import train_locally
     from tff_pmc.systems.setup import Setup
 
     (config,) = runs_of(

@@ -1,6 +1,5 @@
 """Dual's experiment: the choice of lambda, its sets, and the tables."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -56,24 +55,3 @@ def test_dual_may_choose_lambda_on_the_evaluation_set(
     kept = run.candidates[run.candidates["kept"] == 1]
     assert list(run.rounds["validation_correct"]) == list(kept["correct"])
     assert "(--judge_on=server)" in text
-
-
-@pytest.mark.slow  # The table itself is tested in tests/reports.
-def test_dual_under_several_seeds_makes_its_table_over_them(
-    runtime, federation, tmp_path, runs_of
-):
-    from tff_pmc.experiments.running import suite
-
-    runs = runs_of(
-        *("dual_criterion", "median", "weighted_mean"),
-        model="keras_simple_convnet",
-        num_clients=4,
-        rounds=1,
-    )[:2]
-    text = suite.run_all(runs, lambda _: federation, str(tmp_path), seeds=[0, 1])
-    assert "# Is there an effect? dual_criterion" in text
-    table = pd.read_csv(tmp_path / "dual_table4.csv")
-    own = [pd.read_csv(tmp_path / f"seed_{s}" / "dual_table4.csv") for s in (0, 1)]
-    mean = (own[0]["ours_best_epoch"] + own[1]["ours_best_epoch"]) / 2
-    np.testing.assert_allclose(table["mean"], mean, atol=1e-6)
-    assert "Dual Table IV (CIFAR-10), seeds" in text

@@ -7,7 +7,7 @@ from tff_pmc import criteria
 from tff_pmc._lazy import tf, tff
 
 
-def local_client(y=(0, 2, 2, 1), moved=((3.0, 4.0), (0.0,))):
+def local_client(y=(0, 2, 2, 1), moved=((3.0, 4.0), (0.0,)), sharp=()):
     """A client whose model moved by the given tensors (a kernel, then a bias)."""
     kernel, bias = moved
     before = (tf.ones([len(kernel), 1]), tf.ones([len(bias)]))
@@ -17,6 +17,7 @@ def local_client(y=(0, 2, 2, 1), moved=((3.0, 4.0), (0.0,))):
         tf.constant(y, tf.int32),
         tff.learning.models.ModelWeights(before, ()),
         tff.learning.models.ModelWeights(after, ()),
+        example_attributes={"sharp": tf.constant(sharp, tf.float32)},
     )
 
 
@@ -32,6 +33,12 @@ def value(code, client):
         ("LD", {}, 3),
         ("LD", {"y": (7, 7)}, 1),
         ("LD", {"y": ()}, 0),
+        ("CB", {"y": (1, 1, 1)}, 0),
+        ("CB", {"y": ()}, 0),
+        ("CB", {"y": (0, 1, 1, 1)}, 1 / 3),
+        ("CB", {"y": (7, 2, 2, 7, 5)}, 0.5),  # Three classes: ours.
+        ("IS", {}, 0),
+        ("IS", {"sharp": (1, 0)}, 0.5),
         # Moved by (3, 4) and (12): one norm over all parameters, 13.
         ("MD", {"moved": ((3.0, 4.0), (12.0,))}, 14**-0.5),
         ("MD", {"moved": ((0.0,), (0.0,))}, 1),
@@ -59,22 +66,14 @@ def test_codes_aliases_and_objects_resolve():
     own = criteria.Criterion("OWN", "mine", "this test", lambda client: 1.0)
     found = criteria.resolve(["DS", "MW", own])
     assert [c.code for c in found] == ["DS", "MD", "OWN"]
-
-
-@pytest.mark.parametrize(
-    ("codes", "message"),
-    [(["XX"], "unknown criterion 'XX'"), (["MD", "MW"], "MD is named twice")],
-)
-def test_unknown_and_repeated_codes_are_refused(codes, message):
-    with pytest.raises(ValueError, match=message):
-        criteria.resolve(codes)
-
-
-def test_a_code_is_registered_once():
-    with pytest.raises(ValueError, match="criterion DS already"):
-        criteria.register(criteria.REGISTRY["DS"])
-    with pytest.raises(ValueError, match="must be a word"):
-        criteria.Criterion("a,b", "", "", lambda client: 1.0)
+    for refused, message in (
+        (lambda: criteria.resolve(["XX"]), "unknown criterion 'XX'"),
+        (lambda: criteria.resolve(["MD", "MW"]), "MD is named twice"),
+        (lambda: criteria.register(criteria.REGISTRY["DS"]), "criterion DS already"),
+        (lambda: criteria.Criterion("a,b", "", "", None), "must be a word"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            refused()
 
 
 def test_criteria_of_the_server_are_bound_to_its_examples():
@@ -108,3 +107,22 @@ def test_accuracy_is_bound_like_any_other(toy_model, toy_examples):
     )
     assert float(found.value(client)) == pytest.approx(right.mean(), rel=1e-6)
     assert 0 < right.mean() < 1
+
+
+def test_any_metric_on_the_servers_examples(toy_model, toy_examples):
+    """AdaFed's section 3.2, by hand: the inverse of the mean square of the scores."""
+    weights = toy_model.initial_weights[0]
+    x = toy_examples.x.reshape(len(toy_examples.y), -1) / np.float32(255)
+    found = criteria.server_metric(
+        "FIT",
+        toy_model,
+        toy_examples.x,
+        toy_examples.y,
+        of_example=lambda output, y: tf.reduce_mean(tf.square(output), 1),
+        quality=lambda mean: 1 / (mean + 0.01),
+    )
+    client = criteria.LocalClient(
+        None, None, None, tff.learning.models.ModelWeights(weights, ())
+    )
+    mean = np.square(x @ weights[0] + weights[1]).mean()
+    assert float(found.value(client)) == pytest.approx(1 / (mean + 0.01), rel=1e-5)

@@ -18,7 +18,6 @@ from tff_pmc.aggregation.baselines import (
     weighted_mean,
 )
 from tff_pmc.aggregation.basis_sums import (
-    build_basis_aggregation,
     build_basis_sums,
     combine,
     with_score_in_force,
@@ -35,7 +34,6 @@ __all__ = [
     "PrioritizedMeanFactory",
     "SumOptions",
     "SumPlan",
-    "build_basis_aggregation",
     "build_basis_sums",
     "build_two_stage_sums",
     "combine",

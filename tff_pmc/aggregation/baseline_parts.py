@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import aggregation_process
+from tff_pmc.aggregation.building import aggregation_process, with_server_step
 from tff_pmc.aggregation.contributions import check_not_negative
 from tff_pmc.aggregation.privacy import add_noise
 
@@ -185,31 +185,9 @@ class AtServer(tff.aggregators.WeightedAggregationFactory):
         self, value_type: tff.Type, weight_type: tff.Type
     ) -> tff.templates.AggregationProcess:
         """Creates the aggregation; its state is `<inner=..., step=...>`."""
-        process = self._inner.create(value_type, weight_type)
-
-        @tff.tensorflow.computation
-        def first_state():
-            return self._step.initialize(tff.types.type_to_tf_tensor_specs(value_type))
-
-        @tff.tensorflow.computation(first_state.type_signature.result, value_type)
-        def step(state, update):
-            return self._step.next(state, update)
-
-        @tff.federated_computation
-        def initialize():
-            return tff.federated_zip(
-                collections.OrderedDict(
-                    inner=process.initialize(),
-                    step=tff.federated_eval(first_state, tff.SERVER),
-                )
-            )
-
-        def next_fn(state, values, weights):
-            output = process.next(state.inner, values, weights)
-            stepped = tff.federated_map(step, (state.step, output.result))
-            new_state = collections.OrderedDict(inner=output.state, step=stepped[0])
-            return tff.templates.MeasuredProcessOutput(
-                tff.federated_zip(new_state), stepped[1], output.measurements
-            )
-
-        return aggregation_process(initialize, next_fn, value_type, weight_type)
+        specs = tff.types.type_to_tf_tensor_specs(value_type)
+        return with_server_step(
+            self._inner.create(value_type, weight_type),
+            lambda: self._step.initialize(specs),
+            self._step.next,
+        )

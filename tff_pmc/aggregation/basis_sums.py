@@ -103,32 +103,15 @@ def build_basis_sums(
     return aggregation_process(initialize, next_fn, sums_type, weights_type)
 
 
-def build_basis_aggregation(
-    update_type: tff.Type, plan: SumPlan, score: Score
-) -> tff.templates.AggregationProcess:
-    """Builds the aggregation whose result is the update under one score.
-
-    Its state is that of `build_basis_sums` with the score's `coefficients` before it,
-    `a_S` for each S: another score over the same basis needs no other process
-    (`processes.with_score`). The result is one `U`, and the measurements have
-    `score`, the sum of the clients' scores, in addition.
-
-    Args:
-        update_type: the type of one update, a structure of float tensors.
-        plan: the plan of the sums.
-        score: the score in force; the basis must cover it.
-
-    Raises:
-        ValueError: the basis does not cover the score, or as `build_basis_sums`.
-    """
-    sums = build_basis_sums(update_type, plan)
-    return with_score_in_force(sums, plan.basis, score)
-
-
 def with_score_in_force(
     sums: tff.templates.AggregationProcess, basis: Basis, score: Score
 ) -> tff.templates.AggregationProcess:
-    """The aggregation of `build_basis_aggregation`, around sums that are built already.
+    """The aggregation around sums whose result is the update under one score.
+
+    Its state is that of the sums with the score's `coefficients` before it, `a_S` for
+    each S: another score over the same basis needs no other process
+    (`processes.with_score`). The result is one update, and the measurements have
+    `score`, the sum of the clients' scores, in addition.
 
     Args:
         sums: the sums, of `build_basis_sums` or `build_two_stage_sums`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any, Callable, TypeVar
 
 import tensorflow as tf
@@ -43,3 +44,41 @@ def aggregation_process(
     return tff.templates.AggregationProcess(
         initialize, tff.federated_computation(state_type, *at_clients)(next_fn)
     )
+
+
+def with_server_step(
+    inner: tff.templates.AggregationProcess,
+    first_state: Callable[[], Any],
+    next_step: Callable[[Any, Any], tuple[Any, Any]],
+) -> tff.templates.AggregationProcess:
+    """The process, and `(state, result) -> (state, result)` at the server after it."""
+    client_types = inner.next.type_signature.parameter[1:]
+    result_type = inner.next.type_signature.result.result.member
+    first = tff.tensorflow.computation(first_state)
+    step = tff.tensorflow.computation(first.type_signature.result, result_type)(
+        next_step
+    )
+
+    def joined(inner_state, step_state):
+        state = collections.OrderedDict(inner=inner_state, step=step_state)
+        return tff.federated_zip(state)
+
+    @tff.federated_computation
+    def initialize():
+        return joined(inner.initialize(), tff.federated_eval(first, tff.SERVER))
+
+    def stepped(state, output):
+        new, result = tff.federated_map(step, (state.step, output.result))
+        return tff.templates.MeasuredProcessOutput(
+            joined(output.state, new), result, output.measurements
+        )
+
+    def unweighted(state, values):
+        return stepped(state, inner.next(state.inner, values))
+
+    def weighted(state, values, weights):
+        return stepped(state, inner.next(state.inner, values, weights))
+
+    types = [type_.member for type_ in client_types]
+    next_fn = weighted if len(types) == 2 else unweighted
+    return aggregation_process(initialize, next_fn, *types)

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.basis_sums import build_basis_aggregation, with_score_in_force
+from tff_pmc.aggregation.basis_sums import build_basis_sums, with_score_in_force
 from tff_pmc.aggregation.building import aggregation_process
 from tff_pmc.aggregation.contributions import (
     RunningSums,
@@ -72,11 +72,8 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
         self._plan = sums.plan(Basis.of(len(criteria), [self._score]), self._criteria)
         if not two_stage:
             self._plan.basis.check_computable(self._plan.normalization)
-        elif sums.hiding:
-            raise ValueError(
-                "the two-stage form sends the totals in the clear: leave out "
-                f"{', '.join(sums.hiding)}, or declare ranges and take one stage"
-            )
+        else:
+            sums.check_two_stage()
         self._two_stage = two_stage
 
     @property
@@ -94,7 +91,8 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 f"got {weight_type}"
             )
         build = self._two_stages if self._two_stage else self._one_stage
-        inner, client_output = build(value_type)
+        sums, client_output = build(value_type)
+        inner = with_score_in_force(sums, self._plan.basis, self._score)
 
         @tff.tensorflow.computation(value_type, weight_type)
         def prepare(update, raw):
@@ -109,7 +107,7 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
         return aggregation_process(inner.initialize, next_fn, value_type, weight_type)
 
     def _one_stage(self, value_type: tff.Type) -> _Stages:
-        """The one-stage aggregation, and a function for a client's input to it."""
+        """The one-stage sums, and a function for a client's input to them."""
 
         def client_output(update, raw):
             own = contribution_of(self._plan, raw, update)
@@ -117,11 +115,10 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
             result = sums.result(weighted_updates(own), self._plan.normalization)
             return result.update, result.update_weight
 
-        aggregation = build_basis_aggregation(value_type, self._plan, self._score)
-        return aggregation, client_output
+        return build_basis_sums(value_type, self._plan), client_output
 
     def _two_stages(self, value_type: tff.Type) -> _Stages:
-        """The two-stage aggregation, with each client as a pack of its own."""
+        """The two-stage sums, with each client as a pack of its own."""
         unweighted = self._plan.unweighted()
 
         def client_output(update, raw):
@@ -130,6 +127,4 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 lambda t: t[tf.newaxis], (own.update, own.criteria)
             )
 
-        sums = build_two_stage_sums(value_type, self._plan)
-        aggregation = with_score_in_force(sums, self._plan.basis, self._score)
-        return aggregation, client_output
+        return build_two_stage_sums(value_type, self._plan), client_output

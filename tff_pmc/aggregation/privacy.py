@@ -11,16 +11,14 @@ others'.
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import math
 from typing import Any, Callable, Optional
 
-import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import aggregation_process
+from tff_pmc.aggregation.building import with_server_step
 from tff_pmc.scores import Basis, Normalization
 
 
@@ -92,17 +90,12 @@ class GaussianSumFactory(tff.aggregators.UnweightedAggregationFactory):
         self.stddev, self._seed, self._stream = stddev, seed, stream
 
     def create(self, value_type: tff.Type) -> tff.templates.AggregationProcess:
-        """Creates the aggregation; its state is the noise's seed and round.
+        """Creates the aggregation; its state has the noise's seed and round.
 
-        Without a seed the state is (0, round), and the noise comes from TensorFlow's
+        Without a seed that is (0, round), and the noise comes from TensorFlow's
         generator, seeded anew by the system in every call.
         """
-        state_type = tff.TensorType(np.int64, [2])
-
-        @tff.tensorflow.computation
-        def first_state():
-            seed = 0 if self._seed is None else self._seed * 2 + self._stream
-            return tf.constant([seed, 0], tf.int64)
+        seed = 0 if self._seed is None else self._seed * 2 + self._stream
 
         def noise(key, value):
             drawn = tf.shape(value), 0.0, self.stddev, value.dtype
@@ -110,22 +103,11 @@ class GaussianSumFactory(tff.aggregators.UnweightedAggregationFactory):
                 return tf.random.normal(*drawn)
             return tf.random.stateless_normal(drawn[0], key, *drawn[1:])
 
-        @tff.tensorflow.computation(state_type, value_type)
-        def noisy_sums(state, sums):
-            return add_noise(noise, state, sums)
-
-        @tff.federated_computation
-        def initialize():
-            return tff.federated_eval(first_state, tff.SERVER)
-
-        def next_fn(state, values):
-            new_state, noisy = tff.federated_map(
-                noisy_sums, (state, tff.federated_sum(values))
-            )
-            nothing = tff.federated_value(collections.OrderedDict(), tff.SERVER)
-            return tff.templates.MeasuredProcessOutput(new_state, noisy, nothing)
-
-        return aggregation_process(initialize, next_fn, value_type)
+        return with_server_step(
+            tff.aggregators.SumFactory().create(value_type),
+            lambda: tf.constant([seed, 0], tf.int64),
+            lambda state, sums: add_noise(noise, state, sums),
+        )
 
 
 def add_noise(

@@ -169,6 +169,14 @@ class SumOptions:
         }
         return {name: option for name, option in options.items() if option is not None}
 
+    def check_two_stage(self) -> None:
+        """Raises a `ValueError` that names an option that two stages cannot have."""
+        for name in self.hiding:
+            raise ValueError(
+                "the two-stage form sends the totals in the clear: it excludes "
+                f"{name}; with normalization='range' one stage is enough"
+            )
+
     def plan(self, basis: Basis, codes: Sequence[str]) -> SumPlan:
         """The plan of the sums over a basis, whose columns have these codes.
 

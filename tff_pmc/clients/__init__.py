@@ -4,8 +4,7 @@
 `with_attributes` a dataset of batches with what is known of its client beside it.
 """
 
-from tff_pmc.clients.client_data_packing import pack_client_data
 from tff_pmc.clients.dataset_training import with_attributes
-from tff_pmc.clients.packing import pack
+from tff_pmc.clients.packing import pack, pack_client_data
 
 __all__ = ["pack", "pack_client_data", "with_attributes"]

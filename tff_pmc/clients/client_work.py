@@ -30,8 +30,8 @@ def build_client_work(
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work around a function that trains one pack.
 
-    With `R` what clients receive, which is the type `W` of the model's weights or
-    holds it, and `W*B` a tuple of B of them, the `next` of the result has the type
+    With `R` what clients receive (the type `W` of the model's weights, or what holds
+    it) and `W*B` a tuple of B of them, the `next` of the result has the type
 
         (<state=<seed=int32,round=int32>@SERVER, R@CLIENTS, data_type@CLIENTS>
          -> <state@SERVER,
@@ -40,14 +40,11 @@ def build_client_work(
              measurements=<train=<clients=int32, excluded=int32, examples=int32,
                                   loss_sum=float32, M>>@SERVER>)
 
-    with M the model's own metrics by name. `train_pack` gives, in TensorFlow, the
-    `result`, the `measurements`, which are summed, and the `metrics` that `metrics`
-    aggregates. A metric with the name of a measurement is a `ValueError`.
-
-    For simulation, `memory` has arrays `[A, ...]`, one row for each client that
-    remembers. The state then has them, too, and `train_pack` gives `memory`,
-    `<rows=like memory, present=float32[A]>`: the rows, zeros elsewhere, of the clients
-    that are `present` in the pack.
+    with M the model's metrics by name. `train_pack` gives the `result`, the
+    `measurements`, which are summed, and the `metrics` that `metrics` aggregates. For
+    simulation, `memory` has arrays `[A, ...]`, one row for each client that remembers.
+    The state then has them, too, and `train_pack` gives `memory`, `<rows=like memory,
+    present=float32[A]>`: the rows, zeros elsewhere, of the clients in the pack.
     """
     state = collections.OrderedDict(seed=np.int32(seed), round=np.int32(0))
     if memory is not None:

@@ -85,12 +85,7 @@ def build_dataset_client_work(
     options: TrainingOptions,
     metrics: Optional[tff.Computation] = None,
 ) -> tff.learning.templates.ClientWorkProcess:
-    """Builds the client work for clients that are datasets of batches.
-
-    Its type is that of `build_client_work`, with the data `{batch*}@CLIENTS`, or
-    `{<batch, <name=float32, ...>>*}@CLIENTS` with attributes. A dataset may itself
-    repeat; `metrics` aggregates the model's metrics, and None leaves them out.
-    """
+    """Builds the client work for `{batch*}`, or `{<batch, attributes>*}`, as data."""
     with tf.Graph().as_default():
         spec_model = model_fn()
     data_spec = spec_model.input_spec

@@ -15,11 +15,11 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.building import method_without_autograph
 from tff_pmc.aggregation.contributions import ModelSums, RunningSums
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
 from tff_pmc.clients.client_work import build_client_work, measure_contribution
-from tff_pmc.clients.local_training import train_locally
 from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.packing import PackedClients, element_spec
 from tff_pmc.clients.training_options import TrainingOptions
@@ -39,27 +39,15 @@ def build_packed_client_work(
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work for packs of packed clients.
 
-    Its type is that of `build_client_work`, with the data
+    Its type is that of `build_client_work`, with the data of `packing.element_spec`.
+    With `report_num_clients` the measurements have `criteria_by_client`, float32
+    [clients, m], raw, and `excluded_by_client`, float32 [clients], which a deployment
+    must not show.
 
-        {<x=..., y=..., client=int32, attributes=<name=float32, ...>,
-          example_attributes=<name=float32[n], ...>>*}@CLIENTS
-
-    With round and client the seed fixes the order of the batches. With
-    `report_num_clients` the measurements have `criteria_by_client`, float32 [clients,
-    m], raw, and `excluded_by_client`, float32 [clients], which a deployment must not
-    show.
-
-    Args:
-        model: the model; its `input_spec` types the packed element.
-        criteria: the m criteria, in the order of the basis's columns.
-        plan: the plan of the sums.
-        options: of the training.
-        metrics: aggregates the model's metrics; None leaves them out. A pack sends the
-            sum over its clients.
-        num_weighted_classes: above 0, clients receive not the weights W but
-            `<weights=W, class_weights=float32[classes]>`; see `train_locally`.
-        updates_wait: for simulation: nothing is weighted or summed yet, and the result
-            is that of `stack_updates`: memory grows with the pack.
+    With `num_weighted_classes` clients receive not the weights W but `<weights=W,
+    class_weights=float32[classes]>`. With `updates_wait`, for simulation, nothing is
+    weighted or summed yet, and the result is that of `stack_updates`: memory grows with
+    the pack.
     """
     report_num_clients = options.report_num_clients
     spec = element_spec(
@@ -154,6 +142,80 @@ def build_packed_client_work(
         memory=own.initial(first) if own.clients else None,
         metrics=metrics,
     )
+
+
+def train_locally(
+    model: PackedModel,
+    optimizer: tff.learning.optimizers.Optimizer,
+    received: tff.learning.models.ModelWeights,
+    x: tf.Tensor,
+    y: tf.Tensor,
+    *,
+    local_epochs: int,
+    batch_size: int,
+    seed: tf.Tensor,
+    class_weights: tf.Tensor | None = None,
+    with_metrics: bool = False,
+) -> tuple[tff.learning.models.ModelWeights, tf.Tensor, Any]:
+    """Trains on one client's examples, x `[n, ...]` and y `[n]` (PMC's client update).
+
+    The optimizer's state and the model's local weights start anew; B = 0 is one batch
+    of all examples. The seed, int32 [2], is of the batches and the dropout. Class
+    weights, float32 [classes], are factors of the examples' losses before the mean
+    over the batch, as Keras's `class_weight`.
+
+    Gives the trained weights; the sum of the examples' losses over the last epoch (each
+    batch's taken before its step); and the state of the model's metrics after all
+    batches of all epochs, as TFF's algorithms have it, or `()`.
+    """
+    local = tuple(tf.constant(w) for w in model.local_weights)
+    weights = (*received.trainable, *local)
+    non_trainable = received.non_trainable
+    specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), weights)
+    state = method_without_autograph(optimizer, "initialize")(specs)
+    next_step = method_without_autograph(optimizer, "next")
+    fold_in = tf.random.experimental.stateless_fold_in
+    size = tf.shape(y)[0]
+    step = tf.maximum(size, 1) if batch_size == 0 else tf.constant(batch_size)
+    loss_sum = tf.constant(0.0)
+    metrics = model.initialize_metrics_state() if with_metrics else ()
+    for epoch in tf.range(local_epochs):
+        epoch_seed = fold_in(seed, epoch)
+        if batch_size == 0:
+            order = tf.range(size)
+        else:
+            order = tf.random.experimental.stateless_shuffle(tf.range(size), epoch_seed)
+        loss_sum = tf.constant(0.0)
+        for start in tf.range(0, size, step):
+            if batch_size == 0:
+                batch_x, batch_y = x, y
+            else:
+                batch = order[start : start + step]
+                batch_x, batch_y = tf.gather(x, batch), tf.gather(y, batch)
+            with tf.GradientTape() as tape:
+                tape.watch(weights)
+                output, non_trainable = model.forward_in_training(
+                    weights, non_trainable, batch_x, fold_in(epoch_seed, start)
+                )
+                if class_weights is None:
+                    loss = model.loss(output, batch_y)
+                else:
+                    loss = model.weighted_loss(output, batch_y, class_weights)
+            gradients = tape.gradient(loss, weights)
+            state, weights = next_step(state, weights, gradients)
+            count = tf.shape(batch_y)[0]
+            loss_sum += loss * tf.cast(count, tf.float32)
+            if with_metrics:
+                metrics = model.update_metrics_state(
+                    metrics,
+                    labels=batch_y,
+                    batch_output=tff.learning.models.BatchOutput(
+                        loss=loss, predictions=output, num_examples=count
+                    ),
+                )
+    trained = weights[: len(received.trainable)]
+    weights_type = tff.learning.models.ModelWeights
+    return weights_type(trained, non_trainable), loss_sum, metrics
 
 
 def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:

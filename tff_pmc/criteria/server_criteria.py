@@ -19,7 +19,7 @@ from typing import Any, Callable
 
 from tff_pmc._lazy import tf
 from tff_pmc.criteria.criterion import Criterion, LocalClient, register
-from tff_pmc.models.prediction import over_batches, predicted_labels
+from tff_pmc.models.functional import over_batches, predicted_labels
 
 
 def hits(output: Any, y: Any) -> Any:

@@ -1,7 +1,4 @@
-"""Comparisons, tables and exports of runs that are on disk already.
-
-Nothing here needs TensorFlow.
-"""
+"""Comparisons, tables and exports of runs that are on disk (no TensorFlow)."""
 
 from __future__ import annotations
 
@@ -28,16 +25,7 @@ from tff_pmc.settings import RunSettings
 
 
 def text(command: Command, given: Mapping[str, Any]) -> str:
-    """Carries out `--compare`, `--tables` or `--export`; returns their text.
-
-    Args:
-        command: the command, of which one of the three is given.
-        given: the values of all given flags.
-
-    Raises:
-        SettingError: flags do not go together.
-        RecordError: a folder is no run, or a file of it is broken.
-    """
+    """Carries out `--compare`, `--tables` or `--export`; returns their text."""
     if (command.export or command.tables) and not command.output_dir:
         raise SettingError("--export and --tables need an --output_dir")
     try:

@@ -15,20 +15,29 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tff_pmc.models.character_cnns import femnist_cnn, mnist_cnn
-from tff_pmc.models.face_cnns import BATCH_NORMS, celeba_cnn, celeba_reference_cnn
 from tff_pmc.models.functional import (
     CONV_ACTIVATIONS,
     INITIALIZERS,
     check_choice,
     weights_type,
 )
-from tff_pmc.models.image_cnns import cifar_cnn, obstacle_cnn
-from tff_pmc.models.keras_digit_cnns import keras_mnist_cnn, keras_simple_convnet
 from tff_pmc.models.model_settings import (
     MODELS,
     DroppingModelSettings,
     ModelSettings,
+)
+from tff_pmc.models.pmc_cnns import (
+    BATCH_NORMS,
+    celeba_cnn,
+    celeba_reference_cnn,
+    femnist_cnn,
+    mnist_cnn,
+)
+from tff_pmc.models.small_cnns import (
+    cifar_cnn,
+    keras_mnist_cnn,
+    keras_simple_convnet,
+    obstacle_cnn,
 )
 
 __all__ = [

@@ -1,9 +1,9 @@
-"""The parts that the papers' models share: initial weights, loss, types."""
+"""What the papers' models share: layers, initial weights, loss; predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from tff_pmc._lazy import tf, tff
 
 CONV_ACTIVATIONS = ("relu", "none")
 INITIALIZERS = ("glorot_uniform", "glorot_normal")
+
+BATCH_SIZE = 500
+"""The default number of examples in a forward pass."""
 
 
 def weights_type(model: tff.learning.models.FunctionalModel) -> tff.Type:
@@ -79,24 +82,119 @@ def classifier(
     )
 
 
-def conv(x, kernel, bias, padding: str = "SAME"):
-    """A convolution; it keeps the image's size, unless the padding is "VALID"."""
-    return tf.nn.conv2d(x, kernel, strides=1, padding=padding) + bias
+class Cnn(NamedTuple):
+    """A CNN: convolutions in stages, each ended by 2x2 max pooling, then dense layers.
 
-
-def activation_of(name: str):
-    """The activation of convolutions by its name, one of `CONV_ACTIVATIONS`.
-
-    Raises:
-        ValueError: there is none of that name.
+    Attributes:
+        image: the shape of one image, `(height, width)` or with 3 colors; a square.
+        side: of the convolutions' kernels.
+        stages: the channels of each convolution, by stage.
+        units: of each dense layer; all but the last have ReLU.
+        parameters: how many there are.
+        padding: "SAME", or "VALID" for convolutions that make images smaller.
     """
+
+    image: tuple[int, ...]
+    side: int
+    stages: tuple[tuple[int, ...], ...]
+    units: tuple[int, ...]
+    parameters: int
+    padding: str = "SAME"
+
+    def initial_weights(self, initializer: str, seed: int) -> list[np.ndarray]:
+        """The kernel and the bias of each layer in turn."""
+        size, _, depth = (*self.image, 1)[:3]
+        shapes: list[tuple[int, ...]] = []
+        for stage in self.stages:
+            for channels in stage:
+                shapes += [(self.side, self.side, depth, channels), (channels,)]
+                size -= self.side - 1 if self.padding == "VALID" else 0
+                depth = channels
+            size //= 2
+        width = size * size * depth
+        for units in self.units:
+            shapes += [(width, units), (units,)]
+            width = units
+        weights = initial_weights(shapes, initializer, seed)
+        assert sum(w.size for w in weights) == self.parameters
+        return weights
+
+    def outputs(
+        self,
+        weights: Sequence[Any],
+        x: Any,
+        activation: Callable[[Any], Any],
+        before: Callable[[Any, int], Any] = lambda x, place: x,
+    ) -> Any:
+        """The last outputs; `before(x, place)` changes a dense layer's inputs."""
+        layers = list(zip(weights[::2], weights[1::2]))
+        x = x if len(self.image) == 3 else x[..., tf.newaxis]
+        x = tf.cast(x, tf.float32) / 255.0
+        for stage in self.stages:
+            for _ in stage:
+                kernel, bias = layers.pop(0)
+                x = activation(tf.nn.conv2d(x, kernel, 1, self.padding) + bias)
+            x = tf.nn.max_pool2d(x, 2, 2, "VALID")
+        x = tf.reshape(x, [-1, layers[0][0].shape[0]])
+        for place, (kernel, bias) in enumerate(layers):
+            x = before(x, place) @ kernel + bias
+            x = tf.nn.relu(x) if place + 1 < len(layers) else x
+        return x
+
+    def classifier(
+        self,
+        conv_activation: str,
+        initializer: str,
+        seed: int,
+        *,
+        name: str = "",
+        **dropouts: float,
+    ) -> Any:
+        """The model of the network, which drops inputs of its first dense layers.
+
+        With any of the `dropouts`, shares by the names that errors call them, the model
+        of this `name` is for packed clients only.
+        """
+        activation = activation_of(conv_activation)
+        for option, share in dropouts.items():
+            check_share(option, share)
+        shares = tuple(dropouts.values())
+
+        @tf.function(autograph=False)
+        def predict_on_batch(model_weights, x, training=True):
+            if training and any(shares):
+                raise ValueError(
+                    f"{name} trains with dropout, which only packed clients do"
+                )
+            return self.outputs(model_weights[0], x, activation)
+
+        def forward_in_training(trainable, non_trainable, x, step_seed):
+            def drop(x, place):
+                if place >= len(shares):
+                    return x
+                key = tf.random.experimental.stateless_fold_in(step_seed, place)
+                return tf.nn.experimental.stateless_dropout(x, shares[place], key)
+
+            return self.outputs(trainable, x, activation, drop), non_trainable
+
+        return classifier(
+            self.initial_weights(initializer, seed),
+            predict_on_batch,
+            self.image,
+            forward_in_training=forward_in_training if any(shares) else None,
+        )
+
+
+def activation_of(name: str) -> Callable[[Any], Any]:
+    """The activation of convolutions by its name, or a `ValueError`."""
     check_choice("conv_activation", name, CONV_ACTIVATIONS)
     return tf.nn.relu if name == "relu" else tf.identity
 
 
-def max_pool(x):
-    """The maxima of windows of 2 x 2 that do not overlap."""
-    return tf.nn.max_pool2d(x, 2, 2, "VALID")
+def check_share(name: str, share: float) -> None:
+    """Raises a `ValueError` for a share of units to drop that is not in [0, 1)."""
+    if not 0 <= share < 1:
+        raise ValueError(f"{name} must be in [0, 1), got {share}")
 
 
 def initial_weights(shapes, initializer: str, seed: int) -> list[np.ndarray]:
@@ -133,3 +231,31 @@ def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Raises a `ValueError` that names the option when `value` is no choice."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r}")
+
+
+def over_batches(
+    model: Any,
+    weights: Any,
+    x: Any,
+    size: Any,
+    first: Any,
+    add: Callable[[Any, slice, Any], Any],
+    *,
+    batch_size: int = BATCH_SIZE,
+) -> Any:
+    """Predicts batch by batch, inside a `tf.function`, and reduces the outputs.
+
+    `size` is the number of inputs x, a tensor where it is not known yet; `first` is the
+    result for none; `add(found, rows, output)` adds the output on a batch, `x[rows]`.
+    """
+    parameters = (weights.trainable, weights.non_trainable)
+    found = first
+    for start in tf.range(0, size, batch_size):
+        rows = slice(start, start + batch_size)
+        found = add(found, rows, model.predict_on_batch(parameters, x[rows], False))
+    return found
+
+
+def predicted_labels(output: Any) -> Any:
+    """The class of the highest score for each example, int32 [n]."""
+    return tf.argmax(output, axis=-1, output_type=tf.int32)

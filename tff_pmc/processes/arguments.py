@@ -10,7 +10,6 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.aggregation import SumOptions
 from tff_pmc.clients.client_work import raw_value
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.scores import Score, prioritized
@@ -46,20 +45,6 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
     model = model_fn()
     variables = tff.learning.models.ModelWeights.from_model(model)
     return tf.nest.map_structure(lambda v: v.numpy(), variables), model.input_spec
-
-
-def check_two_stage(packed: bool, sums: SumOptions) -> None:
-    """Raises a `ValueError` that names an option that two stages cannot have."""
-    if not packed:
-        raise ValueError(
-            "the two-stage form keeps the updates of packed clients: it needs a "
-            "tff.learning.models.FunctionalModel, and no packed=False"
-        )
-    for name in sums.hiding:
-        raise ValueError(
-            "the two-stage form sends the totals in the clear: it excludes "
-            f"{name}; with normalization='range' one stage is enough"
-        )
 
 
 def probe_criteria(

@@ -11,7 +11,7 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.clients.dataset_training import num_examples_of, unstar
 from tff_pmc.clients.packing import split_batch
-from tff_pmc.models.prediction import predicted_labels
+from tff_pmc.models.functional import predicted_labels
 
 
 def with_client_number(dataset: tf.data.Dataset, number: int) -> tf.data.Dataset:
@@ -82,20 +82,30 @@ def build_dataset_evaluation(
     def judge_locally(weights, dataset):
         return judge(model_fn(), weights, dataset)
 
-    @tff.federated_computation(
-        tff.FederatedType(weights_type, tff.SERVER),
-        tff.FederatedType(data_type, tff.CLIENTS),
-    )
-    def evaluate(weights, clients):
-        outputs = tff.federated_map(
-            judge_locally, (tff.federated_broadcast(weights), clients)
-        )
+    def combine(outputs):
         figures = tff.federated_sum(outputs["figures"])
         names = tff.structure.name_list(figures.type_signature.member)
         found = collections.OrderedDict((name, figures[name]) for name in names)
         if metrics is not None:
             found["metrics"] = metrics(outputs["metrics"])
         return tff.federated_zip(found)
+
+    return over_clients(judge_locally, combine)
+
+
+def over_clients(
+    locally: tff.Computation, combine: Callable[[Any], Any] = tff.federated_sum
+) -> tff.Computation:
+    """Builds `(<W@SERVER, D@CLIENTS> -> R@SERVER)` of `(<W, D> -> L)`, combined."""
+    weights_type, data_type = locally.type_signature.parameter
+
+    @tff.federated_computation(
+        tff.FederatedType(weights_type, tff.SERVER),
+        tff.FederatedType(data_type, tff.CLIENTS),
+    )
+    def evaluate(weights, clients):
+        sent = tff.federated_broadcast(weights)
+        return combine(tff.federated_map(locally, (sent, clients)))
 
     return evaluate
 

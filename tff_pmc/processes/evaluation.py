@@ -14,8 +14,8 @@ import leaf_data
 from tff_pmc import models
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
-from tff_pmc.models.prediction import BATCH_SIZE, over_batches, predicted_labels
-from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation
+from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
+from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
 from tff_pmc.processes.round_parts import ModelFn
 
 
@@ -143,22 +143,9 @@ def over_packs(
     of_pack: Callable[[Any, Any], Any],
     combine: Callable[[Any], Any] = tff.federated_sum,
 ) -> tff.Computation:
-    """Builds `(<W@SERVER, data@CLIENTS> -> R@SERVER)` from what is done with a pack.
-
-    `of_pack` is a `tf.function` of the weights and a pack; its results are combined.
-    """
+    """`over_clients` of a `tf.function` of a model's weights and a pack."""
     types = models.weights_type(model), data_type
-    locally = tff.tensorflow.computation(*types)(of_pack)
-
-    @tff.federated_computation(
-        tff.FederatedType(types[0], tff.SERVER),
-        tff.FederatedType(types[1], tff.CLIENTS),
-    )
-    def evaluate(weights, examples):
-        sent = tff.federated_broadcast(weights)
-        return combine(tff.federated_map(locally, (sent, examples)))
-
-    return evaluate
+    return over_clients(tff.tensorflow.computation(*types)(of_pack), combine)
 
 
 def type_of_examples(model: tff.learning.models.FunctionalModel) -> tff.Type:

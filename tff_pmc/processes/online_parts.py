@@ -93,12 +93,10 @@ def build_parts(
 def build_train(parts: RoundParts, state_type: tff.Type) -> tff.Computation:
     """Builds the training of one cohort, whose result is the sums.
 
-    Its type is
-
-        (<LearningAlgorithmState@SERVER, {D*}@CLIENTS>
-         -> <client_work=..., aggregator=...,
-             sums=<models=W*B, scales=float32[m], monomials=float32[B]>,
-             metrics=<client_work=..., aggregator=...>>@SERVER)
+    (<LearningAlgorithmState@SERVER, {D*}@CLIENTS>
+     -> <client_work=..., aggregator=...,
+         sums=<models=W*B, scales=float32[m], monomials=float32[B]>,
+         metrics=<client_work=..., aggregator=...>>@SERVER)
     """
     sums = parts.sums
     data_type = parts.client_work.next.type_signature.parameter[2]

@@ -70,7 +70,12 @@ def build_round_parts(
         _check_datasets_suffice(criteria, num_weighted_classes)
     plan = options.sums.plan(basis, [criterion.code for criterion in criteria])
     if two_stage:
-        arguments.check_two_stage(packed, options.sums)
+        if not packed:
+            raise ValueError(
+                "the two-stage form keeps the updates of packed clients: it needs a "
+                "tff.learning.models.FunctionalModel, and no packed=False"
+            )
+        options.sums.check_two_stage()
     else:
         basis.check_computable(plan.normalization)
     weights, input_spec = arguments.initial_weights(model_fn)

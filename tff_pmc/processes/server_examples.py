@@ -11,7 +11,7 @@ import tensorflow_federated as tff
 
 from tff_pmc import models
 from tff_pmc.clients.packed_training import weighted_type
-from tff_pmc.models.prediction import over_batches, predicted_labels
+from tff_pmc.models.functional import over_batches, predicted_labels
 
 
 def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,13 +104,7 @@ def build_class_weight_distributor(
     The first round has the loss as it is: all class weights are 1. In every later one
     the server measures the model it is about to send, which is the one that the round
     before ended with (AdaFed's Algorithm 1, lines 10 to 12), and sends
-    `1 / (F1_c + epsilon)` with it, so that clients work on the classes it is bad at:
-
-        (<state=int32@SERVER, W@SERVER>
-         -> <state=int32@SERVER,
-             result=<weights=W, class_weights=float32[classes]>@CLIENTS,
-             measurements=<class_weights=float32[classes]>@SERVER>)
-
+    `1 / (F1_c + epsilon)` with it, so that clients work on the classes it is bad at.
     The state is the number of rounds done.
     """
     if not epsilon > 0:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.errors import one_line
-from leaf_data.formats import npz, regular
+from leaf_data.formats import npz, places
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
 MOST_UNPACKED = 1 << 28
@@ -30,7 +30,7 @@ def open_plain(path: str, *, at_most: int | None = None) -> BinaryIO:
     file is followed. Whatever cannot be opened is a `RecordError` that names it.
     """
     try:
-        return regular.open_file(path, at_most)
+        return places.open_file(path, at_most)
     except FileNotFoundError as error:
         raise RecordMissingError(f"{path} is missing") from error
     except OSError as error:
@@ -85,8 +85,8 @@ def read_arrays(
     limit is a `RecordError` that names the file.
     """
     try:
-        with npz.Archive(path, LARGEST_ARRAYS) as archive:
-            return {name: _read(archive, name, limit) for name, limit in limits.items()}
+        with npz.opened(path, LARGEST_ARRAYS) as found:
+            return {name: _read(found, name, limit) for name, limit in limits.items()}
     except FileNotFoundError as error:
         raise RecordMissingError(f"{path} is missing") from error
     except Exception as error:  # Damaged archives raise nearly anything.
@@ -94,8 +94,10 @@ def read_arrays(
         raise RecordError(f"{path} cannot be read: {reason}") from error
 
 
-def _read(archive: npz.Archive, name: str, limit: Limit) -> npt.NDArray[np.generic]:
-    header = archive.headers.get(name)
+def _read(
+    found: Mapping[str, npz.Member], name: str, limit: Limit
+) -> npt.NDArray[np.generic]:
+    header = found.get(name)
     if header is None or len(header.shape) != 1:
         raise ValueError(f"there is no array {name} of one dimension")
     kinds = {"i": "iu"}.get(limit.kind, limit.kind)
@@ -105,7 +107,7 @@ def _read(archive: npz.Archive, name: str, limit: Limit) -> npt.NDArray[np.gener
         raise ValueError(
             f"{name} has {header.shape[0]:,} items, more than {limit.items:,}"
         )
-    array = archive.read(name)
+    array = header.read()
     if header.dtype.kind == "U":
         # What is no character, or half of one, ends Python's own words for it.
         codes = np.frombuffer(array.tobytes(), header.dtype.byteorder + "u4")

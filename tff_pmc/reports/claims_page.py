@@ -1,9 +1,11 @@
 """The page of claims: what the papers say, and what the kept runs say of it.
 
     python -m tff_pmc.reports.claims_page > docs/claims.md
+    python -m tff_pmc.reports.claims_page --csv > results/reproduced/claims.csv
 
 The claims are those of `tff_pmc/reports/papers/claims/PAPER.toml`; the runs are those
-under a folder, `results/reproduced`. The page is made of these and of nothing else.
+under a folder, `results/reproduced`. The page has the verdicts, and the table what
+they rest on. Both are made of these and of nothing else.
 """
 
 from __future__ import annotations
@@ -11,16 +13,26 @@ from __future__ import annotations
 import math
 import os
 import pathlib
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
+
+import pandas as pd
 
 from tff_pmc import project_files
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.kept import kept_runs
+from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.claim_tables import Claim, claims
-from tff_pmc.reports.papers.judging import UNDECIDABLE, VERDICTS
+from tff_pmc.reports.papers.judging import (
+    NOT_REPRODUCED,
+    REPRODUCED,
+    UNDECIDABLE,
+    VERDICTS,
+    seed_of,
+)
 from tff_pmc.settings.papers import PAPERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -36,39 +48,66 @@ _HEAD = """\
 What the four papers say that a run can judge, in the papers' order and in our words,
 and what the runs that are kept in `results/reproduced` say of it. Made by
 `.venv/bin/python -m tff_pmc.reports.claims_page > docs/claims.md`; nothing here is by
-hand. Only runs of the paper's own normalization and protocol count. The networks of DA
-and PMC have no ReLU after the convolutions. Where only runs with ReLU are kept, their
-numbers are shown, and decide nothing.
+hand. Our numbers, the runs that they are of, the whole reason, and the command of what
+was not run stand in [`claims.csv`](../results/reproduced/claims.csv) (`--csv`).
 
-A verdict is *reproduced*, *not reproduced*, *undecidable* (with the reason) or *not run
-yet* (with the command that would judge it; DIR holds the data). A claim about rounds or
-accuracies is decided from five seeds on. A claim about every single round needs one run
-only. Differences are means over paired seeds; ± is half of their 95 % interval. The
-noise floor says how far such a mean of the baseline against itself under other seeds is
-from 0, as a standard deviation. Numbers of rounds are those saved over the other side:
-more is better.
-"""
+Only runs of the paper's own normalization and protocol count. The networks of DA and
+PMC have no ReLU after the convolutions; runs with it decide nothing. A claim about
+rounds or accuracies is decided from five seeds on, by the 95 % interval of the mean
+difference over paired seeds: *reproduced* where it lies where the claim puts it, *not
+reproduced* where it lies beyond that, else *undecidable*. In the table numbers of
+rounds are those saved over the other side, ± is half of the interval, and the noise
+floor is the standard deviation of such a mean of the baseline against itself."""
 
 
-def page(found: Iterable[Claim], runs: Iterable[Run]) -> str:
-    """Returns the page of claims, judged by the kept runs."""
-    own, found = by_experiment(runs), list(found)
-    parts, counts = [], dict.fromkeys((*VERDICTS, NOT_RUN), 0)
+class Judged(NamedTuple):
+    """A claim, and what the kept runs say of it: a row of the table.
+
+    Attributes:
+        paper: as the other parts of the claim, see `claim_tables`.
+        ours: our number; empty without one.
+        kept: the runs that it is of.
+        verdict: one of `VERDICTS`, or `NOT_RUN`.
+        why: the reason, or how to run it.
+    """
+
+    paper: str
+    place: str
+    says: str
+    ours: str
+    kept: str
+    verdict: str
+    why: str
+
+
+def judged(found: Iterable[Claim], runs: Iterable[Run]) -> list[Judged]:
+    """Returns the claims, judged by the kept runs."""
+    own = by_experiment(runs)
+    return [
+        Judged(claim.paper, claim.place, claim.says, *answer(claim, own))
+        for claim in found
+    ]
+
+
+def page(found: Sequence[Judged]) -> str:
+    """Returns the page of claims: their verdicts, and the reason in short."""
+    words = [row.verdict for row in found]
+    counts = [f"{words.count(one)} {one}" for one in (*VERDICTS, NOT_RUN)]
+    parts = [_HEAD, f"{len(found)} claims: {', '.join(counts)}."]
     for paper, (title, year) in PAPERS.items():
-        lines = ["| where | what it says | ours | verdict |", "|---|---|---|---|"]
-        for claim in found:
-            if claim.paper == paper:
-                number, verdict, why = answer(claim, own)
-                counts[verdict] += 1
-                words = f"**{verdict}**: {why}" if why else f"**{verdict}**"
-                cells = (claim.place, claim.says, number, words)
-                lines.append(f"| {' | '.join(map(_cell, cells))} |")
-        if len(lines) > 2:
-            parts.append("\n".join([f"## {paper}, *{title}* ({year})", "", *lines]))
-    total = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    return "\n\n".join(
-        [_HEAD.rstrip("\n"), f"{len(found)} claims: {total}.", *parts, ""]
-    )
+        rows = [row for row in found if row.paper == paper]
+        if rows:
+            grid = [["where", "what it says", "verdict"]]
+            grid += [[r.place, r.says, _short(r)] for r in rows]
+            parts += [f"## {paper}, *{title}* ({year})", markdown_table(grid, left=3)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _short(one: Judged) -> str:
+    """Returns a verdict with our number, or with the beginning of why there is none."""
+    decided = one.verdict in (REPRODUCED, NOT_REPRODUCED)
+    words = one.ours if decided else re.split("[,;:.] ", one.why)[0]
+    return f"{one.verdict}: {words}"
 
 
 def by_experiment(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -85,23 +124,26 @@ def by_experiment(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return found
 
 
-def answer(claim: Claim, runs: Mapping[str, Sequence[Run]]) -> tuple[str, str, str]:
-    """Returns our number with its seeds, the verdict and why, or how to run it."""
+def answer(
+    claim: Claim, runs: Mapping[str, Sequence[Run]]
+) -> tuple[str, str, str, str]:
+    """Returns the last four parts of a `Judged`."""
     own = {name: runs.get(name, []) for name in claim.experiments}
-    if not any(own.values()):
-        how = _commands(claim.experiments)
+    kept, commands = _runs(own), _commands(claim.experiments)
+    if not kept:
         if claim.needs:
-            return "", UNDECIDABLE, f"it takes {claim.needs}. With them: {how}"
-        return "", NOT_RUN, how
+            why = f"it takes {claim.needs}. With them: {commands}"
+            return "", "", UNDECIDABLE, why
+        return "", "", NOT_RUN, commands
     try:
         number, verdict, why = claim.judge(own)
     except TooShortError as error:
-        return f"(kept: {_runs(own)})", UNDECIDABLE, str(error)
+        return "", kept, UNDECIDABLE, str(error)
     except RecordError as error:
-        return "", NOT_RUN, f"{error}. {_commands(claim.experiments)}"
+        return "", "", NOT_RUN, f"{error}. {commands}"
     if verdict not in VERDICTS:
         raise ValueError(f"{claim.place}: {verdict!r} is none of {', '.join(VERDICTS)}")
-    return f"{number} (kept: {_runs(own)})", verdict, why
+    return number, kept, verdict, why
 
 
 def _runs(found: Mapping[str, Sequence[Run]]) -> str:
@@ -121,8 +163,10 @@ def count_of(number: int, word: str) -> str:
 
 
 def seeds_of(runs: Iterable[Run]) -> str:
-    """Returns the seeds of runs: `seed 0`, `seeds 0, 1`."""
-    seeds = sorted({int(run.settings.get("batch_seed", 0)) for run in runs})
+    """Returns the seeds of runs: `seed 0`, `seeds 0, 1`, `seeds 0 to 4`."""
+    seeds = sorted(set(map(seed_of, runs)))
+    if len(seeds) > 2 and seeds == [*range(seeds[0], seeds[-1] + 1)]:
+        return f"seeds {seeds[0]} to {seeds[-1]}"
     return f"seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))}"
 
 
@@ -140,7 +184,7 @@ def factors_mode(run: Run) -> Optional[str]:
 
 
 def _commands(experiments: Sequence[str]) -> str:
-    return "; ".join(f"`{_command(name)}`" for name in experiments)
+    return "; ".join(map(_command, experiments))
 
 
 def _command(experiment: str) -> str:
@@ -167,17 +211,16 @@ def _rounds(path: pathlib.Path, experiment: str) -> float:
     return float(found[-1]) if found else math.inf
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def main() -> None:
-    """Prints the page of `results/reproduced`, or of the folder that is named."""
-    folder = sys.argv[1] if len(sys.argv) > 1 else RESULTS
-    if not os.path.isdir(folder):
-        sys.exit(f"{folder} is no folder")
-    sys.stdout.write(page(claims(), kept_runs(folder)))
+def main(arguments: Sequence[str] = ()) -> None:
+    """Prints the page of `results/reproduced`, or of the folder named; or the table."""
+    folders = [one for one in arguments if one != "--csv"] or [RESULTS]
+    if not os.path.isdir(folders[0]):
+        sys.exit(f"{folders[0]} is no folder")
+    found = judged(claims(), kept_runs(folders[0]))
+    table = pd.DataFrame(found, columns=Judged._fields)
+    as_csv = "--csv" in arguments
+    sys.stdout.write(table.to_csv(index=False) if as_csv else page(found))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -19,10 +19,10 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.claims_page import (
     NOT_RUN,
     RESULTS,
-    answer,
     by_experiment,
     count_of,
     factors_mode,
+    judged,
     seeds_of,
 )
 from tff_pmc.reports.escape import printable
@@ -57,21 +57,21 @@ test holds the tables to it, to the byte. Those that the kept records do not suf
 are named."""
 
 _KEPT = """\
-Each folder has the records, tables and plots of one command, whose flags stand beside
-it; `reproduced/kept.json` has the whole command."""
+Each folder has the records, tables and plots of one command. `reproduced/kept.json` has
+the command, and which files are as the run made them, and why."""
 
 
 def page(folder: str) -> str:
     """Returns the page of the kept results in a folder, of the name that links need."""
     folders = kept_folders(folder)
     runs = {kept.name: kept.runs() for kept in folders}
-    every = by_experiment(run for of_folder in runs.values() for run in of_folder)
-    verdicts = [(c.paper, c.experiments, answer(c, every)[1]) for c in claims()]
+    every = [run for of_folder in runs.values() for run in of_folder]
+    verdicts = [(one.paper, one.verdict) for one in judged(claims(), every)]
     name = os.path.basename(os.path.normpath(folder))
     parts = [
         _HEAD,
         markdown_table(_papers(verdicts), left=1),
-        markdown_table(_headlines(every, verdicts), left=4),
+        markdown_table(_headlines(by_experiment(every)), left=3),
         _AGAIN,
         "## The kept results",
         _KEPT,
@@ -80,31 +80,24 @@ def page(folder: str) -> str:
     return printable("\n\n".join(parts)) + "\n"
 
 
-Verdicts = list[tuple[str, Sequence[str], str]]
-"""Paper, experiments and verdict of each claim."""
-
-
-def _papers(verdicts: Verdicts) -> list[list[str]]:
+def _papers(verdicts: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """Returns the counts of the verdicts on each paper's claims."""
     words = (*VERDICTS, NOT_RUN)
     grid = [["paper", "claims", *words]]
     for paper, (title, year) in PAPERS.items():
-        own = [verdict for of, _, verdict in verdicts if of == paper]
+        own = [verdict for of, verdict in verdicts if of == paper]
         counts = [str(own.count(word)) for word in words]
         grid.append([f"{paper}, {title} ({year})", str(len(own)), *counts])
     return grid
 
 
-def _headlines(
-    every: Mapping[str, Sequence[Run]], verdicts: Verdicts
-) -> list[list[str]]:
-    grid = [["paper", "where", "number", "verdicts on its claims", "printed", "here"]]
+def _headlines(every: Mapping[str, Sequence[Run]]) -> list[list[str]]:
+    grid = [["paper", "where", "number", "printed", "here"]]
     for headline in headline_numbers():
-        own = [v for _, names, v in verdicts if headline.experiment in names]
-        words = [f"{own.count(w)} {w}" for w in (*VERDICTS, NOT_RUN) if w in own]
         here, used = numbers(headline, every.get(headline.experiment, []))
         ours = f"{here or NOT_RUN}{_part(used) if used else ''}"
         said = (headline.paper, headline.place, headline.says)
-        grid.append([*said, ", ".join(words), headline.printed, ours])
+        grid.append([*said, headline.printed, ours])
     return grid
 
 
@@ -127,28 +120,19 @@ def _rounds(runs: Sequence[Run]) -> str:
 
 
 def _line(kept: KeptFolder, runs: Sequence[Run], link: str) -> str:
-    """Returns the item of a kept folder: its flags, what ran, and what was not made."""
-    flags = kept.command.partition("run_experiments.py ")[2] or kept.command
-    flags = flags.replace(" --data_dir=DIR", "") or "no command on record"
-    texts = [f"[{kept.name}]({link}/{kept.name}): `{flags}`", _facts(runs)]
-    because: dict[str, list[str]] = {}
-    for name, why in kept.as_made.items():
-        because.setdefault(why, []).append(name)
-    for why, names in because.items():
-        texts.append(f"As the run made them, because {why}: {', '.join(names)}.")
-    return " ".join(["-", *texts, kept.remark]).rstrip()
+    """Returns the item of a kept folder: what ran, for how long, and its remark."""
+    facts = f"{_facts(runs)} {kept.remark}".rstrip()
+    return f"- [{kept.name}]({link}/{kept.name}): {facts}"
 
 
 def _facts(runs: Sequence[Run]) -> str:
     """Returns a sentence on the runs, the seeds, the rounds and the hours."""
     if not runs:
-        return "The runs are not kept. Hours: not recorded."
-    return (
-        f"{count_of(len(runs), 'run')} of {_rounds(runs)} rounds, {seeds_of(runs)}. "
-        f"Hours: {_hours(runs)}."
-        + "".join(f" Products have {word} factors." for word in _factors(runs))
-        + "".join(f" On {gpu}." for gpu in _gpus(runs))
-    )
+        return "The runs are not kept."
+    told = [f"{count_of(len(runs), 'run')} of {_rounds(runs)} rounds", seeds_of(runs)]
+    told += [f"{word} factors" for word in _factors(runs)]
+    told += [f"on {gpu}" for gpu in _gpus(runs)]
+    return f"{', '.join([*told, _hours(runs)])}."
 
 
 def _gpus(runs: Iterable[Run]) -> list[str]:
@@ -180,10 +164,10 @@ def _hours(runs: Iterable[Run]) -> str:
             total += (end - begin).total_seconds() / 3600
         resumed = resumed or bool(run.info.get("resumed"))
     if not seen:
-        return "not recorded"
+        return "hours not recorded"
     notes = [f"{missing} runs not recorded"] if missing else []
     notes += ["with the pauses before resuming"] if resumed else []
-    return f"{total:.2f}" + (f" ({', '.join(notes)})" if notes else "")
+    return f"{total:.2f} hours" + (f" ({', '.join(notes)})" if notes else "")
 
 
 def main() -> None:

@@ -10,14 +10,13 @@ import importlib
 from typing import Any
 
 _PLACES = {
-    "ClusterError": "cluster_errors",
+    "ClusterError": "cluster_connection",
     "Runtime": "runtime",
     "WorkerDiedError": "worker",
     "WorkerEngine": "worker",
     "WorkerStartError": "worker",
-    "WrongDataError": "given_data",
+    "WrongDataError": "values",
     "engine_versions": "runtime",
-    "installed_engine": "runtime",
 }
 
 __all__ = list(_PLACES)

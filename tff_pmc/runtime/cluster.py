@@ -20,8 +20,7 @@ from absl import logging
 from tensorflow.python.eager import cancellation
 
 from tff_pmc.runtime import cluster_tasks
-from tff_pmc.runtime.cluster_connection import ClusterConnection
-from tff_pmc.runtime.cluster_errors import LOSSES, ClusterError
+from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
 from tff_pmc.runtime.cluster_packs import PacksOnWorkers, Traffic
 from tff_pmc.runtime.local import LocalEngine
 from tff_pmc.runtime.pack_sums import PackGraphs, merged_in_tree
@@ -41,19 +40,14 @@ class ClusterSums:
     """Makes sums of packs by a cluster; its packs serve all computations."""
 
     def __init__(self, connection: ClusterConnection) -> None:
-        """Takes the way to the workers."""
         self.connection = connection
         self.traffic = Traffic()
         self.packs = PacksOnWorkers(connection, self.traffic)
         self.one_at_a_time = threading.Lock()
 
-    def of(self, graphs: PackGraphs) -> Callable[[Iterator[Tensors], Tensors], Tensors]:
-        """What sums the packs of one computation; see `round_form.SumPacks`."""
-        return _Computation(self, graphs)
-
 
 class _Computation:
-    """The sums of one computation: its graphs, and whether they are on the workers."""
+    """What sums the packs of one computation, whose graphs it sends once."""
 
     def __init__(self, sums: ClusterSums, graphs: PackGraphs) -> None:
         content = cluster_tasks.to_bytes(graphs)
@@ -202,20 +196,12 @@ def _raise_of_task(error: BaseException) -> None:
 
 
 class ClusterEngine(LocalEngine):
-    """Runs computations in this process, and their clients on a cluster.
-
-    Attributes:
-        connection: the way to the workers.
-        sums: what the workers were sent, and what came back.
-    """
+    """Runs computations in this process, and their clients on a cluster."""
 
     def __init__(
         self, cluster: Union[str, ClusterOptions] = LOCAL, *, private: bool = True
     ) -> None:
-        """Connects to the cluster; one on this machine is started (about 8 seconds).
-
-        The errors are those of `ClusterConnection`; `private` is of `WorkerEngine`.
-        """
+        """Connects to the cluster; one on this machine is started (about 8 seconds)."""
         super().__init__(private=private)
         if isinstance(cluster, str):
             cluster = ClusterOptions(cluster)
@@ -233,7 +219,7 @@ class ClusterEngine(LocalEngine):
         self.connection.close()
 
     def _sum_packs(self, graphs: PackGraphs) -> SumPacks:
-        return self.sums.of(graphs)
+        return _Computation(self.sums, graphs)
 
 
 def cluster_record(spread: str, threads: int) -> dict[str, str]:

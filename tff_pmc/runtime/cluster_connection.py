@@ -12,32 +12,37 @@ import time
 from typing import Any
 
 from tff_pmc.runtime import cluster_probe, cluster_tasks, local_cluster
-from tff_pmc.runtime.cluster_errors import TIMEOUTS, ClusterError
 from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
 
 WORKERS_SECONDS = 30
 """How long to wait for the first worker."""
+
+TIMEOUTS = (TimeoutError, asyncio.TimeoutError)
+"""What Dask raises when time is over; one class only from Python 3.11 on."""
+
+LOSSES = (
+    asyncio.CancelledError,
+    concurrent.futures.CancelledError,
+    KeyError,
+    OSError,
+    *TIMEOUTS,
+)
+"""What Dask raises when data or a connection went with a worker."""
 
 _CLOSE_SECONDS = 5
 _POLL_SECONDS = 0.1
 _ASK_SECONDS = 120  # A worker that is asked for its versions imports TensorFlow first.
 
 
-class ClusterConnection:
-    """A client of a Dask scheduler whose workers have been found to be fit.
+class ClusterError(RuntimeError):
+    """The cluster, or every worker that tried, ended while a computation needed it."""
 
-    Attributes:
-        client: Dask's client.
-        terms: what each worker must have.
-    """
+
+class ClusterConnection:
+    """A client of a Dask scheduler, and the terms that its workers have met."""
 
     def __init__(self, options: ClusterOptions) -> None:
-        """Starts a cluster here, or connects to the one that is named.
-
-        Raises:
-            ClusterSettingError: Dask is missing, the options are wrong, nobody answers
-                at the address, or a worker has other versions; the message names it.
-        """
+        """Starts a cluster or connects to one; a `ClusterSettingError` says why not."""
         options.check()
         cluster_probe.check_installed()
         cluster_probe.check_answer(options)
@@ -115,13 +120,20 @@ class ClusterConnection:
 
         for name in ("distributed", "tornado"):
             std_logging.getLogger(name).setLevel(std_logging.CRITICAL)
-        where: Any
-        if options.place() is None:
+        place, where = options.place(), options.address
+        if place is None:
             security = distributed.Security.temporary()
             workers = len(os.sched_getaffinity(0))
             where = self._cluster = local_cluster.start(workers, security)
+        elif place.scheme == "tcp":
+            security = distributed.Security(require_encryption=False)
         else:
-            where, security = options.address, _security(options)
+            security = distributed.Security(
+                require_encryption=True,
+                tls_ca_file=options.tls_ca_file,
+                tls_client_cert=options.tls_cert,
+                tls_client_key=options.tls_key,
+            )
         try:
             self.client = distributed.Client(
                 where,
@@ -167,20 +179,6 @@ class ClusterConnection:
             raise ClusterSettingError(
                 f"--cluster={self.address}: {who} ({_one_line(error or future.status)})"
             )
-
-
-def _security(options: ClusterOptions) -> Any:
-    import distributed
-
-    place = options.place()
-    if place is None or place.scheme != "tls":
-        return distributed.Security(require_encryption=False)
-    return distributed.Security(
-        require_encryption=True,
-        tls_ca_file=options.tls_ca_file,
-        tls_client_cert=options.tls_cert,
-        tls_client_key=options.tls_key,
-    )
 
 
 def _threads_here() -> int:

@@ -1,23 +1,33 @@
-"""The packs that are on the workers of a cluster, to be sent once."""
+"""The packs that are on the workers of a cluster, to be sent once, as what travels.
+
+A dataset travels as its graph, which holds the tensors that it slices. Workers import
+this module, too: it needs TensorFlow and not TFF.
+"""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
+import hashlib
 import itertools
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union
 
+import numpy as np
 import tensorflow as tf
 
-from tff_pmc.runtime import pack_bytes
 from tff_pmc.runtime.cluster_connection import ClusterConnection
 
 REMEMBERED_BYTES = 2_000_000_000
 """The bytes of packs that stay on the workers after a call, all workers together."""
 
+# Attributes that are names, made of a count of what the process has traced.
+_NAMES = ("metadata", "_user_specified_name")
+_FAIL, _IGNORE = 2, 1  # What `DatasetToGraphV2` does with state outside of the graph.
+
 Tensors = Sequence[tf.Tensor]
+Part = Union[bytes, np.ndarray]
+"""One tensor of a pack: a dataset's graph, or an array."""
 
 
 @dataclasses.dataclass
@@ -37,24 +47,19 @@ class Traffic:
 class HeldPack(NamedTuple):
     """A pack on a worker."""
 
-    digest: str
     future: Any
     worker: str
     num_bytes: int
 
 
 class PacksOnWorkers:
-    """Packs by a digest of what they are; the ones not used for longest go first."""
+    """Packs by a digest of what travels; the ones not used for longest go first."""
 
     def __init__(self, connection: ClusterConnection, traffic: Traffic) -> None:
-        """Takes the cluster, and what counts the bytes that are sent."""
         self._connection = connection
         self._traffic = traffic
         self._remembered_bytes = REMEMBERED_BYTES
         self._held: collections.OrderedDict[str, HeldPack] = collections.OrderedDict()
-        # Digests by the identity of a pack's tensors: a pack that comes again as the
-        # same objects, as evaluation packs do, is not looked at again.
-        self._digests: dict[tuple[int, ...], str] = {}
 
     def place(
         self, packs: Sequence[Tensors], workers: Sequence[str]
@@ -66,32 +71,34 @@ class PacksOnWorkers:
         """
         loads = dict.fromkeys(workers, 0)
         most = -(-len(packs) // len(workers))
-        new = []
+        new = {}
         for number, pack in enumerate(packs):
-            held = self._held.get(self._digests.get(_identity(pack), ""))
+            parts = encoded(pack)
+            key = digest(parts)
+            held = self._held.get(key)
             # Sent anew where the worker has its share: one that died comes back with
             # nothing, while another has all.
             if held is None or loads.get(held.worker, most) >= most:
-                new.append(number)
+                new[number] = key, parts
             else:
                 loads[held.worker] += 1
-                yield number, self._used(held)
-        shares = _shares(len(new), loads)
-        ends = itertools.accumulate(shares.values())
-        stretches = [new[end - n : end] for end, n in zip(ends, shares.values())]
+                self._held.move_to_end(key)
+                yield number, held
+        shares, waiting = _shares(len(new), loads), iter(list(new))
+        stretches = [list(itertools.islice(waiting, n)) for n in shares.values()]
         for turn in itertools.zip_longest(*stretches):
             for worker, number in zip(shares, turn):
                 if number is not None:
-                    yield number, self._put(packs[number], worker)
+                    yield number, self._put(*new.pop(number), worker)
 
     def forget_lost(self) -> None:
         """Forgets the packs that no worker has any more."""
         there = self._connection.still_there(
             [held.future for held in self._held.values()]
         )
-        for digest, held in list(self._held.items()):
+        for key, held in list(self._held.items()):
             if held.future.key not in there:
-                del self._held[digest]
+                del self._held[key]
 
     def trim(self) -> None:
         """Forgets the packs that were not used for longest, down to the limit."""
@@ -100,35 +107,15 @@ class PacksOnWorkers:
             _, held = self._held.popitem(last=False)
             total -= held.num_bytes
 
-    def _used(self, held: HeldPack) -> HeldPack:
-        self._held.move_to_end(held.digest)
-        return held
-
-    def _put(self, pack: Tensors, worker: str) -> HeldPack:
-        parts = pack_bytes.encoded(pack)
-        digest = pack_bytes.digest(parts)
-        if not any(part.was_read for part in parts):
-            self._remember(pack, digest)
-        held = self._held.get(digest)
-        if held is not None and held.worker == worker:
-            return self._used(held)
-        num_bytes = pack_bytes.num_bytes(parts)
+    def _put(self, key: str, parts: list[Part], worker: str) -> HeldPack:
+        num_bytes = sum(map(_num_bytes, parts))
         (future,) = self._connection.client.scatter(
             [parts], workers=[worker], hash=False
         )
         self._traffic.packs += num_bytes
-        self._held[digest] = HeldPack(digest, future, worker, num_bytes)
-        return self._used(self._held[digest])
-
-    def _remember(self, pack: Tensors, digest: str) -> None:
-        identity = _identity(pack)
-        self._digests[identity] = digest
-        for tensor in pack:
-            weakref.finalize(tensor, self._digests.pop, identity, None)
-
-
-def _identity(pack: Tensors) -> tuple[int, ...]:
-    return tuple(map(id, pack))
+        self._held[key] = HeldPack(future, worker, num_bytes)
+        self._held.move_to_end(key)
+        return self._held[key]
 
 
 def _shares(number: int, loads: Mapping[str, int]) -> dict[str, int]:
@@ -137,3 +124,95 @@ def _shares(number: int, loads: Mapping[str, int]) -> dict[str, int]:
     for _ in range(number):
         total[min(total, key=lambda worker: total[worker])] += 1
     return {worker: total[worker] - load for worker, load in loads.items()}
+
+
+def encoded(pack: Tensors) -> list[Part]:
+    """The tensors of a pack as what travels.
+
+    A dataset that depends on more than its graph, on a Python function or a random
+    stream of the process, is read here, and its elements travel.
+    """
+    return [
+        _dataset(tensor)
+        if tensor.dtype == tf.variant
+        else np.asarray(tensor.numpy(), tensor.dtype.as_numpy_dtype)
+        for tensor in pack
+    ]
+
+
+def decoded(parts: Sequence[Part]) -> list[tf.Tensor]:
+    """The tensors of a pack that travelled."""
+    return [
+        tf.raw_ops.DatasetFromGraph(graph_def=part)
+        if isinstance(part, bytes)
+        else tf.constant(part)
+        for part in parts
+    ]
+
+
+def digest(parts: Sequence[Part]) -> str:
+    """A digest of what travels: equal for equal packs of `clients.packing`.
+
+    Datasets of functions have other bytes each time, by the names that TensorFlow gives
+    these: equal ones are sent again.
+    """
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        if isinstance(part, bytes):
+            found.update(part)
+            continue
+        found.update(f"{part.dtype} {part.shape}".encode())
+        plain = part.dtype.kind != "O"
+        found.update(part.tobytes() if plain else repr(part.tolist()).encode())
+    return found.hexdigest()
+
+
+def _num_bytes(part: Part) -> int:
+    return len(part) if isinstance(part, bytes) else part.nbytes
+
+
+def _dataset(variant: tf.Tensor) -> bytes:
+    try:
+        return _to_graph(variant, _FAIL)
+    except tf.errors.OpError:
+        return _to_graph(_of_elements(variant), _FAIL)
+
+
+def _to_graph(variant: tf.Tensor, policy: int) -> bytes:
+    content = tf.raw_ops.DatasetToGraphV2(
+        input_dataset=variant,
+        external_state_policy=policy,
+        strip_device_assignment=True,
+    )
+    graph = tf.compat.v1.GraphDef.FromString(content.numpy())
+    functions = (function.node_def for function in graph.library.function)
+    for node in itertools.chain(graph.node, *functions):
+        for name in _NAMES:
+            node.attr.pop(name, None)
+    return graph.SerializeToString(deterministic=True)
+
+
+def _of_elements(variant: tf.Tensor) -> tf.Tensor:
+    """A dataset of the elements of another, whatever their shapes."""
+    graph = tf.compat.v1.GraphDef.FromString(_to_graph(variant, _IGNORE))
+    nodes = {node.name: node for node in graph.node}
+    (result,) = (node for node in graph.node if node.op == "_Retval")
+    attributes = nodes[result.input[0].split(":")[0]].attr
+    types = [tf.as_dtype(t) for t in attributes["output_types"].list.type]
+    shapes = [tf.TensorShape(s) for s in attributes["output_shapes"].list.shape]
+    specs = tuple(map(tf.TensorSpec, shapes, types))
+    columns: list[list[bytes]] = [[] for _ in specs]
+    for element in tf.data.experimental.from_variant(variant, specs):
+        for column, tensor in zip(columns, element):
+            column.append(tf.io.serialize_tensor(tensor).numpy())
+
+    def parsed(*row: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return tuple(
+            tf.ensure_shape(tf.io.parse_tensor(text, spec.dtype), spec.shape)
+            for text, spec in zip(row, specs)
+        )
+
+    rows = tuple(tf.constant(column, tf.string, [len(column)]) for column in columns)
+    return tf.data.experimental.to_variant(
+        tf.data.Dataset.from_tensor_slices(rows).map(parsed)
+    )

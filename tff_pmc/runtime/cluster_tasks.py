@@ -38,10 +38,7 @@ class Graphs(NamedTuple):
 
 
 def to_bytes(value: Any) -> bytes:
-    """A value in the form of Dask's messages, which the scheduler passes on unread.
-
-    Reading it may import TensorFlow, which a scheduler does without.
-    """
+    """A value as Dask sends it, which a scheduler without TensorFlow never reads."""
     from distributed.protocol import serialize_bytes
 
     content: bytes = serialize_bytes(value)
@@ -56,11 +53,7 @@ def from_bytes(content: bytes) -> Any:
 
 
 def check_versions(terms: Terms) -> None:
-    """Checks versions and sets the threads; must come before TensorFlow's first use.
-
-    Raises:
-        TermsError: the versions are others, or TensorFlow has begun with other threads.
-    """
+    """Checks versions and sets the threads, before TensorFlow's first use."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import tensorflow as tf
 
@@ -98,9 +91,9 @@ def sum_of_pack(terms: Terms, graphs: Graphs, pack: Any, sent: Any) -> list[Any]
     check_versions(terms)
     import tensorflow as tf
 
-    from tff_pmc.runtime import pack_bytes
+    from tff_pmc.runtime import cluster_packs
 
-    tensors = pack_bytes.decoded(pack)
+    tensors = cluster_packs.decoded(pack)
     found = _imported(graphs).of_pack(tensors, [tf.constant(a) for a in sent])
     return [tensor.numpy() for tensor in found]
 

@@ -22,7 +22,7 @@ import tensorflow_federated as tff
 from absl import logging
 from tensorflow.python.eager import cancellation
 
-from tff_pmc.runtime import given_data, values
+from tff_pmc.runtime import values
 from tff_pmc.runtime.pack_sums import (
     ImportedGraph,
     PackGraphs,
@@ -42,16 +42,13 @@ _R = TypeVar("_R")
 
 
 class LocalEngine:
-    """Runs computations in this process.
+    """Runs computations in this process; `private` is for the worker it may need.
 
-    Attributes:
-        context: the `tff.framework.SyncContext`.
-        async_context: the same for `tff.program.NativeFederatedContext`.
-        worker: the worker that was needed; None if none was.
+    `context` is the `tff.framework.SyncContext`, and `async_context` the same for
+    `tff.program.NativeFederatedContext`.
     """
 
     def __init__(self, *, private: bool = True) -> None:
-        """Starts nothing yet; `private` is for the worker, if one is needed."""
         self._private = private
         self.worker: Optional[WorkerEngine] = None
         self._compiled: dict[int, tuple[Optional[Callable[[Any], Any]], Any]] = {}
@@ -115,12 +112,11 @@ class LocalContext(tff.framework.SyncContext):
     """Calls a function in a thread, so that a signal is handled while it runs."""
 
     def __init__(self, run: Callable[[tff.Computation, Any], Any]) -> None:
-        """Takes the function that runs a computation."""
         self._run = run
 
     def invoke(self, comp: tff.Computation, arg: Any) -> Any:
         """Invokes `comp`; what it had begun is cancelled if it is interrupted."""
-        given_data.check(comp, arg)
+        values.check(comp, arg)
         manager = cancellation.CancellationManager()
         outcome: dict[str, Any] = {}
         # Not the thread's own join: a signal in it makes a running thread look ended.

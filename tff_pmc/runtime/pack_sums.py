@@ -130,7 +130,6 @@ class PackSums:
     """Sums of packs: what is accumulated, then the integers, as one flat list."""
 
     def __init__(self, graphs: PackGraphs) -> None:
-        """Imports the graphs; a `ValueError` if TensorFlow cannot."""
         self._work, self._zero, self._accumulate, self._merge = map(
             ImportedGraph, graphs[:4]
         )

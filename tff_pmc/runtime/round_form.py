@@ -24,7 +24,6 @@ from tff_pmc.runtime.pack_sums import GraphParts, ImportedGraph, PackGraphs
 _NO_GRAPPLER = tf.compat.v1.ConfigProto()
 _NO_GRAPPLER.graph_options.rewrite_options.disable_meta_optimizer = True
 
-
 Tensors = Sequence[tf.Tensor]
 SumPacks = Callable[[Iterator[Tensors], Tensors], Sequence[tf.Tensor]]
 """Gives the sum of at least one pack, as `PackSums` has it: of the packs' tensors, and
@@ -41,11 +40,7 @@ class RoundForm:
     def __init__(
         self, computation: tff.Computation, sum_packs: Callable[[PackGraphs], SumPacks]
     ) -> None:
-        """Compiles it, which takes about two seconds for a round.
-
-        Raises:
-            NotInFormError: it is no such computation, or does not compile.
-        """
+        """Compiles it, about two seconds for a round, or raises a `NotInFormError`."""
         signature = computation.type_signature
         self._result_type = signature.result
         parameter = signature.parameter
@@ -77,11 +72,7 @@ class RoundForm:
         self._import(form, sum_packs)
 
     def __call__(self, argument: Any) -> Any:
-        """Runs it on its argument, or a structure of several; clients' are lists.
-
-        Raises:
-            TypeError: a value is not of its type; the message names it.
-        """
+        """Runs it on its argument, or a structure of several; clients' are lists."""
         arguments = [argument]
         if self._names is not None:
             arguments = values.members_of(argument, self._names, "the call")
@@ -118,10 +109,9 @@ class RoundForm:
             ]
 
     def _two_arguments(self, computation: tff.Computation) -> tff.Computation:
-        """The computation in the form's own shape: `(state, data) -> (state, result)`.
+        """The computation as `(state, data) -> (state, result)`, the form's own shape.
 
-        All arguments at SERVER are the state, which stays as it is, and all at CLIENTS
-        the data.
+        Arguments at SERVER are the state, which stays as it is; those at CLIENTS, data.
         """
 
         def zipped(numbers: list[int], placement: Any) -> tff.Type:

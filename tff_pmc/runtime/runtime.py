@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import atexit
 import os
+from importlib import metadata
 from typing import Any, ClassVar, Optional, Union
 
 import tensorflow as tf
 import tensorflow_federated as tff
+import typing_extensions
+import wrapt
 from absl import logging
 
 from tff_pmc.runtime.cluster import ClusterEngine
 from tff_pmc.runtime.local import LocalContext, LocalEngine
-from tff_pmc.runtime.saving_fault import saving_fault
 from tff_pmc.runtime.worker import WorkerContext, WorkerEngine
 from tff_pmc.settings.cluster_options import ENGINES, LOCAL, ClusterOptions
 
@@ -137,11 +139,6 @@ class Runtime:
         self.close()
 
 
-def installed_engine() -> Optional[str]:
-    """The name of the engine that runs computations now; None for TFF's own context."""
-    return engine_versions()["engine"]
-
-
 def engine_versions() -> dict[str, Optional[str]]:
     """The engine that runs computations now, its threads, and what a cluster spreads.
 
@@ -179,3 +176,31 @@ def _gpus() -> dict[str, str]:
         and os.environ.get("NVIDIA_TF32_OVERRIDE") != "0"
     )
     return {"gpu": ", ".join(names), "gpu_factors": "tf32" if rounded else "float32"}
+
+
+def saving_fault() -> Optional[str]:
+    """Says in one line that TFF cannot save, and the cure; None if it can.
+
+    TensorFlow 2.14 wraps tuples in proxies of wrapt, and asks of them whether they
+    follow a protocol. From 4.6 on typing_extensions looks for that in a way that
+    wrapt's C code refuses, and saving ends in "this __dict__ descriptor does not
+    support '_TupleWrapper' objects". It is tried: no release numbers are compared.
+    """
+    second_base = type("Base", (), {})  # As TensorFlow's proxies have.
+    wrapped = type("Wrapped", (second_base, wrapt.ObjectProxy), {})
+
+    @typing_extensions.runtime_checkable
+    class Asked(typing_extensions.Protocol):
+        def method(self) -> None: ...
+
+    try:
+        isinstance(wrapped(()), Asked)
+    except TypeError:
+        names = ("typing_extensions", "wrapt")
+        return (
+            f"{' and '.join(f'{name} {metadata.version(name)}' for name in names)} do "
+            "not go together: TFF cannot save functional models, nor the states of "
+            "programs (runs and their records are not affected). `make venv` puts the "
+            "versions right; or set WRAPT_DISABLE_EXTENSIONS=true before Python starts."
+        )
+    return None

@@ -10,17 +10,17 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+# A packed client, as `clients.packing.element_spec` has it.
+_PACKED = {"x", "y", "client"}
+
 # The tensors behind the arrays of `to_python` that are still in use, by array.
 _tensors: dict[int, tf.Tensor] = {}
 
 
 def to_tensors(value: Any, type_: tff.Type, place: str) -> list[tf.Tensor]:
-    """The tensors of a value, in the order of its type.
+    """The tensors of a value, in its type's order; a `TypeError` names the place.
 
     Where the type has a sequence, the value has a `tf.data.Dataset` or a list.
-
-    Raises:
-        TypeError: the value has another type; the message names the place.
     """
     if isinstance(type_, tff.StructType):
         members = list(tff.structure.to_elements(type_))
@@ -97,11 +97,7 @@ def _cast_number(value: np.ndarray, type_: tff.TensorType, place: str) -> np.nda
 
 
 def members_of(value: Any, names: Sequence[Optional[str]], place: str) -> Sequence[Any]:
-    """The members of a mapping, a sequence or an object, in the order of these names.
-
-    Raises:
-        TypeError: it has other members; the message names the place.
-    """
+    """The members of a mapping, a sequence or an object, in these names' order."""
     if isinstance(value, tff.structure.Struct):
         value = tff.structure.to_odict_or_tuple(value, recursive=False)
     if isinstance(value, Mapping):
@@ -121,7 +117,7 @@ def members_of(value: Any, names: Sequence[Optional[str]], place: str) -> Sequen
 
 
 def check_clients(value: Any, place: str) -> None:
-    """Raises a `TypeError` for what is no list with a value for each client."""
+    """Refuses what is no list with a value for each client."""
     if isinstance(value, (list, tuple)):
         return
     listed = ": put it into a list" if isinstance(value, tf.data.Dataset) else ""
@@ -132,7 +128,7 @@ def check_clients(value: Any, place: str) -> None:
 
 
 def check_dataset(value: Any, type_: tff.SequenceType, place: str) -> None:
-    """Raises a `TypeError` for what is no dataset of elements of the type."""
+    """Refuses what is no dataset of elements of the type."""
     if not isinstance(value, tf.data.Dataset):
         raise TypeError(
             f"{place} must be a tf.data.Dataset or a list of its elements, and is "
@@ -191,3 +187,84 @@ def _from_elements(
 def one_line(thing: Any) -> str:
     """The beginning of its text, without line breaks."""
     return " ".join(str(thing).split())[:300]
+
+
+class WrongDataError(TypeError):
+    """A computation is called with another kind of data than it takes."""
+
+
+def check(computation: tff.Computation, argument: Any) -> None:
+    """Refuses an argument of another kind than the computation's parameter.
+
+    TFF itself says it by printing both types whole, and when clients have trained. The
+    `WrongDataError` names the value in one line. Looked at are containers, the number
+    of arguments and the kinds of datasets; single tensors are when they are used.
+    """
+    parameter = computation.type_signature.parameter
+    if parameter is None or not tff.types.contains(parameter, _is_federated):
+        return
+    try:
+        _check(argument, parameter, "")
+    except TypeError as error:
+        # Without the frames below, which say nothing to who reads it in a notebook.
+        raise WrongDataError(str(error)) from None
+
+
+def _is_federated(type_: tff.Type) -> bool:
+    return isinstance(type_, tff.FederatedType)
+
+
+def _check(value: Any, type_: tff.Type, place: str) -> None:
+    if isinstance(type_, tff.FederatedType):
+        if type_.placement is tff.CLIENTS and not type_.all_equal:
+            check_clients(value, place or "the argument")
+            for number, item in enumerate(value):
+                _check(item, type_.member, f"{place or 'the argument'}[{number}]")
+        else:
+            _check(value, type_.member, place)
+    elif isinstance(type_, tff.StructType):
+        members = list(tff.structure.to_elements(type_))
+        names = [name for name, _ in members]
+        try:
+            items = members_of(value, names, place or "the call")
+        except TypeError as error:
+            raise TypeError(f"{error}{_other_member(value, names)}") from None
+        for number, ((name, member), item) in enumerate(zip(members, items)):
+            own = str(name or number)
+            _check(item, member, f"{place}.{own}" if place else own)
+    elif isinstance(type_, tff.SequenceType):
+        if isinstance(value, (list, tuple)):
+            return  # Its elements are looked at when they are read.
+        try:
+            check_dataset(value, type_, place or "the argument")
+        except TypeError as error:
+            raise TypeError(f"{error}{_how_to_make(value, type_)}") from None
+
+
+def _other_member(value: Any, names: list[Optional[str]]) -> str:
+    """Words on what a round gives, where it is given to the next in one."""
+    if "state" not in names and hasattr(value, "state"):
+        return "; a round gives two values: state, metrics = process.next(...)"
+    return ""
+
+
+def _how_to_make(value: Any, type_: tff.SequenceType) -> str:
+    """Words on what makes the data that is wanted, as far as that can be told."""
+    wanted = _names(tff.types.type_to_tf_tensor_specs(type_.element))
+    found = _names(getattr(value, "element_spec", None))
+    if wanted >= _PACKED:
+        if found >= _PACKED:
+            return ""
+        return "; tff_pmc.pack and tff_pmc.pack_client_data make packs of whole clients"
+    if found >= _PACKED:
+        return (
+            "; packs are for processes of a functional model, and this one takes each "
+            "client's dataset of batches"
+        )
+    if isinstance(value, tf.data.Dataset) and fits(value.batch(1), type_):
+        return "; is a .batch(...) missing?"
+    return ""
+
+
+def _names(spec: Any) -> set[str]:
+    return set(spec) if isinstance(spec, dict) else set()

@@ -8,7 +8,8 @@ that waits for it hang. `WorkerEngine` owns the worker instead:
   unix socket in a folder only the user can open (`worker_host.py`); where the
   machine forbids namespaces the log says in one line that a port is open;
 - worker, socket and folder are gone when the parent is, however it ended; should the
-  host be killed with it, the next worker removes the folder (`worker_folder.py`);
+  host be killed with it, the next worker of the user removes the folder: parent and
+  host hold a lock on it as long as they live;
 - a worker that dies ends the running call with `WorkerDiedError`.
 """
 
@@ -27,7 +28,7 @@ import grpc
 import tensorflow_federated as tff
 from absl import logging
 
-from tff_pmc.runtime import given_data, worker_folder
+from tff_pmc.runtime import values, worker_host
 
 _MESSAGE_LIMIT = 2 * 1000 * 1000 * 1000  # TFF's own; gRPC cannot send 2 GiB.
 _CHANNEL_OPTIONS = [
@@ -51,7 +52,6 @@ class WorkerContext(tff.framework.SyncContext):
     """Runs computations on a worker, and notices when it is gone."""
 
     def __init__(self, target: str, raise_if_dead: Callable[[], None]) -> None:
-        """Takes the worker's gRPC target, and what raises once the worker has ended."""
         self._raise_if_dead = raise_if_dead
         channel = grpc.insecure_channel(target, _CHANNEL_OPTIONS)
         stub = tff.framework.RemoteExecutorGrpcStub(channel)
@@ -79,7 +79,7 @@ class WorkerContext(tff.framework.SyncContext):
 
     def invoke(self, comp, arg):
         """Invokes `comp`; TFF alone would retry for ever on a dead worker."""
-        given_data.check(comp, arg)
+        values.check(comp, arg)
         call = asyncio.run_coroutine_threadsafe(
             self.inner.invoke(comp, arg), self._loop
         )
@@ -120,25 +120,23 @@ class WorkerEngine:
     """
 
     def __init__(self, *, private: bool = True) -> None:
-        """Starts the worker (about a second).
-
-        Args:
-            private: put the worker into a network namespace of its own; where
-                that is forbidden a port is used and a warning logged.
-
-        Raises:
-            WorkerStartError: the worker did not come up; its log is quoted.
-        """
-        self._folder, self._lock = worker_folder.make()
+        """Starts the worker; a `WorkerStartError` quotes the log of one that fails."""
+        self._folder, self._lock = worker_host.make_folder()
         self._died = threading.Event()
         self._ready = threading.Event()
         self._exit_code: int | None = None
         self._closed = False
         self.private = False
         self.context: Any = None
-        host = os.path.join(os.path.dirname(__file__), "worker_host.py")
         self._host = subprocess.Popen(
-            [sys.executable, "-I", "-S", host, self._folder, str(int(private))]
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                worker_host.__file__,
+                self._folder,
+                str(int(private)),
+            ]
             + [_worker_binary()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -186,7 +184,10 @@ class WorkerEngine:
             return
         if self._closed:
             raise WorkerDiedError("the TFF worker was closed")
-        how = "ended" if self._exit_code is None else _describe(self._exit_code)
+        code, how = self._exit_code, "ended"
+        if code is not None:
+            how += f" with exit code {code}"
+            how = f"was ended by signal {-code}" if code < 0 else how
         raise WorkerDiedError(
             f"the TFF worker {how} (out of memory?); {self._last_words()}"
         )
@@ -218,9 +219,3 @@ class WorkerEngine:
 
 def _worker_binary() -> str:
     return os.path.join(os.path.dirname(tff.__file__), "data", "worker_binary")
-
-
-def _describe(exit_code: int) -> str:
-    if exit_code < 0:
-        return f"was ended by signal {-exit_code}"
-    return f"ended with exit code {exit_code}"

@@ -12,18 +12,22 @@ only the namespace is missing.
 It speaks on stdout, one line each: `private` or `exposed REASON`, `ready`,
 `died EXIT_CODE`. It reads nothing from stdin: its end means that the parent is
 gone, however it went, and then worker, socket and folder go too. The worker in
-turn dies with this process.
+turn dies with this process. The parent makes the folder, and imports this module for
+it.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import os
+import re
 import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -31,6 +35,8 @@ _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
 _PR_SET_PDEATHSIG = 1
 _CHUNK = 1 << 20
+_FOLDER = "tff_worker-"
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -184,6 +190,56 @@ def main(folder, private, *command):
     say(f"died {code}")
     # The worker dies with this thread, so it waits for the parent too.
     watcher.join()
+
+
+def make_folder():
+    """Makes a folder that only the user can open, and removes those left behind.
+
+    The file descriptor holds its lock until the last process that has it closes it.
+    """
+    place = _short_tempdir()
+    _sweep(place)
+    while True:
+        folder = tempfile.mkdtemp(prefix=_FOLDER, dir=place)
+        # Another start may take a folder without a lock for one left behind.
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = os.open(folder, _DIRECTORY)
+            # Without locks in this file system nobody sweeps here, either.
+            with contextlib.suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.isdir(folder):
+                return folder, descriptor
+            os.close(descriptor)
+
+
+def _sweep(place):
+    """Removes the user's own folders that nobody holds."""
+    try:
+        names = os.listdir(place)
+    except OSError:
+        return
+    for name in names:
+        if not name.startswith(_FOLDER):
+            continue
+        folder = os.path.join(place, name)
+        try:
+            descriptor = os.open(folder, _DIRECTORY)
+        except OSError:  # Somebody else's, a link, or just gone.
+            continue
+        try:
+            if os.fstat(descriptor).st_uid == os.geteuid():
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            pass  # It is in use.
+        finally:
+            os.close(descriptor)
+
+
+def _short_tempdir():
+    """A unix socket's path has at most 107 characters, and gRPC reads it as a URI."""
+    folder = tempfile.gettempdir()
+    return folder if re.fullmatch(r"[\w./-]{1,70}", folder, re.ASCII) else "/tmp"
 
 
 if __name__ == "__main__":

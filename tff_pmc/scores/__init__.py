@@ -18,8 +18,15 @@ Example (DA, Example 2):
 """
 
 from tff_pmc.scores.basis import Basis
-from tff_pmc.scores.capacity import from_moebius, moebius
-from tff_pmc.scores.choquet import QUANTIFIERS, ChoquetScore, choquet, owa, owa_weights
+from tff_pmc.scores.choquet import (
+    QUANTIFIERS,
+    ChoquetScore,
+    choquet,
+    from_moebius,
+    moebius,
+    owa,
+    owa_weights,
+)
 from tff_pmc.scores.polynomial import (
     PolynomialScore,
     dual,

@@ -1,17 +1,18 @@
 """Choquet integrals: scores that sort the criteria; OWA is the symmetric one.
 
-With the Moebius transform m of a capacity v the Choquet integral is a linear
-combination of minima, `s = sum_S m(S) * min_{i in S} c_i`: what the monomials are to
-the prioritized score, the minima are to every capacity.
+A capacity says how much a set of criteria is worth. With the Moebius transform m of a
+capacity v the Choquet integral is a linear combination of minima,
+`s = sum_S m(S) * min_{i in S} c_i`: what the monomials are to the prioritized score,
+the minima are to every capacity.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+import itertools
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from tff_pmc.scores import capacity as capacities
 from tff_pmc.scores.polynomial import check_weights
 from tff_pmc.scores.score import (
     DEFAULT_CRITERIA,
@@ -23,6 +24,11 @@ from tff_pmc.scores.score import (
     named,
 )
 
+TOLERANCE = 1e-6
+"""How far values may be from what they should be: numbers are typed in decimals."""
+
+Item = TypeVar("Item", bound=Hashable)
+
 QUANTIFIERS = {
     "any": (0.0, 0.0),
     "at_least_half": (0.0, 0.5),
@@ -31,6 +37,99 @@ QUANTIFIERS = {
     "all": (1.0, 1.0),
 }
 """Where `Q(r)` begins to rise and where it is 1 (Zadeh 1983; the ends: Yager 1988)."""
+
+
+def joined(subset: Iterable[Hashable]) -> str:
+    """A set as messages have it: `DS+LD`; the empty one `nothing`."""
+    return "+".join(sorted(map(str, subset))) or "nothing"
+
+
+def moebius(capacity: Mapping[frozenset[Item], float]) -> dict[frozenset[Item], float]:
+    """The Moebius transform `m(S) = sum_{R in S} (-1)^|S - R| v(R)` (Rota 1964).
+
+    Args:
+        capacity: v of every non-empty set of the criteria; v of the empty one is 0.
+
+    Returns:
+        m of every set that is there; its sum over the subsets of S is v(S).
+
+    Raises:
+        ValueError: a set is missing.
+    """
+    check_complete(capacity)
+    return {
+        s: sum((-1) ** (len(s) - len(r)) * capacity[r] for r in subsets(s))
+        for s in capacity
+        if s
+    }
+
+
+def from_moebius(
+    transform: Mapping[frozenset[Item], float],
+) -> dict[frozenset[Item], float]:
+    """The capacity of a Moebius transform, `v(S) = sum_{R in S} m(R)`.
+
+    Args:
+        transform: m; a set that is not there has 0.
+
+    Returns:
+        v of every non-empty set of the criteria named.
+    """
+    everything = frozenset(itertools.chain.from_iterable(transform))
+    return {
+        s: sum(transform.get(r, 0.0) for r in subsets(s)) for s in subsets(everything)
+    }
+
+
+def check_capacity(
+    capacity: Mapping[frozenset[Item], float],
+    name: Callable[[Iterable[Item]], str] = joined,
+) -> None:
+    """Refuses what is not monotone from 0 to 1 (Choquet 1954), by name."""
+    check_complete(capacity, name)
+    nothing: frozenset[Item] = frozenset()
+    value = {nothing: 0.0, **capacity}
+    everything = max(value, key=len)
+    if abs(value[nothing]) > TOLERANCE:
+        raise ValueError("the capacity of no criteria must be 0")
+    if abs(value[everything] - 1) > TOLERANCE:
+        raise ValueError(
+            f"the capacity of all criteria, {name(everything)}, must be 1, got "
+            f"{value[everything]:g}"
+        )
+    for larger in subsets(everything):
+        for item in sorted(larger, key=str):
+            smaller = larger - {item}
+            # Written so that a value that is not a number is refused, too.
+            if not value[smaller] <= value[larger] + TOLERANCE:
+                raise ValueError(
+                    f"the capacity is not monotone: {name(larger)} has "
+                    f"{value[larger]:g} and its part {name(smaller)} "
+                    f"{value[smaller]:g}"
+                )
+
+
+def check_complete(
+    capacity: Collection[frozenset[Item]],
+    name: Callable[[Iterable[Item]], str] = joined,
+) -> None:
+    """Raises a `ValueError` that names a set that the capacity lacks."""
+    everything = frozenset(itertools.chain.from_iterable(capacity))
+    if not everything:
+        raise ValueError("the capacity names no criteria")
+    for subset in subsets(everything):
+        if subset not in capacity:
+            raise ValueError(f"the capacity has no value for {name(subset)}")
+
+
+def subsets(items: Iterable[Item]) -> list[frozenset[Item]]:
+    """The non-empty subsets, the smaller first."""
+    ordered = sorted(items, key=str)
+    return [
+        frozenset(subset)
+        for size in range(1, len(ordered) + 1)
+        for subset in itertools.combinations(ordered, size)
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +144,7 @@ class ChoquetScore(Score):
         super().__post_init__()
         terms = {frozenset(subset): value for subset, value in self.terms.items()}
         try:
-            capacities.check_capacity(capacities.from_moebius(terms))
+            check_capacity(from_moebius(terms))
         except ValueError as error:
             raise ValueError(f"the score {self.label!r}: {error}") from error
 
@@ -94,7 +193,7 @@ def choquet(
             raise ValueError(f"the capacity names {_name(criteria)(key)} twice")
         value[key] = float(worth)
     value.setdefault(frozenset().union(*value), 1.0)
-    capacities.check_capacity(value, _name(criteria))
+    check_capacity(value, _name(criteria))
     return _from_capacity(None, value, criteria)
 
 
@@ -129,7 +228,7 @@ def owa(
     if isinstance(weights, str):
         weights = owa_weights(weights, len(columns))
     check_weights(weights, len(columns), "OWA")
-    value = {s: float(sum(weights[: len(s)])) for s in capacities.subsets(columns)}
+    value = {s: float(sum(weights[: len(s)])) for s in subsets(columns)}
     return _from_capacity(f"OWA[{shown}]", value, criteria)
 
 
@@ -167,7 +266,7 @@ def _from_capacity(
     name: str | None, capacity: Mapping[frozenset[int], float], criteria: Sequence[str]
 ) -> ChoquetScore:
     """The score of a capacity by columns; without a name, its values are the name."""
-    transform = capacities.moebius(capacity)
+    transform = moebius(capacity)
     ordered = sorted((tuple(sorted(s)) for s in transform), key=lambda s: (len(s), s))
     if name is None:
         name = f"Choquet[{digits([capacity[frozenset(s)] for s in ordered[:-1]])}]"
@@ -178,4 +277,4 @@ def _from_capacity(
 
 def _name(criteria: Sequence[str]) -> Callable[[Iterable[int]], str]:
     """A function to the name of a set of columns in messages: `DS+LD`."""
-    return lambda subset: capacities.joined(named(sorted(subset), criteria))
+    return lambda subset: joined(named(sorted(subset), criteria))

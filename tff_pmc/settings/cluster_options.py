@@ -27,15 +27,9 @@ class ClusterSettingError(SettingError):
 
 
 class Place(NamedTuple):
-    """Where a scheduler listens.
+    """Where a scheduler listens."""
 
-    Attributes:
-        scheme: `tls` or `tcp`.
-        host: the host's name or address.
-        port: the port.
-    """
-
-    scheme: str
+    scheme: str  # `tls` or `tcp`.
     host: str
     port: int
 
@@ -95,11 +89,7 @@ class ClusterOptions(Settings):
         return {name: getattr(self, name) for name in names}
 
     def place(self) -> Optional[Place]:
-        """Where the scheduler listens; None for a cluster of this machine.
-
-        Raises:
-            ClusterSettingError: the address is none.
-        """
+        """Where the scheduler listens; None for a cluster of this machine."""
         if self.address == LOCAL:
             return None
         try:
@@ -118,9 +108,8 @@ class ClusterOptions(Settings):
     def check(self) -> None:
         """Refuses what cannot be used, before anything is started.
 
-        Raises:
-            ClusterSettingError: the address is none; it lies beyond this machine and
-                has no TLS; a file is missing or cannot be loaded, or has no use.
+        That is no address; one beyond this machine without TLS; a file that is missing,
+        cannot be loaded or has no use.
         """
         place = self.place()
         if place is not None and place.scheme == "tls":
@@ -149,9 +138,6 @@ class ClusterOptions(Settings):
         """What checks the other side's certificate and shows ours.
 
         As with Dask's own, the authority decides and not the host's name.
-
-        Raises:
-            ClusterSettingError: a file is missing or cannot be loaded.
         """
         for flag, path in self.files.items():
             if not path:

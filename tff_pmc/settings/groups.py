@@ -82,15 +82,7 @@ class TrainingSettings(Settings):
     )
 
     def cohort_size(self, num_clients: int, name: str) -> int:
-        """The number of clients in a round.
-
-        Args:
-            num_clients: clients that can train, K.
-            name: of the data set, for the error.
-
-        Raises:
-            SettingError: more are asked for than there are.
-        """
+        """The clients in a round, of those that can train; never more."""
         size = self.clients_per_round
         # As written in decimals: in floats 0.07 * 100 is above 7.
         share = fractions.Fraction(repr(size))

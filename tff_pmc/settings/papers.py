@@ -7,14 +7,9 @@ from typing import NamedTuple
 
 
 class Paper(NamedTuple):
-    """A paper.
+    """A paper."""
 
-    Attributes:
-        title: its title, without what follows a colon.
-        year: of its publication.
-    """
-
-    title: str
+    title: str  # Without what follows a colon.
     year: int
 
 

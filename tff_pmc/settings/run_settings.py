@@ -77,9 +77,29 @@ class System(Settings, abc.ABC):
     def check(self, settings: RunSettings) -> None:
         """Refuses settings of a run that do not go with the system.
 
+        These are a score that does not fit, and a search that it does not allow.
+
         Raises:
             SettingError: the message names the flag.
         """
+        try:
+            self.score(settings)
+        except ValueError as error:
+            flag = f"--systems={settings.names['system']}"
+            raise SettingError(f"{flag}: {error}") from error
+        if settings.adjustment.searches:
+            self.candidates(settings)
+
+    def candidates(self, settings: RunSettings) -> list[Score]:
+        """The scores that an online adjustment searches, in the order of testing.
+
+        Raises:
+            SettingError: there is nothing to search.
+        """
+        raise SettingError(
+            f"--adjustment={settings.adjustment.adjustment} searches orderings, which "
+            f"the system {settings.names['system']} does not have"
+        )
 
     def label(self, settings: RunSettings) -> str:
         """Returns the name that tables give to a run of it."""

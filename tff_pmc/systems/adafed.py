@@ -22,17 +22,12 @@ QUALITY = "ACC"
 
 @dataclasses.dataclass(frozen=True)
 class AdaFedWeightsOnly(ScoredSystem):
-    """AdaFed's weights by accuracy on the server's examples, without adaptive loss.
-
-    Attributes:
-        adapts_loss: whether the server sends class weights.
-        members: the criteria whose product is the weight.
-    """
+    """AdaFed's weights by accuracy on the server's examples, without adaptive loss."""
 
     name = "AdaFed, weights only"
     needs_server_examples = True
-    adapts_loss: ClassVar[bool] = False
-    members: ClassVar[tuple[str, ...]] = (QUALITY,)
+    adapts_loss: ClassVar[bool] = False  # Whether the server sends class weights.
+    members: ClassVar[tuple[str, ...]] = (QUALITY,)  # Whose product is the weight.
 
     power: float = setting(
         1.0,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.declare import ABOVE_0, BELOW_1, Range, SettingError, setting
+from leaf_data.declare import ABOVE_0, BELOW_1, Range, setting
 from tff_pmc import scores
 from tff_pmc.settings.run_settings import SYSTEMS, RunSettings, System
 from tff_pmc.systems.rounds import FixedRounds, Rounds
@@ -29,18 +29,6 @@ class FactorySystem(System):
     """
 
     one_client_per_pack = True
-
-    def check(self, settings: RunSettings) -> None:
-        """Refuses a search, and criteria without DS."""
-        if settings.adjustment.searches:
-            raise SettingError(
-                f"--adjustment={settings.adjustment.adjustment} searches orderings, "
-                f"which the system {settings.names['system']} does not have"
-            )
-        try:
-            self.score(settings)
-        except ValueError as error:
-            raise SettingError(f"--criteria: {error}") from error
 
     def score(self, settings: RunSettings) -> scores.Score:
         """Returns the score for the weights on record: the number of examples."""
@@ -60,7 +48,6 @@ class FactorySystem(System):
     def build(self, setup: Setup) -> Rounds:
         """Builds the rounds of a process around the factory."""
         from tff_pmc import processes
-        from tff_pmc.aggregation import SumOptions
 
         settings = setup.settings
         process = processes.build_factory_fed_avg(
@@ -68,21 +55,16 @@ class FactorySystem(System):
             self.factory(settings),
             criteria=setup.criteria,
             client_step=self.client_step(settings),
-            sums=SumOptions(**setup.norms),
-            **setup.training_options,
+            **setup.options(),
         )
         return FixedRounds(setup, process, self.score(settings))
 
 
 @dataclasses.dataclass(frozen=True)
 class _Baseline(FactorySystem):
-    """A factory of `aggregation.baselines`, with the system's settings as its options.
+    """A factory of `aggregation.baselines`, whose options are the system's settings."""
 
-    Attributes:
-        builder: the name of the function that makes the factory.
-    """
-
-    builder: ClassVar[str] = ""
+    builder: ClassVar[str] = ""  # The name of the function that makes the factory.
 
     def options(self, settings: RunSettings) -> dict[str, Any]:
         """The function's arguments: the system's own settings."""
@@ -177,12 +159,10 @@ class Personalized(_Baseline):
 class TunedAnswers:
     """The predictions of each client's own model on its own part of the test set.
 
-    Its model is the server's after one more local training: Dual's personalized
-    baseline, as its text has it.
+    Its model is the server's after one more local training.
     """
 
     def __init__(self, setup: Setup) -> None:
-        """Builds the computation."""
         from tff_pmc import processes
         from tff_pmc.clients import packing
 

@@ -29,27 +29,6 @@ if TYPE_CHECKING:
 class ScoredSystem(System):
     """A system whose weights come from a score; a subclass must define `score` only."""
 
-    def check(self, settings: RunSettings) -> None:
-        """Refuses a score that does not fit, and a search that it does not allow."""
-        try:
-            self.score(settings)
-        except ValueError as error:
-            flag = f"--systems={settings.names['system']}"
-            raise SettingError(f"{flag}: {error}") from error
-        if settings.adjustment.searches:
-            self.candidates(settings)
-
-    def candidates(self, settings: RunSettings) -> list[scores.Score]:
-        """The scores that an online adjustment searches, in the order of testing.
-
-        Raises:
-            SettingError: there is nothing to search.
-        """
-        raise SettingError(
-            f"--adjustment={settings.adjustment.adjustment} searches orderings, which "
-            f"the system {settings.names['system']} does not have"
-        )
-
     def build(self, setup: Setup) -> Rounds:
         """The rounds with the score in force, or with a search over candidates."""
         if setup.settings.adjustment.searches:
@@ -60,11 +39,8 @@ class ScoredSystem(System):
     def build_process(self, setup: Setup, basis: scores.Basis | None = None) -> Any:
         """The `tff.learning.templates.LearningProcess` of the score in force.
 
-        Where a client cannot score itself before the totals, it has two stages.
-
-        Args:
-            setup: the parts of the process.
-            basis: the sums to make; by default those that the score needs.
+        Where a client cannot score itself before the totals, it has two stages. The
+        basis are the sums to make, by default those that the score needs.
         """
         from tff_pmc import processes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -14,45 +14,29 @@ if TYPE_CHECKING:
 
 
 class Tested(NamedTuple):
-    """A candidate that was tested.
+    """A candidate that was tested."""
 
-    Attributes:
-        label: the label of its score.
-        correct: the number of judged examples that its model got right.
-        examples: the number of judged examples.
-        chosen: whether its model is the round's result.
-    """
-
-    label: str
-    correct: int
-    examples: int
-    chosen: bool
+    label: str  # Of its score.
+    correct: int  # The judged examples that its model got right.
+    examples: int  # The judged examples.
+    chosen: bool  # Whether its model is the round's result.
 
 
 class Round(NamedTuple):
-    """The result of a round.
+    """The result of a round."""
 
-    Attributes:
-        state: the state of the process, for the next round and the checkpoint.
-        metrics: `<client_work, aggregator, finalizer>`.
-        in_force: the score whose model is the round's result.
-        tested: the candidates tested, in order; empty where nothing is tested.
-        counts: the correct examples of each client, where the judge counted them on
-            the clients' test sets.
-        train_seconds: the seconds of the training alone; None where nothing else was
-            done.
-    """
-
-    state: Any
-    metrics: Any
-    in_force: Score
-    tested: tuple[Tested, ...] = ()
+    state: Any  # Of the process, for the next round and the checkpoint.
+    metrics: Any  # `<client_work, aggregator, finalizer>`.
+    in_force: Score  # Whose model is the round's result.
+    tested: tuple[Tested, ...] = ()  # In order.
+    # The correct examples of each client, where the judge counted them on the clients'
+    # test sets.
     counts: Optional[npt.NDArray[np.int64]] = None
-    train_seconds: Optional[float] = None
+    train_seconds: Optional[float] = None  # Of training alone, where there was more.
 
 
-class Rounds(Protocol):
-    """The interface of a runner of rounds, one after another.
+class Rounds:
+    """The rounds of a process, one after another.
 
     Attributes:
         traffic: the bytes that a client sends and receives; see
@@ -60,93 +44,85 @@ class Rounds(Protocol):
         num_judges: the number of clients that judge each candidate.
     """
 
-    traffic: Any
-    num_judges: int
+    num_judges = 0
+
+    def __init__(self, setup: Setup, process: Any, train: Any) -> None:
+        """Takes a process, and its computation of one round's training."""
+        from tff_pmc.clients.model_metrics import OwnMetrics
+        from tff_pmc.processes.communication import traffic
+
+        self._process = process
+        signature = train.type_signature
+        state = signature.parameter[0].member
+        self.traffic = traffic(
+            state.global_model_weights,
+            state.client_work,
+            signature.result.metrics.member,
+            normalization=setup.settings.aggregation.normalization,
+            two_stage=setup.settings.two_stage,
+            own_metrics=OwnMetrics.of(setup.model).specs,
+        )
 
     def initialize(self) -> Any:
         """The state before the first round."""
-
-    def next(self, state: Any, packs: Any) -> Round:
-        """Runs one round with a cohort's packs."""
+        return self._process.initialize()
 
     def get_model_weights(self, state: Any) -> Any:
         """The model of a state, a `tff.learning.models.ModelWeights`."""
-
-
-class FixedRounds:
-    """The rounds of a process that tests nothing."""
-
-    num_judges = 0
-
-    def __init__(self, setup: Setup, process: Any, score: Score) -> None:
-        """Takes a `tff.learning.templates.LearningProcess` and the score in force."""
-        self._process, self._score = process, score
-        self.initialize = process.initialize
-        self.get_model_weights = process.get_model_weights
-        signature = process.next.type_signature
-        state, metrics = signature.parameter[0], signature.result.metrics
-        self.traffic = _traffic(setup, state.member, metrics.member)
+        return self._process.get_model_weights(state)
 
     def next(self, state: Any, packs: Any) -> Round:
-        """Runs one round."""
+        """Runs one round with a cohort's packs."""
+        raise NotImplementedError
+
+
+class FixedRounds(Rounds):
+    """The rounds of a `tff.learning.templates.LearningProcess` that tests nothing."""
+
+    def __init__(self, setup: Setup, process: Any, score: Score) -> None:
+        super().__init__(setup, process, process.next)
+        self._score = score
+
+    def next(self, state: Any, packs: Any) -> Round:
+        """Runs one round, with the score in force."""
         output = self._process.next(state, packs)
         return Round(output.state, output.metrics, self._score)
 
 
-class SearchRounds:
+class SearchRounds(Rounds):
     """The rounds of `processes.OnlineAdjustedFedAvg`."""
 
     def __init__(self, setup: Setup, online: Any) -> None:
-        """Takes the process."""
         from tff_pmc import processes
 
-        settings, judged = setup.settings, setup.judged
-        self._online = online
-        self._counts_clients = settings.adjustment.judge_on == "test"
-        at_server = settings.adjustment.judge_on == "server"
-        self._judged_packs = []
-        if not at_server:
-            num_packs = settings.training.num_packs
-            self._judged_packs = processes.evaluation_packs(judged, num_packs=num_packs)
+        super().__init__(setup, online, online.parts.train)
+        judge_on, judged = setup.settings.adjustment.judge_on, setup.judged
+        self._counts_clients = judge_on == "test"
         self._num_examples = judged.num_examples
-        self.initialize = online.initialize
-        self.get_model_weights = online.get_model_weights
-        signature = online.parts.train.type_signature
-        state, metrics = signature.parameter[0], signature.result.metrics
-        self.traffic = _traffic(setup, state.member, metrics.member)
-        self.num_judges = 0 if at_server else int((judged.sizes > 0).sum())
+        self._judged_packs: list[Any] = []
+        if judge_on != "server":
+            num_packs = setup.settings.training.num_packs
+            self._judged_packs = processes.evaluation_packs(judged, num_packs=num_packs)
+            self.num_judges = int((judged.sizes > 0).sum())
 
     def next(self, state: Any, packs: Any) -> Round:
-        """Runs one round."""
-        output = self._online.next(state, packs, self._judged_packs)
-        candidates, chosen = self._online.candidates, int(output.state.index)
+        """Runs one round, with the score that its search chooses."""
+        output = self._process.next(state, packs, self._judged_packs)
+        candidates, chosen = self._process.candidates, int(output.state.index)
+        tested = (
+            Tested(
+                candidates[trial.index].label,
+                trial.correct,
+                self._num_examples,
+                trial.index == chosen,
+            )
+            for trial in output.trials
+        )
         return Round(
             output.state,
             output.metrics,
             candidates[chosen],
-            tuple(
-                Tested(
-                    candidates[trial.index].label,
-                    trial.correct,
-                    self._num_examples,
-                    trial.index == chosen,
-                )
-                for trial in output.trials
-            ),
+            tuple(tested),
             output.counts if self._counts_clients else None,
             output.train_seconds,
         )
-
-
-def _traffic(setup: Setup, state_type: Any, metrics_type: Any) -> Any:
-    from tff_pmc.clients.model_metrics import OwnMetrics
-    from tff_pmc.processes.communication import traffic
-
-    return traffic(
-        state_type.global_model_weights,
-        state_type.client_work,
-        metrics_type,
-        normalization=setup.settings.aggregation.normalization,
-        two_stage=setup.settings.two_stage,
-        own_metrics=OwnMetrics.of(setup.model).specs,
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,33 +21,60 @@ MOST_RECORDED_CLASSES = 256
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-    """Settings and data, and what is built of them the first time it is asked for.
-
-    Attributes:
-        settings: of the run.
-        data: the federation to train on.
-        judged: the examples that candidates are judged on, where any are.
-    """
+    """Settings and data, and what is built of them the first time it is asked for."""
 
     settings: RunSettings
-    data: leaf_data.FederatedDataset
-    judged: leaf_data.Examples
+    data: leaf_data.FederatedDataset  # To train on.
+    judged: leaf_data.Examples  # What candidates are judged on, where there are any.
 
     @classmethod
     def of(cls, settings: RunSettings, data: leaf_data.FederatedDataset) -> Setup:
         """Divides the data into what is trained and what is judged on.
 
         With a fixed score nothing is judged, but what is held out is not trained on
-        there either: the runs of one command stay comparable.
+        there either: the runs of one command stay comparable. A `SettingError` says
+        what of the settings does not fit the data.
         """
-        judge_on = settings.adjustment.judge_on
-        if judge_on == "test":
-            return cls(settings, data, data.test_examples)
+        able = int(np.count_nonzero(data.train_examples.sizes))
+        settings.training.cohort_size(able, settings.dataset)
+        _check_data(settings, data)
+        judge_on, judged = settings.adjustment.judge_on, data.test_examples
         if judge_on == "server":
-            assert data.server_examples is not None  # `check_data` has refused it.
-            return cls(settings, data, data.server_examples)
-        fraction = settings.adjustment.validation_fraction
-        return cls(settings, *data.hold_out(fraction, settings.data.seed))
+            assert data.server_examples is not None  # `_check_data` has refused it.
+            judged = data.server_examples
+        elif judge_on == "local_validation":
+            fraction = settings.adjustment.validation_fraction
+            data, judged = data.hold_out(fraction, settings.data.seed)
+        for what, examples in (("test", data.test_examples), ("validation", judged)):
+            if not examples.num_examples:
+                raise SettingError(f"no client of {data.name} has {what} examples")
+        return cls(settings, data, judged)
+
+    def cohort(self, round_num: int) -> list[int]:
+        """The clients of a round, ascending, of those that have training examples."""
+        able, training = (
+            np.flatnonzero(self.data.train_examples.sizes),
+            self.settings.training,
+        )
+        size = training.cohort_size(len(able), self.settings.dataset)
+        chosen = cohort(training.cohort_seed, round_num, len(able), size)
+        return [int(able[place]) for place in chosen]
+
+    def pack(self, chosen: Sequence[int]) -> list[Any]:
+        """A cohort's packs; see `packing.pack`."""
+        from tff_pmc.clients import packing
+
+        settings, table = self.settings, self.data.client_table.values
+        alone = settings.system.one_client_per_pack
+        return packing.pack(
+            self.data.train_examples,
+            chosen,
+            num_packs=len(chosen) if alone else settings.training.num_packs,
+            attributes={
+                name: table[name] for name in settings.aggregation.client_attributes
+            },
+            example_attributes=criteria_lib.example_attributes(self.criteria),
+        )
 
     @functools.cached_property
     def model(self) -> Any:
@@ -65,7 +93,7 @@ class Setup:
     @property
     def server_examples(self) -> tuple[Any, Any]:
         """The inputs and labels of the server's own examples."""
-        assert self.data.server_examples is not None  # `check_data` has refused it.
+        assert self.data.server_examples is not None  # `_check_data` has refused it.
         examples = self.data.server_examples
         return np.asarray(examples.x), np.asarray(examples.y)
 
@@ -83,9 +111,16 @@ class Setup:
         return builders[training.client_optimizer](training.learning_rate)
 
     @property
-    def training_options(self) -> dict[str, Any]:
-        """The options of training, with which every process is built."""
-        training = self.settings.training
+    def process_options(self) -> dict[str, Any]:
+        """The options of training and of sums, of every process that sums."""
+        on = self.settings.aggregation
+        return self.options(normalization=on.normalization, criteria_ranges=on.ranges)
+
+    def options(self, **of_sums: Any) -> dict[str, Any]:
+        """The options with which every process is built, with these of its sums."""
+        from tff_pmc.aggregation import SumOptions
+
+        training, on = self.settings.training, self.settings.aggregation
         return dict(
             client_optimizer_fn=self.client_optimizer,
             server_optimizer_fn=tff.learning.optimizers.build_sgdm(
@@ -94,33 +129,14 @@ class Setup:
             local_epochs=training.local_epochs,
             batch_size=training.batch_size,
             seed=training.batch_seed,
-            client_attributes=self.settings.aggregation.client_attributes,
+            client_attributes=on.client_attributes,
             keep_own_model=self._own_models(),
             report_num_clients=len(self.data.client_ids),
-        )
-
-    @property
-    def process_options(self) -> dict[str, Any]:
-        """The options of training and of sums, of every process that sums."""
-        from tff_pmc.aggregation import SumOptions
-
-        aggregation = self.settings.aggregation
-        return dict(
-            **self.training_options,
             sums=SumOptions(
-                normalization=aggregation.normalization,
-                criteria_ranges=aggregation.ranges,
-                **self.norms,
+                clip_norm=on.clip_norm or None,
+                max_update_norm=on.max_update_norm,
+                **of_sums,
             ),
-        )
-
-    @property
-    def norms(self) -> dict[str, Any]:
-        """The bounds of an update's norm, as `SumOptions` takes them."""
-        aggregation = self.settings.aggregation
-        return dict(
-            clip_norm=aggregation.clip_norm or None,
-            max_update_norm=aggregation.max_update_norm,
         )
 
     def _own_models(self) -> list[int]:
@@ -131,7 +147,17 @@ class Setup:
         return [int(client) for client in np.flatnonzero(adversary)]
 
 
-def check_data(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
+def cohort(seed: int, round_num: int, num_clients: int, size: int) -> list[int]:
+    """Chooses a round's clients: a pure function of (seed, round).
+
+    They are `size` different indices in [0, num_clients), ascending.
+    """
+    generator = np.random.default_rng([seed, round_num])
+    chosen = generator.choice(num_clients, size, replace=False)
+    return sorted(int(k) for k in chosen)
+
+
+def _check_data(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     """Refuses settings that do not fit the data."""
     known = data.train_examples.attributes
     for criterion in settings.aggregation.resolve_criteria():

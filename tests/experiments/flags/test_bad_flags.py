@@ -24,163 +24,141 @@ def test_help_imports_no_tensorflow():
     assert "--priority" in done.stdout
 
 
-CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4"
+# The flags, and what is said of them; capitals stand for what SHORT has.
+BAD = """
+--experiment=nothing | --experiment=nothing: no experiment 'nothing'
+--experiment=quickstar | did you mean quickstart?
+--priority=DS,XX | --priority=DS,XX: unknown criterion 'XX'
+--priority=LD,LD | LD,LD names a criterion twice
+--priority=DS --priority=DS | --priority names DS twice
+--priority=all --priority=DS | --priority names DS twice
+--rounds=0 | --rounds must be at least 1, below 2^31, got 0
+--rounds=many | --rounds=many
+--rounds=99999999999999999999999 | --rounds must be at least 1, below 2^31, got 999
+--local_epochs=2147483648 | --local_epochs must be at least 1, below
+--batch_size=9999999999 | --batch_size must be 0 or more, below 2^31
+--num_packs=9999999999 | --num_packs must be at least 1, below 2^31
+--export= | --export= has nothing behind it:
+--tables= | --tables= has nothing behind it:
+--output_dir= | --output_dir= has nothing behind it:
+--export=x --output_dir= | --output_dir= has nothing behind it:
+--resume --output_dir= | --output_dir= has nothing behind it:
+--data_dir= | --data_dir= has nothing behind it:
+--cache_dir= | --cache_dir= has nothing behind it:
+--client_table= | --client_table= has nothing behind it:
+--flagfile= | --flagfile= has nothing behind it:
+--experiment=lr_search --search_for= | --search_for= has nothing behind it:
+--experiment= | --experiment= has nothing behind it:
+--dataset= | --dataset= has nothing behind it:
+--model= | --model= has nothing behind it:
+--compare= | --compare=: it is empty
+--plugin= | --plugin=: it is empty
+--dataset=minst | --dataset=minst: no data set 'minst' (did you mean mni
+--model=mnist_cn | --model=mnist_cn: no model 'mnist_cn' (did you mean
+--search_for=celebs | --search_for=celebs: no experiment 'celebs' (did
+--tables=x --output_dir=y --systems=sgd | --systems=sgd: no system
+--compare=x,y --dataset=minst | --dataset=minst: no data set
+--learning_rate=-1 | --learning_rate must be above 0
+--no_such_flag | no_such_flag
+--local_epoch=3 | Did you mean: local_epochs
+--resume | --resume needs the --output_dir of the run
+stray | unexpected argument: stray
+--flagfile=missing.flags | missing.flags
+--criteria=DS,MD --priority=LD | declared criteria are DS, MD
+--clients_per_round=inf | --clients_per_round must be
+--seed=-1 | --seed must be in
+--criteria= | --criteria=
+--priority=DS,,LD | --priority=DS,,LD
+--normalization=range | needs --criteria_ranges
+--tensorboard --inspect | --tensorboard does not go with --inspect
+--data_dir=/no/such/dir | --data_dir=/no/such/dir is no folder
+--plugin=no_such_module | --plugin=no_such_module: No module named
+--adjustment=greedy | --adjustment=greedy: value should be one of
+--judge_on=train | --judge_on=train: value should be one of
+--protocol=authors | --protocol=authors: value should be one of
+--experiment=femnist --protocol=reference_code | no such protocol of femnist
+--experiment=lr_search --learning_rates=0.1,x | --learning_rates=0.1
+--experiment=lr_search --learning_rates=0.1,0.1 | each once
+--experiment=lr_search --priority=LD | --priority does not go with
+--experiment=lr_search --systems=product | --systems does not go with
+--experiment=lr_search --search_for=adafed_1 | compares systems
+--seeds=1 | --seeds=1: name two or more seeds
+--seeds=1,2 --cohort_seed=3 | --seeds sets all seeds
+--seeds=1,2 --priority=LD | --seeds holds every run against DS
+--adjustment=backtracking --priority=DS | has nothing to adjust
+--sample_fraction=0.1 | --sample_fraction is of no use with digits5k
+--cache_dir=/tmp | --cache_dir is of no use with digits5k
+--validation_fraction=0.1 | goes with --judge_on=local_validation
+--dropout=0.5 | --dropout is of no use with digits5k, mnist_cnn
+--systems=fedavg --priority=LD | --priority is of no use
+--systems=median --adjustment=backtracking | adjustment is of no use
+--systems=median --criteria=LD | --systems=median:
+--personalized_alpha=0.3 | --personalized_alpha is of no use with the
+--systems=mediam | --systems=mediam: no system 'mediam' (did you mean
+--systems=owa | --systems=owa: it takes --owa_weights or --owa_quant
+--systems=owa --owa_weights=0.5,0.5 | the OWA of 3 criteria needs 3 weights, got 2
+--systems=weighted_average --average_weights=1,x | average_weights=1
+--owa_quantifier=most | --owa_quantifier is of no use with the system
+--systems=choquet --choquet_capacity=DS:x | 'DS:x' is not CODE+CODE
+--systems=choquet --choquet_capacity=XX:0.1 | must be of the criteria
+CHOQUET+LD:0.35,DS+MD:0.5,LD+MD:0.4 | the capacity is not monotone: DS+LD has 0.35
+CHOQUET+LD:0.8 --priority=DS,LD | capacity must be of the criteria DS, LD
+MOST --adjustment=backtracking | searches orderings, which the system owa does
+MOST --priority=LD | --systems=owa has nothing to combine
+ADAFED_1 --momentum_beta=0.3 | --momentum_beta is of no
+ADAFED_1 --systems= | --systems=: it is empty
+ADAFED_1 --systems=sgd | --systems=sgd: no system 'sgd'
+ADAFED_1 --normalization=max | does not go with adafed_1
+ADAFED_1 --judge_on=server | --judge_on is of no use
+ADAFED_1 --seeds=1,2 --systems=adafed | name fedavg in --systems, too
+ADAFED_2 --adafed_reading=a_class | --adafed_reading is of simulation 1, not of 2
+ADAFED_2 --adafed_epsilon=0 | --adafed_epsilon must be above 0, below 1, got 0
+ADAFED_2 --systems=fedavg --adafed_epsilon=0.2 | --adafed_epsilon is of no use
+DUAL --num_clients=5 | --num_clients
+DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
+--engine=local --cluster=local | --engine=local
+--cluster=tcp://192.0.2.1:8786 | --insecure_cluster
+--engine=worker --cluster=local | not with --engine=worker
+--spread=runs | --spread goes with --engine=cluster
+--tls_cert=x | --tls_cert goes with --engine=cluster
+--engine=cluster --tls_cert=x | --tls_cert goes with --cluster=tls
+--cluster=tls://192.0.2.1:8786 | --tls_ca_file is missing
+--cluster=local --cluster_threads=0 | --cluster_threads
+--cluster=local --experiment=lr_search --spread=runs | --spread=runs does not go with
+--cluster=tcp://127.0.0.1:1 | no scheduler answers
+--experiment=mnist_iid --data_dir=/no/such/dir | /no/such/dir
+"""
+SHORT = {
+    "ADAFED_": "--experiment=adafed_",
+    "DUAL": "--experiment=dual_criterion",
+    "MOST": "--systems=owa --owa_quantifier=most",
+    "CHOQUET": "--systems=choquet --choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS",
+}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["--experiment=nothing"], "--experiment=nothing: no experiment 'nothing'"),
-        (["--experiment=quickstar"], "did you mean quickstart?"),
-        (["--priority=DS,XX"], "--priority=DS,XX: unknown criterion 'XX'"),
-        (["--priority=LD,LD"], "LD,LD names a criterion twice"),
-        (["--priority=DS", "--priority=DS"], "--priority names DS twice"),
-        (["--priority=all", "--priority=DS"], "--priority names DS twice"),
-        (["--rounds=0"], "--rounds must be at least 1"),
-        (["--rounds=many"], "--rounds=many"),
-        (["--rounds=" + "9" * 23], "--rounds must be at least 1, below 2^31, got 999"),
-        (["--local_epochs=2147483648"], "--local_epochs must be at least 1, below"),
-        (["--batch_size=9999999999"], "--batch_size must be 0 or more, below 2^31"),
-        (["--num_packs=9999999999"], "--num_packs must be at least 1, below 2^31"),
-        *(
-            ([*more, f"--{flag}="], f"--{flag}= has nothing behind it: ")
-            for flag, more in (
-                *(("export", []), ("tables", []), ("output_dir", [])),
-                ("output_dir", ["--export=x"]),
-                ("output_dir", ["--resume"]),
-                *(("data_dir", []), ("cache_dir", []), ("client_table", [])),
-                *(("flagfile", []), ("search_for", ["--experiment=lr_search"])),
-                *(("experiment", []), ("dataset", []), ("model", [])),
-            )
-        ),
-        (["--compare="], "--compare=: it is empty"),
-        (["--plugin="], "--plugin=: it is empty"),
-        (["--dataset=minst"], "--dataset=minst: no data set 'minst' (did you mean mni"),
-        (["--model=mnist_cn"], "--model=mnist_cn: no model 'mnist_cn' (did you mean "),
-        (["--search_for=celebs"], "--search_for=celebs: no experiment 'celebs' (did"),
-        # Before anything is read or made, whatever else is asked for.
-        (["--tables=x", "--output_dir=y", "--systems=sgd"], "--systems=sgd: no system"),
-        (["--compare=x,y", "--dataset=minst"], "--dataset=minst: no data set"),
-        (["--learning_rate=-1"], "--learning_rate must be above 0"),
-        (["--no_such_flag"], "no_such_flag"),
-        (["--local_epoch=3"], "Did you mean: local_epochs"),
-        (["stray"], "unexpected argument: stray"),
-        (["--flagfile=missing.flags"], "missing.flags"),
-        (["--criteria=DS,MD", "--priority=LD"], "declared criteria are DS, MD"),
-        (["--clients_per_round=inf"], "--clients_per_round must be"),
-        (["--seed=-1"], "--seed must be in"),
-        (["--criteria="], "--criteria="),
-        (["--priority=DS,,LD"], "--priority=DS,,LD"),
-        (["--normalization=range"], "needs --criteria_ranges"),
-        (["--tensorboard", "--inspect"], "--tensorboard does not go with --inspect"),
-        (["--data_dir=/no/such/dir"], "--data_dir=/no/such/dir is no folder"),
-        (["--plugin=no_such_module"], "--plugin=no_such_module: No module named"),
-        (["--adjustment=greedy"], "--adjustment=greedy: value should be one of"),
-        (["--judge_on=train"], "--judge_on=train: value should be one of"),
-        (["--protocol=authors"], "--protocol=authors: value should be one of"),
-        (
-            ["--experiment=femnist", "--protocol=reference_code"],
-            "no such protocol of femnist",
-        ),
-        (["--experiment=lr_search", "--learning_rates=0.1,x"], "--learning_rates=0.1"),
-        (["--experiment=lr_search", "--learning_rates=0.1,0.1"], "each once"),
-        (["--experiment=lr_search", "--priority=LD"], "--priority does not go with"),
-        (["--experiment=lr_search", "--systems=product"], "--systems does not go with"),
-        (["--experiment=lr_search", "--search_for=adafed_1"], "compares systems"),
-        (["--seeds=1"], "--seeds=1: name two or more seeds"),
-        (["--seeds=1,2", "--cohort_seed=3"], "--seeds sets all seeds"),
-        (["--seeds=1,2", "--priority=LD"], "--seeds holds every run against DS"),
-        (["--adjustment=backtracking", "--priority=DS"], "has nothing to adjust"),
-        (["--sample_fraction=0.1"], "--sample_fraction is of no use with digits5k"),
-        (["--cache_dir=/tmp"], "--cache_dir is of no use with digits5k"),
-        (["--validation_fraction=0.1"], "goes with --judge_on=local_validation"),
-        (["--dropout=0.5"], "--dropout is of no use with digits5k, mnist_cnn"),
-        (["--systems=fedavg", "--priority=LD"], "--priority is of no use"),
-        (["--systems=median", "--adjustment=backtracking"], "adjustment is of no use"),
-        (["--personalized_alpha=0.3"], "--personalized_alpha is of no use with the"),
-        (["--systems=mediam"], "--systems=mediam: no system 'mediam' (did you mean"),
-        (["--systems=owa"], "--systems=owa: it takes --owa_weights or --owa_quant"),
-        (
-            ["--systems=owa", "--owa_weights=0.5,0.5"],
-            "--systems=owa: the OWA of 3 criteria needs 3 weights, got 2",
-        ),
-        (["--systems=weighted_average", "--average_weights=1,x"], "average_weights=1"),
-        (["--owa_quantifier=most"], "--owa_quantifier is of no use with the system"),
-        (["--systems=choquet", "--choquet_capacity=DS:x"], "'DS:x' is not CODE+CODE"),
-        (["--systems=choquet", "--choquet_capacity=XX:0.1"], "must be of the criteria"),
-        (
-            ["--systems=choquet", CHOQUET.replace("0.8", "0.35")],
-            "--systems=choquet: the capacity is not monotone: DS+LD has 0.35 and its",
-        ),
-        (
-            ["--systems=choquet", CHOQUET, "--priority=DS,LD"],
-            "--systems=choquet: the capacity must be of the criteria DS, LD",
-        ),
-        (
-            ["--systems=owa", "--owa_quantifier=most", "--adjustment=backtracking"],
-            "--adjustment=backtracking searches orderings, which the system owa does",
-        ),
-        (
-            ["--systems=owa", "--owa_quantifier=most", "--priority=LD"],
-            "--systems=owa has nothing to combine",
-        ),
-        (["--experiment=adafed_1", "--momentum_beta=0.3"], "--momentum_beta is of no"),
-        (["--experiment=adafed_1", "--systems="], "--systems=: it is empty"),
-        (["--experiment=adafed_1", "--systems=sgd"], "--systems=sgd: no system 'sgd'"),
-        (["--experiment=adafed_1", "--normalization=max"], "does not go with adafed_1"),
-        (["--experiment=adafed_1", "--judge_on=server"], "--judge_on is of no use"),
-        (
-            ["--experiment=adafed_1", "--seeds=1,2", "--systems=adafed"],
-            "name fedavg in --systems, too",
-        ),
-        (
-            ["--experiment=adafed_2", "--adafed_reading=a_class"],
-            "--adafed_reading is of simulation 1, not of 2",
-        ),
-        (
-            ["--experiment=adafed_2", "--adafed_epsilon=0"],
-            "--adafed_epsilon must be above 0, below 1, got 0",
-        ),
-        (
-            ["--experiment=adafed_2", "--systems=fedavg", "--adafed_epsilon=0.2"],
-            "--adafed_epsilon is of no use",
-        ),
-        (["--experiment=dual_criterion", "--num_clients=5"], "--num_clients"),
-        (
-            ["--experiment=dual_criterion", "--quantized_bits=0"],
-            "--quantized_bits must be from 1 to 16",
-        ),
-    ],
-)
-def test_a_bad_flag_is_one_line_and_exit_code_2(run, arguments, says):
-    done = run(*arguments)
+@pytest.mark.parametrize("case", BAD.strip("\n").split("\n"))
+def test_a_bad_flag_is_one_line_and_exit_code_2(run, case):
+    words, says = case.split(" | ")
+    for short, whole in SHORT.items():
+        words = words.replace(short, whole)
+    done = run(*words.split())
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert says in done.stderr
     assert done.stdout == ""
 
 
-def test_a_bad_flag_ends_the_process_with_exit_code_2(run_alone):
-    done = run_alone("--rounds=0")
-    assert done.returncode == 2 and done.stdout == ""
-    assert (
-        done.stderr
-        == "run_experiments.py: --rounds must be at least 1, below 2^31, got 0\n"
-    )
-
-
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("flag", "says"),
     [
-        (["--experiment=mnist_iid", "--data_dir=/no/such/dir"], "/no/such/dir"),
-        (["--clients_per_round=101"], "--clients_per_round=101"),
-        (["--criteria=DS,IS"], "IS needs to know of each example whether it is sharp"),
-        (["--model=celeba_cnn"], "--model=celeba_cnn takes inputs of (64, 64, 3)"),
-        (["--output_dir=/dev/null/below"], "--output_dir=/dev/null/below"),
+        ("--clients_per_round=101", "--clients_per_round=101"),
+        ("--criteria=DS,IS", "IS needs to know of each example whether it is sharp"),
+        ("--model=celeba_cnn", "--model=celeba_cnn takes inputs of (64, 64, 3)"),
+        ("--output_dir=/dev/null/below", "--output_dir=/dev/null/below"),
     ],
 )
-def test_a_bad_folder_is_one_line_and_exit_code_2(arguments, says, run):
-    done = run(*arguments)
+def test_what_does_not_fit_the_data_is_one_line_and_exit_code_2(flag, says, run):
+    done = run(flag)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert says in done.stderr

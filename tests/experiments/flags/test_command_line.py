@@ -60,10 +60,6 @@ def test_the_runs_that_are_asked_for(labels, flags, found):
     assert labels(*filter(None, flags.split("|"))) == found
 
 
-def test_make_runs_the_quickstarts_flag_file():
-    assert "--flagfile=experiments/quickstart.flags" in (ROOT / "Makefile").read_text()
-
-
 def test_dual_has_eight_algorithms_with_three_and_four_clients(labels):
     found = labels("--experiment=dual_criterion")
     assert len(set(found)) == 16
@@ -83,7 +79,7 @@ def test_the_protocol_sets_what_the_published_code_does_otherwise():
 
     def parsed(*arguments):
         given = flag_definitions.parse(["--experiment=celeba", *arguments])
-        (settings,) = command_line.runs_of(given)
+        (settings,) = command_line.runs_of(command_line.command_of(given), given)
         return settings.by_flag()
 
     paper, theirs = parsed(), parsed("--protocol=reference_code")
@@ -94,3 +90,36 @@ def test_the_protocol_sets_what_the_published_code_does_otherwise():
     assert theirs["model"] == "celeba_reference_cnn"
     own = parsed("--protocol=reference_code", "--reach=at_least")
     assert own["reach"] == "at_least" and own["client_rule"] == "reference_code"
+
+
+def test_a_cluster_is_asked_for_by_engine_or_by_address():
+    from tff_pmc.experiments.flags.command import Command
+    from tff_pmc.experiments.flags.command_line import cluster_of
+
+    def asked(**given):
+        return cluster_of(Command.of_flags(given), given)
+
+    assert asked() is None and asked(engine="worker") is None
+    assert asked(engine="cluster").address == "local"
+    assert asked(cluster="local").address == "local"
+    found = asked(cluster="tcp://127.0.0.1:1", spread="runs", cluster_threads=3)
+    given = (found.address, found.spread, found.threads)
+    assert given == ("tcp://127.0.0.1:1", "runs", 3)
+
+
+@pytest.mark.parametrize(
+    ("spread", "runs", "workers", "found"),
+    [
+        ("auto", 1, 1, "clients"),
+        ("auto", 2, 2, "runs"),
+        ("auto", 9, 2, "runs"),
+        ("auto", 9, 10, "clients"),
+        ("clients", 9, 2, "clients"),
+        ("runs", 1, 4, "runs"),
+    ],
+)
+def test_what_is_spread(spread, runs, workers, found):
+    from tff_pmc.settings.cluster_options import ClusterOptions
+
+    options = ClusterOptions(spread=spread)
+    assert options.spreads_runs(runs, workers) == (found == "runs")

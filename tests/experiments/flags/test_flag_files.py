@@ -6,7 +6,7 @@ import pytest
 from absl import flags
 
 from leaf_data.declare import SettingError
-from tff_pmc.experiments.flags import flag_definitions, flag_help
+from tff_pmc.experiments.flags import flag_definitions
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 TABLES = sorted(path.name for path in (ROOT / "experiments").glob("*.flags"))
@@ -154,10 +154,3 @@ def test_what_a_file_says_of_what_is_not_run_is_passed_over(files, labels, tmp_p
     own = "--laplace_epsilon=3"  # On the command line it is meant.
     with pytest.raises(SettingError, match="laplace_epsilon is of no use with the"):
         labels("--flagfile=a.flags", "--systems=median", own)
-
-
-def test_the_first_line_of_a_file_says_what_it_makes(tmp_path):
-    (tmp_path / "b.flags").write_text("# A table.\n# More.\n--rounds=1\n")
-    (tmp_path / "a.flags").write_text("--rounds=1\n")
-    assert flag_help.what_files_make(tmp_path) == {"a": "", "b": "A table."}
-    assert flag_help.what_files_make(tmp_path / "none") == {}

@@ -8,7 +8,6 @@ import pytest
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags import flag_definitions, flag_help
 
-DUAL = "Dual: Dual-Criterion Model Aggregation in Federated Learning"
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
@@ -17,22 +16,18 @@ def text():
     return flag_help.help_text()
 
 
-def test_it_fits_in_88_columns(text):
+def test_it_fits_in_88_columns_and_its_examples_name_flags_that_there_are(text):
     assert [line for line in text.splitlines() if len(line) > 88] == []
-
-
-def test_three_examples_are_at_the_top_and_name_flags_that_there_are(text):
     top = text.split("\nFlag files")[0].split("Examples:\n")[1]
     commands = re.findall(r"^  python run_experiments\.py ((?:.*\\\n)*.*)$", top, re.M)
     assert len(commands) == 3
     known = {s.flag for part in flag_definitions.sections() for s in part.settings}
     for command in commands:
         assert set(re.findall(r"--(\w+)", command)) <= known | {"flagfile"}
-        for name in re.findall(r"--flagfile=(\S+)", command):
-            assert (ROOT / name).exists()
+        assert all((ROOT / n).exists() for n in re.findall(r"flagfile=(\S+)", command))
 
 
-def test_every_flag_file_is_there_with_its_first_line(text):
+def test_every_flag_file_is_there_with_its_first_line(text, tmp_path):
     listed = text.split("\nFlag files")[1].split("\n\n")[0]
     files = sorted((ROOT / "experiments").glob("*.flags"))
     assert len(listed.splitlines()) == len(files) + 1  # One line each.
@@ -40,44 +35,31 @@ def test_every_flag_file_is_there_with_its_first_line(text):
         first = path.read_text().splitlines()[0]
         assert re.fullmatch(r"# \S.*\.", first), path
         assert re.search(rf"^  {path.stem} +{re.escape(first[2:])}$", listed, re.M)
-
-
-def part_of(text, flag):
-    """The title of the part of the help in which a flag is explained."""
-    before = re.split(rf"^  --{flag}\b", text, flags=re.M)[0]
-    return re.findall(r"^Flags\. (.*)\n=+$", before, re.M)[-1]
+    (tmp_path / "a.flags").write_text("--rounds=1\n")
+    assert flag_help.what_files_make(tmp_path) == {"a": ""}
+    assert flag_help.what_files_make(tmp_path / "none") == {}
 
 
 @pytest.mark.parametrize(
-    ("flag", "part"),
+    ("flags", "part"),
     [
-        ("experiment", "The command"),
-        ("tables", "The command"),
-        ("priority", "Every run"),
-        ("partition_seed", "Every run"),
-        ("adjustment", "Every run"),
-        ("client_rule", "PMC: Prioritized Multi-Criteria Federated Learning"),
-        ("partition", "PMC: Prioritized Multi-Criteria Federated Learning"),
-        ("batch_norm", "PMC: Prioritized Multi-Criteria Federated Learning"),
+        ("experiment tables", "The command"),
+        ("priority partition_seed adjustment", "Every run"),
+        ("client_rule partition batch_norm", "PMC: Prioritized Multi-Criteria Federa"),
         ("sample_fraction", "DA: Towards Effective Device-Aware Federated Learning"),
         ("adafed_epsilon", "AdaFed: Performance-based Adaptive Federated Learning"),
-        ("momentum_beta", DUAL),
-        ("image_fraction", DUAL),
-        ("owa_weights", "Beside the papers"),
-        ("drawn_pictures", "Beside the papers"),
+        ("momentum_beta image_fraction", "Dual: Dual-Criterion Model Aggregation in"),
+        ("owa_weights drawn_pictures", "Beside the papers"),
     ],
 )
-def test_flags_stand_with_the_paper_whose_they_are(text, flag, part):
-    assert part_of(text, flag) == part
+def test_flags_stand_with_the_paper_whose_they_are(text, flags, part):
+    for flag in flags.split():
+        before = re.split(rf"^  --{flag}\b", text, flags=re.M)[0]
+        assert re.findall(r"^Flags\. (.*)\n=+$", before, re.M)[-1].startswith(part)
 
 
 def test_an_experiment_is_of_a_paper_that_there_is():
-    assert {e.paper for e in EXPERIMENTS.values()} == {
-        "",
-        "PMC",
-        "DA",
-        "AdaFed",
-        "Dual",
-    }
+    papers = {"", "PMC", "DA", "AdaFed", "Dual"}
+    assert {e.paper for e in EXPERIMENTS.values()} == papers
     with pytest.raises(ValueError, match="no paper 'PCM': there are DA, PMC"):
         Experiment("Mine.", settings={}, paper="PCM")

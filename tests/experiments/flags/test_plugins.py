@@ -1,5 +1,6 @@
 """Modules that --plugin names: imported from the folder one is in, or refused."""
 
+import functools
 import sys
 
 import pytest
@@ -51,13 +52,6 @@ def test_all_that_are_named_are_imported(here, arguments):
     assert {"own_a", "own_b"} <= set(sys.modules)
 
 
-def test_the_command_line_replaces_those_of_a_file(here):
-    (here / "mine.flags").write_text("--plugin=own_none\n")
-    (here / "own_a.py").write_text("")
-    plugins.import_plugins(["--flagfile=mine.flags", "--plugin=own_a"])
-    assert "own_a" in sys.modules
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -76,35 +70,23 @@ def test_one_that_fails_is_one_line_with_the_place(here, text, says, assert_one_
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("own_a.py", "name the module and not the file: --plugin=own_a, in"),
-        ("folder/own_a.py", "name the module and not the file: --plugin=own_a, in"),
-        ("./own_a", "name the module and not the file: --plugin=own_a, in"),
-        ("own_none", "No module named 'own_none'"),
-        ("json", "there is another module of this name ("),
-    ],
-)
-def test_a_name_that_is_no_module_of_ones_own_is_refused(
-    here, name, says, assert_one_line
-):
+def test_a_name_that_is_no_module_of_ones_own_is_refused(here, assert_one_line):
+    file = "name the module and not the file: --plugin=own_a, in"
     for own in ("own_a", "json"):
         (here / f"{own}.py").write_text("")
-    assert_one_line(
-        SettingError,
-        lambda: plugins.import_plugins([f"--plugin={name}"]),
-        f"--plugin={name}: ",
-        says,
-    )
+    for name, says in (
+        *(("own_a.py", file), ("folder/own_a.py", file), ("./own_a", file)),
+        ("own_none", "No module named 'own_none'"),
+        ("json", "there is another module of this name ("),
+    ):
+        words = [f"--plugin={name}"]
+        called = functools.partial(plugins.import_plugins, words)
+        assert_one_line(SettingError, called, words[0], says)
 
 
-def test_a_plugin_without_a_name_is_an_error_of_the_flags():
-    with pytest.raises(flags.Error, match="plugin"):
-        plugins.import_plugins(["--plugin"])
-
-
-def test_without_plugins_nothing_is_done(monkeypatch):
+def test_without_plugins_nothing_is_done():
     before = list(sys.path)
     plugins.import_plugins(["--rounds=3", "plugin=mine"])
     assert sys.path == before
+    with pytest.raises(flags.Error, match="plugin"):
+        plugins.import_plugins(["--plugin"])

@@ -1,7 +1,6 @@
 """The choice of clients in each round."""
 
 import numpy as np
-
 from tff_pmc.experiments.running.cohorts import cohort
 
 

@@ -8,33 +8,15 @@ from tff_pmc.experiments.experiment import settings
 from tff_pmc.record import rows
 
 CODES = ("DS", "LD", "MD")
-WORTH = {
-    frozenset("D"): 0.4,
-    frozenset("L"): 0.3,
-    frozenset("M"): 0.2,
-    frozenset("DL"): 0.8,
-    frozenset("DM"): 0.5,
-    frozenset("LM"): 0.4,
-    frozenset("DLM"): 1.0,
-}
 CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4"
-
-
-def choquet_by_sorting(values):
-    """The integral as the textbooks have it: a step for each value, from below."""
-    order = sorted(range(3), key=lambda i: values[i])
-    total, below = 0.0, 0.0
-    for place, i in enumerate(order):
-        at_least = frozenset("DLM"[j] for j in order[place:])
-        total += (values[i] - below) * WORTH[at_least]
-        below = values[i]
-    return total
 
 
 @pytest.mark.parametrize(
     "normalization", [pytest.param("sum", marks=pytest.mark.slow), "range"]
 )
-def test_a_run_records_the_scores_weights(run, table, tmp_path, normalization):
+def test_a_run_records_the_scores_weights(
+    run, table, tmp_path, normalization, capacity, choquet_by_sorting
+):
     """Two stages, then one; the baseline beside it, and the weights by hand."""
     flags = []
     if normalization == "range":
@@ -54,7 +36,9 @@ def test_a_run_records_the_scores_weights(run, table, tmp_path, normalization):
     cohort = table(folder / "cohort.csv")
     raw = np.array([[float(row[code]) for code in CODES] for row in cohort])
     scale = raw.sum(axis=0) if normalization == "sum" else np.array([80, 10, 1])
-    s = np.array([choquet_by_sorting(values) for values in raw / scale])
+    worth = {frozenset(map(CODES.index, k)): v for k, v in capacity.items()}
+    worth[frozenset(range(3))] = 1
+    s = np.array([choquet_by_sorting(values, worth) for values in raw / scale])
     recorded = [float(row["weight"]) for row in cohort]
     np.testing.assert_allclose(recorded, s / s.sum(), rtol=1e-5)
     weights = table(folder / "weights.csv")

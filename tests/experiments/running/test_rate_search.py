@@ -1,7 +1,6 @@
 """The search for a learning rate on four clients of ten images."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -83,30 +82,28 @@ def test_a_rate_that_reaches_the_target_ends_there_and_the_first_is_found(
     assert text.endswith(f"First: {RATES[2]:g}, in round {best}")
     assert "reach 90 %" in text  # The highest of the targets.
     assert "20% of all devices' training examples" in text
-
-
-def test_devices_are_judged_on_what_they_do_not_train_on(searched, table):
-    folder, _ = searched
-    for rate in RATES:
-        rows = table(folder / f"rate_{rate:g}" / "clients.csv")
-        assert {row["examples"] for row in rows} == {"2"}  # A fifth of ten.
-        rows = table(folder / f"rate_{rate:g}" / "cohort.csv")
-        assert {float(row["DS"]) for row in rows} == {8}
+    for rate in RATES:  # A fifth of ten, on which nobody trains.
+        tested = table(folder / f"rate_{rate:g}" / "clients.csv")
+        trained = table(folder / f"rate_{rate:g}" / "cohort.csv")
+        assert {row["examples"] for row in tested} == {"2"}
+        assert {float(row["DS"]) for row in trained} == {8}
 
 
 @pytest.mark.slow
-def test_a_half_done_search_goes_on(rate_search, data, searched, tmp_path, monkeypatch):
+def test_a_half_done_search_goes_on(
+    rate_search, data, searched, tmp_path, monkeypatch, table
+):
     from tff_pmc.experiments.running import loop
 
     real_run, folder = loop.run, tmp_path / "out"
 
-    def run_until_the_second_rates_first_round(one, *arguments, until, **options):
-        def stop(correct):
+    def run_until_the_second_rates_first_round(one, *arguments, **options):
+        def stop(done):
             if one.training.learning_rate == RATES[1]:
                 raise KeyboardInterrupt
-            return until(correct)
 
-        real_run(one, *arguments, until=stop, **options)
+        options["listeners"].append(stop)
+        real_run(one, *arguments, **options)
 
     monkeypatch.setattr(loop, "run", run_until_the_second_rates_first_round)
     with pytest.raises(KeyboardInterrupt):
@@ -126,27 +123,17 @@ def test_a_half_done_search_goes_on(rate_search, data, searched, tmp_path, monke
     info = json.loads((folder / f"rate_{RATES[1]:g}" / "run.json").read_text())
     assert len(info["resumed"]) == 1  # It was not begun again.
     assert {path: path.read_bytes() for path in done.glob("*.*")} == before
+    # More rounds are for the rates that did not arrive.
+    rate_search.search(runs(*RATES, rounds=ROUNDS + 1), data, str(folder), resume=True)
+    assert {path: path.read_bytes() for path in done.glob("*.*")} == before
+    rounds = [int(row["rounds_run"]) for row in table(folder / "rates.csv")]
+    assert rounds[0] < ROUNDS and rounds[1] == ROUNDS + 1
     for other, how, flag in (
         (runs(0.3), {}, "learning_rates"),
         (runs(*RATES), {"held_out": "own"}, "held_out"),
     ):
         with pytest.raises(RecordError, match=flag):
             rate_search.search(other, data, str(folder), resume=True, **how)
-
-
-@pytest.mark.slow
-def test_more_rounds_are_for_the_rates_that_did_not_arrive(
-    rate_search, data, searched, tmp_path, table
-):
-    folder = tmp_path / "out"
-    shutil.copytree(searched[0], folder)
-    done = folder / f"rate_{RATES[0]:g}"
-    before = {path: path.read_bytes() for path in done.glob("*.*")}
-    longer = runs(*RATES, rounds=ROUNDS + 1)
-    rate_search.search(longer, data, str(folder), resume=True)
-    assert {path: path.read_bytes() for path in done.glob("*.*")} == before
-    rounds = [int(row["rounds_run"]) for row in table(folder / "rates.csv")]
-    assert rounds[0] < ROUNDS and rounds[1] == ROUNDS + 1
 
 
 @pytest.mark.parametrize(

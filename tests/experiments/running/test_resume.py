@@ -51,15 +51,16 @@ def last_model(folder, rounds=ROUNDS):
     return values
 
 
-def assert_same_run(a, b):
-    more = ["candidates.csv"] if (run_of(a) / "candidates.csv").exists() else []
-    for name in [*RECORDS, *more]:
-        assert (run_of(a) / name).read_bytes() == (run_of(b) / name).read_bytes(), name
-    assert (pathlib.Path(a) / "results.csv").read_bytes() == (
-        pathlib.Path(b) / "results.csv"
-    ).read_bytes()
-    for left, right in zip(last_model(a), last_model(b)):
-        np.testing.assert_array_equal(left, right)
+@pytest.fixture
+def assert_same_run(records):
+    """Checks that two folders have the same records and the same last state."""
+
+    def check(a, b):
+        assert records(a) == records(b)
+        name = f"checkpoints/round_{ROUNDS}.state"
+        assert (run_of(a) / name).read_bytes() == (run_of(b) / name).read_bytes()
+
+    return check
 
 
 @pytest.fixture(scope="module")
@@ -68,17 +69,6 @@ def whole(tmp_path_factory, resume):
     folder = tmp_path_factory.mktemp("whole") / "out"
     done = resume(folder)
     assert done.returncode == 0, done.stderr
-    return folder
-
-
-@pytest.fixture(scope="module")
-def whole_adjusted(tmp_path_factory, resume):
-    """The same with the ordering adjusted online, and more than one tried."""
-    folder = tmp_path_factory.mktemp("whole") / "out"
-    done = resume(folder, *ADJUSTED)
-    assert done.returncode == 0, done.stderr
-    tried = (run_of(folder) / "candidates.csv").read_text().splitlines()
-    assert len(tried) > ROUNDS + 1, "no round tested a second ordering"
     return folder
 
 
@@ -103,44 +93,36 @@ def start_and_kill(command, folder, kill_after_round, delay, *more):
     process.wait()
 
 
-@pytest.mark.parametrize(
-    "adjusted", [pytest.param(False, marks=pytest.mark.slow), True]
-)
 def test_killed_at_three_rounds_and_resumed_it_is_the_same_run(
-    request, tmp_path, command, resume, adjusted
+    tmp_path, command, resume, assert_same_run
 ):
-    """SIGKILL wherever it falls: between two files, in a checkpoint, in training."""
-    whole = request.getfixturevalue("whole_adjusted" if adjusted else "whole")
-    flags = ADJUSTED if adjusted else ()
-    folder = tmp_path / "out"
+    """SIGKILL wherever it falls: between two files, in a checkpoint, in training.
+
+    The ordering is adjusted online, and more than one is tried.
+    """
+    whole, folder = tmp_path / "whole", tmp_path / "out"
+    done = resume(whole, *ADJUSTED)
+    assert done.returncode == 0, done.stderr
+    tried = (run_of(whole) / "candidates.csv").read_text().splitlines()
+    assert len(tried) > ROUNDS + 1, "no round tested a second ordering"
     seed = int(time.time())
     print("kills drawn with the seed", seed)
     generator = random.Random(seed)
     for number, round_num in enumerate(sorted(generator.sample(range(1, ROUNDS), 3))):
-        delay = generator.uniform(0, 1)
         again = ["--resume"] if number else []
-        start_and_kill(command, folder, round_num, delay, *flags, *again)
-    done = resume(folder, *flags, "--resume")
+        delay = generator.uniform(0, 1)
+        start_and_kill(command, folder, round_num, delay, *ADJUSTED, *again)
+    done = resume(folder, *ADJUSTED, "--resume")
     assert done.returncode == 0, done.stderr
     assert_same_run(folder, whole)
 
 
-def test_the_same_flags_give_the_same_run_in_a_new_process(whole, tmp_path, run_alone):
+def test_the_same_flags_give_the_same_run_in_a_new_process(
+    whole, tmp_path, run_alone, assert_same_run
+):
     done = run_alone(*FLAGS, f"--output_dir={tmp_path / 'out'}")
     assert done.returncode == 0, done.stderr
     assert_same_run(tmp_path / "out", whole)
-
-
-@pytest.mark.slow
-def test_full_batches_are_deterministic_too(tmp_path, resume):
-    for name in ("a", "b"):
-        done = resume(tmp_path / name, "--batch_size=0", "--rounds=2")
-        assert done.returncode == 0, done.stderr
-    for record in RECORDS:
-        a, b = (run_of(tmp_path / name) / record for name in ("a", "b"))
-        assert a.read_bytes() == b.read_bytes()
-    for a, b in zip(last_model(tmp_path / "a", 2), last_model(tmp_path / "b", 2)):
-        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.slow
@@ -168,8 +150,36 @@ def copy(whole, tmp_path):
     return folder
 
 
-def cut_off(path):
-    path.write_bytes(path.read_bytes()[:-5])
+def damaged(folder, damage):
+    """Damages the record or the states of a run; a leftover of a kill is one, too."""
+    run, states = run_of(folder), run_of(folder) / "checkpoints"
+    last = states / f"round_{ROUNDS}.state"
+    if damage == "one bit of the state":
+        content = bytearray(last.read_bytes())
+        content[len(content) // 2] ^= 4
+        last.write_bytes(content)
+    elif damage in ("state cut off", "a row lost"):
+        path = last if damage == "state cut off" else run / "clients.csv"
+        path.write_bytes(path.read_bytes()[:-5])
+    elif damage == "no state, and rows cut off":
+        last.unlink()
+        for name in RECORDS:
+            (run / name).write_bytes((run / name).read_bytes()[:-5])
+    elif damage == "killed before the first row":
+        for path in run.glob("*.csv"):
+            path.unlink()
+        for path in states.iterdir():
+            path.rename(path.with_name("round_0.state.new"))
+    elif damage == "folder deleted":
+        shutil.rmtree(states)
+    elif damage == "rows lost":  # All states are of rounds that the record lacks.
+        (run / "clients.csv").unlink()
+    elif damage == "a row changed":
+        path = run / "cohort.csv"
+        path.write_bytes(path.read_bytes().replace(b"\n1,", b"\n2,", 1))
+    else:
+        for path in states.iterdir():
+            path.write_bytes(b"") if damage == "emptied" else path.unlink()
 
 
 @pytest.mark.parametrize(
@@ -180,26 +190,19 @@ def cut_off(path):
         # The checkpoint is whole and the record is not: the one before is used.
         ("a row lost", "the record lacks rows"),
         ("no state, and rows cut off", ""),
+        ("killed before the first row", ""),
     ],
 )
-def test_what_the_last_round_lost_is_made_again(whole, copy, damage, said, resume):
+def test_what_the_last_round_lost_is_made_again(
+    whole, copy, damage, said, resume, assert_same_run
+):
     state = run_of(copy) / "checkpoints" / f"round_{ROUNDS}.state"
-    if damage == "state cut off":
-        cut_off(state)
-    elif damage == "a row lost":
-        cut_off(run_of(copy) / "clients.csv")
-    elif damage == "one bit of the state":
-        content = bytearray(state.read_bytes())
-        content[len(content) // 2] ^= 4
-        state.write_bytes(content)
-    else:
-        state.unlink()
-        for name in RECORDS:
-            cut_off(run_of(copy) / name)
+    damaged(copy, damage)
     done = resume(copy, "--resume")
     assert done.returncode == 0, done.stderr
     assert said in done.stderr
     assert state.with_name(f"broken_{state.name}").exists() == bool(said)
+    assert not list(state.parent.glob("*.new"))
     assert_same_run(copy, whole)
 
 
@@ -216,17 +219,7 @@ def everything(folder):
     "loss", ["emptied", "deleted", "folder deleted", "rows lost", "a row changed"]
 )
 def test_without_any_usable_checkpoint_nothing_is_changed(copy, loss, resume):
-    folder = run_of(copy) / "checkpoints"
-    if loss == "folder deleted":
-        shutil.rmtree(folder)
-    elif loss == "rows lost":  # All states are of rounds that the record lacks.
-        (run_of(copy) / "clients.csv").unlink()
-    elif loss == "a row changed":
-        path = run_of(copy) / "cohort.csv"
-        path.write_bytes(path.read_bytes().replace(b"\n1,", b"\n2,", 1))
-    else:
-        for path in folder.iterdir():
-            path.write_bytes(b"") if loss == "emptied" else path.unlink()
+    damaged(copy, loss)
     before = everything(copy)
     done = resume(copy, "--resume")
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
@@ -234,39 +227,23 @@ def test_without_any_usable_checkpoint_nothing_is_changed(copy, loss, resume):
     assert everything(copy) == before
 
 
-def test_killed_before_the_first_row_it_begins_anew(whole, copy, resume):
-    """No state, and nothing to lose; a leftover of the kill goes."""
-    for path in run_of(copy).glob("*.csv"):
-        path.unlink()
-    for path in (run_of(copy) / "checkpoints").iterdir():
-        path.rename(path.with_name("round_0.state.new"))
-    done = resume(copy, "--resume")
-    assert done.returncode == 0, done.stderr
-    assert_same_run(copy, whole)
-    names = {path.name for path in (run_of(copy) / "checkpoints").iterdir()}
-    assert names == {f"round_{n}.state" for n in (ROUNDS - 1, ROUNDS)}
+def test_a_folder_may_get_more_rounds_and_orderings(
+    whole, tmp_path, resume, assert_same_run
+):
+    """They are what they had been if they had been asked for at once.
 
-
-def test_a_finished_run_is_reported_again_and_not_touched(whole, tmp_path, resume):
-    folder = tmp_path / "copy"
-    shutil.copytree(whole, folder)
-    (folder / "results.csv").unlink()
-    before = {p: p.read_bytes() for p in run_of(folder).glob("*.*")}
-    done = resume(folder, "--resume")
-    assert done.returncode == 0, done.stderr
-    assert {p: p.read_bytes() for p in run_of(folder).glob("*.*")} == before
-    assert (folder / "results.csv").exists()
-
-
-def test_a_folder_may_get_more_rounds_and_orderings(whole, tmp_path, resume):
-    """They are what they had been if they had been asked for at once."""
+    What is finished is reported again and not touched.
+    """
     folder = tmp_path / "out"
     assert resume(folder, "--rounds=3").returncode == 0
     done = resume(folder, "--resume")
     assert done.returncode == 0, done.stderr
     assert_same_run(folder, whole)
+    (folder / "results.csv").unlink()
+    before = everything(run_of(folder))
     done = resume(folder, "--resume", "--priority=DS")
     assert done.returncode == 0, done.stderr
+    assert everything(run_of(folder)) == before and (folder / "results.csv").exists()
     assert rounds_done(folder) == ROUNDS
     plan = json.loads((folder / "run.json").read_text())
     assert plan["settings"]["orderings"] == ["LD,DS,MD", "DS"]
@@ -278,52 +255,26 @@ def test_a_folder_may_get_more_rounds_and_orderings(whole, tmp_path, resume):
     assert "orderings: ['LD,DS,MD', 'DS'] there, ['LD,DS,MD'] here" in fewer.stderr
 
 
-def test_a_run_of_an_earlier_version_is_refused_in_one_line(copy, resume):
-    """Whose settings, and the parts of whose checkpoints, have other names."""
+def test_what_is_no_beginning_of_this_run_is_refused_in_one_line(
+    whole, copy, tmp_path, resume
+):
+    """Another run's, that of an earlier version, none, and one that is in use."""
+    from tff_pmc.record import files
+
+    other = ("--learning_rate=0.2", "--cohort_seed=5", "--rounds=4")
+    done = resume(whole, "--resume", *other)
+    for words in ("learning_rate: 0.1 there, 0.2 here", "cohort_seed: 0 there, 5 here",
+                  f"rounds: {ROUNDS} there, 4 here"):  # fmt: skip
+        assert words in done.stderr
+    assert "batch_size" not in done.stderr
+    lock = files.take_lock(str(run_of(copy)))
+    held = resume(copy, "--resume")
+    os.close(lock)
     path = copy / "run.json"
     path.write_text(path.read_text().replace('"format": 2,', ""))
-    done = resume(copy, "--resume")
-    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-    assert "was begun by an earlier version" in done.stderr
-
-
-def test_another_runs_folder_is_refused_with_the_flags_that_differ(whole, resume):
-    done = resume(
-        whole, "--resume", "--learning_rate=0.2", "--cohort_seed=5", "--rounds=4"
-    )
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert "learning_rate: 0.1 there, 0.2 here" in done.stderr
-    assert "cohort_seed: 0 there, 5 here" in done.stderr
-    assert f"rounds: {ROUNDS} there, 4 here" in done.stderr
-    assert "batch_size" not in done.stderr
-
-
-def test_there_must_be_a_folder_and_a_run_in_it(tmp_path, run, resume):
-    done = run("--resume")
-    assert done.returncode == 2 and "--output_dir" in done.stderr
-    done = resume(tmp_path / "nothing", "--resume")
-    assert done.returncode == 2 and "there is no run in" in done.stderr
-    assert not (tmp_path / "nothing").exists()
-
-
-def test_two_runs_into_one_folder_the_second_refuses(tmp_path, command, resume):
-    folder = tmp_path / "out"
-    first = subprocess.Popen(
-        command(*FLAGS, f"--output_dir={folder}", "--rounds=1000"),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=ROOT,
-    )
-    try:
-        deadline = time.monotonic() + 120
-        while not (run_of(folder) / "rounds.csv").exists():
-            assert first.poll() is None and time.monotonic() < deadline
-            time.sleep(0.1)
-        second = resume(folder, "--rounds=1000", "--resume")
-        assert second.returncode == 2
-        assert "is in use" in second.stderr
-        assert first.poll() is None
-    finally:
-        first.kill()
-        first.wait()
+    earlier, none = resume(copy, "--resume"), resume(tmp_path / "none", "--resume")
+    assert "was begun by an earlier version" in earlier.stderr
+    assert "there is no run in" in none.stderr and not (tmp_path / "none").exists()
+    assert "is in use" in held.stderr
+    for refused in (done, held, earlier, none):
+        assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 1

@@ -39,32 +39,12 @@ def serial(tmp_path_factory, run):
 
 @pytest.fixture
 def client(dask_cluster):
-    import distributed
+    from tff_pmc.runtime.cluster_connection import ClusterConnection
 
-    from tff_pmc.runtime.cluster_connection import _security
-
-    found = distributed.Client(
-        dask_cluster.address, security=_security(dask_cluster), set_as_default=False
-    )
-    found.wait_for_workers(2)
-    yield found
-    found.close()
-
-
-def records(folder):
-    """Every file of the runs by name, but for what two equal runs may differ in."""
-    found = {}
-    for path in sorted(pathlib.Path(folder).rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.suffix == ".csv" and path.name != "timing.csv":
-            found[name] = path.read_bytes()
-        elif path.name == "run.json":
-            info = json.loads(path.read_text())
-            for key in ("started", "ended", "resumed", "versions"):
-                info.pop(key, None)
-            found[name] = info
-    assert len(found) > 10
-    return found
+    connection = ClusterConnection(dask_cluster)
+    connection.client.wait_for_workers(2)
+    yield connection.client
+    connection.close()
 
 
 def has_open(pid, path):
@@ -91,7 +71,7 @@ def kill_who_has_recorded_a_round(client, folder, killed):
 
 
 def test_runs_of_workers_that_die_are_the_serial_runs(
-    run, serial, flags_of_cluster, client, tmp_path
+    run, serial, flags_of_cluster, client, tmp_path, records
 ):
     folder, killed = tmp_path / "out", []
     killer = threading.Thread(
@@ -117,7 +97,7 @@ def test_runs_of_workers_that_die_are_the_serial_runs(
 
 
 @pytest.mark.slow
-def test_seeds_are_spread_too(run, flags_of_cluster, tmp_path):
+def test_seeds_are_spread_too(run, flags_of_cluster, tmp_path, records):
     short = [*FLAGS, "--rounds=1", "--seeds=1,2"]
     for name, more in (("serial", []), ("spread", flags_of_cluster)):
         done = run(*short, *more, f"--output_dir={tmp_path / name}")
@@ -128,7 +108,7 @@ def test_seeds_are_spread_too(run, flags_of_cluster, tmp_path):
 
 @pytest.mark.slow  # tests/runtime compares the bits.
 def test_clients_of_rounds_give_the_same_records(
-    run, serial, flags_of_cluster, tmp_path
+    run, serial, flags_of_cluster, tmp_path, records
 ):
     folder = tmp_path / "out"
     arguments = [*flags_of_cluster, "--spread=clients", f"--output_dir={folder}"]
@@ -150,23 +130,19 @@ def test_folders_that_a_worker_does_not_share_are_refused(
     run, flags_of_cluster, client, tmp_path
 ):
     """A file system of its own is stood in for by a folder that it may not enter."""
-    from tff_pmc.experiments.running import run_task
+    from tff_pmc.experiments.running import spread_runs
 
-    text, answer = "mine", str(tmp_path / "answer.new")
-    token = tmp_path / "token.new"
-    look = run_task.look_at_folders
-    assert "is not there" in look(str(token), text, answer, "")
-    token.write_text("another")
-    assert "another folder" in look(str(token), text, answer, "")
-    token.write_text(text)
-    assert look(str(token), text, answer, "") is None
-    assert "--data_dir" in look(str(token), text, answer, str(tmp_path / "none"))
-    assert "cannot be written" in look(str(token), text, f"{token}/no", "")
+    path = str(tmp_path / "answer.new")
+    assert spread_runs.leave_a_file(path, "") is None and not spread_runs._comes(
+        f"{path}er", 0
+    )
+    assert "--data_dir" in spread_runs.leave_a_file(path, str(tmp_path / "none"))
+    assert "cannot be written" in spread_runs.leave_a_file(f"{path}/no", "")
 
     def hide(name):
         import tensorflow  # Whose import looks for folders.
 
-        import tff_pmc.experiments.running.run_task as module
+        import tff_pmc.experiments.running.spread_runs as module
 
         assert tensorflow
 

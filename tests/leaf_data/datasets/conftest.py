@@ -59,14 +59,3 @@ def write_mnist_idx(as_idx):
             (folder / name).write_bytes(gzip.compress(data) if packed else data)
 
     return write
-
-
-@pytest.fixture(scope="session")
-def write_mnist_npz():
-    """Writes arrays by name as Keras's file of MNIST."""
-
-    def write(folder, arrays):
-        folder.mkdir(parents=True, exist_ok=True)
-        np.savez(folder / "mnist.npz", **arrays)
-
-    return write

@@ -98,8 +98,9 @@ def _write_images(folder, suffix=".png"):
                 image.save(place / f"{number:04d}{suffix}")
 
 
-@pytest.mark.parametrize("num_clients", [3, 4])
-@pytest.mark.parametrize("place", ["", "cifar-10-batches-py", "cifar10"])
+@pytest.mark.parametrize(
+    ("num_clients", "place"), [(3, ""), (4, "cifar-10-batches-py"), (4, "cifar10")]
+)
 def test_the_batches_are_the_clients_and_the_fifth_the_servers(
     tmp_path, num_clients, place, write_batches
 ):
@@ -156,47 +157,32 @@ def test_image_folders_deal_the_batches_by_class(tmp_path):
     assert str(data.pixel_convention) == "photograph"
 
 
-def test_a_fraction_of_every_batch_by_class(tmp_path):
-    _write_images(tmp_path)
+def test_a_fraction_of_every_batch_by_class(tmp_path, monkeypatch, assert_refused):
+    _write_images(tmp_path, ".jpg")
+    whole = leaf_data.load("cifar10", tmp_path)
+    monkeypatch.setattr(image_folder, "_decode", None)  # From here on the cache.
     data = leaf_data.load("cifar10", tmp_path, image_fraction=0.5)
-    for k in range(4):
-        assert np.bincount(data.train_examples.client(k)["y"]).tolist() == [2] * 10
+    assert data.origin == whole.origin
+    for k in range(4):  # A client's images are a part of those it has of all.
+        part, all_ = (d.train_examples.client(k) for d in (data, whole))
+        assert np.bincount(part["y"]).tolist() == [2] * 10
+        assert {x.tobytes() for x in part["x"]} < {x.tobytes() for x in all_["x"]}
     assert np.bincount(data.server_examples.y).tolist() == [2] * 10
     assert np.bincount(data.test_examples.y).tolist() == [2] * 10
-    whole = leaf_data.load("cifar10", tmp_path)
-    for k in range(4):  # A client's images are a part of those it has of all.
-        part, all_ = (d.train_examples.client(k)["x"] for d in (data, whole))
-        assert {x.tobytes() for x in part} < {x.tobytes() for x in all_}
-
-
-def test_images_are_decoded_once(tmp_path, monkeypatch):
-    _write_images(tmp_path / "cifar10", ".jpg")
-    first = leaf_data.load("cifar10", tmp_path, cache_dir=tmp_path / "cache")
-    assert (tmp_path / "cache" / "cifar10_cache").is_dir()
-    assert not (tmp_path / "cifar10" / "cifar10_cache").exists()
-
-    def refuse(*_):
-        raise AssertionError("decoded again")
-
-    monkeypatch.setattr(image_folder, "_decode", refuse)
-    again = leaf_data.load("cifar10", tmp_path, cache_dir=tmp_path / "cache")
-    np.testing.assert_array_equal(first.train_examples.x, again.train_examples.x)
-    assert first.origin == again.origin
-    (tmp_path / "cifar10/train/cat/0003.jpg").write_bytes(b"another")
-    with pytest.raises(AssertionError, match="decoded again"):
-        leaf_data.load("cifar10", tmp_path, cache_dir=tmp_path / "cache")
+    words = "image_fraction=0.01 keeps no image of a batch"
+    assert_refused(
+        lambda: leaf_data.load("cifar10", tmp_path, image_fraction=0.01), words
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda content: content[:5000], "is not CIFAR-10's data_batch_2, MD5 "),
-        (lambda content: b"", "is not CIFAR-10's data_batch_2, MD5 "),
-        (lambda content: content[:-20] + b"\7" + content[-19:], "is not CIFAR-10's"),
         (lambda content: bytes(1 << 26), "cannot be read"),
         (None, "cannot be read"),
     ],
-    ids=["cut", "empty", "a label", "large", "none"],
+    ids=["cut", "large", "none"],
 )
 def test_batches_that_are_not_cifar10s(
     tmp_path, change, message, write_batches, assert_refused
@@ -210,14 +196,12 @@ def test_batches_that_are_not_cifar10s(
 
 def test_the_published_checksums_of_batches():
     """Those that torchvision compares them with, each written once."""
-    assert list(cifar10._BATCHES) == NAMES
     together = hashlib.sha256("".join(cifar10._BATCHES.values()).encode()).hexdigest()
-    assert together.startswith("f7358627169f1877")
+    assert list(cifar10._BATCHES) == NAMES and together.startswith("f7358627169f1877")
 
 
-@pytest.mark.parametrize("protocol", [0, 2, 4])
 def test_even_with_a_checksum_nothing_is_run(
-    tmp_path, protocol, write, write_batches, assert_refused
+    tmp_path, write, write_batches, assert_refused
 ):
     class Call:
         def __reduce__(self):
@@ -225,7 +209,7 @@ def test_even_with_a_checksum_nothing_is_run(
 
     write_batches(tmp_path)
     path = tmp_path / "data_batch_3"
-    content = pickle.dumps([Call()], protocol)
+    content = pickle.dumps([Call()])
     write(path, content)
     assert_refused(
         lambda: leaf_data.load("cifar10", tmp_path),
@@ -252,11 +236,6 @@ def test_images_that_are_missing_or_damaged(tmp_path, assert_refused):
     fails(path, "cannot be decoded")
     Image.new("RGB", (32, 31)).save(path)
     fails(path, "is 32 x 31, not 32 x 32")
-    for image in (tmp_path / "test" / "ship").iterdir():
-        image.unlink()
-    fails(tmp_path / "test" / "ship", "holds no .jpg or .png image")
-    (tmp_path / "test" / "ship").rmdir()
-    fails(tmp_path / "test" / "ship", "cannot be read (No such file")
 
 
 def test_where_there_is_none(tmp_path, assert_refused):
@@ -265,14 +244,4 @@ def test_where_there_is_none(tmp_path, assert_refused):
         f"cifar10: no data in {tmp_path} or {tmp_path / 'cifar10'}: looked for "
         "cifar-10-batches-py/data_batch_1 and train/airplane",
     )
-    assert_refused(
-        lambda: leaf_data.load("cifar10"), "TFF_PMC_DATA_DIR, which is not set"
-    )
-
-
-def test_a_fraction_that_keeps_nothing(tmp_path, write_batches, assert_refused):
-    write_batches(tmp_path)
-    assert_refused(
-        lambda: leaf_data.load("cifar10", tmp_path, image_fraction=0.01),
-        "image_fraction=0.01 keeps no image of a batch",
-    )
+    assert_refused(lambda: leaf_data.load("cifar10"), "or set TFF_PMC_DATA_DIR")

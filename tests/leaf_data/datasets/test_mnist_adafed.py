@@ -9,8 +9,8 @@ import pytest
 
 import leaf_data
 from leaf_data import Origin
-from leaf_data.datasets import mnist
-from leaf_data.splits import adafed_simulations
+from leaf_data.datasets import mnist, mnist_adafed
+from leaf_data.splits import partition
 
 TRAIN_COUNTS = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
 TEST_COUNTS = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
@@ -43,30 +43,25 @@ def _counts(examples, k):
 
 
 def _check_training(data, arrays):
-    """Every image has its own label, and no client has one twice."""
+    """Every image has its own label, and nobody has one that another has."""
     train = data.train_examples
     for k in range(train.num_clients):
         places = _places(train.client(k))
-        assert len(set(places)) == len(places)
         np.testing.assert_array_equal(
             arrays["y_train"][places], train.client(k)["y"].astype(np.uint8)
         )
         assert np.any(np.diff(train.client(k)["y"][:100]))  # Not sorted by digit.
-
-
-def _check_nobody_shares(data):
-    everyone = np.ascontiguousarray(data.train_examples.x).view(np.uint32)
-    assert len(np.unique(everyone)) == data.train_examples.num_examples
+    everyone = np.ascontiguousarray(train.x).view(np.uint32)
+    assert len(np.unique(everyone)) == train.num_examples
 
 
 @pytest.mark.parametrize("reading", ["a_client", "a_class"])
 def test_simulation_1_deals_what_its_reading_says(digits, reading):
     data = leaf_data.load("mnist_adafed", reading=reading)
-    expected = adafed_simulations.simulation_1(reading, TRAIN_COUNTS)
+    expected = mnist_adafed.simulation_1(reading, TRAIN_COUNTS)
     found = [tuple(_counts(data.train_examples, k)) for k in range(6)]
     assert found == list(expected)
     _check_training(data, digits)
-    _check_nobody_shares(data)
     assert data.client_ids == tuple(f"client_{k + 1}" for k in range(6))
     assert data.options == {
         "simulation": "1",
@@ -83,11 +78,10 @@ def test_simulation_2_is_table_1(digits, root):
     assert len(rows) == 60
     for row in rows:
         client, digit = int(row["client"]) - 1, int(row["class"])
-        assert adafed_simulations.TABLE_1[client][digit] == int(row["value"])
+        assert mnist_adafed.TABLE_1[client][digit] == int(row["value"])
         assert _counts(data.train_examples, client)[digit] == int(row["value"])
     assert data.train_examples.num_examples == 10110
     _check_training(data, digits)
-    _check_nobody_shares(data)
 
 
 @pytest.mark.parametrize("seed", [0, 6])
@@ -97,13 +91,14 @@ def test_simulation_3_is_simulation_2_and_two_adversaries(digits, seed):
     train = data.train_examples
     np.testing.assert_array_equal(train.x[: two.num_examples], two.x)
     np.testing.assert_array_equal(train.y[: two.num_examples], two.y)
-    assert train.sizes.tolist() == [*two.sizes.tolist(), 1780, 1230]
-    _check_nobody_shares(data)
+    assert train.sizes.tolist() == [190, 1710, 1780, 1230, 2040, 3160, 1780, 1230]
+    everyone = np.ascontiguousarray(train.x).view(np.uint32)
+    assert len(np.unique(everyone)) == train.num_examples
     right = [digits["y_train"][_places(train.client(k))] for k in range(8)]
     # By their true labels the two have what clients 3 and 4 have.
     for adversary, honest in ((6, 2), (7, 3)):
         counts = np.bincount(right[adversary], minlength=10).tolist()
-        assert counts == list(adafed_simulations.TABLE_1[honest])
+        assert counts == list(mnist_adafed.TABLE_1[honest])
     wrong = [
         np.count_nonzero(right[k] != train.client(k)["y"]) / len(right[k])
         for k in range(8)
@@ -114,15 +109,10 @@ def test_simulation_3_is_simulation_2_and_two_adversaries(digits, seed):
     assert data.options == {"simulation": "3", "server_set": "reported", "seed": seed}
 
 
-@pytest.mark.parametrize("simulation", ["1", "2", "3"])
-def test_the_seed_decides_everything(digits, simulation):
+def test_the_seed_decides_everything(digits):
     def load(seed):
-        data = leaf_data.load(
-            "mnist_adafed",
-            simulation=simulation,
-            server_set="apart",
-            seed=seed,
-        )
+        options = {"simulation": "3", "server_set": "apart", "seed": seed}
+        data = leaf_data.load("mnist_adafed", **options)
         parts = (data.train_examples, data.test_examples, data.server_examples)
         return [part.x.tobytes() + part.y.tobytes() for part in parts]
 
@@ -156,3 +146,45 @@ def test_a_server_set_apart_from_the_one_that_reports(digits):
     # The clients' training examples do not depend on it.
     reported = leaf_data.load("mnist_adafed", simulation="2")
     np.testing.assert_array_equal(reported.train_examples.x, data.train_examples.x)
+
+
+def test_simulation_1_as_printed():
+    """Section 4.0.1, read as 5,500 images a client."""
+    counts = np.array(mnist_adafed.simulation_1("a_client", TRAIN_COUNTS))
+    assert counts.sum(axis=1).tolist() == [5500] * 5 + [5000]
+    five, sixth = counts[:5], counts[5]
+    assert ((five > 0).sum(axis=1) == 2).all()  # Two classes each,
+    assert ((five > 0).sum(axis=0) == 1).all()  # with no overlap.
+    assert (five[:, 0].max(), five[:, 5].max()) == (100, 200)
+    assert sixth.tolist() == [500] * 10
+    assert (counts.sum(axis=0) <= TRAIN_COUNTS).all()
+    assert counts.sum() == 32500
+    by_hand = [100, 5400, 2750, 2750, 5300, 200, 2750, 2750, 2750, 2750]
+    assert five.sum(axis=0).tolist() == by_hand
+
+
+def test_simulation_1_read_as_5500_a_class():
+    """MNIST has too few of 2, 4, 6, 8 and 9 for the sixth client's 500."""
+    counts = np.array(mnist_adafed.simulation_1("a_class", TRAIN_COUNTS))
+    by_hand = [100, 5500, 5500, 5500, 5500, 200, 5500, 5500, 5500, 5500]
+    assert counts[:5].sum(axis=0).tolist() == by_hand
+    left = [500, 500, 5958 - 5500, 500, 5842 - 5500]
+    left += [500, 5918 - 5500, 500, 5851 - 5500, 5949 - 5500]
+    assert counts[5].tolist() == left
+    assert min(left) == 342 and sorted(set(left))[-2] == 458
+    assert (counts.sum(axis=0) <= TRAIN_COUNTS).all()
+
+
+def test_wrong_labels_are_wrong_and_of_every_kind():
+    y = np.repeat(np.arange(4), 50)
+    given = y.copy()
+    wrong = mnist_adafed.mislabel(y, 1.0, 4, partition.random_state(0))
+    np.testing.assert_array_equal(y, given)
+    assert wrong.dtype == np.int32 and not np.any(wrong == y)
+    for label in range(4):
+        assert set(wrong[y == label]) == set(range(4)) - {label}
+    half = mnist_adafed.mislabel(y, 0.5, 4, partition.random_state(0))
+    assert np.count_nonzero(half != y) == 100
+    np.testing.assert_array_equal(
+        mnist_adafed.mislabel(y, 0, 4, partition.random_state(0)), y
+    )

@@ -34,26 +34,20 @@ def test_idx_files_that_are_something_else(tmp_path, packed, assert_refused, as_
 
     fails(good[:-1], "is truncated, 2 x 3 values take 18 bytes")
     fails(good + b"\0", "is too long, 2 x 3 values take 18 bytes")
-    fails(good[:6], "holds 0 x 0 values, not 2 x 3")
-    fails(b"", "magic number 0x, not 0x00000802")
-    fails(b"\x89PNG" + good[4:], "magic number 0x89504e47, not 0x00000802")
-    fails(as_idx(np.zeros(6, np.uint8)), "magic number 0x00000801, not 0x00000802")
-    fails(as_idx(np.zeros((2, 3), np.uint8), kind=13), "magic number 0x00000d02")
-    fails(as_idx(np.zeros((3, 2), np.uint8)), "holds 3 x 2 values, not 2 x 3")
+    words = "is no idx file of 2 x 3 bytes: 0x"
+    fails(good[:6], words)
+    fails(b"", f"{words}, not 0x00000802")
+    fails(b"\x89PNG" + good[4:], f"{words}89504e47")
+    fails(as_idx(np.zeros(6, np.uint8)), f"{words}00000801")
+    fails(as_idx(np.zeros((2, 3), np.uint8), kind=13), f"{words}00000d02")
+    fails(as_idx(np.zeros((3, 2), np.uint8)), f"{words}000008020000000300000002, not")
 
 
 def test_gzip_files_that_are_truncated_or_corrupt(tmp_path, assert_refused, as_idx):
     path = tmp_path / "file.gz"
     array = np.random.RandomState(0).randint(0, 256, (20, 30)).astype(np.uint8)
     good = gzip.compress(as_idx(array))
-    flipped = bytearray(good)
-    flipped[len(good) // 2] ^= 255
-    wrong_checksum = good[:-8] + bytes(4) + good[-4:]
-    for data in (good[:-20], good[:-4], bytes(flipped), wrong_checksum, b"text"):
+    for data in (good[:-20], good[:-4], good[:-8] + bytes(4) + good[-4:], b"text"):
         path.write_bytes(data)
-        assert_refused(
-            lambda: idx.read(str(path), (20, 30)), path, "truncated or corrupt"
-        )
-    assert_refused(
-        lambda: idx.read(str(tmp_path), (1,)), tmp_path, "truncated or corrupt"
-    )
+        words = "truncated or corrupt"
+        assert_refused(lambda: idx.read(str(path), (20, 30)), path, words)

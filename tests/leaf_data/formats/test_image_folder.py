@@ -9,7 +9,7 @@ import zlib
 
 import numpy as np
 import pytest
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from leaf_data.formats import image_folder
 
@@ -20,9 +20,9 @@ def _encoded(form, size=(20, 20), mode="RGB", **options):
     return file.getvalue()
 
 
-@pytest.mark.parametrize("mode", ["RGB", "L"])
-@pytest.mark.parametrize("form", ["JPEG", "PNG"])
-@pytest.mark.parametrize("suffix", [".jpg", ".png"])
+@pytest.mark.parametrize(
+    ("form", "suffix", "mode"), [("JPEG", ".png", "L"), ("PNG", ".jpg", "RGB")]
+)
 def test_the_content_decides_and_not_the_name(tmp_path, form, suffix, mode):
     path = tmp_path / ("a" + suffix)
     content = _encoded(form, mode=mode)
@@ -31,62 +31,26 @@ def test_the_content_decides_and_not_the_name(tmp_path, form, suffix, mode):
     assert found == content and image.mode == "RGB" and image.size == (20, 20)
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["TIFF", "JPEG2000", "GIF", "BMP", "ICO", "WEBP", "PPM", "TGA", "EPS", "PCX"],
-)
+@pytest.mark.parametrize("form", ["TIFF", "JPEG2000", "GIF", "BMP", "WEBP", "EPS"])
 def test_other_forms_are_refused(tmp_path, form, assert_refused):
     path = tmp_path / "a.jpg"
     path.write_bytes(_encoded(form))
-    assert_refused(
-        lambda: image_folder.decode(str(path)),
-        f"{path}: cannot be decoded (it is no JPEG or PNG image)",
-    )
-    try:
-        Image.open(path)  # Pillow by itself knows it.
-    except UnidentifiedImageError:
-        pytest.fail("the form is not known here")
+    words = f"{path}: cannot be decoded (it is no JPEG or PNG image)"
+    assert_refused(lambda: image_folder.decode(str(path)), words)
+    Image.open(path)  # Pillow by itself knows it.
 
 
-def test_postscript_is_not_run(tmp_path, monkeypatch, assert_refused):
-    from PIL import EpsImagePlugin
-
-    runs = []  # An error raised in its place might be taken for one of a bad image.
-
-    def run(*arguments, **_):
-        runs.append(arguments)
-        raise OSError("Ghostscript is run")
-
-    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", run)
-    path = tmp_path / "a.png"
-    path.write_bytes(
-        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n"
-    )
-    assert_refused(lambda: image_folder.decode(str(path)), f"{path}: cannot be decoded")
-    assert not runs
-
-
-def _png(width, height):
-    """A PNG of a size that its few bytes say."""
-
-    def chunk(kind, content):
-        checksum = struct.pack(">I", zlib.crc32(kind + content))
-        return struct.pack(">I", len(content)) + kind + content + checksum
-
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    data = chunk(b"IDAT", zlib.compress(bytes(1000)))
-    return b"\x89PNG\r\n\x1a\n" + header + data + chunk(b"IEND", b"")
-
-
-@pytest.mark.parametrize("size", [(13000, 13000), (40_000_000, 1), (8000, 5000)])
+@pytest.mark.parametrize("size", [(13000, 13000), (40_000_000, 1)])
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_images_of_many_megapixels_are_refused(tmp_path, size, assert_refused):
+    """A small PNG, whose header says another size."""
     path = tmp_path / "a.png"
-    path.write_bytes(_png(*size))
-    assert_refused(
-        lambda: image_folder.decode(str(path)),
-        f"{path}: cannot be decoded (it has {size[0] * size[1]:,} pixels, more than",
-    )
+    good = _encoded("PNG")
+    header = b"IHDR" + struct.pack(">II", *size) + good[24:29]
+    checksum = struct.pack(">I", zlib.crc32(header))
+    path.write_bytes(good[:12] + header + checksum + good[33:])
+    words = f"{path}: cannot be decoded (it has {size[0] * size[1]:,} pixels, more than"
+    assert_refused(lambda: image_folder.decode(str(path)), words)
 
 
 def test_a_jpeg_of_many_scans_is_refused(tmp_path, assert_refused):
@@ -99,27 +63,14 @@ def test_a_jpeg_of_many_scans_is_refused(tmp_path, assert_refused):
     assert_refused(lambda: image_folder.decode(str(path)), f"{path}: ", "scans")
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        (b"a\xff.png", "'a\\udcff.png' has the control character U+DCFF"),
-        (b"a\nb.png", "'a\\nb.png' has the control character U+000A"),
-        (b"\x1b[2J.jpg", "the image '\\x1b[2J.jpg'"),
-    ],
-)
-def test_names_that_no_record_can_hold(tmp_path, name, says, assert_refused):
-    folder = tmp_path / "cats"
-    folder.mkdir()
+def test_names_that_no_record_can_hold(tmp_path, assert_refused):
     try:
-        with open(os.path.join(os.fsencode(folder), name), "wb") as file:
+        with open(os.path.join(os.fsencode(tmp_path), b"a\xff.png"), "wb") as file:
             file.write(_encoded("PNG"))
     except OSError:
         pytest.skip("this file system has no such names")
-
-    def read():
-        return image_folder.read("toy", str(tmp_path), ["cats"], 20, resize=False)
-
-    assert_refused(read, f"{folder}: the image", says)
+    words = f"{tmp_path}: the image 'a\\udcff.png' has the control character U+DCFF"
+    assert_refused(lambda: image_folder.find(str(tmp_path)), words)
 
 
 def test_one_picture_in_two_forms_would_count_twice(tmp_path, assert_refused):
@@ -163,6 +114,3 @@ def test_images_are_resized_whole_and_averaged():
         assert found[row, column, 0] == red
         assert found[row, column, 2] == blue
     assert abs(found[..., 1] - 127.5).max() < 20  # Nearest would be 0 or 255.
-    # What has no three channels becomes RGB.
-    gray = image_folder.resized(Image.new("L", (30, 20), 77), 64)
-    assert gray.shape == (64, 64, 3) and (gray == 77).all()

@@ -34,21 +34,26 @@ def _good(**changes):
     return {**members, **{f"{n}.npy": content for n, content in changes.items()}}
 
 
+def _fails(path, words):
+    with pytest.raises(ValueError, match=words):
+        with npz.opened(path, stored=True):
+            pass
+
+
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_what_numpy_wrote_is_read(tmp_path, save):
     arrays = {**ARRAYS, "names": np.array(["a", "é"]), "none": np.zeros((0, 3)),
               "one": np.array(5.5), "turned": np.asfortranarray(np.eye(3))}  # fmt: skip
     save(tmp_path / "file.npz", **arrays)
-    with npz.Archive(tmp_path / "file.npz", stored=save is np.savez) as archive:
-        assert list(archive.headers) == list(arrays)
+    with npz.opened(tmp_path / "file.npz", stored=save is np.savez) as members:
+        assert list(members) == list(arrays)
         for name, array in arrays.items():
-            header, found = archive.headers[name], archive.read(name)
+            header, found = members[name], members[name].read()
             assert header.shape == array.shape == found.shape
             assert header.dtype == array.dtype == found.dtype
             np.testing.assert_array_equal(found, array)
-    with pytest.raises(ValueError, match="compressed otherwise"):
-        np.savez_compressed(tmp_path / "file.npz", **arrays)
-        npz.Archive(tmp_path / "file.npz", stored=True)
+    np.savez_compressed(tmp_path / "file.npz", **arrays)
+    _fails(tmp_path / "file.npz", "compressed otherwise")
 
 
 ZEROS = np.zeros((1, 3), np.uint8)
@@ -73,16 +78,13 @@ def test_headers_that_are_wrong(tmp_path, member, assert_refused, peak_of):
     assert peak_of(refuse) < 5e6
 
 
-@pytest.mark.parametrize("shape", [(1 << 28,), (1 << 14, 1 << 14)], ids=str)
-def test_an_array_is_not_unpacked_to_see_its_shape(
-    tmp_path, shape, assert_refused, peak_of
-):
+def test_an_array_is_not_unpacked_to_see_its_shape(tmp_path, assert_refused, peak_of):
     """A quarter of a gigabyte of zeros in a file of 300 KB."""
     path = tmp_path / "mnist.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for name in ("x", "y"):
             with file.open(f"{name}.npy", "w", force_zip64=True) as member:
-                member.write(_npy(np.zeros(0, np.uint8), shape=shape))
+                member.write(_npy(np.zeros(0, np.uint8), shape=(1 << 28,)))
                 for _ in range(1 << 8):
                     member.write(bytes(1 << 20))
 
@@ -103,12 +105,4 @@ def test_members_that_share_their_bytes(tmp_path):
     tail[8:12] = (20).to_bytes(2, "little") * 2
     tail[12:16] = sum(map(len, entries)).to_bytes(4, "little")
     path.write_bytes(content[:start] + b"".join(entries) + tail)
-    with pytest.raises(ValueError, match="share bytes"):
-        npz.Archive(path, stored=True)
-
-
-@pytest.mark.parametrize("shape", [(4, 3), (2**40,)], ids=str)
-def test_a_header_of_other_bytes_is_refused_before_anything_is_read(tmp_path, shape):
-    path = _write(tmp_path / "file.npz", {"x.npy": _npy(ZEROS, shape=shape)})
-    with pytest.raises(ValueError, match="has other bytes than its header says"):
-        npz.Archive(path)
+    _fails(path, "share bytes")

@@ -1,178 +1,356 @@
-"""TFF's databases whose schemas, rows and examples are not what they seem."""
+"""TFF's databases: read as TFF reads them, found, unpacked, downloaded, refused."""
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+import hashlib
+import io
+import lzma
+import os
 import sqlite3
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from leaf_data.datasets.femnist.femnist import DATABASE
+import leaf_data
+from leaf_data.datasets import femnist
 from leaf_data.formats import tff_sqlite
+
+pytestmark = pytest.mark.usefixtures("empty_home")
 
 CREATE = (
     "CREATE TABLE examples (split_name {0}, client_id {0}, "
     "serialized_example_proto BLOB)",
     "CREATE TABLE client_metadata (client_id {0}, split_name {0}, num_examples {1})",
 )
-ANY, NO_CASE = (
+TFFS, ANY, NO_CASE = (
     [statement.format(*words) for statement in CREATE]
-    for words in (("", ""), ("TEXT COLLATE NOCASE", "INTEGER"))
+    for words in (("TEXT", "INTEGER"), ("", ""), ("TEXT COLLATE NOCASE", "INTEGER"))
 )
 GRAY = [0.5] * 784
 TWO = (("a", "all_train", 2),)
+NAME = "emnist_all.sqlite"
+
+
+@pytest.fixture(scope="module")
+def example(tf):
+    """Makes a serialized example of lists of floats or integers, by TensorFlow."""
+
+    def feature(values):
+        if isinstance(values[0], float):
+            return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+    def make(**values):
+        features = {name: feature(value) for name, value in values.items()}
+        made = tf.train.Features(feature=features)
+        return tf.train.Example(features=made).SerializeToString()
+
+    return make
 
 
 @pytest.fixture
-def write(tmp_path, example_proto, write_tff_database):
-    """Writes a database of one client with two examples; all may be changed."""
+def write(tmp_path):
+    """Writes a database of rows of client, split and example; all may be changed."""
 
-    def write(counts=TWO, client="a", proto=None, **changes):
-        proto = example_proto(pixels=GRAY, label=[5]) if proto is None else proto
-        rows = [(client, "all_train", proto)] * 2
-        path = tmp_path / "emnist_all.sqlite"
-        return str(write_tff_database(path, rows, counts=counts, **changes))
+    def write(rows, counts=None, create=TFFS, after=(), name=NAME):
+        path = tmp_path / "data" / name
+        path.parent.mkdir(exist_ok=True)
+        if counts is None:
+            sizes = collections.Counter((client, split) for client, split, _ in rows)
+            counts = [(*key, size) for key, size in sizes.items()]
+        database = sqlite3.connect(path)
+        for statement in create:
+            database.execute(statement)
+        database.executemany(
+            "INSERT INTO examples VALUES (?, ?, ?)", [(s, c, p) for c, s, p in rows]
+        )
+        database.executemany("INSERT INTO client_metadata VALUES (?, ?, ?)", counts)
+        for statement in after:
+            database.execute(statement)
+        database.commit()
+        database.close()
+        return path
 
     return write
 
 
-def test_a_client_with_two_examples(write):
-    arrays = tff_sqlite.read(write(), DATABASE)
-    assert arrays["client_ids"].tolist() == ["a"]
-    assert arrays["sizes_train"].tolist() == [2]
-    assert arrays["y_train"].tolist() == [5, 5] and (arrays["x_train"] == 128).all()
-    assert len(arrays["y_test"]) == 0
+@pytest.fixture
+def database(write, example):
+    """Rows in mixed order; "b" is in the test split alone."""
+    random, rows = np.random.RandomState(0), []
+    for client, split, count in (
+        *(("c", "all_train", 4), ("a", "all_train", 3), ("c", "all_test", 2)),
+        *(("b", "all_test", 1), ("a", "digits_only_train", 2)),
+    ):
+        for _ in range(count):
+            pixels = (random.randint(0, 256, 784) / 255).tolist()
+            proto = example(pixels=pixels, label=[int(random.randint(62))])
+            rows.append((client, split, proto))
+    return write([rows[k] for k in random.permutation(len(rows))])
 
 
-@pytest.mark.parametrize(
-    ("number", "message"),
-    [
-        *((n, "is no number of examples") for n in (None, "two", 1.9, -1, b"\2")),
-        *((n, "more than there are in its size") for n in (10**9, 2**62)),
-        (1, "client a: more train examples than the 1 of client_metadata"),
-        (9, "client a: 7 of 9 train examples are missing"),
-    ],
-    ids=str,
-)
-def test_counts(write, number, message, assert_refused, peak_of, tf):
-    path = write(counts=[("a", "all_train", number)], create=ANY)
-
-    def refuse():
-        assert_refused(lambda: tff_sqlite.read(path, DATABASE), f"{path}: ", message)
-
-    assert peak_of(refuse) < 5e7
+def _load(folder, **options):
+    return leaf_data.load("femnist", folder, source="tff", **options)
 
 
+def _check_against_tff(data, path, tf):
+    """Every client's examples as TFF's own reader gives them, in its order."""
+    tff = pytest.importorskip("tensorflow_federated")
+    spec = {
+        "pixels": tf.io.FixedLenFeature((28, 28), tf.float32),
+        "label": tf.io.FixedLenFeature((), tf.int64),
+    }
+    ids = set()
+    for split, examples in (
+        ("all_train", data.train_examples),
+        ("all_test", data.test_examples),
+    ):
+        theirs = tff.simulation.datasets.SqlClientData(str(path), split)
+        own = [c for c, n in zip(examples.client_ids, examples.sizes) if n]
+        assert own == theirs.client_ids
+        ids.update(own)
+        for client in own:
+            dataset = theirs.create_tf_dataset_for_client(client)
+            parsed = [
+                tf.io.parse_single_example(p, spec) for p in dataset.as_numpy_iterator()
+            ]
+            pixels = np.stack([example["pixels"].numpy() for example in parsed])
+            found = examples.client(client)
+            np.testing.assert_array_equal(found["x"] / np.float32(255), pixels)
+            assert found["y"].tolist() == [int(e["label"]) for e in parsed]
+    assert list(data.client_ids) == sorted(ids)
+
+
+def test_it_is_read_as_tff_reads_it(database, tf, monkeypatch, run_python):
+    data = _load(database.parent)
+    assert data.train_examples.sizes.tolist() == [3, 0, 4]
+    assert data.test_examples.sizes.tolist() == [0, 1, 2]
+    _check_against_tff(data, database, tf)
+    assert data.pixel_convention.background == 255 and data.num_classes == 62
+    digest = hashlib.sha256(database.read_bytes()).hexdigest()
+    assert data.origin.source == "TFF's EMNIST"
+    assert data.origin.files == ((NAME, digest),)
+    # From here on the cache, which needs no TensorFlow.
+    monkeypatch.setattr(tff_sqlite, "read", None)
+    assert _load(database.parent, min_samples=4).client_ids == ("c",)
+    sampled = _load(database.parent, sample_fraction=0.5, seed=2)
+    sizes = sampled.train_examples.sizes + sampled.test_examples.sizes
+    assert sizes.sum() == 5  # Half of 10.
+    run_python(
+        "import sys, leaf_data\n"
+        f"leaf_data.load('femnist', {str(database.parent)!r}, source='tff')\n"
+        "sys.exit('tensorflow' in sys.modules)\n"
+    )
+
+
+def test_the_packed_database(database, tf, assert_refused, monkeypatch):
+    packed = database.with_name(NAME + ".lzma")
+    data = lzma.compress(database.read_bytes(), lzma.FORMAT_ALONE)
+    moved = database.rename(database.parent.parent / "moved.sqlite")
+    packed.write_bytes(data)
+    found = _load(packed.parent)
+    _check_against_tff(found, moved, tf)
+    digest = hashlib.sha256(data).hexdigest()
+    assert found.origin.files == ((packed.name, digest),)
+    monkeypatch.setattr(tff_sqlite, "_BLOCK", 1 << 16)
+    for content, words in (
+        (data[:-100], ""),
+        (b"text", "cannot be unpacked"),
+        # A dictionary of 4 GB, in a header of thirteen bytes.
+        (b"\x5d" + b"\xff" * 12 + b"\0" * 20, "cannot be unpacked ("),
+        (
+            lzma.compress(bytes(50 << 20), lzma.FORMAT_ALONE),
+            "cannot be unpacked (it becomes 100 times",
+        ),
+    ):
+        packed.write_bytes(content)
+        assert_refused(lambda: _load(packed.parent), f"{packed}: {words}")
+
+
+COUNTS = [
+    {"counts": [("a", "all_train", n)], "create": ANY}
+    for n in (None, "two", 1.9, -1, b"\2", 10**9, 2**62, 1, 9, 2.0)
+]
 ENDLESS = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) "
-SCHEMAS = {
-    "a missing column": ["ALTER TABLE client_metadata RENAME num_examples TO other"],
-    "a missing table": ["DROP TABLE client_metadata"],
-    "an endless view": [
+SCHEMAS = (
+    ["ALTER TABLE client_metadata RENAME num_examples TO other"],
+    ["DROP TABLE client_metadata"],
+    [
         "DROP TABLE client_metadata",
         f"CREATE VIEW client_metadata AS {ENDLESS}SELECT 'a' || n AS client_id, "
         "'all_train' AS split_name, 1 AS num_examples FROM t",
     ],
-    "a view of another case": [
+    [
         "ALTER TABLE examples RENAME TO other",
         "CREATE VIEW Examples AS SELECT * FROM other",
     ],
-    "a column that is computed": [
+    [
         "DROP TABLE examples",
         "CREATE TABLE examples (client_id TEXT, split_name TEXT, "
         "serialized_example_proto BLOB AS (zeroblob(900000000)))",
         "INSERT INTO examples (client_id, split_name) VALUES ('a', 'all_train')",
     ],
-    "a virtual table": [
+    [
         "DROP TABLE examples",
         "CREATE VIRTUAL TABLE examples USING fts4(client_id, split_name, "
         "serialized_example_proto)",
     ],
-}
-FORGED = {
-    **{name: ({"after": s}, "not TFF's EMNIST") for name, s in SCHEMAS.items()},
-    "a client twice": ({"counts": TWO * 2}, "client a is there twice"),
-    "no client": ({"counts": []}, "has no clients with a split all_train or all_test"),
-    "another client": ({"client": "b"}, "client b: more train examples than the 0"),
-    "a number as a name": (
-        {"counts": [(5, "all_train", 2)], "client": 5, "create": ANY},
-        "5 is no client's name",
-    ),
-    "an end of a line in a name": ({"counts": [("a\nb", "all_train", 2)]}, "U+000A"),
-    "texts compared otherwise": (
-        {"counts": [("a", "ALL_train", 2)], "create": NO_CASE},
-        "client a: 'ALL_train' is no split",
-    ),
-}
+)
+NONE = "has no clients with a split all_train or all_test"
+FORGED = [
+    *((change, "client a: 2 train examples, in client_metadata") for change in COUNTS),
+    *(({"after": statements}, "not TFF's EMNIST") for statements in SCHEMAS),
+    ({"counts": TWO * 2}, "client a is there twice"),
+    ({"counts": []}, NONE),
+    ({"counts": [("b", "all_train", 2)]}, "client b: 0 train examples, in "),
+    ({"counts": [(5, "all_train", 2)], "create": ANY}, "5 is no client's name"),
+    ({"counts": [("a\nb", "all_train", 2)]}, "U+000A"),
+    ({"counts": [("a", "ALL_train", 2)], "create": NO_CASE}, NONE),
+]
 
 
-@pytest.mark.parametrize("name", FORGED)
-def test_forged_tables(name, write, assert_refused, peak_of, no_hang, tf):
-    changes, message = FORGED[name]
-    path = write(**changes)
+@pytest.mark.parametrize(("change", "message"), FORGED, ids=range(len(FORGED)))
+def test_forged_tables(
+    change, message, write, example, assert_refused, peak_of, no_hang
+):
+    rows = [("a", "all_train", example(pixels=GRAY, label=[5]))] * 2
+    path = write(rows, **{"counts": TWO, **change})
 
     def refuse():
-        assert_refused(lambda: tff_sqlite.read(path, DATABASE), f"{path}: ", message)
+        assert_refused(lambda: _load(path.parent), f"{path}: ", message)
 
     assert peak_of(refuse) < 5e7
 
 
-NO_EXAMPLE = "client a: an example is no tf.train.Example with pixels and label"
+RIGHT = {**dict.fromkeys(("male", "smiling", "blurry", "young"), [1])}
+IMAGE = [61, 81, 20] * 84 * 84
+NO_DIGIT = "an example is no tf.train.Example with pixels and label"
+NO_FACE = "an example is no tf.train.Example with image and smiling and blurry"
+EXAMPLES = [
+    *((p, NO_DIGIT) for p in (b"", "text", b"\x0b\x0c", bytes(1 << 19))),
+    (dict(pixels=GRAY), NO_DIGIT),
+    (dict(pixels=GRAY[1:], label=[1]), NO_DIGIT),
+    (dict(pixels=[1] * 784, label=[1]), NO_DIGIT),
+    (dict(pixels=GRAY, label=[1, 2]), NO_DIGIT),
+    (dict(pixels=[1.5] * 784, label=[1]), "has the value 1.5, not in [0, 1]"),
+    (dict(pixels=[np.nan] * 784, label=[1]), "has the value nan, not in [0, 1]"),
+    (dict(pixels=GRAY, label=[62]), "the label 62, not one of 0 to 61"),
+    (dict(pixels=GRAY, label=[-1]), "the label -1, not one of 0 to 61"),
+    (RIGHT, NO_FACE),
+    (dict(image=IMAGE, smiling=[1]), NO_FACE),
+    (dict(RIGHT, image=IMAGE[3:]), NO_FACE),
+    (dict(RIGHT, image=IMAGE, blurry=[0, 1]), NO_FACE),
+    (dict(RIGHT, image=[v - 61 for v in IMAGE]), "an image from -41 to 20"),
+    (dict(RIGHT, image=[5 * v for v in IMAGE]), "an image from 100 to 405"),
+    (dict(RIGHT, image=IMAGE, smiling=[2]), "smiling is 2, not 0 or 1"),
+]
 
 
-@pytest.mark.parametrize(
-    ("proto", "message"),
-    [
-        *((proto, NO_EXAMPLE) for proto in (b"", "text", b"\x0b\x0c", bytes(1 << 19))),
-        (dict(pixels=GRAY), NO_EXAMPLE),
-        (dict(pixels=GRAY[1:], label=[1]), NO_EXAMPLE),
-        (dict(pixels=[1] * 784, label=[1]), NO_EXAMPLE),
-        (dict(pixels=GRAY, label=[1, 2]), NO_EXAMPLE),
-        (dict(pixels=[1.5] * 784, label=[1]), "has the value 1.5, not in [0, 1]"),
-        (dict(pixels=[np.nan] * 784, label=[1]), "has the value nan, not in [0, 1]"),
-        (dict(pixels=GRAY, label=[62]), "client a: the label 62, not one of 0 to 61"),
-        (dict(pixels=GRAY, label=[-1]), "client a: the label -1, not one of 0 to 61"),
-    ],
-    ids=range(12),
-)
-def test_forged_examples(write, proto, message, example_proto, assert_refused):
-    proto = example_proto(**proto) if isinstance(proto, dict) else proto
-    path = write(proto=proto)
-    assert_refused(lambda: tff_sqlite.read(path, DATABASE), f"{path}: ", message)
-
-
-def _all_lead_to(page, size, cells=100):
-    """An interior page of a table, all of whose cells are the way to one page."""
-    made = bytearray(size)
-    made[0] = 5
-    made[3:5] = cells.to_bytes(2, "big")
-    made[5:7] = (size - 5 * cells).to_bytes(2, "big")
-    made[8:12] = page.to_bytes(4, "big")
-    for cell in range(cells):
-        at = size - 5 * (cell + 1)
-        made[12 + 2 * cell : 14 + 2 * cell] = at.to_bytes(2, "big")
-        made[at : at + 4] = page.to_bytes(4, "big")
-        made[at + 4] = cell + 1
-    return bytes(made)
-
-
-def test_a_tree_of_more_ways_than_anybody_counts(write, assert_refused, no_hang):
-    """Twelve pages, of which each leads a hundred times to the next."""
-    path = write(proto=b"x", after=["UPDATE examples SET split_name = 'none'"])
-    database = sqlite3.connect(path)
-    (root,) = database.execute(
-        "SELECT rootpage FROM sqlite_master WHERE name = 'examples'"
-    ).fetchone()
-    database.close()
-    with open(path, "rb") as file:
-        content = file.read()
-    size = int.from_bytes(content[16:18], "big")
-    pages = [content[k : k + size] for k in range(0, len(content), size)]
-    count, leaf = len(pages), pages[root - 1]
-    pages[root - 1] = _all_lead_to(count + 1, size)
-    pages += [_all_lead_to(count + k + 2, size) for k in range(11)] + [leaf]
-    pages[0] = pages[0][:28] + len(pages).to_bytes(4, "big") + pages[0][32:]
-    with open(path, "wb") as file:
-        file.write(b"".join(pages))
+@pytest.mark.parametrize(("proto", "message"), EXAMPLES, ids=range(len(EXAMPLES)))
+def test_forged_examples(write, proto, message, example, assert_refused):
+    name, split, file = "femnist", "all_train", NAME
+    if "image" in message or "smiling" in message:
+        name, split, file = "celeba", "split_by_examples_train", "celeba.sqlite"
+    proto = example(**proto) if isinstance(proto, dict) else proto
+    path = write([("a", split, proto)], name=file)
     assert_refused(
-        lambda: tff_sqlite.read(path, DATABASE), f"{path}: its tables have more"
+        lambda: leaf_data.load(name, path.parent, source="tff"),
+        *(f"{path}: client a: ", message),
+    )
+
+
+def test_faces(write, example, tf, tff):
+    """Resized as Pillow does, clients sorted, split by examples and not by clients."""
+    pixels = np.random.RandomState(0).randint(0, 256, (4, 84, 84, 3))
+    parts = ("7", "test", {}), ("7", "train", {"smiling": [0]}), ("20", "train", {})
+    rows = [
+        (client, f"split_by_examples_{part}", example(**{**RIGHT, **own}, image=image))
+        for (client, part, own), image in zip(
+            (*parts, ("20", "test", {"blurry": [0]})), pixels.reshape(4, -1).tolist()
+        )
+    ]
+    rows.append(("7", "split_by_clients_train", rows[0][2]))
+    path = write(rows, name="celeba.sqlite")
+    data = leaf_data.load("celeba", path.parent, source="tff")
+    assert data.options["client_rule"] == "as_split"
+    assert data.client_ids == ("20", "7") and data.origin.source == "TFF's CelebA"
+    train, test = data.train_examples, data.test_examples
+    for examples, order in ((train, (2, 1)), (test, (3, 0))):
+        assert examples.sizes.tolist() == [1, 1]
+        for x, k in zip(examples.x, order):
+            image = Image.fromarray(pixels[k].astype(np.uint8))
+            expected = np.asarray(image.resize((64, 64), Image.BICUBIC))
+            np.testing.assert_array_equal(x, expected)
+    assert train.y.tolist() == [1, 0]
+    assert train.attributes["sharp"].tolist() == [0, 0]
+    assert test.attributes["sharp"].tolist() == [1, 0]
+    spec = {"image": tf.io.FixedLenFeature((84, 84, 3), tf.int64)}
+    theirs = tff.simulation.datasets.SqlClientData(str(path), rows[1][1])
+    (proto,) = theirs.create_tf_dataset_for_client("7").as_numpy_iterator()
+    parsed = tf.io.parse_single_example(proto, spec)["image"].numpy()
+    np.testing.assert_array_equal(parsed, pixels[1])
+
+
+def test_more_steps_than_a_file_can_need(write, assert_refused, monkeypatch):
+    """As where each page of a tree leads a hundred times to the next."""
+    path = write([("a", "all_train", b"x")] * 2)
+    monkeypatch.setattr(tff_sqlite, "_EVERY", 1)
+    monkeypatch.setattr(tff_sqlite, "_STEPS_AT_LEAST", 100 - path.stat().st_size)
+    assert_refused(lambda: _load(path.parent), f"{path}: its tables have more")
+
+
+def test_tffs_own_cache_and_download(tmp_path, database, monkeypatch, tf):
+    data = database.read_bytes()
+    database.unlink()
+    calls = []
+
+    def opened(origin):
+        calls.append(origin)
+        stream = io.BytesIO(lzma.compress(data, lzma.FORMAT_ALONE))
+        stream.headers = {"content-length": None}
+        return stream
+
+    monkeypatch.setattr(urllib.request, "urlopen", opened)
+    own = tmp_path / "home" / ".tff" / NAME
+    found = _load(None)
+    assert [origin.split("/")[-1] for origin in calls] == [NAME + ".lzma"]
+    assert found.origin.source == "TFF's EMNIST (its download)"
+    assert own.read_bytes() == data
+    names = [p.name for p in sorted(own.parent.iterdir())]
+    assert names == [NAME, "femnist_tff_cache"]
+    assert _load(None).origin.source == "TFF's EMNIST (its cache)"
+    # A folder for other data sets does not keep it from there.
+    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(tmp_path / "data"))
+    assert _load(None).origin.source == "TFF's EMNIST (its cache)"
+    assert len(calls) == 1
+    _load(None, cache_dir=tmp_path / "caches")
+    assert (tmp_path / "caches" / NAME).read_bytes() == data
+    assert len(calls) == 2
+
+
+def test_a_download_that_fails_is_one_line_and_leaves_nothing(
+    tmp_path, monkeypatch, assert_refused
+):
+    def offline(folder):
+        with open(os.path.join(folder, NAME), "w") as file:
+            file.write("half")
+        raise urllib.error.URLError("no route\nto host")
+
+    changed = dataclasses.replace(femnist.DATABASE, download=offline)
+    monkeypatch.setattr(femnist, "DATABASE", changed)
+    # A folder that is given is never downloaded for.
+    words = f"femnist: no {NAME} or {NAME}.lzma in {tmp_path} or {tmp_path / 'femnist'}"
+    assert_refused(lambda: _load(tmp_path), words)
+    assert not (tmp_path / "home" / ".tff").exists()
+    hint = "(<urlopen error no route to host>): pass data_dir or set TFF_PMC_DATA_DIR"
+    assert_refused(lambda: _load(None), f"femnist: TFF could not download {NAME}", hint)
+    assert list((tmp_path / "home" / ".tff").iterdir()) == []
+    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(tmp_path))
+    assert_refused(
+        lambda: _load(None), f"lzma in {tmp_path} or", ", and TFF could not", hint
     )

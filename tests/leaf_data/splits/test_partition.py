@@ -1,7 +1,8 @@
-"""`leaf_data.splits.partition`: exact facts about who gets which example."""
+"""Divisions: exact facts about who gets which example."""
 
 from __future__ import annotations
 
+import collections
 import hashlib
 
 import numpy as np
@@ -48,26 +49,11 @@ def test_a_pure_function_of_the_seed(cut, labels):
 
 
 @pytest.mark.parametrize(
-    "cut, digest",
-    [
-        (
-            partition.iid,
-            "f4c7c8547e1ad3d535b0a88f2e2f39727a68e6222e4379cba111c8a772afc71e",
-        ),
-        (
-            partition.sorted_shards,
-            "0d624ef5c6a6973ee327765ab0a586ad9d1add034c16caa1c53fb82957613121",
-        ),
-    ],
+    "cut, digest", [("iid", "f4c7c8547e1ad3d5"), ("sorted_shards", "0d624ef5c6a6973e")]
 )
 def test_a_seed_means_the_same_partition_under_every_numpy(cut, digest, labels):
-    assert _digest(cut(labels, seed=7)) == digest
-
-
-def test_iid_clients_have_all_labels_and_ignore_them(labels):
-    parts = partition.iid(labels, seed=5)
-    assert all(len(np.unique(labels[part])) == 10 for part in parts)
-    assert _digest(partition.iid(np.zeros(60000), seed=5)) == _digest(parts)
+    parts = getattr(partition, cut)(labels, seed=7)
+    assert _digest(parts).startswith(digest)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 15])
@@ -106,12 +92,6 @@ def test_shards_keep_the_order_of_equal_labels():
         assert sorted(shards) == [(0, 2), (1, 3), (4, 6), (5, 7)]
 
 
-def test_shards_are_dealt_shuffled(labels):
-    parts = partition.sorted_shards(labels, seed=0)
-    firsts = [labels[part[0]] for part in parts]
-    assert firsts != sorted(firsts)
-
-
 def test_consecutive_is_file_order():
     parts = partition.consecutive(10000, 100)
     for i, part in enumerate(parts):
@@ -119,49 +99,22 @@ def test_consecutive_is_file_order():
 
 
 @pytest.mark.parametrize(
-    "call, message",
+    "cut, arguments, message",
     [
+        ("iid", (10, 3), "10 examples cannot be cut into 3 equal clients"),
+        ("sorted_shards", (10, 3, 2), "10 examples cannot be cut into 6 equal shards"),
+        ("iid", (0, 1), "0 examples cannot be cut into 1 equal clients"),
+        ("iid", (4, 0), "the number of clients has to be at least 1, not 0"),
         (
-            lambda: partition.iid(np.zeros(10), 3),
-            "10 examples cannot be cut into 3 equal clients",
-        ),
-        (
-            lambda: partition.sorted_shards(np.zeros(10), 3, 2),
-            "10 examples cannot be cut into 6 equal shards",
-        ),
-        (
-            lambda: partition.consecutive(10, 4),
-            "10 examples cannot be cut into 4 equal clients",
-        ),
-        (
-            lambda: partition.iid(np.zeros(0), 1),
-            "0 examples cannot be cut into 1 equal clients",
-        ),
-        (
-            lambda: partition.iid(np.zeros(4), 0),
-            "the number of clients has to be at least 1, not 0",
-        ),
-        (
-            lambda: partition.sorted_shards(np.zeros(4), 2, 0),
+            *("sorted_shards", (4, 2, 0)),
             "the number of shards a client has to be at least 1, not 0",
         ),
-        (
-            lambda: partition.sorted_shards(np.zeros(4), -1, -2),
-            "the number of clients has to be at least 1, not -1",
-        ),
-        (
-            lambda: partition.iid(np.zeros((2, 2)), 1),
-            "labels have to be one-dimensional, not (2, 2)",
-        ),
-        (
-            lambda: partition.by_name("shards", np.zeros(4), 2, 0),
-            "no partition 'shards': there are iid, noniid",
-        ),
+        ("iid", ((2, 2), 1), "labels have to be one-dimensional, not (2, 2)"),
     ],
 )
-def test_errors_name_what_is_wrong(call, message):
+def test_errors_name_what_is_wrong(cut, arguments, message):
     with pytest.raises(DataError) as error:
-        call()
+        getattr(partition, cut)(np.zeros(arguments[0]), *arguments[1:])
     assert str(error.value) == message
 
 
@@ -170,3 +123,64 @@ def test_errors_name_what_is_wrong(call, message):
 def test_a_seed_that_is_none(cut, seed):
     with pytest.raises(DataError, match="seed has to be an integer from 0 to 2"):
         cut(np.zeros(200), seed=seed)
+
+
+def test_a_part_of_every_class():
+    y = np.repeat([0, 1, 3], [10, 4, 6])
+    part, others = partition.split_classes(y, 0.5, partition.random_state(1))
+    assert collections.Counter(y[part].tolist()) == {0: 5, 1: 2, 3: 3}
+    assert sorted([*part, *others]) == list(range(20))
+    assert part.tolist() == sorted(part) and others.tolist() == sorted(others)
+    again, _ = partition.split_classes(y, 0.5, partition.random_state(2))
+    assert again.tolist() != part.tolist()
+    everything, nothing = partition.split_classes(y, 1, partition.random_state(1))
+    assert (len(everything), len(nothing)) == (20, 0)
+
+
+def test_classes_that_take_turns():
+    y = np.tile([2, 0, 1], 10)
+    order = partition.mixed_classes(y, partition.random_state(1))
+    assert sorted(order) == list(range(30))
+    for start in range(0, 30, 5):
+        counts = np.bincount(y[order[start : start + 5]], minlength=3)
+        assert sorted(counts.tolist()) == [1, 2, 2]
+    other = partition.mixed_classes(y, partition.random_state(2))
+    assert order.tolist() != other.tolist()
+
+
+def test_every_example_is_in_the_test_part_of_some_seed():
+    drawn = {
+        int(k) for seed in range(60) for k in partition.leaf_split("a", 10, seed)[1]
+    }
+    assert drawn == set(range(10))
+    first, second = (partition.leaf_split(user, 50, 0)[1].tolist() for user in "ab")
+    assert first != second
+    # Half a character is a name as any other; another's numbers are as they ever were.
+    train, test = partition.leaf_split("\ud800", 10, seed=0)
+    assert np.union1d(train, test).tolist() == list(range(10))
+    assert partition.leaf_split("é", 10, seed=3)[1].tolist() == [0]
+
+
+def test_sampling_takes_exactly_the_fraction_and_shuffles():
+    sizes = np.array([5, 9, 3, 8, 1, 7, 7, 7])
+    files = np.array([3, 3, 3, 3, 3, 0, 0, 0])
+    draws = set()
+    for seed in range(30):
+        taken = partition.leaf_sample(sizes, files, 0.6, seed)
+        assert taken[files == 3].sum() == 15 and taken[files == 0].sum() == 12
+        for own in (files == 3, files == 0):
+            part = (taken[own] > 0) & (taken[own] < sizes[own])
+            assert part.sum() <= 1 and (taken <= sizes).all()
+        # Another file's users change nothing.
+        alone = partition.leaf_sample(sizes[:5], files[:5], 0.6, seed)
+        np.testing.assert_array_equal(alone, taken[:5])
+        draws.add(tuple(taken))
+    assert len(draws) > 15
+    np.testing.assert_array_equal(partition.leaf_sample(sizes, files, 1.0, 0), sizes)
+
+
+def test_a_cut_writer_keeps_the_proportion_of_train_and_test():
+    sizes = np.array([[90, 10], [90, 10], [0, 4], [4, 0], [0, 0], [7, 3]])
+    taken = np.array([50, 9, 3, 3, 0, 10])
+    found = partition.leaf_cut(sizes, taken)
+    assert found.tolist() == [*([45, 5], [9, 0], [0, 3]), *([3, 0], [0, 0], [7, 3])]

@@ -70,14 +70,6 @@ def later(values, rounds):
     return [None if value is None else value + rounds for value in values]
 
 
-def test_a_cell_is_the_first_round_and_a_mean_is_exact(make_run):
-    table = da_table1.tidy_rows([make_run("DS")])
-    assert list(table) == ["target_accuracy_pct", "study", "row", "column", "value"]
-    assert cells(table, 75, "Ind", "Dataset size (base)") == AT_75
-    assert cells(table, 80, "Ind", "Dataset size (base)") == AT_80
-    assert len(table) == 18
-
-
 def test_rows_stand_in_the_order_of_the_paper_whatever_the_runs_order(make_runs):
     table = da_table1.tidy_rows(make_runs(the_fifteen())[::-1])
     rows = list(dict.fromkeys(zip(*(table[k] for k in da_table1.KEYS[:3]))))
@@ -99,6 +91,8 @@ def test_means_over_six_orderings(make_runs):
             assert [v for v in got if v] == pytest.approx(
                 [v + mean for v in values if v]
             )
+    assert list(table) == ["target_accuracy_pct", "study", "row", "column", "value"]
+    assert cells(table, 75, "Ind", "Dataset size (base)") == AT_75
     assert cells(table, 75, "MCA", "Ld≻Md≻Ds") == later(AT_75, 3)
     assert cells(table, 80, "Ind", "Label diversity") == later(AT_80, 2)
 
@@ -112,18 +106,17 @@ def test_a_mean_is_not_reached_where_one_of_the_six_is_not(make_run, make_runs):
     assert cells(table, 80, "MCA", "Mean") == [*AT_80[:6], None, None, None]
 
 
-def test_best_is_the_fewest_rounds_and_the_first_of_equals(make_runs, tmp_path):
-    table = da_table1.tidy_rows(make_runs(the_fifteen()))
-    assert cells(table, 75, "Final", "Best") == later(AT_75, 1)
-    text = write("da_table1", make_runs(the_fifteen()), tmp_path)
+def test_best_is_the_most_cells_then_the_fewest_rounds_then_the_first(
+    make_run, make_runs, tmp_path
+):
+    runs = make_runs(the_fifteen())
+    best = cells(da_table1.tidy_rows(runs), 75, "Final", "Best")
+    assert best == later(AT_75, 1)
+    text = write("da_table1", runs, tmp_path)
     assert "ours Ds≻Md≻Ld, the paper's Md≻Ds≻Ld" in text  # Ld≻Md≻Ds equals it.
-
-
-def test_best_reaches_the_most_cells_before_it_is_the_fastest(make_run, make_runs):
-    late = {adjusted(name): 30 for name in ORDERINGS[1:]}
-    runs = make_runs(late)
+    late = make_runs({adjusted(name): 30 for name in ORDERINGS[1:]})
     fast = make_run(adjusted(ORDERINGS[0]), counts=ROUNDS[:5])
-    table = da_table1.tidy_rows([fast, *runs])
+    table = da_table1.tidy_rows([fast, *late])
     assert cells(table, 75, "Final", "Best") == later(AT_75, 30)
 
 
@@ -187,9 +180,8 @@ def test_the_files_and_the_terminal(make_run, make_runs, tmp_path):
         assert "Runs: toy writers, 10 clients, 6 to 8 rounds." in part
         assert "(nor Mean and Best of its six): MD; DS,LD,MD; DS,MD,LD;" in part
         assert "Runs that are no row of this table: DS,MD." in part
-    lines = [line.split() for line in text.splitlines()]
-    assert lines[3] == "Ind Dataset size (base) 1 2 1.5 4 4 4 5 6 5.5".split()
-    assert lines[4] == "published 22 29 25.5 39 62 50.5 304 801 552.5".split()
+    line = "Ind Dataset size (base) 1 (22) 2 (29) 1.5 (25.5) 4 (39) 4 (62) 4 (50.5)"
+    assert any(" ".join(one.split()).startswith(line) for one in text.splitlines())
     with open(tmp_path / "table1.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * 2 * 9

@@ -3,7 +3,9 @@
 import random
 
 import numpy as np
+import pandas as pd
 import pytest
+from reported import write
 
 from tff_pmc.reports import read_folder
 from tff_pmc.reports.papers import pmc_joint
@@ -91,17 +93,6 @@ def test_shuffled_pairs_places_in_lists_that_each_run_shuffled(tmp_path, write_r
     assert aligned[0] + aligned[2] == expected[0] + expected[2]
 
 
-def test_shuffling_hides_that_both_err_on_the_same_examples(tmp_path, write_run):
-    """Both are wrong on the same 60 of 600: aligned 60, by chance 6."""
-    hard = np.random.default_rng(0).permutation(600) < 60
-    y, splits = np.zeros(600, int), np.arange(0, 601, 10)
-    for label in ("DS", "LD"):
-        write_run(tmp_path / label, label, [(~hard).astype(int)], y, splits)
-    assert cells(joint(tmp_path), "LD") == [60, 0, 0, 540]
-    both_wrong = [cells(joint(tmp_path, "shuffled", s), "LD")[0] for s in range(20)]
-    assert 3 < np.mean(both_wrong) < 12
-
-
 # The published code's runs: two clients, with the labels 0, 1 and 1, 1.
 FIRST, SECOND = (0, 1), (1, 1)
 DS_FILES = [((0, 0), FIRST), ((1, 1), SECOND)]
@@ -154,3 +145,68 @@ def test_what_cannot_be_joined_is_refused_by_name(tmp_path, fails, write_run):
     fails(lambda: joint(tmp_path / "sizes", "shuffled"), "sizes/DS and")
     with pytest.raises(ValueError, match="pairing must be"):
         joint(tmp_path / "ids", "sorted")
+
+
+# Two clients with 2 and 3 test examples.
+FIVE, TWO_CLIENTS = list(range(5)), [0, 2, 5]
+
+
+def test_independence_by_hand():
+    # Margins 4, 6 and 3, 7 of ten; and of twenty in halves.
+    squares = np.array([[[1.0, 3.0], [2.0, 4.0]], [[9.0, 1.0], [1.0, 9.0]]])
+    expected = [[[1.2, 2.8], [1.8, 4.2]], [[5.0, 5.0], [5.0, 5.0]]]
+    np.testing.assert_allclose(pmc_joint.independent(squares), expected)
+
+
+def test_the_joint_table_beside_the_published_one(tmp_path, write_run):
+    write_run(tmp_path / "runs" / "DS", "DS", [[1, 0, 1, 0, 0]], FIVE, TWO_CLIENTS)
+    write_run(tmp_path / "runs" / "MD", "MD", [[1, 1, 0, 0, 0]], FIVE, TWO_CLIENTS)
+    runs = read_folder.read_runs(str(tmp_path / "runs"))
+    text = write("pmc_table3", runs[:1], tmp_path)
+    assert text == "PMC Table 3 is left out: there are no two runs, DS and another"
+    text = write("pmc_table3", runs, tmp_path)
+    cells = pd.read_csv(tmp_path / "table3.csv")
+    aligned = cells[cells["pairing"] == "aligned"]
+    assert set(cells["experiment"]) == {"MW"} and len(cells) == 8
+    # Both wrong 2, only MD right 1, only DS right 1, both right 1; margins 3, 2.
+    assert aligned["ours"].tolist() == [2, 1, 1, 1]
+    assert aligned["independent"].tolist() == pytest.approx([1.8, 1.2, 1.2, 0.8])
+    assert aligned["published"].tolist() == [0, 98, 107, 9795]
+    expected = pytest.approx([1.0486, 96.9514, 105.9514, 9796.0486])
+    assert aligned["published_independent"].tolist() == expected
+    assert aligned["difference"].tolist() == [2, -97, -106, -9794]
+    shuffled = cells[cells["pairing"] == "shuffled"]["ours"].tolist()
+    assert shuffled[2] + shuffled[3] == 2 and shuffled[1] + shuffled[3] == 2
+    markdown = (tmp_path / "table3.md").read_text(encoding="utf-8")
+    for shown in (text, markdown):
+        assert "published pairing is broken" in shown
+        assert "Ours are 5 test examples and the paper's 10000" in shown
+    assert "| MW | aligned | 2 | 1 | 1 | 1 | 2 | 2 | 1 |" in markdown
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"name": "drawn_faces", "origin": {"source": "drawn, no photographs"}},
+        {"name": "celeba", "origin": {"source": "INCOMPLETE: 3 of 9 images"}},
+        {"name": "celeba", "origin": {"source": "all of CelebA"}},
+    ],
+)
+def test_a_stand_in_is_said_to_be_one_in_every_table_and_figure(
+    tmp_path, data, write_run
+):
+    for name, right in (("DS", [1, 0, 1, 0, 0]), ("IS", [1, 1, 0, 0, 0])):
+        write_run(tmp_path / "runs" / name, name, [right], FIVE, TWO_CLIENTS, data=data)
+    runs = read_folder.read_runs(str(tmp_path / "runs"))
+    for report in ("pmc_table6", "pmc_table7", "pmc_figure3"):
+        write(report, runs, tmp_path)
+    source = data["origin"]["source"]
+    for name in ("table6.csv", "table7.csv", "figure3.csv"):
+        table = pd.read_csv(tmp_path / name)
+        if source == "all of CelebA":
+            assert "data" not in table
+        else:
+            assert set(table["data"]) == {source}
+    for name in ("table6.md", "table7.md"):
+        markdown = (tmp_path / name).read_text("utf-8")
+        assert f"- Runs: {data['name']} ({source}), 2 clients, 1 rounds" in markdown

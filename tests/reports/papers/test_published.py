@@ -36,38 +36,22 @@ def test_the_twelve_tables_are_there_and_described(page):
 
 def test_the_value_is_the_printed_number(page):
     for name in page.names:
-        check_values(page, name)
-
-
-def check_values(page, name):
-    with open(page.folder / f"{name}.csv", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["printed"] == "—":
-                assert row["value"] == "", row
-            else:
-                assert Fraction(row["value"]) == page.number(row["printed"]), row
+        with open(page.folder / f"{name}.csv", encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if row["printed"] == "—":
+                    assert row["value"] == "", row
+                else:
+                    assert Fraction(row["value"]) == page.number(row["printed"]), row
 
 
 def test_a_table_as_data():
     table = published.table("da_table1")
     cell = table[(table["row"] == "Mean") & (table["column"] == "High mean")]
     assert list(cell["printed"]) == ["481.6", "417.4", "—", "—"]
-    assert list(cell["value"][:2]) == [481.6, 417.4]
-    assert cell["value"][2:].isna().all()
-
-
-def test_the_decimal_comma_is_kept_in_the_print_alone():
+    assert list(cell["value"][:2]) == [481.6, 417.4] and cell["value"][2:].isna().all()
     table = published.table("pmc_table2")
     row = table[table["devices"] == "Avg."].iloc[0]
     assert (row["printed"], row["value"]) == ("-0,11", -0.11)
-
-
-def test_a_missing_table_is_named(monkeypatch, tmp_path):
-    with pytest.raises(published.PublishedTableMissing, match="no_such"):
-        published.table("no_such")
-    monkeypatch.setattr(published, "FOLDER", str(tmp_path))
-    with pytest.raises(published.PublishedTableMissing, match="checkout and its wheel"):
-        published.table("da_table1")
 
 
 def test_ours_beside_theirs():
@@ -101,6 +85,8 @@ def test_a_table_that_is_missing_is_a_note(monkeypatch, tmp_path):
     theirs, notes = published.table_or_note("da_table1", like)
     assert len(theirs) > 100 and notes == []
     monkeypatch.setattr(published, "FOLDER", str(tmp_path))
+    with pytest.raises(published.PublishedTableMissing, match="checkout and its wheel"):
+        published.table("da_table1")
     theirs, (note,) = published.table_or_note("da_table1", like)
     assert theirs.empty and list(theirs) == ["row", "value", "printed"]
     assert note.startswith("No comparison: no published table ")

@@ -86,14 +86,11 @@ def test_the_leads_that_duals_text_claims_are_in_table_4_but_for_one(dual):
         "C1&C2&C3&C4": ("Accuracy", "Precision", "MCC"),
     }
     table, behind = dual("dualcriterion_table4"), {}
-    for clients, metrics in claimed.items():
-        for metric in metrics:
-            column = {
-                a: float(v[metric]) for (a, c), v in table.items() if c == clients
-            }
-            best = max(column, key=column.get)
-            if best != "Dual-Criterion Weighted":
-                behind[clients, metric] = best
+    for clients, metric in ((c, m) for c, metrics in claimed.items() for m in metrics):
+        column = {a: float(v[metric]) for (a, c), v in table.items() if c == clients}
+        best = max(column, key=column.get)
+        if best != "Dual-Criterion Weighted":
+            behind[clients, metric] = best
     assert behind == {("C1&C2&C3&C4", "Precision"): "Personalized"}
 
 

@@ -3,193 +3,134 @@
 import itertools
 from fractions import Fraction
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from tff_pmc.reports.papers import published
 
-NUMBERS = (2, 4, 6)
 SHARES = [f"{share}%" for share in range(10, 100, 10)]
 BASELINE = "DS (baseline)"
 CENSORED_AT = 100  # The rounds of PMC's CelebA runs.
+ENDS = {
+    6: {70: 8, 80: 7, 85: 5},
+    **{n: dict.fromkeys((70, 80, 90, 95), 9) for n in (2, 4)},
+}
 
 # Table 6, each at a target: share of the devices, and a larger one reached sooner.
-PMC_IMPOSSIBLE = {
-    (6, "CB≻DS≻IS", "70", "50%", "60%"),
-    (6, "CB≻IS≻DS", "70", "40%", "50%"),
-}
-PMC_GAIN_OVER_A_DASH = {(6, "DS≻CB≻IS", "80", "70%"): "43"}
-PMC_AT_ROUND_100 = {
-    ("IS", "70", "80%"),
-    ("IS", "80", "60%"),
-    ("IS", "85", "50%"),
-    ("IS≻DS≻CB", "70", "80%"),
-    ("IS≻DS≻CB", "80", "60%"),
-    ("IS≻DS≻CB", "85", "50%"),
-    ("IS≻CB≻DS", "70", "70%"),
-    ("IS≻CB≻DS", "70", "80%"),
-    ("IS≻CB≻DS", "80", "60%"),
-    ("IS≻CB≻DS", "85", "50%"),
-    ("CB≻IS≻DS", "70", "80%"),
+IMPOSSIBLE = {(6, "CB≻DS≻IS", 70, "50%", "60%"), (6, "CB≻IS≻DS", 70, "40%", "50%")}
+GAIN_OVER_A_DASH = {(6, "DS≻CB≻IS", 80, "70%"): 43}
+AT_ROUND_100 = {
+    *itertools.product(["IS", "IS≻DS≻CB", "IS≻CB≻DS"], ["70 80%", "80 60%", "85 50%"]),
+    *(("IS≻CB≻DS", "70 70%"), ("CB≻IS≻DS", "70 80%")),
 }
 
 
-class Tables:
-    """Tables 2, 4 and 6: rounds of the baseline, and gains over it."""
-
-    def __init__(self, page):
-        self.page = page
-        self.cells = {n: page.cells(f"pmc_table{n}") for n in NUMBERS}
-        self.targets = {
-            n: list(dict.fromkeys(key[2] for key in self.cells[n])) for n in NUMBERS
-        }
-        self.experiments = {
-            n: list(dict.fromkeys(key[0] for key in self.cells[n])) for n in NUMBERS
-        }
-
-    def baseline(self, n, target, share):
-        return self.cells[n][BASELINE, "rounds", target, share]
-
-    def columns(self, n, target):
-        return [s for s in SHARES if (BASELINE, "rounds", target, s) in self.cells[n]]
-
-    def gained(self, n, experiment, target):
-        table = self.cells[n]
-        return {
-            s: table[experiment, "gain", target, s] for s in self.columns(n, target)
-        }
-
-    def lines(self, n):
-        others = [name for name in self.experiments[n] if name != BASELINE]
-        return list(itertools.product(others, self.targets[n]))
-
-    def rounds_of(self, n, experiment, target):
-        """Rounds of a line, from its gains; a dash of the baseline is round 100."""
-        page = self.page
-        if experiment == BASELINE:
-            return {
-                s: page.rounds(self.baseline(n, target, s))
-                for s in self.columns(n, target)
-            }
-        result = {}
-        for share, gain in self.gained(n, experiment, target).items():
-            base = page.rounds(self.baseline(n, target, share))
-            start = CENSORED_AT if base == page.never else base
-            result[share] = page.never if gain == "—" else start - page.number(gain)
-        return result
-
-    def outcomes(self, n):
-        """Of Tables 3, 5 and 7 right, wrong and the four cells of each experiment."""
-        cells = self.page.cells(f"pmc_table{n}")
-        names = list(dict.fromkeys(key[0] for key in cells))
-        assert len(names) == 8
-        for name in names:
-            pairs = itertools.product("X✓", repeat=2)
-            table = {pair: int(cells[(name, *pair)]) for pair in pairs}
-            right, wrong = (table["X", o] + table["✓", o] for o in "✓X")
-            yield right, wrong, table
+def names_of(number):
+    names = ["DS", *("IS CB" if number == 6 else "LD MW").split()]
+    return [*names[1:], *map("≻".join, itertools.permutations(names))]
 
 
-@pytest.fixture(scope="module")
-def pmc(page):
-    return Tables(page)
+def lines(page, number):
+    """(name, target, its gains, DS's rounds) of each line but DS's."""
+    cells = page.by_line(number)
+    for (name, target), own in cells.items():
+        if name != BASELINE:
+            yield name, target, own, cells[BASELINE, target]
 
 
-@pytest.mark.parametrize("n", NUMBERS)
-def test_pmc_every_cell_is_there(n, pmc):
-    ends = {6: {"70": 8, "80": 7, "85": 5}}.get(n, dict.fromkeys(pmc.targets[n], 9))
-    names = ["DS", *("IS CB" if n == 6 else "LD MW").split()]
-    orderings = ["≻".join(order) for order in itertools.permutations(names)]
-    expected = set()
-    for target, end in ends.items():
-        expected |= {(BASELINE, "rounds", target, s) for s in SHARES[:end]}
-        for name in [*names[1:], *orderings]:
-            shares = [*SHARES[:end], "Avg."]
-            expected |= {(name, "gain", target, s) for s in shares}
-    assert set(pmc.cells[n]) == expected
+def rounds_of(page, number):
+    """name -> target -> share -> round; a dash of the baseline is round 100."""
+    found = {}
+    for name, target, own, base in lines(page, number):
+        found.setdefault(BASELINE, {})[target] = base
+        start = {s: CENSORED_AT if np.isnan(base[s]) else base[s] for s in base}
+        found.setdefault(name, {})[target] = {s: start[s] - own[s] for s in start}
+    return found
 
 
-@pytest.mark.parametrize("n", NUMBERS)
-def test_pmc_averages_are_the_sum_of_the_gains_over_nine(n, page, pmc):
+def mean(line, count=None):
+    """Of the gains of a line by the columns there are, or over so many."""
+    gains = [gain for share, gain in line.items() if share in SHARES and gain == gain]
+    return sum(gains) / (count or len(gains))
+
+
+@pytest.mark.parametrize("number", ENDS)
+def test_every_cell_is_there_and_averages_are_sums_over_nine(number, page):
     """Dashes, and in Table 6 the columns that are not there, count as 0."""
-    for name, target in pmc.lines(n):
-        gains = pmc.gained(n, name, target).values()
-        exact = Fraction(sum(0 if g == "—" else int(g) for g in gains), 9)
-        printed = pmc.cells[n][name, "gain", target, "Avg."]
-        assert page.number(printed) == page.rounded(exact, printed), (name, target)
+    expected = set()
+    for target, end in ENDS[number].items():
+        expected |= {(BASELINE, "rounds", str(target), s) for s in SHARES[:end]}
+        keys = itertools.product(names_of(number), [*SHARES[:end], "Avg."])
+        expected |= {(name, "gain", str(target), s) for name, s in keys}
+    cells = page.cells(f"pmc_table{number}")
+    assert set(cells) == expected
+    for name, target, own, _ in lines(page, number):
+        printed = cells[name, "gain", str(target), "Avg."]
+        gains = [int(own[s]) for s in own if s in SHARES and own[s] == own[s]]
+        exact = page.rounded(Fraction(sum(gains), 9), printed)
+        assert page.number(printed) == exact, (name, target)
 
 
-def test_pmc_averages_of_the_text_divide_by_the_columns_reached(pmc):
-    text = []
-    for target in pmc.targets[6]:
-        gains = [int(g) for g in pmc.gained(6, "CB", target).values() if g != "—"]
-        text.append(f"{sum(gains) / len(gains):.1f}")
-    assert text == ["8.6", "11.5", "13.0"]
-
-
-def test_pmc_rounds_are_possible_but_for_two_cells(page, pmc):
+def test_rounds_are_possible_but_for_two_cells(page):
     """More devices, or a higher target, are never reached sooner."""
     wrong = set()
-    for n, targets in pmc.targets.items():
-        for name in pmc.experiments[n]:
-            table = {target: pmc.rounds_of(n, name, target) for target in targets}
+    for number in ENDS:
+        for name, table in rounds_of(page, number).items():
             for target, line in table.items():
-                assert min(line.values()) >= 1, (n, name, target)
-                wrong |= {(n, name, target, *pair) for pair in page.steps_down(line)}
+                known = {s: r for s, r in line.items() if r == r}
+                assert min(known.values()) >= 1, (number, name, target)
+                wrong |= {(number, name, target, *p) for p in page.steps_down(known)}
             for share in SHARES:
-                reached = {t: line[share] for t, line in table.items() if share in line}
-                wrong |= {(n, name, share, *pair) for pair in page.steps_down(reached)}
-    assert wrong == PMC_IMPOSSIBLE
+                at = {t: line[share] for t, line in table.items() if share in line}
+                known = {t: r for t, r in at.items() if r == r}
+                wrong |= {(number, name, share, *p) for p in page.steps_down(known)}
+    assert wrong == IMPOSSIBLE
 
 
-def test_pmc_a_gain_needs_a_baseline_but_for_one_cell(pmc):
+def test_a_gain_needs_a_baseline_but_for_one_cell_and_ends_at_round_100(page):
     """Where the baseline has a dash so has the gain, and only there."""
-    odd = {}
-    for n in NUMBERS:
-        for name, target in pmc.lines(n):
-            for share, gain in pmc.gained(n, name, target).items():
-                if (gain == "—") != (pmc.baseline(n, target, share) == "—"):
-                    odd[n, name, target, share] = gain
-    assert odd == PMC_GAIN_OVER_A_DASH
+    odd, at_the_end = {}, set()
+    for number in ENDS:
+        for name, target, own, base in lines(page, number):
+            for share, rounds in base.items():
+                if np.isnan(own[share]) != np.isnan(rounds):
+                    odd[number, name, target, share] = own[share]
+    for name, table in rounds_of(page, 6).items():
+        for target, line in table.items():
+            assert not any(value > CENSORED_AT for value in line.values())
+            ends = [s for s, r in line.items() if r == CENSORED_AT and name != BASELINE]
+            at_the_end |= {(name, f"{target} {share}") for share in ends}
+    assert odd == GAIN_OVER_A_DASH and at_the_end == AT_ROUND_100
 
 
-def test_pmc_celeba_runs_that_never_reach_count_as_round_100(page, pmc):
-    at_the_end = set()
-    for name, target in pmc.lines(6):
-        for share, value in pmc.rounds_of(6, name, target).items():
-            assert value <= CENSORED_AT or value == page.never
-            if value == CENSORED_AT:
-                at_the_end.add((name, target, share))
-    assert at_the_end == PMC_AT_ROUND_100
-
-
-@pytest.mark.parametrize("n, total, ds_wrong", [(3, 10000, 98), (5, 10000, 131)])
-def test_pmc_mnist_outcomes_add_up_and_pair_as_by_chance(n, total, ds_wrong, pmc):
-    for right, wrong, table in pmc.outcomes(n):
-        assert right + wrong == total
+@pytest.mark.parametrize(
+    ("number", "total", "ds_wrong"), [(3, 10000, 98), (5, 10000, 131), (7, 19319, 2393)]
+)
+def test_outcomes_add_up_and_pair_as_by_chance(number, total, ds_wrong, page):
+    cells = page.cells(f"pmc_table{number}")
+    names = {key[0] for key in cells}
+    assert len(names) == 8
+    for name in names:
+        table = {(d, o): int(cells[name, d, o]) for d in "X✓" for o in "X✓"}
+        assert sum(table.values()) == total
         assert table["X", "X"] + table["X", "✓"] == ds_wrong
         # One order of samples would leave most of the errors in common.
-        by_chance = ds_wrong * wrong / total
-        assert 0 <= table["X", "X"] <= 4 and by_chance < 2
+        by_chance = ds_wrong * (table["X", "X"] + table["✓", "X"]) / total
+        if number == 7:
+            assert 1 < table["X", "X"] / by_chance < 1.31
+        else:
+            assert 0 <= table["X", "X"] <= 4 and by_chance < 2
 
 
-def test_pmc_celeba_outcomes_add_up(pmc):
-    for right, wrong, table in pmc.outcomes(7):
-        assert right + wrong == 19319
-        assert table["X", "X"] + table["X", "✓"] == 2393
-        assert 1 < table["X", "X"] / (2393 * wrong / 19319) < 1.31
-
-
-def test_pmc_tables_6_and_7_agree_once_two_names_are_exchanged(page, pmc):
+def test_tables_6_and_7_agree_once_two_names_are_exchanged(page):
     """Rank correlation of the mean gain with the final accuracy."""
-    gain, accuracy, right = {}, {}, page.cells("pmc_table7")
-    for name in pmc.experiments[6][1:]:
-        averages = [pmc.cells[6][name, "gain", t, "Avg."] for t in pmc.targets[6]]
-        gain[name] = float(sum(map(page.number, averages)))
-        accuracy[name] = sum(int(right[name, ds, "✓"]) for ds in "X✓")
-    names = {"DS": "DS", "IS": "CB", "CB": "IS"}
+    cells, right = page.by_line(6), page.cells("pmc_table7")
+    gain = {n: sum(cells[n, t]["Avg."] for t in ENDS[6]) for n in names_of(6)}
+    accuracy = {n: sum(int(right[n, d, "✓"]) for d in "X✓") for n in names_of(6)}
+    swap = str.maketrans({"I": "C", "S": "B", "C": "I", "B": "S"})
     exchanged = {
-        "≻".join(names[part] for part in name.split("≻")): value
+        "≻".join(p if p == "DS" else p.translate(swap) for p in name.split("≻")): value
         for name, value in accuracy.items()
     }
     ranks = [pd.Series(values).rank() for values in (gain, accuracy, exchanged)]
@@ -197,78 +138,47 @@ def test_pmc_tables_6_and_7_agree_once_two_names_are_exchanged(page, pmc):
     assert round(ranks[0].corr(ranks[2]), 2) == 0.74
 
 
-@pytest.mark.parametrize(
-    "n, names", [(2, "DS LD MD"), (4, "DS LD MD"), (6, "DS IS CB")]
-)
-def test_our_labels_as_pmc_prints_them(n, names, pmc):
-    names = names.split()
-    labels = [*names, *map(",".join, itertools.permutations(names))]
-    printed = {published.pmc_experiment(label) for label in labels}
-    assert printed == set(pmc.experiments[n])
+@pytest.mark.parametrize("number", ENDS)
+def test_our_labels_as_pmc_prints_them(number):
+    names = names_of(number)
+    labels = ["DS", *(name.replace("≻", ",").replace("MW", "MD") for name in names)]
+    assert [*map(published.pmc_experiment, labels)] == [BASELINE, *names]
 
 
-def test_pmc_table_4_has_more_losses_at_higher_targets(page):
-    """What section 6.2 says of the six orderings, and `claims/pmc.toml` quotes."""
-    losses = {
-        target: sum(
-            value < 0
-            for (name, goal), line in page.by_line(4).items()
-            if goal == target and name.count("≻") == 2
-            for column, value in line.items()
-            if column.endswith("%")
-        )
-        for target in (70, 80, 90, 95)
-    }
-    assert losses == {70: 10, 80: 22, 90: 27, 95: 28}
-
-
-def _mean(line, count=None):
-    """Of the gains of a line by the columns there are, or over so many."""
-    gains = [gain for share, gain in line.items() if share in SHARES and gain == gain]
-    return sum(gains) / (count or len(gains))
-
-
-def test_what_pmcs_text_says_otherwise_than_its_table_6(page):
-    """The slips that `docs/pmc.md` lists, from the printed cells."""
+def test_what_pmcs_text_says_otherwise_than_its_tables(page):
+    """The slips that `docs/pmc.md` lists and `claims/pmc.toml` quotes."""
     cells = page.by_line(6)
-    # 6.1 names 60 % of the devices at 85 %: the columns end at 50 %, at 24 for 50.
+    # 6.1: the averages of CB, by the columns reached; at 85 % 60 % of the devices.
+    assert [round(mean(cells["CB", t]), 1) for t in ENDS[6]] == [8.6, 11.5, 13.0]
     base = cells[BASELINE, 85]
-    assert [*base] == SHARES[:5]
     assert (base["50%"] - cells["CB", 85]["50%"], base["50%"]) == (24, 50)
     # 6.2 has DS≻CB≻IS gain up to 12 rounds, and the most everywhere.
-    best = {target: cells["DS≻CB≻IS", target] for target in (70, 80, 85)}
-    assert round(max(_mean(line, 9) for line in best.values()), 1) == 13.1
-    assert round(max(_mean(line) for line in best.values()), 1) == 16.9
+    best = {target: cells["DS≻CB≻IS", target] for target in ENDS[6]}
+    assert round(max(mean(line, 9) for line in best.values()), 1) == 13.1
+    assert round(max(mean(line) for line in best.values()), 1) == 16.9
     more = {
         (name, target, share)
-        for (name, target), line in cells.items()
-        for share, gain in line.items()
-        if name != BASELINE and share in SHARES and gain > best[target][share]
+        for name, target, own, base in lines(page, 6)
+        for share in base
+        if own[share] > best[target][share]
     }
-    cells_of_cb = {(80, "30%"), (80, "40%"), (85, "20%"), (85, "30%")}
-    assert more == {("CB≻DS≻IS", *cell) for cell in cells_of_cb}
+    of_cb = {(80, "30%"), (80, "40%"), (85, "20%"), (85, "30%")}
+    assert more == {("CB≻DS≻IS", *cell) for cell in of_cb}
     # 6.2 has both orderings with IS last ahead of CB alone.
-    gains = {
-        name: [gain for target in best for gain in _arrived(cells, name, target)]
-        for name in ("CB", "DS≻CB≻IS", "CB≻DS≻IS")
-    }
-    assert {len(line) for line in gains.values()} == {19}
-    means = {name: sum(line) / 19 for name, line in gains.items()}
-    assert means["DS≻CB≻IS"] > means["CB"]
-    assert round(means["CB≻DS≻IS"] - means["CB"], 1) == -0.4
-
-
-def _arrived(cells, name, target):
-    """The gains in the columns that DS reaches."""
-    base = cells[BASELINE, target]
-    return [cells[name, target][share] for share, rounds in base.items() if rounds > 0]
-
-
-def test_what_pmcs_text_says_otherwise_than_its_tables_2_and_4(page):
+    total = {name: 0.0 for name in ("CB", "DS≻CB≻IS", "CB≻DS≻IS")}
+    for name, _, own, base in lines(page, 6):
+        if name in total:
+            total[name] += sum(own[s] for s, r in base.items() if r > 0) / 19
+    assert total["DS≻CB≻IS"] > total["CB"]
+    assert round(total["CB≻DS≻IS"] - total["CB"], 1) == -0.4
     cells = page.by_line(2)
-    boost = [_mean(cells["LD≻MW≻DS", target], 9) for target in (70, 80, 90)]
-    assert [round(mean, 1) for mean in boost] == [1.1, 1.2, 1.1]
+    boost = [mean(cells["LD≻MW≻DS", target], 9) for target in (70, 80, 90)]
+    assert [round(one, 1) for one in boost] == [1.1, 1.2, 1.1]
     cells = page.by_line(4)
     # 6.1: MW sooner at 80 %, LD later at 90 %.
-    assert round(_mean(cells["MW", 80], 9), 1) == -1.1
-    assert round(_mean(cells["LD", 90], 9), 1) == 0.6
+    assert round(mean(cells["MW", 80], 9), 1) == -1.1
+    assert round(mean(cells["LD", 90], 9), 1) == 0.6
+    losses = dict.fromkeys(ENDS[4], 0)
+    for name, target, own, base in lines(page, 4):
+        losses[target] += name.count("≻") == 2 and sum(own[s] < 0 for s in base)
+    assert losses == {70: 10, 80: 22, 90: 27, 95: 28}

@@ -35,6 +35,12 @@ _OF_FACES = {
     "targets": (70, 80, 85),
 }
 
+
+def _reports(*own: str) -> tuple[str, ...]:
+    """The reports of a table of rounds, one of classes, and a figure."""
+    return ("rounds_to_target", *own, f"{own[-1]}_script", "pmc_variance")
+
+
 EXPERIMENTS.register(
     "quickstart",
     Experiment(
@@ -55,14 +61,7 @@ EXPERIMENTS.register(
     Experiment(
         "PMC's MNIST, IID: Tables 2 and 3, Figure 2a.",
         {"dataset": "mnist", "learning_rate": 0.215},
-        reports=(
-            "rounds_to_target",
-            "pmc_table2",
-            "pmc_table3",
-            "pmc_figure2a",
-            "pmc_figure2a_script",
-            "pmc_variance",
-        ),
+        reports=_reports("pmc_table2", "pmc_table3", "pmc_figure2a"),
         protocols=_DIGITS,
         paper="PMC",
     ),
@@ -72,14 +71,7 @@ EXPERIMENTS.register(
     Experiment(
         "PMC's MNIST, non-IID: Tables 4 and 5, Figure 2b.",
         {"dataset": "mnist", "partition": "noniid", "learning_rate": 0.1},
-        reports=(
-            "rounds_to_target",
-            "pmc_table4",
-            "pmc_table5",
-            "pmc_figure2b",
-            "pmc_figure2b_script",
-            "pmc_variance",
-        ),
+        reports=_reports("pmc_table4", "pmc_table5", "pmc_figure2b"),
         protocols=_DIGITS,
         paper="PMC",
     ),
@@ -89,14 +81,7 @@ EXPERIMENTS.register(
     Experiment(
         "PMC's CelebA: Tables 6 and 7, Figure 3.",
         {"dataset": "celeba", **_OF_FACES},
-        reports=(
-            "rounds_to_target",
-            "pmc_table6",
-            "pmc_table7",
-            "pmc_figure3",
-            "pmc_figure3_script",
-            "pmc_variance",
-        ),
+        reports=_reports("pmc_table6", "pmc_table7", "pmc_figure3"),
         protocols=_FACES,
         paper="PMC",
     ),

@@ -35,10 +35,7 @@ def command_of(given: Given) -> Command:
 
 
 def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
-    """The cluster that runs TFF's computations; None if another engine does.
-
-    Nothing is asked of it yet.
-    """
+    """The cluster that runs TFF's computations; None if another engine does."""
     asked = [flag for flag in ClusterOptions.flags() if flag in given]
     if command.engine != "cluster":
         if not asked:
@@ -58,14 +55,15 @@ def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
     return options
 
 
-def runs_of(given: Given, attributes: Sequence[str] = ()) -> list[RunSettings]:
+def runs_of(
+    command: Command, given: Given, attributes: Sequence[str] = ()
+) -> list[RunSettings]:
     """The settings of each run, with the attributes of the client table.
 
     A flag of a model or a system that no run has is passed over where a flag file gives
     it, so that a file for a whole table serves for one row of it, too. On the command
     line it is refused.
     """
-    command = Command.of_flags(given.values)
     runs = _runs(command, given, attributes)
     if command.seeds:
         seed_flags = {flag for settings in runs for flag in settings.seed_flags}

@@ -1,7 +1,4 @@
-"""The command line's flags, made of the declared settings, and their values.
-
-Nothing here needs TensorFlow.
-"""
+"""The command line's flags, made of the declared settings, and their values."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from absl import flags
 
 from leaf_data.dataset import DATASETS, Dataset
 from leaf_data.declare import Setting, SettingError, Settings
-from leaf_data.formats import regular
+from leaf_data.formats import places
 from tff_pmc import project_files
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags.command import PARTS
@@ -33,13 +30,10 @@ _DEEPEST = 16  # Flag files within flag files.
 
 
 class Section(NamedTuple):
-    """Flags that concern the same runs.
+    """Flags that concern the same runs; a setting is in one section only.
 
-    Attributes:
-        part: the part of the help: what all calls or runs have, or the paper whose
-            experiments alone use what the flags are of.
-        heading: the heading of the section in the help.
-        settings: the settings of the flags; a setting is in one section only.
+    Its part of the help is what all calls or runs have, or the paper whose experiments
+    alone use what the flags are of.
     """
 
     part: str
@@ -115,15 +109,10 @@ def _uses(found: Experiment, flag: str, names: Sequence[str]) -> bool:
 
 
 class Given(NamedTuple):
-    """The flags that were given.
+    """The flags that were given."""
 
-    Attributes:
-        values: by flag; of a flag for several runs the list of the runs' values.
-        from_files: the flags that have their values from flag files.
-    """
-
-    values: dict[str, Any]
-    from_files: frozenset[str]
+    values: dict[str, Any]  # By flag; of one for several runs the list of the runs'.
+    from_files: frozenset[str]  # The flags that have their values from flag files.
 
 
 def parse(arguments: Sequence[str], settings: Iterable[Setting] | None = None) -> Given:
@@ -201,7 +190,7 @@ def _lines(path: str, within: tuple[str, ...]) -> list[str]:
     if path in within or len(within) == _DEEPEST:
         raise SettingError(f"--flagfile={path}: the file is named within itself")
     try:
-        text = regular.read(path, _LARGEST).decode("utf-8")
+        text = places.read(path, _LARGEST).decode("utf-8")
     except FileNotFoundError as error:
         ours = project_files.folder(FLAG_FILES).glob("*.flags")
         names = ", ".join(sorted(path.name for path in ours)) or "not there"

@@ -48,11 +48,7 @@ RULES = (
 
 
 def help_text(program: str = _SCRIPT) -> str:
-    """Returns the text of `--help`, for a program by that name.
-
-    Examples first, then the flag files, the registered names, and all flags in
-    parts: of every call, of every run, and of each paper alone.
-    """
+    """Returns the text of `--help`, for a program by that name."""
     command = f"python {program}" if program.endswith(".py") else program
     about = _ABOUT.replace(f"python {_SCRIPT}", command)
     parts = [about, *(textwrap.fill(text, _WIDTH) for text in (_DOCUMENTS, RULES))]
@@ -120,11 +116,7 @@ def markdown() -> str:
 
 
 def what_files_make(folder: Optional[pathlib.Path] = None) -> dict[str, str]:
-    """The first line of the first comment of each flag file, by name without `.flags`.
-
-    That line says what the file makes. By default the files are those that come with
-    the project.
-    """
+    """What each flag file makes: its first comment's first line, by its name's stem."""
     found = {}
     folder = folder or project_files.folder(flag_definitions.FLAG_FILES)
     for path in sorted(folder.glob("*.flags")):

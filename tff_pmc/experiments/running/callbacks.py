@@ -1,14 +1,14 @@
-"""What is told of a run's rounds: each has one method, called after a round.
+"""Who is told of a run's rounds: functions that are called after each round.
 
 The round's rows are on disk then, and its checkpoint is saved afterwards: what a
-callback has written is there when a run goes on after the round.
+listener has written is there when a run goes on after the round.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Optional, Protocol
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 from tqdm import tqdm
@@ -17,96 +17,55 @@ import leaf_data
 from tff_pmc.record import files
 from tff_pmc.record.measures import PERCENTILES, Measure
 from tff_pmc.record.predictions import FOLDER
-from tff_pmc.record.run_folder import RunFolder
 from tff_pmc.reports import escape
-
-Tables = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 class RoundDone(NamedTuple):
-    """A round that was trained, tested and recorded.
+    """A round that was trained, tested and recorded."""
 
-    Attributes:
-        round_num: from 1.
-        tables: the rows of the record, by the table.
-        weights: the model's `ModelWeights` after the round.
-        measured: the correct test examples of each client, [K], or the sums of their
-            losses.
-        predicted: the predicted label of each test example, [N], if they are recorded.
-        seconds: of the training, `train`, and of the tests, `test`.
-    """
-
-    round_num: int
-    tables: Tables
-    weights: Any
+    round_num: int  # From 1.
+    tables: Mapping[str, Sequence[Mapping[str, Any]]]  # The record's rows by the table.
+    weights: Any  # The model's `ModelWeights` after the round.
+    # Of each client, [K]: its correct test examples, or the sum of their losses.
     measured: np.ndarray
-    predicted: Optional[np.ndarray]
-    seconds: Mapping[str, float]
+    predicted: Optional[np.ndarray]  # Each test example's label, [N], if recorded.
+    seconds: Mapping[str, float]  # Of the training, `train`, and the tests, `test`.
 
 
-class Callback(Protocol):
-    """Who is told of rounds."""
-
-    def after_round(self, done: RoundDone) -> Optional[bool]:
-        """Is told of a round; ends the run by returning True."""
+Listener = Callable[[RoundDone], Optional[bool]]
+"""Is told of a round; ends the run by returning True."""
 
 
-class Until:
-    """Ends a run when a function says so of what was measured."""
-
-    def __init__(self, reached: Callable[[np.ndarray], bool]) -> None:
-        self._reached = reached
-
-    def after_round(self, done: RoundDone) -> bool:
-        """Asks the function."""
-        return bool(self._reached(done.measured))
-
-
-class Timing:
-    """Writes `timing.csv`."""
-
-    def __init__(self, folder: RunFolder) -> None:
-        self._folder = folder
-
-    def after_round(self, done: RoundDone) -> None:
-        """Writes the seconds of the round."""
-        rounded = {name: round(value, 3) for name, value in done.seconds.items()}
-        self._folder.append("timing", [{"round": done.round_num, **rounded}])
-
-
-class Predictions:
+def predictions(folder: str, examples: leaf_data.Examples) -> Listener:
     """Writes `predictions/round_NNNN.npz`, and the labels before the first."""
+    folder = os.path.join(folder, FOLDER)
 
-    def __init__(self, folder: str, examples: leaf_data.Examples) -> None:
-        self._folder, self._examples = os.path.join(folder, FOLDER), examples
+    def write(name: str, **arrays: np.ndarray) -> None:
+        with files.replacing(os.path.join(folder, name)) as file:
+            np.savez_compressed(file, **arrays)
 
-    def after_round(self, done: RoundDone) -> None:
-        """Writes the predicted labels, if there are any."""
+    def after_round(done: RoundDone) -> None:
         if done.predicted is None:
             return
-        os.makedirs(self._folder, exist_ok=True)
-        examples = self._examples
-        if not os.path.exists(os.path.join(self._folder, "labels.npz")):
-            self._write(
+        os.makedirs(folder, exist_ok=True)
+        if not os.path.exists(os.path.join(folder, "labels.npz")):
+            write(
                 "labels.npz",
                 y=examples.y.astype(np.uint8),
                 row_splits=examples.row_splits,
                 client_ids=np.array(examples.client_ids),
             )
-        # `check_data` refuses more classes than a byte has.
+        # `Setup.of` refuses more classes than a byte has.
         predicted = done.predicted.astype(np.uint8)
-        self._write(f"round_{done.round_num:04d}.npz", predicted=predicted)
+        write(f"round_{done.round_num:04d}.npz", predicted=predicted)
 
-    def _write(self, name: str, **arrays: np.ndarray) -> None:
-        with files.replacing(os.path.join(self._folder, name)) as file:
-            np.savez_compressed(file, **arrays)
+    return after_round
 
 
 class ProgressBar:
     """A bar that goes on by a round."""
 
     def __init__(self, title: str, measure: Measure, done: int, rounds: int) -> None:
-        """Shows the bar."""
         self._measure = measure
         self._bar = tqdm(
             desc=escape.printable(title),
@@ -115,6 +74,7 @@ class ProgressBar:
             total=rounds,
             mininterval=1,
         )
+        self.close = self._bar.close
 
     def after_round(self, done: RoundDone) -> None:
         """Shows the round."""
@@ -122,10 +82,6 @@ class ProgressBar:
         words = words_of(row, sum(done.seconds.values()), self._measure)
         self._bar.set_postfix_str(escape.printable(words), refresh=False)
         self._bar.update()
-
-    def close(self) -> None:
-        """Leaves the bar as it is."""
-        self._bar.close()
 
 
 def words_of(row: Mapping[str, Any], seconds: float, measure: Measure) -> str:

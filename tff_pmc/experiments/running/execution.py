@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -13,11 +14,47 @@ from tff_pmc.experiments.running import (
     suite,
     tensorboard_events,
 )
-from tff_pmc.experiments.running.jobs import Federations, Runner
+from tff_pmc.experiments.running.spread_runs import SpreadRuns
 from tff_pmc.reports.escape import printable
 from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.cluster_options import ClusterOptions
+
+
+class Federations:
+    """Loads the federation of a run; the last one is kept, as memory is limited.
+
+    It travels to another process as the places it loads from, without what it holds.
+    """
+
+    def __init__(
+        self, data_dir: str, cache_dir: str, table: leaf_data.ClientTable
+    ) -> None:
+        """Takes the folders, empty for the defaults, and the clients' attributes."""
+        self.data_dir, self.cache_dir = data_dir, cache_dir
+        self.table = table
+        self._last: Optional[tuple[str, leaf_data.FederatedDataset]] = None
+
+    def __call__(self, settings: RunSettings) -> leaf_data.FederatedDataset:
+        """The federation of a run's settings."""
+        key = repr(settings.data)
+        if self._last is None or self._last[0] != key:
+            self._last = None  # Before the next one is loaded.
+            data = settings.data.load(self.data_dir or None, self.cache_dir or None)
+            if self.table.values:
+                data = data.with_client_table(self.table)
+            self._last = key, data
+        return self._last[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        places = {
+            name: os.path.abspath(path) if path else ""
+            for name, path in (
+                ("data_dir", self.data_dir),
+                ("cache_dir", self.cache_dir),
+            )
+        }
+        return {**self.__dict__, **places, "_last": None}
 
 
 def execute(
@@ -38,8 +75,7 @@ def execute(
         "cluster": cluster,
     }
     if command.inspect:
-        others = [settings.system.score(settings) for settings in runs]
-        return inspection.inspect(runs[0], others, data, engine)
+        return inspection.inspect(runs, data, engine)
     print(printable(data.describe()), flush=True)
     if any(settings.two_stage for settings in runs):
         print(
@@ -49,38 +85,21 @@ def execute(
         )
     if command.tensorboard:
         print(printable(tensorboard_events.how_to_open(output_dir)), flush=True)
-    how: dict[str, Any] = {
-        "resume": command.resume,
-        "tensorboard": command.tensorboard,
-    }
+    how = {"resume": command.resume, "tensorboard": command.tensorboard}
     with Runtime(**engine) as running:
         if command.experiment == LR_SEARCH:
             held_out = command.held_out
             text = rate_search.search(runs, data, output_dir, held_out=held_out, **how)
         else:
-            how["runner"] = _runner(
-                command, cluster, running, len(runs), load, output_dir
+            spread, number = None, len(runs) * (len(command.seeds) or 1)
+            if cluster is not None and cluster.spreads_runs(
+                number, len(running.engine.connection.workers())
+            ):
+                running.engine.record("runs")
+                spread = SpreadRuns(
+                    running.engine.connection, load, output_dir, command.plugin
+                )
+            text = suite.run_all(
+                runs, load, output_dir, seeds=command.seeds, spread=spread, **how
             )
-            text = suite.run_all(runs, load, output_dir, seeds=command.seeds, **how)
     return f"\n{text}\n\nResults, records and plots: {output_dir}"
-
-
-def _runner(
-    command: Command,
-    cluster: Optional[ClusterOptions],
-    running: Runtime,
-    num_runs: int,
-    load: Federations,
-    output_dir: str,
-) -> Optional[Runner]:
-    """What makes the runs; None for this process, one after another."""
-    if cluster is None:
-        return None
-    connection = running.engine.connection
-    num_runs *= len(command.seeds) or 1
-    if not cluster.spreads_runs(num_runs, len(connection.workers())):
-        return None
-    from tff_pmc.experiments.running.spread_runs import SpreadRuns
-
-    running.engine.record("runs")
-    return SpreadRuns(connection, load, output_dir, list(command.plugin))

@@ -11,9 +11,6 @@ from tqdm import tqdm
 
 import leaf_data
 from tff_pmc import criteria as criteria_lib
-from tff_pmc import scores
-from tff_pmc.experiments.running import loop
-from tff_pmc.experiments.running.cohorts import choose_cohort, pack_cohort
 from tff_pmc.record import rows
 from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings
@@ -23,8 +20,7 @@ NUM_COHORTS = 3
 
 
 def inspect(
-    settings: RunSettings,
-    others: Sequence[scores.Score],
+    runs: Sequence[RunSettings],
     data: leaf_data.FederatedDataset,
     engine: Mapping[str, Any],
 ) -> str:
@@ -34,11 +30,12 @@ def inspect(
     criteria, and only where a criterion looks at the trained model do they
     train, once, from the initial weights, on an engine of these options of `Runtime`.
     """
+    settings, others = runs[0], [one.system.score(one) for one in runs]
     # What is measured is the same whether orderings are tested after it or not.
-    setup = loop.prepare(settings.replaced(adjustment="fixed"), data)
+    setup = Setup.of(settings.replaced(adjustment="fixed"), data)
     data, in_force = setup.data, settings.system.score(settings)
     chosen = [
-        choose_cohort(settings, data, round_num)
+        setup.cohort(round_num)
         for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
     ]
     measured = _measure(setup, chosen, engine)
@@ -85,7 +82,7 @@ def _measure(
     with Runtime(**engine):
         state = rounds.initialize()
         for chosen in cohorts:
-            metrics = rounds.next(state, pack_cohort(setup, chosen)).metrics
+            metrics = rounds.next(state, setup.pack(chosen)).metrics
             table = metrics["client_work"]["train"]["criteria_by_client"]
             measured.append(np.asarray(table, float)[chosen])
     return measured

@@ -12,11 +12,13 @@ import pandas as pd
 
 import leaf_data
 from tff_pmc.experiments.running import loop
+from tff_pmc.experiments.running.callbacks import RoundDone
 from tff_pmc.record import read
 from tff_pmc.record.same_run import folder_of_runs
 from tff_pmc.reports import Report, output
 from tff_pmc.reports.rounds_to_target import rounds_to_target
 from tff_pmc.settings import RunSettings, SettingError
+from tff_pmc.systems.setup import Setup
 
 _SHARE = 50  # Of the devices, percent.
 _WHOSE = {"pooled": "all devices'", "own": "their own"}
@@ -60,7 +62,10 @@ def search(
         found = rounds_to_target(correct[:, able], sizes[able], [target], [_SHARE])
         return found[target, _SHARE]
 
-    loop.prepare(first, data)  # Refused before a folder is made.
+    def reached(done: RoundDone) -> bool:
+        return first_round(done.measured[np.newaxis]) is not None
+
+    Setup.of(first, data)  # Refused before a folder is made.
     plan = loop.describe(first, data)
     plan["settings"]["training"].pop("learning_rate")
     rates = [settings.training.learning_rate for settings in runs]
@@ -76,8 +81,9 @@ def search(
                 data,
                 folder,
                 resume=resume,
-                until=lambda correct: first_round(correct[np.newaxis]) is not None,
-                progress=loop.Progress(title, tensorboard=tensorboard),
+                title=title,
+                tensorboard=tensorboard,
+                listeners=[reached],
             )
             run = read.read_run(folder)
             rows.append(

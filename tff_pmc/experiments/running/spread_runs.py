@@ -1,32 +1,85 @@
-"""Runs that are made side by side by the workers of a cluster."""
+"""Runs that are made side by side by the workers of a cluster.
+
+The scheduler imports this module, too, when it is told of a task: TensorFlow, and what
+needs it, is imported by the functions.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Optional
 
 from tqdm import tqdm
 
-from tff_pmc.experiments.running import run_task
-from tff_pmc.experiments.running.jobs import Federations, Job
 from tff_pmc.record import files
 from tff_pmc.runtime import cluster_tasks
-from tff_pmc.runtime.cluster_connection import ClusterConnection
-from tff_pmc.runtime.cluster_errors import LOSSES, ClusterError
+from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
 from tff_pmc.settings.cluster_options import ClusterSettingError
 
-_POLL_SECONDS = 0.5
+if TYPE_CHECKING:
+    from tff_pmc.experiments.running.execution import Federations
+    from tff_pmc.experiments.running.suite import Job
+
 _ASK_SECONDS = 60
+
+_federations: dict[bytes, Any] = {}  # Of a worker: the last it was sent.
+
+
+def make_run(
+    terms: cluster_tasks.Terms,
+    plugins: Sequence[str],
+    directory: str,
+    federations: bytes,
+    sent_job: bytes,
+) -> None:
+    """Makes a run on a worker, or goes on: its checkpoints say how far it is.
+
+    The worker must have the terms, and the plugins in the directory. What loads the
+    data, and the run, are as Dask sends them.
+    """
+    cluster_tasks.check_versions(terms)
+    if plugins and directory not in sys.path:
+        sys.path.insert(0, directory)
+    for module in plugins:
+        importlib.import_module(module)
+    from tff_pmc.experiments.running import loop
+    from tff_pmc.runtime import Runtime
+    from tff_pmc.runtime.cluster import cluster_record
+
+    if federations not in _federations:
+        _federations.clear()
+        _federations[federations] = cluster_tasks.from_bytes(federations)
+    job = cluster_tasks.from_bytes(sent_job)
+    data = _federations[federations](job.settings)
+    with Runtime("local") as running:
+        running.context.recorded = cluster_record("runs", terms.threads)
+        # A worker before this one may have begun it.
+        how = {**job.how, "resume": True, "title": None}
+        loop.run(job.settings, data, job.folder, **how)
+
+
+def leave_a_file(path: str, data_dir: str) -> Optional[str]:
+    """Writes a file from a worker, or says what is wrong with the folders there."""
+    try:
+        with open(path, "w"):
+            pass
+    except OSError as error:
+        return f"{os.path.dirname(path)} cannot be written to ({error.strerror})"
+    if data_dir and not os.path.isdir(data_dir):
+        return f"--data_dir={data_dir} is not there"
+    return None
 
 
 class SpreadRuns:
-    """A `jobs.Runner` whose runs are tasks of a cluster.
+    """Makes runs as tasks of a cluster; each is given when it is finished.
 
-    As many are begun as there are workers; when one ends, the next is begun. A run
-    whose worker dies is begun again by another, which goes on from its last checkpoint.
+    A run whose worker dies is begun again by another, which goes on from its last
+    checkpoint.
     """
 
     def __init__(
@@ -40,51 +93,39 @@ class SpreadRuns:
         self._connection = connection
         self._federations = cluster_tasks.to_bytes(federations)
         self._plugins = tuple(plugins)
-        data_dir = federations.data_dir
-        self._check_folders(
-            os.path.abspath(output_dir), os.path.abspath(data_dir) if data_dir else ""
-        )
+        data_dir = federations.data_dir and os.path.abspath(federations.data_dir)
+        self._check_folders(os.path.abspath(output_dir), data_dir)
 
     def __call__(self, jobs: Iterable[Job]) -> Iterator[Job]:
-        """Makes the runs; each is given when it is finished."""
-        waiting = list(jobs)
-        running: dict[Any, Job] = {}
-        bar = tqdm(total=len(waiting), desc="runs", unit="run", mininterval=1)
+        """Makes the runs, in the order in which they end."""
+        import distributed
+
+        running = {self._begin(job): job for job in jobs}
+        bar = tqdm(total=len(running), desc="runs", unit="run", mininterval=1)
         try:
-            while waiting or running:
-                for future in [one for one in running if one.done()]:
-                    self._check(future, running[future])
-                    yield running.pop(future)
-                    bar.update()
-                free = self._num_workers() - len(running) if waiting else 0
-                for job in waiting[: max(free, 0)]:
-                    waiting.remove(job)
-                    running[self._begin(job)] = job
-                time.sleep(_POLL_SECONDS)
+            for future in distributed.as_completed(
+                list(running), loop=self._connection.client.loop
+            ):
+                self._check(future, running[future])
+                yield running.pop(future)
+                bar.update()
         except BaseException:
             self._connection.stop(list(running))
             raise
         finally:
             bar.close()
 
-    def _num_workers(self) -> int:
-        try:
-            return len(self._connection.workers())
-        except Exception as error:
-            raise ClusterError(
-                f"--cluster={self._connection.address}: the scheduler is gone ({error})"
-            ) from error
-
     def _begin(self, job: Job) -> Any:
         job = job._replace(output_dir=os.path.abspath(job.output_dir))
-        order = run_task.RunOrder(
+        return self._connection.client.submit(
+            make_run,
             self._connection.terms,
             self._plugins,
             os.getcwd(),
             self._federations,
             cluster_tasks.to_bytes(job),
+            pure=False,
         )
-        return self._connection.client.submit(run_task.make_run, order, pure=False)
 
     def _check(self, future: Any, job: Job) -> None:
         from distributed.scheduler import KilledWorker
@@ -101,30 +142,23 @@ class SpreadRuns:
         raise error
 
     def _check_folders(self, output_dir: str, data_dir: str) -> None:
-        """Writes a file that every worker must find, and answer."""
+        """Asks each worker for a file that has to be seen here."""
         files.list_folder(output_dir)
-        text = uuid.uuid4().hex
-        # These names are known for leftovers: the folder still counts as empty.
-        token = os.path.join(output_dir, f"{text}.new")
-        client = self._connection.client
-        answers = {}
+        asked = []
         try:
-            with open(token, "w") as file:
-                file.write(text)
-            asked = {}
-            for number, worker in enumerate(self._connection.workers()):
-                answers[worker] = f"{token[: -len('.new')]}_{number}.new"
-                asked[worker] = client.submit(
-                    *(run_task.look_at_folders, token, text, answers[worker], data_dir),
-                    workers=[worker],
-                    pure=False,
+            for worker in self._connection.workers():
+                # Such names are known for leftovers: the folder still counts as empty.
+                path = os.path.join(output_dir, f"{uuid.uuid4().hex}.new")
+                future = self._connection.client.submit(
+                    leave_a_file, path, data_dir, workers=[worker], pure=False
                 )
-            for worker, future in asked.items():
+                asked.append((worker, path, future))
+            for worker, path, future in asked:
                 try:
                     wrong = future.result(timeout=_ASK_SECONDS)
                 except LOSSES as error:
                     wrong = f"it does not answer ({type(error).__name__} {error})"
-                if wrong is None and not _comes(answers[worker]):
+                if wrong is None and not _comes(path):
                     wrong = f"what it writes into {output_dir} is not seen here"
                 if wrong is not None:
                     raise ClusterSettingError(
@@ -132,7 +166,7 @@ class SpreadRuns:
                         f"folders: {wrong}"
                     )
         finally:
-            for path in [token, *answers.values()]:
+            for _, path, _ in asked:
                 if os.path.exists(path):
                     os.remove(path)
 

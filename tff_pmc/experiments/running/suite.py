@@ -5,18 +5,33 @@ from __future__ import annotations
 import collections
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Optional
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Optional
 
 import leaf_data
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.running import loop
-from tff_pmc.experiments.running.jobs import Job, Load, Runner, one_after_another
 from tff_pmc.record import files, read
 from tff_pmc.record.same_run import folder_of_runs
 from tff_pmc.reports import losses, output
 from tff_pmc.settings import RunSettings
+from tff_pmc.systems.setup import Setup
+
+Load = Callable[[RunSettings], leaf_data.FederatedDataset]
+
+
+class Job(NamedTuple):
+    """One run to be made."""
+
+    settings: RunSettings
+    output_dir: str  # Of the runs that it is reported with.
+    how: Mapping[str, Any]  # The options of `loop.run`.
+
+    @property
+    def folder(self) -> str:
+        """The run's own folder."""
+        return os.path.join(self.output_dir, self.settings.folder)
 
 
 def run_all(
@@ -26,7 +41,7 @@ def run_all(
     *,
     seeds: Sequence[int] = (),
     resume: bool = False,
-    runner: Optional[Runner] = None,
+    spread: Optional[Callable[[Iterable[Job]], Iterator[Job]]] = None,
     tensorboard: bool = False,
 ) -> str:
     """Makes runs and reports on all of them, and on their differences under seeds.
@@ -34,53 +49,37 @@ def run_all(
     Partition, initial weights, cohorts and batches are the same in every run of a
     seed: the orderings are compared on paired seeds.
 
-    Args:
-        runs: the settings of each run.
-        load: a function that gives the federation of a run's settings, whose
-            partition the seed decides.
-        output_dir: the folder for one folder a run, `results.csv` and `accuracy.png`;
-            under several seeds for a folder `seed_N` of these for each seed, and for
-            the experiment's reports over several seeds.
-        seeds: at least two, each of which replaces all seeds of the runs; or none, for
-            the runs' own.
-        resume: go on with what the folder holds; finished runs are kept.
-        runner: makes the runs; by default `one_after_another`.
-        tensorboard: whether each round is released to TensorBoard.
-
-    Returns:
-        The tables, as text for the terminal.
-
-    Raises:
-        SettingError: the settings do not fit the data.
-        RecordError: the folder is in use or holds something else.
+    The folder gets one folder a run, `results.csv` and `accuracy.png`; under several
+    seeds, each of which replaces all seeds of the runs, a folder `seed_N` of these for
+    each, and the experiment's reports over several seeds. `spread` makes runs elsewhere
+    and gives each once it is finished. Returns the tables as text for the terminal.
     """
     data = load(runs[0])
     for settings in runs:
-        loop.prepare(settings, data)  # Refused before a folder is made.
-    if not seeds:
-        by_folder, names = {output_dir: list(runs)}, [""]
-    else:
+        Setup.of(settings, data)  # Refused before a folder is made.
+    by_folder = {output_dir: list(runs)}
+    if seeds:
         by_folder = {
             os.path.join(output_dir, f"seed_{seed}"): [
                 settings.seeded(seed) for settings in runs
             ]
             for seed in seeds
         }
-        names = [f", seed {seed}" for seed in seeds]
-    total = len(names) * len(runs)
+    total = len(by_folder) * len(runs)
 
     def jobs() -> Iterator[Job]:
         number = 0
-        for name, (folder, own) in zip(names, by_folder.items()):
+        for place, (folder, own) in enumerate(by_folder.items()):
             # Of several seeds some may not have been begun.
             begun = resume and (not seeds or files.read_json(folder) is not None)
             plan = _plan(own, load(own[0]))
             held.enter_context(folder_of_runs(folder, plan, resume=begun))
+            name = f", seed {seeds[place]}" if seeds else ""
             for settings in own:
                 number += 1
                 title = f"run {number} of {total}{name}: {settings.label}"
-                progress = loop.Progress(title, tensorboard=tensorboard)
-                yield Job(settings, folder, begun, progress)
+                how = {"resume": begun, "title": title, "tensorboard": tensorboard}
+                yield Job(settings, folder, how)
 
     with contextlib.ExitStack() as held:
         if seeds:
@@ -88,11 +87,12 @@ def run_all(
             held.enter_context(folder_of_runs(output_dir, plan, resume=resume))
         finished: collections.Counter[str] = collections.Counter()
         text = ""
-        for job in (runner or one_after_another(load))(jobs()):
-            folder = job.output_dir
-            finished[folder] += 1
-            if finished[folder] == len(runs):
-                text = report(folder, by_folder[folder])
+        for job in spread(jobs()) if spread else jobs():
+            if not spread:
+                loop.run(job.settings, load(job.settings), job.folder, **job.how)
+            finished[job.output_dir] += 1
+            if finished[job.output_dir] == len(runs):
+                text = report(job.output_dir, by_folder[job.output_dir])
         return _report_seeds(seeds, by_folder, output_dir) if seeds else text
 
 

@@ -35,7 +35,6 @@ class TensorBoardEvents:
     """
 
     def __init__(self, folder: str) -> None:
-        """Makes the file of events in the subfolder `tensorboard` of a run's folder."""
         self._path = os.path.join(folder, FOLDER)
         try:
             self._manager = tff.program.TensorBoardReleaseManager(self._path)
@@ -67,10 +66,6 @@ def values(tables: Mapping[str, Sequence[Row]], weights: Any) -> dict[str, Any]:
         weights_FIGURE/ORDERING   how unequal each ordering's weights are, and how far
                               from those in force
         model/NUMBER          each tensor of trainable weights: an array
-
-    Args:
-        tables: the rows of the round's record, by the file's name.
-        weights: the model's `ModelWeights` after the round.
     """
     (of_round,) = tables["rounds"]
     model = [np.asarray(tensor) for tensor in weights.trainable]

@@ -16,21 +16,21 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.read import Run, conditions_of
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, figures, pages, styles
-from tff_pmc.reports.papers.adafed_judges import FEDAVG, class_f1
 from tff_pmc.reports.papers.claim_tables import claims
+from tff_pmc.reports.papers.judging import UNDECIDABLE
+from tff_pmc.reports.papers.quantities import FEDAVG, class_f1, round_of_accuracy
 
 ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)
 TARGETS = (80, 90, 95)
 
 
 class Published(NamedTuple):
-    """A figure of the paper.
+    """A figure of the paper: the named experiment of its simulation, and its curves.
 
-    Attributes:
-        experiment: the named experiment of its simulation.
-        column: what `rounds.csv` calls its curves; empty for those of each class.
-        shows: what the curves are, in words.
+    `column` is what `rounds.csv` calls them, empty for those of each class; `shows`
+    says what they are.
     """
 
     experiment: str
@@ -52,10 +52,8 @@ FIGURES = {
 def report(runs: Sequence[Run], *, numbers: Sequence[int]) -> Report:
     """Returns figures as `figureN.png`; the text names those without F1 on record.
 
-    Args:
-        runs: the curves; of several runs of one label (under several seeds) the mean
-            is drawn, and the lowest and highest of each round as a band.
-        numbers: of the paper's figures.
+    Of several runs of one label (under several seeds) the mean is drawn, and the lowest
+    and highest of each round as a band.
     """
     drawn = {number: draw(runs, number) for number in numbers}
     missing = [
@@ -68,13 +66,9 @@ def report(runs: Sequence[Run], *, numbers: Sequence[int]) -> Report:
 
 
 def seeds_report(by_seed: Mapping[int, Sequence[Run]], *, baseline: str) -> Report:
-    """Returns the experiment's figures of the runs under several seeds; see `report`.
-
-    All curves are drawn, those of the baseline among them.
-    """
+    """Returns the experiment's figures of the runs, the baseline's among them."""
     runs = [run for of_seed in by_seed.values() for run in of_seed]
-    experiment = runs[0].settings["experiment"]
-    return report(runs, numbers=numbers_of(experiment))
+    return report(runs, numbers=numbers_of(runs[0].settings["experiment"]))
 
 
 def numbers_of(experiment: str) -> list[int]:
@@ -97,11 +91,13 @@ def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
         grid = [axes]
     every = [c for p in panels.values() for seeds in p.values() for c in seeds]
     for axes, (name, curves) in zip(grid, panels.items()):
-        _draw_curves(axes, curves)
+        for label, seeds in curves.items():
+            style = styles.style_of(label)
+            figures.curve(axes, seeds, style, marker="o", markersize=2.5)
         axes.set_title(name)
     figures.share_limits(grid[0], (value for curve in every for value in curve))
     figures.round_axis(grid[0], max(int(curve.index.max()) for curve in every))
-    seeds = max(len(found) for p in panels.values() for found in p.values())
+    count = max(len(found) for p in panels.values() for found in p.values())
     handles, labels = grid[0].get_legend_handles_labels()
     if of_classes:
         figures.name_panels(figure, grid, "F1")
@@ -113,7 +109,7 @@ def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
         labels,
         loc="outside lower center",
         ncols=len(labels) if of_classes else 2,
-        title=figures.band_words(seeds) or None,
+        title=figures.band_words(count) or None,
     )
     said = textwrap.fill(_said(number), 125 if of_classes else 92)
     figure.suptitle(f"{_title(runs[0], number)}\n{said}", fontsize=7)
@@ -135,7 +131,9 @@ def _title(run: Run, number: int) -> str:
 def _said(number: int) -> str:
     """What the paper says of a figure, in our words."""
     said = [
-        claim.says for claim in claims("AdaFed") if str(number) in claim.place.split()
+        claim.says.partition(" (Here")[0]
+        for claim in claims("AdaFed")
+        if str(number) in claim.place.split()
     ]
     return " ".join(["The paper:", *said])
 
@@ -163,11 +161,6 @@ def _panels(runs: Sequence[Run], column: str) -> Optional[dict[str, Curves]]:
     return panels
 
 
-def _draw_curves(axes: Any, curves: Curves) -> None:
-    for name, seeds in curves.items():
-        figures.curve(axes, seeds, styles.style_of(name), marker="o", markersize=2.5)
-
-
 for _number in FIGURES:
     REPORTS.register(
         f"adafed_figure{_number}", functools.partial(report, numbers=[_number])
@@ -179,8 +172,7 @@ def page(runs: Sequence[Run]) -> Report:
     """Returns `adafed.csv` and `adafed.md`; FedAvg is the baseline of the others."""
     experiment = runs[0].settings["experiment"]
     table = pd.DataFrame(_rows(runs))
-    head = [str(name) for name in table]
-    numbers = [head, *([str(v) for v in row] for row in table.to_numpy())]
+    numbers = [[*table], *([str(v) for v in row] for row in table.to_numpy())]
     drawn = [
         f"`figure{number}.png` is Figure {number}: {FIGURES[number].shows} of the "
         "server's model after each round"
@@ -210,7 +202,11 @@ def _claims(runs: Sequence[Run], experiment: str) -> list[list[str]]:
     lines = [["place", "claim", "here", "verdict", "why"]]
     for claim in claims("AdaFed"):
         if claim.experiments == (experiment,):
-            lines.append([claim.place, claim.says, *claim.judge({experiment: runs})])
+            try:
+                answer = claim.judge({experiment: runs})
+            except RecordError as error:
+                answer = "", UNDECIDABLE, str(error)
+            lines.append([claim.place, claim.says, *answer])
     return lines
 
 
@@ -220,16 +216,13 @@ def _rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
     for run in runs:
         accuracy = run.rounds["accuracy"]
         row: dict[str, Any] = {"system": run.label}
-        for number in ROUNDS:
-            if number <= len(accuracy):
-                row[f"round {number}"] = round(float(accuracy[number - 1]), 4)
+        known = [number for number in ROUNDS if number <= len(accuracy)]
+        row |= {f"round {n}": round(float(accuracy[n - 1]), 4) for n in known}
         for target in TARGETS:
-            reached = accuracy.index[accuracy >= target / 100]
-            row[f"to {target} %"] = str(reached[0] + 1) if len(reached) else "-"
-        base = base_of.get(run.note)
-        if base is not None:
-            common = min(len(base), len(accuracy))
-            lead = 100 * (accuracy[:common] - base[:common])
+            reached = round_of_accuracy(run, target)
+            row[f"to {target} %"] = str(reached or "-")
+        if run.note in base_of:
+            lead = 100 * (accuracy - base_of[run.note]).dropna()
             row["lead 1-5"] = round(float(lead[:5].mean()), 2)
             row["lead"] = round(float(lead.mean()), 2)
         if "macro_f1" in run.rounds:

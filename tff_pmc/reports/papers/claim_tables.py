@@ -8,14 +8,14 @@ several runs, and `[default]` has what all of a paper's claims share. A claim ha
 * `place`: where the paper says it: section, table or figure.
 * `says`: what it says, in our words.
 * `experiments`: the names of the experiments whose runs it takes.
-* `judge`: which judge decides (`JUDGES`), and the judge's own keys, its size and its
-  tolerance among them: the function's parameters.
+* `judge`: which judge decides (`judges.JUDGES`), by default `compared`, and the judge's
+  own keys, the function's parameters.
 * `needs`: what its runs need and nobody can get. Without runs such a claim is
   undecidable.
 
-The keys of `judging.Row`, `runs`, `columns`, `minus`, `sign` and `name`, say what is
-held against the judge's base, and with which sign. Those that differ between several
-of them stand in the rows of `measures`.
+The keys of `quantities.Row` say what of which runs is held against what, with which
+sign, size and tolerance. Those that differ between several measures of a claim stand
+in the rows of `measures`.
 """
 
 from __future__ import annotations
@@ -29,14 +29,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
 from tff_pmc import project_files
-from tff_pmc.reports.papers import (
-    accuracy_judges,
-    adafed_judges,
-    judging,
-    rounds_judges,
-)
+from tff_pmc.reports.papers import judging
 from tff_pmc.reports.papers.headlines import NUMBERS, Headline
-from tff_pmc.reports.papers.judging import Answer, Cells, Row
+from tff_pmc.reports.papers.judges import JUDGES
+from tff_pmc.reports.papers.judging import Answer, Cells
+from tff_pmc.reports.papers.quantities import QUANTITIES, Row
 from tff_pmc.reports.rounds_to_target import DEVICES
 from tff_pmc.settings.papers import PAPERS
 
@@ -46,16 +43,6 @@ else:  # The same reader, from before it was in the standard library.
     import tomli as tomllib
 
 FOLDER = pathlib.Path(__file__).parent / "claims"
-
-JUDGES: Mapping[str, Callable[..., Answer]] = {
-    **rounds_judges.JUDGES,
-    **accuracy_judges.JUDGES,
-    **adafed_judges.JUDGES,
-}
-"""The judges of claims, by their names in the tables."""
-
-_ROW = {"columns": (), "minus": (), "sign": judging.MORE, "name": "{run} {columns}"}
-"""The keys of a row that may be left out, `runs` is the other one."""
 
 
 class ClaimError(ValueError):
@@ -78,31 +65,24 @@ class Claim(NamedTuple):
     needs: str = ""
 
 
-class Table(NamedTuple):
-    """What is read from the file of a paper."""
-
-    claims: tuple[Claim, ...]
-    headlines: tuple[Headline, ...]
-
-
 @functools.cache
 def claims(paper: str = "") -> tuple[Claim, ...]:
     """Returns the claims of a paper, or of all of them in the order of `PAPERS`."""
     names = [paper] if paper else PAPERS
-    return tuple(claim for name in names for claim in _of_paper(name).claims)
+    return tuple(claim for name in names for claim in _of_paper(name)[0])
 
 
 def headline_numbers() -> tuple[Headline, ...]:
     """Returns the headline numbers of all papers, in their order."""
-    return tuple(number for name in PAPERS for number in _of_paper(name).headlines)
+    return tuple(number for name in PAPERS for number in _of_paper(name)[1])
 
 
 @functools.cache
-def _of_paper(paper: str) -> Table:
+def _of_paper(paper: str) -> tuple[tuple[Claim, ...], tuple[Headline, ...]]:
     return read(FOLDER / f"{paper.lower()}.toml")
 
 
-def read(path: pathlib.Path) -> Table:
+def read(path: pathlib.Path) -> tuple[tuple[Claim, ...], tuple[Headline, ...]]:
     """Returns the claims and the headline numbers of a file.
 
     Raises:
@@ -124,28 +104,25 @@ def read(path: pathlib.Path) -> Table:
                 raise ClaimError(
                     f"{path.name}, {kind} {number} ({place}): {why}"
                 ) from error
-    return Table(tuple(found["claim"]), tuple(found["headline"]))
+    return tuple(found["claim"]), tuple(found["headline"])
 
 
 def _claim(table: Mapping[str, Any], own: Mapping[str, Any]) -> Claim:
     keys = {**table.get("default", {}), **own}
     place, says, experiments = (keys.pop(k) for k in ("place", "says", "experiments"))
-    needs = keys.pop("needs", "")
-    name = keys.pop("judge")
+    needs, name = keys.pop("needs", ""), keys.pop("judge", "compared")
     _known("experiment", experiments, _experiments())
     _known("judge", [name], JUDGES)
-    judge, groups = JUDGES[name], table.get("runs", {})
-    parameters = _parameters(judge)
-    if "measures" in parameters:
+    judge = JUDGES[name]
+    if "measures" in inspect.signature(judge).parameters:
         shared = {key: keys.pop(key) for key in Row._fields if key in keys}
         rows = keys.pop("measures", [{}])
         keys["measures"] = [_row(table, {**shared, **row}) for row in rows]
-    elif "columns" in parameters:
-        keys["columns"] = _columns(table, keys["columns"])
-    for key in ("base", "of"):
-        if isinstance(keys.get(key), str) and keys[key] in groups:
-            keys[key] = groups[keys[key]]
-    _fits(f"the judge {name!r}", parameters, keys)
+    else:
+        keys = {key: value for key, value in keys.items() if key in own}
+        if "columns" in keys:
+            keys["columns"] = _columns(table, keys["columns"])
+    inspect.signature(judge).bind({}, **keys)  # A TypeError names the odd key.
     words = " ".join(says.split())
     bound = functools.partial(judge, **keys)
     return Claim(table["paper"], place, words, tuple(experiments), bound, needs)
@@ -157,7 +134,7 @@ def _headline(table: Mapping[str, Any], own: Mapping[str, Any]) -> Headline:
     _known("experiment", [keys["experiment"]], _experiments())
     _known("number", [number], NUMBERS)
     fields = {key: keys.pop(key) for key in Headline._fields if key in keys}
-    _fits(f"the number {number!r}", _parameters(NUMBERS[number]), keys)
+    inspect.signature(NUMBERS[number]).bind({}, **keys)
     measure = functools.partial(NUMBERS[number], **keys)
     return Headline(paper=table["paper"], measure=measure, **fields)
 
@@ -176,15 +153,20 @@ def _experiments() -> Sequence[str]:
 
 def _row(table: Mapping[str, Any], keys: Mapping[str, Any]) -> Row:
     _known("key of a measure", keys, Row._fields)
-    own = {**_ROW, **keys}
-    _known("sign", [own["sign"]], judging.SIGNS)
-    names = [part[1] for part in string.Formatter().parse(own["name"]) if part[1]]
+    own, groups = dict(keys), table.get("runs", {})
+    own.update({k: _columns(table, own[k]) for k in ("columns", "minus") if k in own})
+    if "runs" in own:
+        own["runs"] = [
+            r for one in _listed(own["runs"]) for r in groups.get(one, [one])
+        ]
+    if isinstance(own.get("base"), str):
+        own["base"] = groups.get(own["base"], own["base"])
+    row = Row(**own)
+    _known("sign", [row.sign], judging.SIGNS)
+    _known("quantity", [row.of], QUANTITIES)
+    names = [part[1] for part in string.Formatter().parse(row.name) if part[1]]
     _known("part of a name", names, ("run", "columns", "minus", "base"))
-    groups, runs = table.get("runs", {}), []
-    for label in _listed(own["runs"]):
-        runs += groups.get(label, [label])
-    own.update({key: _columns(table, own[key]) for key in ("columns", "minus")})
-    return Row(**{**own, "runs": runs})
+    return row
 
 
 def _columns(table: Mapping[str, Any], names: Any) -> dict[str, Cells]:
@@ -211,31 +193,3 @@ def _known(what: str, names: Any, known: Any) -> None:
             raise ValueError(
                 f"unknown {what} {name!r}; it has to be one of {', '.join(known)}"
             )
-
-
-def _parameters(function: Callable[..., Any]) -> Mapping[str, bool]:
-    """Returns the names of what a table sets, and whether it has to.
-
-    Of AdaFed's judges these are those of the rule, too.
-    """
-    rule = getattr(function, "keywords", {}).get("asked")
-    found = {**inspect.signature(function).parameters}
-    if rule is not None:
-        found.update(inspect.signature(rule).parameters)
-    return {
-        name: one.default is one.empty
-        for name, one in found.items()
-        if one.kind is one.KEYWORD_ONLY and name != "asked"
-    }
-
-
-def _fits(what: str, parameters: Mapping[str, bool], keys: Mapping[str, Any]) -> None:
-    """Holds keys against the parameters of what they are for."""
-    for name in keys:
-        if name not in parameters:
-            raise ValueError(
-                f"unknown key {name!r}; {what} has {', '.join(parameters) or 'none'}"
-            )
-    for name, needed in parameters.items():
-        if needed and name not in keys:
-            raise KeyError(name)

@@ -55,8 +55,15 @@ _SINGLE = np.array([len(shares) == 1 for shares in COLUMNS.values()])
 
 
 def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
-    """Returns the table from runs, in the columns of the published one's CSV.
+    """Returns the table from runs: the columns `KEYS` and `value` (NaN: not reached).
 
+    Three studies: `Ind` (one criterion), `MCA` (an ordering of three, fixed, and the
+    `Mean` of the six) and `Final` (online adjustment by backtracking from each initial
+    ordering, and the `Best` and the `Mean` of the six). `Best` is the initial ordering
+    that reached the most cells over both targets, then the one with the fewest rounds
+    over these cells, then the first. A mean is exact, and not reached where one of its
+    parts is not: a mean of the rest would look better than it is. Rows whose run is
+    missing are left out, `Best` and `Mean` where one of the six is.
     Three studies: `Ind` (one criterion), `MCA` (an ordering of three, fixed, and
     the `Mean` of the six) and `Final` (online adjustment by backtracking from each
     initial ordering, and the `Best` and the `Mean` of the six). `Best` is the
@@ -97,11 +104,7 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Returns the cells of `tidy_rows` beside those of the published table.
-
-    The paper's one row of Final stands beside our run from the same initial ordering
-    and beside our `Best`.
-    """
+    """Returns our cells beside the published; its row of Final is our `Best`, too."""
     best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
     return published.beside(ours, pd.concat([theirs, best.assign(row=BEST)]), KEYS)
 
@@ -109,10 +112,8 @@ def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 def report(runs: Sequence[Run]) -> Report:
     """Returns `table1.csv` and `table1.md`; nothing where no run is in the table.
 
-    The rule of reaching a target is the paper's, at least the target.
-
-    Raises:
-        RecordError: see `tidy_rows`.
+    The rule of reaching a target is the paper's, at least the target. Two runs of one
+    label, or of other clients, are a `RecordError`.
     """
     ours = tidy_rows(runs)
     if ours.empty:
@@ -121,8 +122,8 @@ def report(runs: Sequence[Run]) -> Report:
     notes = [*_notes(runs), *missing]
     cells = compare(ours, theirs).fillna({"printed": ""})
     head = f"{TITLE}\n\nEach cell: ours (published)."
-    _, page = pages.of_grids(head, notes, _grids(cells))
-    return Report(_text(cells, notes), {"table1": cells}, {"table1": page}, digits=10)
+    text, page = pages.of_grids(head, notes, _grids(cells))
+    return Report(text, {"table1": cells}, {"table1": page}, digits=10)
 
 
 def _check(runs: Sequence[Run]) -> None:
@@ -203,40 +204,16 @@ def _notes(runs: Sequence[Run]) -> list[str]:
     return [*notes, *published.rows_note(others)]
 
 
-def _lines(cells: pd.DataFrame) -> list[tuple[str, str, list[str], list[str]]]:
-    """Returns study, row, our columns and the published ones of each row."""
-    return [
-        (study, row, [published.rounds_text(v) for v in part.ours], [*part.printed])
-        for (study, row), part in cells.groupby(["study", "row"], sort=False)
-    ]
-
-
 def _grids(cells: pd.DataFrame) -> dict[str, pages.Grid]:
     """Returns the page's tables by their headings, each cell ours and published."""
     parts: dict[str, pages.Grid] = {}
-    for target, part in cells.groupby(KEYS[0]):
+    for target, at_target in cells.groupby(KEYS[0]):
         table = [["study", "row", *COLUMNS]]
-        for study, row, ours, theirs in _lines(part):
-            both = [f"{o} ({t})" if t else o for o, t in zip(ours, theirs)]
-            table.append([study, row, *both])
+        for (study, row), part in at_target.groupby(["study", "row"], sort=False):
+            pairs = zip(map(published.rounds_text, part.ours), part.printed)
+            table.append([study, row, *(f"{o} ({t})" if t else o for o, t in pairs)])
         parts[f"{target} %"] = table
     return parts
-
-
-def _text(cells: pd.DataFrame, notes: Sequence[str]) -> str:
-    """Returns two lines for each row: ours, and below it the published one."""
-    lines = [TITLE]
-    for target, part in cells.groupby(KEYS[0]):
-        lines += ["", _aligned(f"{target} %", "", [*COLUMNS])]
-        for study, row, ours, theirs in _lines(part):
-            lines.append(_aligned(study, row, ours))
-            if any(theirs):
-                lines.append(_aligned("", "  published", theirs))
-    return "\n".join([*lines, "", *notes])
-
-
-def _aligned(study: str, row: str, values: Sequence[str]) -> str:
-    return f"{study:5} {row:19} " + " ".join(f"{value:>9}" for value in values)
 
 
 REPORTS.register("da_table1", report)

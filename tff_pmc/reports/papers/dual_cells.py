@@ -10,6 +10,10 @@ F1 and MCC. Of which epoch (round) is a choice:
   run recorded them (`validation_correct` in `rounds.csv`).
 
 Of equally good epochs the first counts.
+
+A run of the dual criterion has a lambda in each epoch, too: an epoch of the paper's
+tests the models of all lambdas and keeps the best (III-B). `candidates.csv` has each
+model's right answers on the examples that it was judged on.
 """
 
 from __future__ import annotations
@@ -55,11 +59,7 @@ CHOICES = ("best_epoch", "last", "validated")
 
 
 def rows_of(runs: Sequence[Run]) -> list[Run]:
-    """Returns the runs that are rows, in the paper's order of algorithms.
-
-    Raises:
-        RecordError: two runs are of one algorithm and set of clients.
-    """
+    """Returns the runs that are rows, each once, in the paper's order of algorithms."""
     order = list(ALGORITHMS)
     rows = [run for run in runs if is_row(run)]
     seen: dict[tuple[str, str], Run] = {}
@@ -81,18 +81,10 @@ def clients_of(run: Run) -> str:
 def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
     """Returns the cells from runs with predictions on record, or from the CSV beside.
 
-    Args:
-        runs: the runs.
-        table: 4 or 5.
-
-    Returns:
-        The columns `KEYS` (the algorithm as the paper prints it), `ours_best_epoch`,
-        `ours_last`, `ours_validated` (NaN where nothing was validated), and their
-        epochs, `best_epoch_at`, `last_at`, `validated_at`. Cells of a CSV have their
-        `difference` from the published ones, too, which was computed before rounding.
-
-    Raises:
-        RecordError: a record is missing or broken, or two runs are of one row.
+    The columns are `KEYS` (the algorithm as the paper prints it), `ours_best_epoch`,
+    `ours_last`, `ours_validated` (NaN where nothing was validated), and their epochs,
+    `best_epoch_at`, `last_at`, `validated_at`. Cells of a CSV have their `difference`
+    from the published ones, too, which was computed before rounding.
     """
     rows: list[dict[str, Any]] = []
     members = rows_of(runs)
@@ -152,3 +144,44 @@ def _measures(run: Run, epoch: int, table: int) -> Measures:
     answers = read_predictions(run.path, epoch)
     confusion = confusion_matrix(answers.y, answers.predicted)
     return measures(confusion, positive=None if table == 4 else POSITIVE)
+
+
+def searches(runs: Sequence[Run]) -> list[Run]:
+    """Returns the runs whose lambda was searched."""
+    return [
+        run
+        for run in runs
+        if run.settings.get("system") == "dual" and run.candidates is not None
+    ]
+
+
+def chosen(run: Run) -> pd.DataFrame:
+    """Returns a row for each epoch of a run whose lambda was searched.
+
+    The columns are `clients`, `epoch`, `lambda` (chosen), `equally_good` (how many
+    lambdas had as many right answers), and accuracies on the judged examples: `chosen`,
+    `lambda_0` (the quantity alone; NaN where 0 was not tested), `mean` and `lowest`.
+    """
+    tested = run.candidates
+    assert tested is not None
+    tested = tested.assign(
+        value=tested["ordering"].str.replace("lambda=", "", regex=False).astype(float),
+        accuracy=tested["correct"] / tested["examples"],
+    )
+    rows = []
+    for epoch, trials in tested.groupby("round"):
+        best = trials[trials["kept"] == 1].iloc[0]
+        zero = trials.loc[trials["value"] == 0, "accuracy"]
+        rows.append(
+            {
+                "clients": clients_of(run),
+                "epoch": int(str(epoch)),
+                "lambda": best["value"],
+                "equally_good": int((trials["correct"] == best["correct"]).sum()),
+                "chosen": best["accuracy"],
+                "lambda_0": zero.iloc[0] if len(zero) else float("nan"),
+                "mean": trials["accuracy"].mean(),
+                "lowest": trials["accuracy"].min(),
+            }
+        )
+    return pd.DataFrame(rows)

@@ -9,23 +9,35 @@ import functools
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from tff_pmc.record.read import Run, conditions_of
-from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, pages
-from tff_pmc.reports.papers import dual_lambda, published
+from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, figures, pages
+from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.dual_cells import (
     CHOICES,
     KEYS,
     METRICS,
     POSITIVE,
+    chosen,
+    clients_of,
     is_row,
     rows_of,
+    searches,
     tidy_rows,
 )
 
 TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
 STAND_IN = "Stand-in data: a difference from the paper would mean nothing."
+JUDGED_ON = {
+    "test": "the reported examples, as printed",
+    "server": "the evaluation set, which is not reported",
+    "local_validation": "a part of the clients' training examples",
+}
+"""`--judge_on` in words."""
+
 _SAME = ("Simple Average", "Weighted Mean")
+_STYLES = (("#332288", "o"), ("#dd6655", "s"), ("#117733", "^"))
 
 
 def report(runs: Sequence[Run], *, table: int) -> Report:
@@ -33,60 +45,48 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
 
     `dual_tableN.csv` and `dual_tableN.md`: a row for each algorithm, set of clients and
     metric. `dual_tableN_lambda.csv` and `.png`: the lambda of each epoch, where there
-    was a search; see `dual_lambda.chosen`. Where none of the runs is a row, the text
-    says so.
-
-    Args:
-        runs: the runs, with their predictions on record. Those of systems that the
-            paper does not have are named in the notes.
-        table: 4, or 5: two classes, whose precision and F1 are those of `POSITIVE`.
-
-    Raises:
-        RecordError: a record is missing or broken, or two runs are of one row; they
-            are named.
+    was a search; see `chosen`. Table 5 has two classes, whose precision and F1 are
+    those of `POSITIVE`. Where none of the runs is a row, the text says so.
     """
     members = rows_of(runs)
     if not members:
-        return left_out(table)
+        return _left_out(table)
     ours = tidy_rows(runs, table)
-    theirs, missing = published_table(table)
+    theirs, missing = _published(table)
     precision = (
         "macro averages."
         if table == 4
         else f"of the class {POSITIVE} (obstacles: blocked)."
     )
     notes = [
-        *caveats(members),
+        *_caveats(members),
         *conditions_of(runs),
         "best epoch: chosen on the reported test set, as printed (Algorithm 2). last: "
         "the last. validated: the best one on the evaluation set, where a run recorded "
         "that. difference: best epoch minus published.",
-        *dual_lambda.notes(members),
+        *_lambda_notes(members),
         f"Precision and F1 are {precision}",
         *missing,
-        *(noise(theirs) if table == 4 else []),
+        *(_noise(theirs) if table == 4 else []),
         *published.rows_note([run.label for run in runs if not is_row(run)]),
     ]
-    cells = beside(ours, theirs, comparable=STAND_IN not in notes)
+    cells = _beside(ours, theirs, comparable=STAND_IN not in notes)
     columns = [*(f"ours_{name}" for name in CHOICES), "published", "difference"]
-    parts = {
-        str(clients): grid(part, columns)
-        for clients, part in cells.groupby("clients", sort=False)
-    }
+    parts = _grids(cells, columns)
     name = f"dual_table{table}"
     tables, drawn = {name: cells}, {}
-    searched = [dual_lambda.chosen(run) for run in dual_lambda.searches(members)]
+    searched = [chosen(run) for run in searches(members)]
     if searched:
         lambdas = pd.concat(searched)
-        tables[f"{name}_lambda"] = dual_lambda.rounded(lambdas)
-        less = [note.partition(":")[0] for note in caveats(members)]
+        numbers = lambdas.select_dtypes("float").columns
+        shown = {n: [float(f"{value:.6g}") for value in lambdas[n]] for n in numbers}
+        tables[f"{name}_lambda"] = lambdas.assign(**shown)
+        less = [note.partition(":")[0] for note in _caveats(members)]
         title = "\n".join([f"{TITLES[table]}: lambda chosen in each epoch", *less])
-        drawn[f"{name}_lambda"] = dual_lambda.plot(lambdas, title)
+        drawn[f"{name}_lambda"] = _plot(lambdas, title)
+        head = "Lambda chosen in each epoch, {}; accuracies of the examples it was "
         for clients, rows in lambdas.groupby("clients", sort=False):
-            head = (
-                f"Lambda chosen in each epoch, {clients}; accuracies of the examples "
-            )
-            parts[f"{head}it was chosen on"] = dual_lambda.grid(rows)
+            parts[f"{head.format(clients)}chosen on"] = _lambda_grid(rows)
     text, page = pages.of_grids(TITLES[table], notes, parts)
     return Report(text, tables, {name: page}, drawn, digits=10)
 
@@ -98,25 +98,18 @@ def seeds_report(
 
     A row for each algorithm, set of clients and metric: `mean`, `deviation` (standard),
     `lowest` and `highest` of our best epochs, from 0 to 1, `published`, and
-    `difference`, mean minus published; empty where there is none.
-
-    Args:
-        by_seed: the runs of each seed; see `report`.
-        table: 4 or 5.
-        baseline: not used: the published table is what the runs are held against.
-
-    Raises:
-        RecordError: see `report`.
+    `difference`, mean minus published; empty where there is none. `baseline` is not
+    used: the published table is what the runs are held against.
     """
     first = next(iter(by_seed.values()))
     members = rows_of(first)
     if not members:
-        return left_out(table)
-    theirs, _ = published_table(table)
-    notes_of_data = caveats(members)
+        return _left_out(table)
+    theirs, _ = _published(table)
+    notes_of_data = _caveats(members)
     comparable = STAND_IN not in notes_of_data
     by_cell = pd.concat(
-        beside(tidy_rows(runs, table), theirs, comparable=comparable)
+        _beside(tidy_rows(runs, table), theirs, comparable=comparable)
         for runs in by_seed.values()
     ).groupby(KEYS, sort=False)
     rows = by_cell["ours_best_epoch"].agg(
@@ -130,32 +123,29 @@ def seeds_report(
         f"Best epoch on the reported set, as printed; mean, standard deviation, lowest "
         f"and highest over the seeds {', '.join(map(str, by_seed))}. difference: mean "
         "minus published, which is one run. Each seed's own table is in its folder.",
-        *dual_lambda.notes(members),
-        *(noise(theirs) if table == 4 else []),
+        *_lambda_notes(members),
+        *(_noise(theirs) if table == 4 else []),
         *notes_of_data,
     ]
     columns = [name for name in rows if name not in KEYS]
-    parts = {
-        str(clients): grid(part, columns)
-        for clients, part in rows.groupby("clients", sort=False)
-    }
+    parts = _grids(rows, columns)
     text, page = pages.of_grids(f"{TITLES[table]}, seeds", notes, parts)
     name = f"dual_table{table}"
     return Report(text, {name: rows}, {name: page}, digits=6)
 
 
-def left_out(table: int) -> Report:
+def _left_out(table: int) -> Report:
     """Returns what is said where no run is a row."""
     return Report(f"{TITLES[table]} is left out: no run of its algorithms.")
 
 
-def published_table(table: int) -> tuple[pd.DataFrame, list[str]]:
+def _published(table: int) -> tuple[pd.DataFrame, list[str]]:
     """Returns the published table and no note; see `published.table_or_note`."""
     like = pd.DataFrame(columns=[*KEYS, "value"])
     return published.table_or_note(f"dualcriterion_table{table}", like)
 
 
-def beside(
+def _beside(
     ours: pd.DataFrame, theirs: pd.DataFrame, *, comparable: bool
 ) -> pd.DataFrame:
     """Returns our cells with the published ones; differences where comparable."""
@@ -169,7 +159,7 @@ def beside(
     return cells if comparable else cells.assign(difference=float("nan"))
 
 
-def noise(theirs: pd.DataFrame) -> list[str]:
+def _noise(theirs: pd.DataFrame) -> list[str]:
     """Returns a sentence on what equal clients say of the published table's noise.
 
     With clients of one size the simple average and the weighted mean are one algorithm,
@@ -191,7 +181,7 @@ def noise(theirs: pd.DataFrame) -> list[str]:
     ]
 
 
-def caveats(runs: Sequence[Run]) -> list[str]:
+def _caveats(runs: Sequence[Run]) -> list[str]:
     """Returns the reasons why runs are no comparison with the paper."""
     notes = [STAND_IN] if any(run.data_caveat for run in runs) else []
     options = [run.data.get("options", {}) for run in runs]
@@ -205,19 +195,76 @@ def caveats(runs: Sequence[Run]) -> list[str]:
     return notes
 
 
-def grid(cells: pd.DataFrame, columns: Sequence[str]) -> pages.Grid:
-    """Returns a line for each algorithm and metric; `difference` has its sign."""
+def _grids(cells: pd.DataFrame, columns: Sequence[str]) -> dict[str, pages.Grid]:
+    """Returns for each set of clients a line for each algorithm and metric."""
     head = [name.replace("ours_", "").replace("_", " ") for name in columns]
-    lines = [["algorithm", "metric", *head]]
-    for cell in cells.to_dict("records"):
-        texts = [
-            ""
-            if pd.isna(cell[name])
-            else f"{cell[name]:{'+' if name == 'difference' else ''}.4f}"
-            for name in columns
-        ]
-        first = cell["algorithm"] if cell["metric"] == next(iter(METRICS)) else ""
-        lines.append([first, cell["metric"], *texts])
+    parts: dict[str, pages.Grid] = {}
+    for clients, part in cells.groupby("clients", sort=False):
+        lines = [["algorithm", "metric", *head]]
+        for cell in part.to_dict("records"):
+            signs = ["+" if name == "difference" else "" for name in columns]
+            pairs = [(cell[name], sign) for name, sign in zip(columns, signs)]
+            texts = ["" if pd.isna(v) else f"{v:{sign}.4f}" for v, sign in pairs]
+            first = cell["algorithm"] if cell["metric"] == next(iter(METRICS)) else ""
+            lines.append([first, cell["metric"], *texts])
+        parts[str(clients)] = lines
+    return parts
+
+
+def _lambda_notes(runs: Sequence[Run]) -> list[str]:
+    """Returns sentences on where lambda was chosen, and what that means for a table."""
+    found = []
+    for run in searches(runs):
+        table, judged = chosen(run), str(run.settings.get("judge_on", "test"))
+        count = 0 if run.candidates is None else run.candidates["ordering"].nunique()
+        text = (
+            f"Dual-Criterion Weighted, {clients_of(run)}: lambda was chosen in each "
+            f"epoch on {JUDGED_ON[judged]} (--judge_on={judged})"
+        )
+        if judged == "test":
+            gain = (table["chosen"] - table["mean"]).mean()
+            text += (
+                ". Its accuracy in an epoch is the highest of "
+                f"{count} models', and that of every other algorithm is "
+                f"one model's: it is {gain:.4f} above the mean of the lambdas, on the "
+                "average over the epochs, for this choice alone. --judge_on=server "
+                "chooses on the evaluation set, which otherwise gives the scores alone"
+            )
+        elif judged == "server":
+            text += (
+                ". The paper chooses it on the reported examples, --judge_on=test; so "
+                "this row has less of an advantage than the printed one"
+            )
+        found.append(f"{text}.")
+    return found
+
+
+@figures.styled
+def _plot(table: pd.DataFrame, title: str) -> Figure:
+    """Returns a plot of the lambda chosen in each epoch, a line a set of clients."""
+    figure, axes = figures.single(height=2.4)
+    look = {"markersize": 4, "linewidth": 1, "alpha": 0.8}
+    for (clients, rows), style in zip(table.groupby("clients", sort=False), _STYLES):
+        color, marker = style
+        axes.plot(*(rows[name] for name in ("epoch", "lambda")), color=color,
+                  marker=marker, label=str(clients), **look)  # fmt: skip
+    axes.set_ylim(-0.05, 1.05)  # All of the range that is searched.
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("lambda (1: quality alone)")
+    axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    figures.head(axes, title)
+    figure.legend(loc="outside right center")
+    return figure
+
+
+def _lambda_grid(table: pd.DataFrame) -> pages.Grid:
+    """Returns a line for each epoch, rows of `chosen` of one run."""
+    lines = [
+        ["epoch", "lambda", "equally good", "chosen", "lambda 0", "mean", "lowest"]
+    ]
+    for _, epoch, value, equal, *accuracies in table.itertuples(index=False):
+        texts = ["" if pd.isna(one) else f"{one:.4f}" for one in accuracies]
+        lines.append([str(epoch), f"{value:.2f}", str(equal), *texts])
     return lines
 
 

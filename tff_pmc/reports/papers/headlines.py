@@ -16,11 +16,17 @@ from typing import Any, Callable, NamedTuple, Optional
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.papers import adafed_judges
-from tff_pmc.reports.papers.accuracy_judges import ACCURACIES, rows_of_dual
-from tff_pmc.reports.papers.adafed_judges import FEDAVG
-from tff_pmc.reports.papers.judging import in_the_papers_reading
+from tff_pmc.reports.papers.judging import Labeled, in_the_papers_reading, seed_of
 from tff_pmc.reports.papers.printed_rounds import SHARE
+from tff_pmc.reports.papers.quantities import (
+    FEDAVG,
+    best_round,
+    round_of_accuracy,
+    row_of_dual,
+)
+
+LAST = 5
+"""The number of last rounds over which a mean is taken."""
 
 Number = tuple[Optional[float], Sequence[Run]]
 """A number, None where it is not reached, and the runs that it is of."""
@@ -46,7 +52,7 @@ class Headline(NamedTuple):
     experiment: str
     says: str
     printed: str
-    measure: Callable[[Mapping[str, Run]], Number]
+    measure: Callable[[Labeled], Number]
     form: str = "{:.0f}"
     settings: Mapping[str, Any] = types.MappingProxyType({})
 
@@ -81,9 +87,12 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
 
 def _measured(headline: Headline, runs: Sequence[Run]) -> tuple[list[float], list[Run]]:
     """Returns the number under each seed that has it, and the runs that it is of."""
+    by_seed: dict[int, dict[str, Run]] = {}
+    for run in sorted(runs, key=lambda run: -len(run.rounds)):
+        by_seed.setdefault(seed_of(run), {}).setdefault(run.label, run)
     values: list[float] = []
     used: list[Run] = []
-    for own in by_seed(runs).values():
+    for own in by_seed.values():
         try:
             value, of = headline.measure(own)
         except (KeyError, RecordError):
@@ -93,49 +102,39 @@ def _measured(headline: Headline, runs: Sequence[Run]) -> tuple[list[float], lis
     return values, used
 
 
-def by_seed(runs: Sequence[Run]) -> dict[int, dict[str, Run]]:
-    """Returns the runs of each seed, by their labels and their systems' titles."""
-    found: dict[int, dict[str, Run]] = {}
-    for run in sorted(runs, key=lambda run: -len(run.rounds)):
-        own = found.setdefault(int(run.settings.get("batch_seed", 0)), {})
-        own.setdefault(run.label, run)
-        if not run.note:
-            own.setdefault(run.system, run)
-    return found
-
-
-def _round_of_half(runs: Mapping[str, Run], *, run: str, target: int) -> Number:
+def _round_of_half(runs: Labeled, *, run: str, target: int) -> Number:
     reached = rounds_of(runs[run], (target,), (SHARE,))[target, SHARE]
     return reached, [runs[run]]
 
 
-def _round_of_the_same_accuracy(
-    runs: Mapping[str, Run], *, run: str, round: int
-) -> Number:
+def _round_of_the_same_accuracy(runs: Labeled, *, run: str, round: int) -> Number:
     """Returns the round in which FedAvg has the accuracy of a run in one of its own."""
     ours = runs[run].rounds["accuracy"]
     if len(ours) < round:
         raise RecordError(f"there is no round {round}")
-    goal = ours.iloc[round - 1]
-    reached = adafed_judges.round_of_accuracy(runs[FEDAVG], goal)
+    reached = round_of_accuracy(runs[FEDAVG], 100 * ours.iloc[round - 1])
     return reached, [runs[run], runs[FEDAVG]]
 
 
-def _lead_at_the_end(runs: Mapping[str, Run], *, run: str, column: str) -> Number:
+def _lead_at_the_end(runs: Labeled, *, run: str, column: str) -> Number:
+    """Returns a lead over FedAvg, the mean of the last rounds that both have."""
     both = [runs[FEDAVG], runs[run]]
-    base, own = adafed_judges.at_the_end(column, *both)
+    common = min(len(one.rounds) for one in both)
+    base, own = (float(one.rounds[column][:common][-LAST:].mean()) for one in both)
     return own - base, both
 
 
-def _best_round(runs: Mapping[str, Run], *, run: str) -> Number:
-    return ACCURACIES["best round"](runs[run]), [runs[run]]
+def _best_round(runs: Labeled, *, run: str) -> Number:
+    return best_round(runs, run) / 100, [runs[run]]
 
 
-def _best_epoch(runs: Mapping[str, Run], *, clients: int, minus: str = "") -> Number:
+def _best_epoch(runs: Labeled, *, clients: int, minus: str = "") -> Number:
     """Returns the accuracy of the dual criterion, or its lead, at the best epoch."""
-    rows = rows_of_dual(list(runs.values()), clients)
-    best = ACCURACIES["best round"]
-    return best(rows["dual"]) - (best(rows[minus]) if minus else 0), [*runs.values()]
+    rows: dict[str, Run] = {}
+    for run in runs.values():
+        rows.setdefault(row_of_dual(run, clients), run)
+    best = best_round(rows, "dual") - (best_round(rows, minus) if minus else 0)
+    return best / 100, [*runs.values()]
 
 
 NUMBERS: Mapping[str, Callable[..., Number]] = {

@@ -1,26 +1,23 @@
 """How claims on differences between runs are judged, under the same rule for all.
 
-A claim is made of measures. A measure is a difference under each seed, with the sign
-that the paper's words give it. Below five seeds nothing is decided. From five on the
-95 % interval of the mean decides: on the claimed side of 0 the measure is reproduced,
-on the other side it is not, and an interval with 0 in it leaves it undecidable. Where
-the paper says that there is no difference, the interval is held against a tolerance.
+A claim is made of measures. A measure is a difference under each seed, with the sign or
+the limits that the paper's words give it. Below five seeds nothing is decided. From
+five on the 95 % interval of the mean decides: where it lies within the limits the
+measure is reproduced, where it lies beyond them it is not, and else it is undecidable.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tff_pmc.models import MODELS
-from tff_pmc.record.read import BASELINE, Run
-from tff_pmc.record.record_error import RecordError, TooShortError
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import paired
-from tff_pmc.reports.kept import rounds_of
 
 VERDICTS = REPRODUCED, NOT_REPRODUCED, UNDECIDABLE = (
     "reproduced",
@@ -29,17 +26,15 @@ VERDICTS = REPRODUCED, NOT_REPRODUCED, UNDECIDABLE = (
 )
 """What a judge answers; a claim whose runs are missing is not judged."""
 
-SIGNS = MORE, LESS, NONE, NOT_MORE, NOT_LESS = (
+SIGNS = MORE, LESS, NONE, NOT_MORE, NOT_LESS, WITHIN = (
     *("more", "less"),
-    *("none", "not more", "not less"),
+    *("none", "not more", "not less", "within"),
 )
-"""What a paper says of a difference: above 0, below 0, or none, within a tolerance."""
+"""What a paper says of a difference: above 0, below 0, none within a tolerance, or
+`within` two limits."""
 
 Answer = tuple[str, str, str]
 """Our number as text, the verdict, and why."""
-
-Seeds = Sequence[Mapping[str, Run]]
-"""The runs under each seed, by their labels."""
 
 Cells = Sequence[tuple[int, int]]
 """Columns of a published table: (target accuracy, share of the devices), percent."""
@@ -47,31 +42,8 @@ Cells = Sequence[tuple[int, int]]
 Runs = Mapping[str, Sequence[Run]]
 """The name of an experiment -> its runs."""
 
-
-class Row(NamedTuple):
-    """What a paper says of some runs: a measure for each run and set of columns.
-
-    Attributes:
-        runs: their labels.
-        columns: a name for the reader -> the cells.
-        minus: the same of the other side, where that is of other columns.
-        sign: one of `judging.SIGNS`.
-        name: what the measure is of, with `{run}`, `{columns}`, `{minus}`, `{base}`.
-    """
-
-    runs: Sequence[str]
-    columns: Mapping[str, Cells]
-    minus: Mapping[str, Cells]
-    sign: str
-    name: str
-
-    def named(self, **parts: str) -> str:
-        """Returns the measure's name, of the parts of it that are there."""
-        every = {"run": "", "columns": "", "minus": "", "base": "", **parts}
-        return self.name.format(**every).strip()
-
-
-Rows = Sequence[Row]
+Labeled = Mapping[str, Run]
+"""The runs under one seed, by their labels."""
 
 
 class Measure(NamedTuple):
@@ -83,6 +55,7 @@ class Measure(NamedTuple):
         base: the other side, under the same seeds; the difference is own minus base.
         sign: one of `SIGNS`.
         tolerance: how far from 0 the difference may be and still be none.
+        within: the limits of the sign `within`.
         digits: decimals that are shown.
     """
 
@@ -91,6 +64,7 @@ class Measure(NamedTuple):
     base: Sequence[float]
     sign: str
     tolerance: float = 0.0
+    within: Sequence[float] = ()
     digits: int = 1
 
 
@@ -113,7 +87,7 @@ def judged(
         count = "one seed" if seeds == 1 else f"{seeds} seeds"
         return numbers, UNDECIDABLE, f"{count}; below five nothing is decided"
     verdicts = [
-        verdict(stat["mean"], stat["interval"], one.sign, one.tolerance)
+        verdict(stat["mean"], stat["interval"], one.sign, one.tolerance, one.within)
         for one, stat in zip(found, stats)
     ]
     for word, how in ((NOT_REPRODUCED, "contradicted"), (UNDECIDABLE, "left open")):
@@ -123,20 +97,29 @@ def judged(
     return numbers, REPRODUCED, "every 95 % interval lies where the claim puts it"
 
 
-def verdict(mean: float, half: float, sign: str, tolerance: float = 0.0) -> str:
+def verdict(
+    mean: float,
+    half: float,
+    sign: str,
+    tolerance: float = 0.0,
+    within: Sequence[float] = (),
+) -> str:
     """Returns what an interval, mean and half width, says of a difference."""
-    if math.isnan(mean) or math.isnan(half):
-        return UNDECIDABLE
     low, high = mean - half, mean + half
-    if sign in (MORE, LESS):
-        if sign == LESS:
-            low, high = -high, -low
-        return REPRODUCED if low > 0 else NOT_REPRODUCED if high < 0 else UNDECIDABLE
-    above, below = sign != NOT_LESS, sign != NOT_MORE
-    if (above and low > tolerance) or (below and high < -tolerance):
+    least, most = {
+        MORE: (0.0, math.inf),
+        LESS: (-math.inf, 0.0),
+        NONE: (-tolerance, tolerance),
+        NOT_MORE: (-math.inf, tolerance),
+        NOT_LESS: (-tolerance, math.inf),
+        WITHIN: within,
+    }[sign]
+    if low > most or high < least:
         return NOT_REPRODUCED
-    within = (high <= tolerance or not above) and (low >= -tolerance or not below)
-    return REPRODUCED if within else UNDECIDABLE
+    # 0 itself belongs to neither sign, and a limit to its tolerance.
+    if sign in (MORE, LESS):
+        return REPRODUCED if least < low and high < most else UNDECIDABLE
+    return REPRODUCED if least <= low and high <= most else UNDECIDABLE
 
 
 def _number(measure: Measure, stat: Mapping[str, float]) -> str:
@@ -189,7 +172,7 @@ def by_seed(
     runs: Iterable[Run],
     labels: Sequence[str],
     label_of: Callable[[Run], str] = lambda run: run.label,
-) -> list[dict[str, Run]]:
+) -> dict[int, dict[str, Run]]:
     """Returns label -> run for each seed that has a run of every label.
 
     Only runs that stand in one folder are held against each other: they were made by
@@ -206,14 +189,13 @@ def by_seed(
     if 0 < len(own_reading) < len(runs):
         with contextlib.suppress(RecordError):
             return by_seed(own_reading, labels, label_of)
-    found: dict[tuple[str, int], dict[str, Run]] = {}
+    found: dict[tuple[int, str], dict[str, Run]] = {}
     for run in runs:
-        seed = int(run.settings.get("batch_seed", 0))
         if label_of(run):
-            together = found.setdefault((os.path.dirname(run.path), seed), {})
-            together.setdefault(label_of(run), run)
+            key = seed_of(run), os.path.dirname(run.path)
+            found.setdefault(key, {}).setdefault(label_of(run), run)
     chosen: dict[int, dict[str, Run]] = {}
-    for (_, seed), own in found.items():
+    for (seed, _), own in sorted(found.items(), key=lambda one: one[0][0]):
         other = chosen.get(seed)
         if {*labels} <= {*own} and (other is None or _worth(own) > _worth(other)):
             chosen[seed] = own
@@ -224,7 +206,12 @@ def by_seed(
             raise RecordError(f"no folder of runs has all of {_listed(labels)}")
         were = "was" if len(missing) == 1 else "were"
         raise RecordError(f"{_listed(missing)} {were} not run")
-    return [chosen[seed] for seed in sorted(chosen)]
+    return chosen
+
+
+def seed_of(run: Run) -> int:
+    """Returns the seed of a run; those of before there was one had 0."""
+    return int(run.settings.get("batch_seed", 0))
 
 
 def _listed(labels: Sequence[str]) -> str:
@@ -233,51 +220,11 @@ def _listed(labels: Sequence[str]) -> str:
     return f"{'; '.join(others)} and {last}" if others else last
 
 
-def _worth(runs: Mapping[str, Run]) -> tuple[float, int, int]:
+def _worth(runs: Labeled) -> tuple[float, int, int]:
     part = min(image_fraction(run) for run in runs.values())
     return part, min(len(run.rounds) for run in runs.values()), len(runs)
-
-
-def all_runs(seeds: Seeds) -> list[Run]:
-    """Returns the runs of all seeds."""
-    return [run for runs in seeds for run in runs.values()]
-
-
-def mean_rounds(run: Run, cells: Cells, *, name: str = "") -> float:
-    """Returns the mean over cells of the rounds until they are reached.
-
-    A run that does not arrive counts as arriving in its last round, as in PMC's Table
-    6. One with a `name` has to: others are held against it.
-
-    Raises:
-        TooShortError: a run that has to arrive did not.
-    """
-    targets = tuple(dict.fromkeys(target for target, _ in cells))
-    shares = tuple(dict.fromkeys(share for _, share in cells))
-    reached, last = rounds_of(run, targets, shares), len(run.rounds)
-    for target, share in cells:
-        if name and reached[target, share] is None:
-            raise TooShortError(
-                f"the kept run of {name} ends in round {last}, before {share} % of the "
-                f"devices reach {target} %"
-            )
-    return sum(reached[cell] or last for cell in cells) / len(cells)
 
 
 def together(runs: Runs) -> list[Run]:
     """Returns the runs of all experiments."""
     return [run for own in runs.values() for run in own]
-
-
-def labels_of(measures: Rows, base: str = BASELINE) -> list[str]:
-    """Returns the labels that measures need, each once."""
-    every = (run for row in measures for run in row.runs)
-    return list(dict.fromkeys([base, *every]))
-
-
-def each(measures: Rows) -> Iterator[tuple[Row, str, str, Cells]]:
-    """Returns each measure's row, run, and name and cells of its columns."""
-    for row in measures:
-        columns = row.columns or {"": ()}
-        for run, (name, cells) in itertools.product(row.runs, columns.items()):
-            yield row, run, name, cells

@@ -1,4 +1,4 @@
-"""PMC's Figures 2a, 2b and 3 from runs: test accuracy in each round.
+"""PMC's Figures 2a, 2b and 3 from runs, as captioned and as the script draws them.
 
 As their captions say, they have the accuracy of the global model on all clients' test
 examples (section 5.3: the local accuracies, weighted by the size of the test sets),
@@ -7,12 +7,16 @@ nine as lines of one plot; here each is a panel of its own, with DS behind it in
 because lines that lie on each other cannot be read. No numbers of the figures are
 printed beside their plots. Diamonds are the rounds in which half of the devices reach a
 target, ours and those of the printed table of the same runs; see `printed_rounds`.
+
+The authors' published script draws, for each ordering, the accuracy from 0 up to the
+first round in which it reaches a target, with dashed lines at the target and at that
+round. It is set to CelebA and 80 %. These are figures of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
@@ -20,18 +24,29 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.read import BASELINE, Run, data_caveat, with_caveat
-from tff_pmc.reports import Report, figures, styles
+from tff_pmc.reports import Report, figures, recorded_settings, styles
+from tff_pmc.reports.kept import totals
 from tff_pmc.reports.pages import grid_text
 from tff_pmc.reports.papers import pmc_paper, printed_rounds, published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
+from tff_pmc.reports.rounds_to_target import reach_rule, reaches
 
 TITLE = "PMC Figure {figure}: {experiment}, test accuracy in each round"
-"""The caption of each figure; a caveat of the data follows on a line of its own."""
+SCRIPT_TITLE = (
+    "As the published script draws Figure {figure}: {experiment}, up to {target} % on "
+    "all clients"
+)
+"""The captions; a caveat of the data follows on a line of its own."""
 
-Curves = Mapping[str, npt.NDArray[np.float64]]
-"""Label -> the accuracy in each round."""
+TARGET = 80
+"""Target accuracy, percent, of the published script."""
+
+Curve = npt.NDArray[np.float64]
+Reached = Mapping[str, tuple[Curve, Optional[int]]]
+"""Label -> the accuracies that are drawn, and the round that reaches the target."""
 
 _MEAN_OF = 5
+_LINES = "#333333"
 
 
 def report(runs: Sequence[Run], *, experiment: str) -> Report:
@@ -49,24 +64,62 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
         text = f"PMC Figure {paper.figure} is left out: no run of its orderings."
         return Report(text)
     curves = {name: run.accuracy for name, run in rows.items()}
-    caption = title_of(TITLE, paper, data_caveat(rows.values()))
-    notes = [*paper.notes(runs), *_notes(paper)]
-    name = f"figure{paper.figure}"
-    return Report(
-        "\n\n".join([caption, _text(curves), "\n".join(notes)]),
-        {name: with_caveat(table_of(curves), rows.values())},
-        figures={name: draw(rows, caption)},
-        digits=10,
+    grid = [["ordering", "best accuracy", "in round", "in the last round"]]
+    for name, curve in curves.items():
+        best = int(curve.argmax())
+        grid.append([name, f"{curve[best]:.4f}", f"{best + 1}", f"{curve[-1]:.4f}"])
+    caption = _title_of(TITLE, paper, rows)
+    text = "\n\n".join(
+        [caption, grid_text(grid), "\n".join([*paper.notes(runs), *_notes(paper)])]
     )
+    table = with_caveat(_table_of(curves), rows.values())
+    name = f"figure{paper.figure}"
+    return Report(text, {name: table}, figures={name: draw(rows, caption)}, digits=10)
 
 
-def title_of(title: str, paper: PaperResults, caveat: str, **more: object) -> str:
+def script_report(
+    runs: Sequence[Run], *, experiment: str, target: int = TARGET
+) -> Report:
+    """Returns `figureN_script.png` and `.csv`, and the rounds to the target as text.
+
+    See `report`; the CSV has a column target_accuracy_pct, too, and a row a round that
+    is drawn.
+
+    Raises:
+        RecordError: see `PaperResults.rows`; or the runs have different rules.
+    """
+    paper = PAPER[experiment]
+    rows = paper.rows(runs)
+    if not rows:
+        return Report()  # `report` says why.
+    above = recorded_settings.strictly_above(runs)
+    curves = {name: accuracy_until(run, target) for name, run in rows.items()}
+    base = curves.get(BASELINE, (None, None))[1]
+    grid = [["ordering", "round", "gain over DS"]]
+    for name, (_, reached) in curves.items():
+        gain = f"{base - reached:+d}" if base and reached and name != BASELINE else ""
+        grid.append([name, published.DASH if reached is None else f"{reached}", gain])
+    reached_at = f"above {target} %" if above else f"{target} %"
+    head = f"Round in which the accuracy over all test examples first is {reached_at}"
+    caption = _title_of(SCRIPT_TITLE, paper, rows, target=target)
+    notes = "\n".join([*paper.notes(runs), reach_rule(above)])
+    text = "\n\n".join([caption, f"{head}\n{grid_text(grid)}", notes])
+    drawn = {label: curve for label, (curve, _) in curves.items()}
+    table = with_caveat(_table_of(drawn, target_accuracy_pct=target), rows.values())
+    name, figure = f"figure{paper.figure}_script", draw_script(curves, caption, target)
+    return Report(text, {name: table}, figures={name: figure}, digits=10)
+
+
+def _title_of(
+    title: str, paper: PaperResults, rows: Mapping[str, Run], **more: object
+) -> str:
     """Returns the caption of a figure, with a caveat of its data below it."""
     words = title.format(figure=paper.figure, experiment=paper.title, **more)
+    caveat = data_caveat(rows.values())
     return f"{words}\n({caveat})" if caveat else words
 
 
-def table_of(curves: Curves, **more: object) -> pd.DataFrame:
+def _table_of(curves: Mapping[str, Curve], **more: object) -> pd.DataFrame:
     """Returns a row a round of each curve: experiment, `more`, round and accuracy."""
     return pd.concat(
         pd.DataFrame(
@@ -79,14 +132,6 @@ def table_of(curves: Curves, **more: object) -> pd.DataFrame:
         )
         for name, curve in curves.items()
     )
-
-
-def _text(curves: Curves) -> str:
-    grid = [["ordering", "best accuracy", "in round", "in the last round"]]
-    for name, curve in curves.items():
-        best = int(curve.argmax())
-        grid.append([name, f"{curve[best]:.4f}", f"{best + 1}", f"{curve[-1]:.4f}"])
-    return grid_text(grid)
 
 
 def _notes(paper: PaperResults) -> list[str]:
@@ -152,4 +197,50 @@ def _curve(axes: Any, run: Run, name: str, *, behind: bool = False) -> None:
     axes.plot(mean, color=style.color, linewidth=width, label=style.label)
 
 
+def accuracy_until(run: Run, target: int) -> tuple[Curve, Optional[int]]:
+    """Returns the accuracy on all test examples up to the round of a target, percent.
+
+    And that round, None if it is not reached by the run's rule; then all rounds are
+    there.
+    """
+    correct, examples = totals(run)
+    above = bool(run.strictly_above)
+    reached = np.flatnonzero(reaches(correct, examples, target, above))
+    last = int(reached[0]) + 1 if reached.size else None
+    return correct[:last] / examples, last
+
+
+@figures.styled
+def draw_script(curves: Reached, title: str, target: int) -> Figure:
+    """Returns the figure, a panel for each curve."""
+    figure, every = figures.panels(len(curves), columns=3)
+    baseline = curves.get(BASELINE)
+    for axes, (name, (curve, reached)) in zip(every, curves.items()):
+        if baseline is not None and name != BASELINE:
+            _curve_from_0(axes, baseline[0], BASELINE, 0.9)
+        _curve_from_0(axes, curve, name, 1.2)
+        axes.axhline(target / 100, color=_LINES, linestyle="--", linewidth=0.8)
+        where = "not reached"
+        if reached is not None:
+            axes.axvline(reached, color=_LINES, linestyle="--", linewidth=0.8)
+            where = f"round {reached}"
+        axes.set_title(f"{styles.style_of(name).label}: {where}")
+    # From 0, as the script has it, up to the target or what is above it.
+    highest = max(target / 100, *(curve.max() for curve, _ in curves.values()))
+    every[0].set_ylim(0, min(1.01, highest + 0.04))
+    last = max(len(curve) for curve, _ in curves.values())
+    figures.round_axis(every[0], round(last * 1.03), first=0)
+    figures.name_panels(figure, every, figures.ACCURACY)
+    behind = "\nGray: DS." if baseline is not None and len(curves) > 1 else ""
+    figures.entitle(figure, f"{title}{behind}")
+    return figure
+
+
+def _curve_from_0(axes: Any, curve: Curve, name: str, width: float) -> None:
+    # From 0 at round 0, as the published script has it.
+    color = styles.style_of(name).color
+    axes.plot([0.0, *curve], color=color, linewidth=width)
+
+
 pmc_paper.register("pmc_figure{figure}", report)
+pmc_paper.register("pmc_figure{figure}_script", script_report)

@@ -166,10 +166,7 @@ def register(name: str, report: Callable[..., Report]) -> None:
 
 
 def published_rows(number: int, like: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Returns the published Table 2, 4 or 6, and the averages by the text's rule.
-
-    See `published.table_or_note`.
-    """
+    """Returns the published Table 2, 4 or 6, and the averages by the text's rule."""
     theirs, missing = published.table_or_note(f"pmc_table{number}", like)
     if missing:
         return theirs, missing
@@ -180,10 +177,7 @@ def published_rows(number: int, like: pd.DataFrame) -> tuple[pd.DataFrame, list[
 
 
 def impossible(theirs: pd.DataFrame) -> set[Cell]:
-    """Returns the cells in which more of the devices are there in an earlier round.
-
-    These are `KEYS` of both cells of each such pair of neighboring columns.
-    """
+    """Returns both cells of each pair where more devices are there in fewer rounds."""
     base = theirs[theirs["quantity"] == "rounds"]
     rounds = base.set_index([*KEYS[2:]])["value"]
     found = set()

@@ -10,6 +10,7 @@ into DIR, from the kept runs of DS on MNIST, non-IID.
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Iterable, Mapping
@@ -47,6 +48,10 @@ _READINGS = {
 }
 """(activation of the convolutions, initial kernels) -> how it is drawn and called."""
 
+_COLUMNS = (
+    *("conv_activation", "initializer", "target_accuracy_pct", "devices", "rounds"),
+    *("low", "high", "printed", "inside"),
+)
 Readings = Mapping[tuple[str, str], Mapping[int, Run]]
 """Reading -> seed -> run of DS."""
 
@@ -69,11 +74,9 @@ def readings(runs: Iterable[Run]) -> Readings:
 def cells(found: Readings) -> pd.DataFrame:
     """Returns a row for each reading, target and share of the devices.
 
-    Returns:
-        The columns `conv_activation`, `initializer`, `target_accuracy_pct`, `devices`,
-        `rounds` (of the seeds in order, a dash where a seed does not arrive), `low` and
-        `high` (the 95 % prediction interval for one more run, empty where a seed does
-        not arrive), `printed`, and `inside`, whether the interval has it.
+    `rounds` are those of the seeds in order, a dash where a seed does not arrive, `low`
+    and `high` the 95 % prediction interval for one more run, empty where a seed does
+    not arrive, and `inside` says whether the interval has the printed round.
     """
     table = published.table("pmc_table4")
     table = table[table["quantity"] == "rounds"]
@@ -82,38 +85,25 @@ def cells(found: Readings) -> pd.DataFrame:
         for row in table.itertuples()
     }
     rows = []
-    for (activation, initializer), own in found.items():
-        for target in _TARGETS:
-            for share in DEVICES:
-                reached = [
-                    rounds_of(run, (target,), (share,))[target, share]
-                    for run in own.values()
-                ]
-                arrived = [r if r and r <= ROUNDS else None for r in reached]
-                low, high = prediction_interval([r or math.inf for r in arrived])
-                theirs = printed[target, f"{share}%"]
-                rows.append(
-                    {
-                        "conv_activation": activation,
-                        "initializer": initializer,
-                        "target_accuracy_pct": target,
-                        "devices": f"{share}%",
-                        "rounds": " ".join(str(r or "-") for r in arrived),
-                        "low": low,
-                        "high": high,
-                        "printed": theirs,
-                        "inside": low <= theirs <= high,
-                    }
-                )
-    return pd.DataFrame(rows)
+    for (key, own), target, share in itertools.product(
+        found.items(), _TARGETS, DEVICES
+    ):
+        of_seeds = (rounds_of(r, (target,), (share,)) for r in own.values())
+        reached = [one[target, share] for one in of_seeds]
+        arrived = [r if r and r <= ROUNDS else None for r in reached]
+        low, high = prediction_interval([r or math.inf for r in arrived])
+        theirs = printed[target, f"{share}%"]
+        shown = " ".join(str(r or "-") for r in arrived)
+        inside = low <= theirs <= high
+        rows.append((*key, target, f"{share}%", shown, low, high, theirs, inside))
+    return pd.DataFrame(rows, columns=_COLUMNS)
 
 
 def prediction_interval(values: list[float]) -> tuple[float, float]:
     """Returns the 95 % interval for one more value of the same normal distribution.
 
-    It is the mean -+ t s sqrt(1 + 1/n), with the deviation s of n values and Student's
-    t of n - 1 degrees of freedom. Both ends are NaN where a value is not finite, and
-    below three values, whose deviation says little.
+    It is the mean -+ t s sqrt(1 + 1/n) of n values. Both ends are NaN where a value is
+    not finite, and below three values, whose deviation says little.
     """
     if len(values) < _FEWEST or not np.isfinite(values).all():
         return math.nan, math.nan
@@ -133,27 +123,26 @@ def page(found: Readings, table: pd.DataFrame) -> Page:
         "A star marks an interval that has the printed round. There is none of fewer "
         "than three seeds, nor where a seed does not arrive."
     ]
+    of_reading = dict(list(table.groupby(["conv_activation", "initializer"])))
+    shown = [(k, style, of_reading[k]) for k, style in _READINGS.items() if k in found]
     for target in _TARGETS:
-        part = table[table["target_accuracy_pct"] == target]
-        head = ["", *(f"{share} %" for share in DEVICES)]
-        own = part.drop_duplicates("devices")
-        grid = [head, ["Table 4", *(f"{value:.0f}" for value in own["printed"])]]
-        for key, style in _READINGS.items():
-            if key in found:
-                mine = part[(part["conv_activation"] == key[0])
-                            & (part["initializer"] == key[1])]  # fmt: skip
-                grid.append([style.label, *map(_cell, mine.to_dict("records"))])
+        at_target = table[table["target_accuracy_pct"] == target]
+        printed = at_target.drop_duplicates("devices")["printed"]
+        grid = [["", *(f"{share} %" for share in DEVICES)]]
+        grid += [["Table 4", *(f"{value:.0f}" for value in printed)]]
+        for _, style, own in shown:
+            cells_of = own[own["target_accuracy_pct"] == target].to_dict("records")
+            grid.append([style.label, *map(_cell, cells_of)])
         blocks += [Heading(f"{target} %"), Table(grid)]
     counts = [["", "seeds", *(f"{t} %" for t in _TARGETS), "all"]]
-    for key, style in _READINGS.items():
-        if key in found:
-            mine = table[(table["conv_activation"] == key[0])
-                         & (table["initializer"] == key[1])]  # fmt: skip
-            of = [mine[mine["target_accuracy_pct"] == t]["inside"] for t in _TARGETS]
-            numbers = [f"{one.sum()} of {len(one)}" for one in [*of, mine["inside"]]]
-            if len(found[key]) < _FEWEST:
-                numbers = ["-"] * len(numbers)
-            counts.append([style.label, str(len(found[key])), *numbers])
+    for key, style, own in shown:
+        of = [own[own["target_accuracy_pct"] == t]["inside"] for t in _TARGETS]
+        enough = len(found[key]) >= _FEWEST
+        numbers = [
+            f"{one.sum()} of {len(one)}" if enough else "-"
+            for one in [*of, own["inside"]]
+        ]
+        counts.append([style.label, str(len(found[key])), *numbers])
     blocks += [Heading("Printed rounds inside the interval"), Table(counts)]
     return Page("Which network has Table 4's rounds of DS?", blocks)
 

@@ -32,7 +32,12 @@ def report(runs: Sequence[Run]) -> Report:
     except RecordError as error:
         return Report(f"The variance of section 4.2 is left out: {error}")
     found = correlations(table)
-    notes = [*conditions_of(runs[:1]), *_words(found), _TIES]
+    words = [
+        f"Rank correlation with {name.replace('_', ' ')}: "
+        + ("not known for every ordering." if np.isnan(rho) else f"{rho:+.2f}.")
+        for name, rho in found.items()
+    ]
+    notes = [*conditions_of(runs[:1]), *words, _TIES]
     head = ["ordering", "first criterion", "its coefficient of variation", *found]
     grid = [head]
     for label, row in table.iterrows():
@@ -55,11 +60,7 @@ def orderings(runs: Sequence[Run]) -> pd.DataFrame:
 
     The columns are `first` (criterion), `coefficient_of_variation`, `gain at T %` for
     each target that all devices' columns of DS reach (rounds saved over DS, the mean of
-    nine columns), and `best_accuracy`.
-
-    Raises:
-        RecordError: no run has weights on record, or fewer than three orderings are
-            there.
+    nine columns), and `best_accuracy`. Fewer than three orderings are a `RecordError`.
     """
     variation = first_variation(runs)
     rows = {}
@@ -78,11 +79,7 @@ def orderings(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def first_variation(runs: Sequence[Run]) -> dict[str, float]:
-    """Returns criterion -> the coefficient of variation of the weights by it alone.
-
-    Raises:
-        RecordError: no run has weights on record.
-    """
+    """Returns criterion -> the coefficient of variation of the weights by it alone."""
     tables = [run.weights for run in runs if VARIATION in run.weights]
     if not tables:
         raise RecordError("no run has its weights.csv")
@@ -104,14 +101,6 @@ def correlations(table: pd.DataFrame) -> dict[str, float]:
         else float("nan")
         for name, values in table.iloc[:, 2:].items()
     }
-
-
-def _words(found: dict[str, float]) -> list[str]:
-    return [
-        f"Rank correlation with {name.replace('_', ' ')}: "
-        + ("not known for every ordering." if np.isnan(rho) else f"{rho:+.2f}.")
-        for name, rho in found.items()
-    ]
 
 
 def _gains(run: Run, runs: Sequence[Run]) -> dict[str, float]:

@@ -38,12 +38,7 @@ Marks = dict[int, float]
 def printed(experiment: str, label: str) -> Marks:
     """Returns the printed rounds until half of the devices reach each target.
 
-    Args:
-        experiment: the name of the experiment.
-        label: of a run, such as `DS` or `MD,DS,LD (backtracking)`.
-
-    Returns:
-        Empty where the papers print nothing of it, or where the tables are not there.
+    Empty where the papers print nothing of it, or where the tables are not there.
     """
     try:
         if experiment in _PMC:
@@ -67,18 +62,11 @@ def ours(run: Run, targets: Iterable[int]) -> Marks:
 
 
 def draw(axes: Any, runs: Sequence[Run], style: Style) -> bool:
-    """Marks the rounds of runs of one label, and those that are printed.
+    """Marks the mean rounds of a label's runs, one a seed, and those that are printed.
 
-    Args:
-        axes: accuracies over rounds, with its limits set; marks beyond them are left
-            out, so that no mark takes the space of the curves.
-        runs: the runs of a label, one a seed; the mean of their rounds is marked, where
-            all of them arrive.
-        style: of the label.
-
-    Returns:
-        Whether a printed round is marked. Where none is, ours are not marked either;
-        none is for runs that normalize otherwise than the papers.
+    Marks beyond the limits of `axes` are left out, so that none takes the space of the
+    curves. Returns whether a printed round is marked: where none is, as for runs that
+    normalize otherwise than the papers, ours are not marked either.
     """
     if runs[0].settings.get("normalization", "sum") != "sum":
         return False
@@ -109,18 +97,10 @@ def legend_handles() -> list[Line2D]:
         "black": "half of the devices\nreach 70, 80, ... %",
         "white": "the same, published",
     }
+    look = {"linestyle": "none", "marker": "D", "markersize": 4}
     return [
-        Line2D(
-            [],
-            [],
-            linestyle="none",
-            marker="D",
-            markersize=4,
-            markerfacecolor=face,
-            markeredgecolor="black",
-            label=label,
-        )
-        for face, label in words.items()
+        Line2D([], [], **look, markerfacecolor=face, markeredgecolor="black", label=one)
+        for face, one in words.items()
     ]
 
 

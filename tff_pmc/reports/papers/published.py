@@ -51,12 +51,7 @@ def table(name: str) -> pd.DataFrame:
 
 
 def table_or_note(name: str, like: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Returns a published table and no note, or an empty one and why it is empty.
-
-    Args:
-        name: see `table`.
-        like: a table of ours of the same columns but `printed`, for an empty one.
-    """
+    """Returns a published table and no note, or one like ours and why it is empty."""
     try:
         return table(name), []
     except PublishedTableMissing as error:
@@ -65,9 +60,7 @@ def table_or_note(name: str, like: pd.DataFrame) -> tuple[pd.DataFrame, list[str
 
 def rows_note(labels: Sequence[str]) -> list[str]:
     """Returns a note that names runs which are no row of a table, if there are any."""
-    if not labels:
-        return []
-    return [f"Runs that are no row of this table: {'; '.join(labels)}."]
+    return [f"Runs that are no row of this table: {'; '.join(labels)}."] * bool(labels)
 
 
 def beside(
@@ -75,17 +68,9 @@ def beside(
 ) -> pd.DataFrame:
     """Returns our cells in our order, each with the published one of the same keys.
 
-    Args:
-        ours: the columns `keys` and `value` (NaN: not reached).
-        theirs: the columns `keys`, `printed` and `value`, as `table` gives them.
-        keys: the columns that say which cell; each cell is there once.
-
-    Returns:
-        `keys`, `ours`, `printed` (NaN where nothing was published, a dash where the
-        paper did not reach), `published`, and `difference` = ours - published.
-
-    Raises:
-        ValueError: a cell is there twice.
+    The columns are `keys`, `ours`, `printed` (NaN where nothing was published, a dash
+    where the paper did not reach), `published`, and `difference` = ours - published. A
+    cell that is there twice is a `ValueError`.
     """
     keys = list(keys)
     left = ours.rename(columns={"value": "ours"})[[*keys, "ours"]]
@@ -102,11 +87,7 @@ def rounds_text(rounds: float) -> str:
 
 
 def pmc_experiment(label: str) -> str:
-    """Returns a run's label as PMC's Tables 2, 4 and 6 print it.
-
-    `DS` is `DS (baseline)`, `LD,DS,MD` is `LD≻DS≻MW`: there MW is the model
-    divergence.
-    """
+    """Returns a run's label as PMC prints it, `LD≻DS≻MW`: MW is the divergence."""
     if label == BASELINE:
         return f"{BASELINE} (baseline)"
     return label.replace("MD", "MW").replace(",", "≻")

@@ -1,4 +1,4 @@
-"""`celeba` of its own files: clients, the cache, missing images, settings, folders."""
+"""`celeba` of its own files and of LEAF's JSON: clients, cache, images, refusals."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from leaf_data.datasets.celeba import celeba_clients
+from leaf_data.datasets import celeba_clients
 from leaf_data.formats import image_folder
 
-pytestmark = pytest.mark.usefixtures("no_download")
+pytestmark = pytest.mark.usefixtures("empty_home")
 
 
 @pytest.mark.parametrize("rule", celeba_clients.RULES)
@@ -47,13 +47,10 @@ def test_the_raw_layout(raw, tmp_path, rule, toy):
     assert data.train_examples.attributes["sharp"].dtype == np.uint8
 
 
-def test_the_paper_is_the_default(raw, toy):
-    assert toy.load(raw).options["client_rule"] == "paper"
-    assert sum(toy.load(raw).train_examples.sizes) == 24  # 0.8 of 30.
-
-
 def test_images_are_decoded_once(raw, tmp_path, monkeypatch, caplog, toy):
     first = toy.load(raw)
+    assert first.options["client_rule"] == "paper"
+    assert sum(first.train_examples.sizes) == 24  # 0.8 of 30.
     assert (raw / "celeba_cache" / "celeba.npz").is_file()
     monkeypatch.setattr(image_folder, "_decode", None)  # From here on the cache.
     again = toy.load(raw, client_rule="reference_code", seed=2)
@@ -93,32 +90,34 @@ def test_missing_images_are_counted_and_skipped(raw, caplog, assert_refused, toy
     )
 
 
-def test_other_peoples_missing_images_do_not_matter(raw, caplog, toy):
+def test_images_of_others_and_of_all_clients_missing(raw, caplog, assert_refused, toy):
     clients = toy.all_photos(toy.load(raw, client_rule="reference_code"))
-    for k in range(1, toy.COUNT + 1):
-        if str(toy.identity(k)) not in clients:
-            (raw / "img_align_celeba" / f"{k:06d}.png").unlink()
-    data = toy.load(raw, client_rule="reference_code", missing_images="refuse")
-    assert toy.all_photos(data) == clients
+
+    def remove(of_clients):
+        for k in range(1, toy.COUNT + 1):
+            if (str(toy.identity(k)) in clients) == of_clients:
+                (raw / "img_align_celeba" / f"{k:06d}.png").unlink()
+
+    remove(False)
+    options = {"client_rule": "reference_code", "missing_images": "refuse"}
+    assert toy.all_photos(toy.load(raw, **options)) == clients
     assert not caplog.records
-
-
-def test_no_client_is_left(raw, assert_refused, toy):
-    clients = toy.load(raw, client_rule="reference_code").client_ids
-    for k in range(1, toy.COUNT + 1):
-        if str(toy.identity(k)) in clients:
-            (raw / "img_align_celeba" / f"{k:06d}.png").unlink()
-    assert_refused(
-        lambda: toy.load(raw, client_rule="reference_code"),
-        "INCOMPLETE: 0 of the 30 images of its clients are there, 0 of 3 clients left",
-    )
+    drawing = raw / "img_align_celeba" / "000061.png"
+    Image.new("RGB", (5, 5)).save(drawing)
+    assert_refused(lambda: toy.load(raw), "000061.png, one of 1 images, is not in ide")
+    remove(True)
+    other = next(i for i in range(10, 70, 10) if str(i) not in clients)
+    toy.write_identities(raw, lambda lines: [*lines, f"000061.png {other}"])
+    toy.write_attributes(raw, lambda lines: ["61", *lines[1:], "000061.png" + " 1" * 5])
+    words = "INCOMPLETE: 0 of the 30 images of its clients are there, 0 of 3 clients"
+    assert_refused(lambda: toy.load(raw, client_rule="reference_code"), words)
 
 
 def test_folders_that_are_refused(raw, tmp_path, assert_refused, toy):
     assert_refused(lambda: toy.load(None), "pass data_dir or set TFF_PMC_DATA_DIR")
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert_refused(lambda: toy.load(empty), "no img_align_celeba in", empty)
+    assert_refused(lambda: toy.load(empty), f"no data in {empty}")
     (raw / "list_attr_celeba.txt").unlink()
     assert_refused(
         lambda: toy.load(raw), f"{raw}: has img_align_celeba but no list_attr_celeba"
@@ -129,3 +128,120 @@ def test_folders_that_are_refused(raw, tmp_path, assert_refused, toy):
     assert_refused(
         lambda: toy.load(raw), "img_align_celeba: holds no .jpg or .png image"
     )
+
+
+def _line(number, text):
+    return lambda lines: [*lines[: number - 1], text, *lines[number:]]
+
+
+ATTRIBUTES, IDENTITIES = "list_attr_celeba.txt", "identity_CelebA.txt"
+FILES = [
+    (
+        ATTRIBUTES,
+        _line(2, "Blurry Male Young"),
+        "line 2 has no column Smiling",
+    ),
+    (ATTRIBUTES, _line(2, "Blurry Male Smiling"), "line 3 has 6 fields, not a photo"),
+    (ATTRIBUTES, lambda lines: lines[:-1], "line 1 says 60 photos, 59 follow"),
+    (ATTRIBUTES, _line(5, "000003.jpg 1 -1 1 0 1"), "line 5: an attribute is 1 or -1"),
+    (ATTRIBUTES, _line(5, "000001.jpg 1 -1 1 1 1"), "line 5: 000001 is there twice"),
+    (ATTRIBUTES, _line(2, "Smiling Blurry Smiling"), "line 2 has the column Smiling"),
+    (ATTRIBUTES, _line(1, "\x1b" + "9" * 5000), "line 1 says \\x1b9999"),
+    (ATTRIBUTES, _line(5, "1 " * 10_000), "line 5 is too long"),
+    (IDENTITIES, _line(3, "000003.jpg Ann"), "line 3 has to be a photo and a number"),
+    (IDENTITIES, _line(3, "000003.jpg " + "1" * 20), "line 3 has to be a photo and a"),
+    (IDENTITIES, _line(3, "a" * 300 + ".jpg 10"), "line 3: the photo 'aaaa"),
+    (IDENTITIES, lambda lines: [], "lists no photo"),
+    (IDENTITIES, lambda lines: lines[1:], "000001 is in list_attr_celeba.txt, not in"),
+    (IDENTITIES, lambda lines: [*lines, "0.jpg 1"], "0 is in identity_CelebA.txt, not"),
+]
+
+
+@pytest.mark.parametrize(("name", "edit", "message"), FILES, ids=range(len(FILES)))
+def test_files_that_are_refused(raw, name, edit, message, assert_refused, toy):
+    write = toy.write_identities if name == IDENTITIES else toy.write_attributes
+    write(raw, edit)
+    where = raw if "celeba.txt" in message or "CelebA.txt" in message else raw / name
+    assert_refused(lambda: toy.load(raw), f"{where}: {message}")
+
+
+@pytest.fixture
+def split(raw, toy):
+    """What LEAF's preprocess.sh leaves: beside the raw folder, train and test."""
+    name = "all_data_niid_05_keep_5_{}_8.json"
+    train = toy.write_json(raw.parent / "train" / name.format("train"), toy.TRAIN)
+    toy.write_json(raw.parent / "test" / name.format("test"), toy.TEST)
+    return train
+
+
+def test_leafs_json(split, tmp_path, caplog, toy):
+    data = toy.load(tmp_path, source="leaf")
+    assert toy.all_photos(data) == {
+        user: [toy.TRAIN[user], toy.TEST[user]] for user in toy.TRAIN
+    }
+    assert data.options["client_rule"] == "as_split"
+    assert data.origin.source == "LEAF JSON and images"
+    assert dict(data.origin.files)[split.name] == (
+        hashlib.sha256(split.read_bytes()).hexdigest()
+    )
+    assert not caplog.records
+
+
+def test_leafs_json_with_images_missing(split, raw, tmp_path, assert_refused, toy):
+    for k in toy.TEST["20"]:
+        (raw / "img_align_celeba" / f"{k:06d}.png").unlink()
+    data = toy.load(tmp_path, source="leaf")
+    assert data.client_ids == ("60",)
+    words = "INCOMPLETE: 8 of the 9 images of its clients are there, 1 of 2 clients"
+    assert words in data.origin.source
+    assert_refused(
+        lambda: toy.load(tmp_path, source="leaf", missing_images="refuse"), words
+    )
+
+
+def test_leafs_json_without_the_attributes(split, raw, tmp_path, caplog, toy):
+    (raw / "list_attr_celeba.txt").unlink()
+    data = toy.load(tmp_path, source="leaf")
+    assert data.train_examples.attributes == {}
+    assert data.train_examples.client("20")["y"].tolist() == [0, 0, 0]
+    assert data.train_examples.client("60")["x"][:, 0, 0, 0].tolist() == toy.TRAIN["60"]
+    assert ["nothing is known of sharp" in r.message for r in caplog.records] == [True]
+
+
+def test_leafs_json_that_is_not_split(raw, tmp_path, assert_refused, toy):
+    users = {
+        str(i): [k for k in range(1, toy.COUNT + 1) if toy.identity(k) == i]
+        for i in range(10, 70, 10)
+    }
+    path = toy.write_json(raw.parent / "all_data" / "all_data.json", users)
+    data = toy.load(tmp_path, source="leaf", seed=3)
+    assert data.options["client_rule"] == "paper"
+    rows = {user: np.array(photos) for user, photos in users.items()}
+    expected = celeba_clients.paper(rows, 3)
+    assert toy.all_photos(data) == {
+        user: [part.tolist() for part in parts] for user, parts in expected.items()
+    }
+    path.parent.rename(raw.parent / "sampled_data")
+    assert_refused(
+        lambda: toy.load(tmp_path, source="leaf"), "is sampled but not split"
+    )
+
+
+@pytest.mark.parametrize(
+    ("user", "x", "y", "message"),
+    [
+        ("20", ["000007.jpg"], [1.0], "000007 has the label 1, Smiling in list_attr_"),
+        ("20", ["000007.jpg"], [2], "000007.jpg has the label 2, not 0 or 1"),
+        ("20", ["000007.jpg"], [True], "000007.jpg has the label True, not 0 or 1"),
+        ("20", [[0.5, 0.5]], [0.0], "x holds [0.5, 0.5], not a photo's name"),
+        ("20", ["000999.jpg"], [0.0], "000999 is not in list_attr_celeba.txt"),
+        ("20", ["000007.jpg"] * 2, [0.0] * 2, "000007 is there twice"),
+        ("20", ["000019.jpg"], [0.0], "000019 is there twice"),
+    ],
+)
+def test_leafs_json_that_is_refused(
+    split, tmp_path, user, x, y, message, assert_refused, toy
+):
+    users = {user: [7] * len(x)}
+    toy.write_json(split, users, lambda data: {user: {"x": x, "y": y}})
+    assert_refused(lambda: toy.load(tmp_path, source="leaf"), f"user {user}: {message}")

@@ -1,23 +1,10 @@
 """A small FEMNIST in LEAF's form, whose images tell whose and which they are."""
 
-import dataclasses
 import json
 
 import pytest
 
 import leaf_data
-from leaf_data.datasets.femnist import femnist
-
-
-@pytest.fixture
-def no_download(empty_home, monkeypatch):
-    """An empty home, and a download that fails the test."""
-
-    def refuse(folder):
-        raise AssertionError("tried to download")
-
-    changed = dataclasses.replace(femnist.DATABASE, download=refuse)
-    monkeypatch.setattr(femnist, "DATABASE", changed)
 
 
 class Toy:

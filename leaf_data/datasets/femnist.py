@@ -1,0 +1,236 @@
+"""`femnist`: handwritten characters; each writer is a client.
+
+LEAF (Caldas et al. 2018) made it of EMNIST. Its 62 classes are 0-9 the digits, 10-35
+A-Z and 36-61 a-z. There are two sources, which are not interchangeable:
+
+  leaf  the JSON files of LEAF's `preprocess.sh`: about 3,600 writers, 818,000 images.
+  tff   TFF's `emnist_all.sqlite`: 3,400 writers, 671,585 + 77,483 images.
+
+In both 1.0 is white paper (255 here), and images are upright, 28 rows from the top:
+seen of LEAF in real files; of TFF in its documentation and in the synthetic digits it
+ships for tests, which are drawn so, and not in its database itself. The labels' order
+is the same by LEAF's code and TFF's documentation.
+
+LEAF's `group_by_writer.py` adds the first image of every writer, but the very first,
+twice: two equal images in a writer's examples are LEAF's, and a random split puts the
+two on either side now and then. They are kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data.dataset import Dataset, register
+from leaf_data.datasets import femnist_leaf
+from leaf_data.datasets.femnist_leaf import FIELDS, NUM_CLASSES, SIDE
+from leaf_data.declare import A_SHARE, AT_LEAST_0, setting
+from leaf_data.errors import DataError
+from leaf_data.examples import Examples
+from leaf_data.federated import FederatedDataset, Origin
+from leaf_data.formats import cache, leaf_json, places, tff_sqlite
+from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
+from leaf_data.formats.places import Folder
+from leaf_data.pixels import BLACK_ON_WHITE
+from leaf_data.splits import partition
+
+SOURCES = ("leaf", "tff")
+"""The forms in which FEMNIST may be there."""
+
+# Part of the key: a cache that another version of the conversion made is not used.
+_VERSION = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Femnist(Dataset):
+    """FEMNIST, in which each writer is a client.
+
+    The first load converts all that is there into a cache (see `cache.cached`), which
+    the later ones read whatever their settings. The settings then apply in LEAF's
+    order: sample, remove, split. LEAF's data that is already split stays so; unsplit,
+    it is split by sample, 90 to 10, and writers with fewer than 2 images are left out.
+
+    `sample_fraction` is LEAF's `-s niid --sf`: below 1, whole writers are taken from
+    each file (TFF's database counts as one) until the fraction is reached, see
+    `partition.leaf_sample`. Of the last writer, if already split, both parts are cut in
+    proportion. LEAF's seeds give other writers. `min_samples` is LEAF's `-k`: a
+    writer's images in train and test are counted together, after sampling.
+
+    The clients' order is that of the files' numbers, then of each file's `users`, whom
+    sampling thins and does not reorder; for "tff" that of the sorted ids.
+    """
+
+    cached = True
+
+    source: str = setting(
+        "leaf",
+        "Where FEMNIST is read from: LEAF's JSON, or TFF's emnist_all.sqlite.",
+        flag="femnist_source",
+        choices=SOURCES,
+    )
+    sample_fraction: float = setting(
+        1.0,
+        "The fraction of FEMNIST to use, by LEAF's niid rule (preprocess.sh --sf).",
+        within=A_SHARE,
+    )
+    min_samples: int = setting(
+        0,
+        "FEMNIST's writers with fewer images are left out (preprocess.sh -k).",
+        within=AT_LEAST_0,
+    )
+
+    def load(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Returns the data set: x uint8 [28, 28], 255 = white paper; 62 classes.
+
+        A client may have only train or only test examples, where the source has it so.
+
+        Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` counts. It and its
+        subfolder `femnist` are searched: for "leaf" as `leaf_json.find` says, for
+        "tff" for `emnist_all.sqlite` or `.sqlite.lzma`. Where neither folder is named,
+        or the one of `TFF_PMC_DATA_DIR` has no database, "tff" goes on to TFF's own
+        cache and download.
+        """
+        folders = places.folders("femnist", data_dir)
+        if self.source == "leaf":
+            arrays, origin = _from_leaf(folders, cache_dir)
+        else:
+            arrays, origin = tff_sqlite.load(
+                DATABASE, folders, cache_dir, data_dir is None
+            )
+        train, test = _train_and_test(
+            arrays, self.sample_fraction, self.min_samples, self.seed, origin.folder
+        )
+        return FederatedDataset(
+            name="femnist",
+            train_examples=train,
+            test_examples=test,
+            num_classes=NUM_CLASSES,
+            pixel_convention=BLACK_ON_WHITE,
+            origin=origin,
+            options=self.options(),
+        )
+
+
+register("femnist", Femnist)
+
+
+def _from_leaf(
+    folders: tuple[str, ...], cache_dir: Folder | None
+) -> tuple[Arrays, Origin]:
+    files = leaf_json.find("femnist", folders)
+    folder = os.path.dirname(os.path.dirname(files[0].path))
+    key = key_of_files([file.path for file in files], version=_VERSION)
+    parts = sorted({file.part for file in files})
+
+    def check(arrays: Arrays) -> None:
+        cache.check_clients(arrays, parts, NUM_CLASSES)
+        if not set(arrays["files"].tolist()) <= {file.number for file in files}:
+            raise DataError(f"{folder}: a user of a file that is not there")
+        if arrays["source_sha256"].tolist() != checksums(key):
+            raise DataError(f"{folder}: its files changed while they were read")
+
+    arrays = cached(
+        "femnist",
+        folder,
+        key,
+        lambda: femnist_leaf.read(files),
+        cache_dir,
+        form={
+            **cache.clients_form(parts, FIELDS),
+            "files": ("int64", ("K",)),
+            "source_names": ("U", (len(files),)),
+            "source_sha256": ("U", (len(files),)),
+        },
+        check=check,
+    )
+    sub = os.path.basename(os.path.dirname(files[0].path))
+    split = f"{sub}, split here" if parts == ["all"] else "train and test"
+    names = [os.path.basename(file.path) for file in files]
+    return arrays, Origin(
+        f"LEAF JSON ({split})", tuple(zip(names, checksums(key))), folder
+    )
+
+
+def _download(folder: str) -> Any:
+    import tensorflow_federated as tff
+
+    tff.simulation.datasets.emnist.load_data(only_digits=False, cache_dir=folder)
+
+
+def _convert(features: Arrays) -> dict[str, Any]:
+    if features["label"] not in range(NUM_CLASSES):
+        raise DataError(f"the label {features['label']}, not one of 0 to 61")
+    (image,) = femnist_leaf.to_bytes(features["pixels"])
+    return {"x": image, "y": features["label"]}
+
+
+DATABASE = tff_sqlite.Database(
+    dataset="femnist",
+    file="emnist_all.sqlite",
+    words="TFF's EMNIST",
+    # As `tff.simulation.datasets.emnist.load_data(only_digits=False)` names them.
+    splits={"all_train": "train", "all_test": "test"},
+    features={"pixels": ((1, SIDE * SIDE), "float32"), "label": ((), "int64")},
+    fields=FIELDS,
+    num_classes=NUM_CLASSES,
+    convert=_convert,
+    download=_download,
+)
+
+
+def _train_and_test(
+    arrays: Arrays, fraction: float, min_samples: int, seed: int, folder: str
+) -> tuple[Examples, Examples]:
+    """Samples writers, removes small ones, and splits what is not yet split."""
+    names: tuple[str, ...] = ("all",) if "x_all" in arrays else ("train", "test")
+    sizes = np.stack([arrays[f"sizes_{name}"] for name in names], axis=1)
+    ids = arrays["client_ids"].tolist()
+    taken = sizes.sum(axis=1)  # Of each writer.
+    stays = np.ones(len(ids), bool)
+    if fraction < 1:
+        files = arrays.get("files", np.zeros(len(ids), np.int64))
+        taken = partition.leaf_sample(taken, files, fraction, seed)
+        stays &= taken > 0
+    stays &= taken >= max(min_samples, 2 if names == ("all",) else 0)
+    if not stays.any():
+        raise DataError(
+            f"femnist: no writer in {folder} is left with sample_fraction={fraction} "
+            f"and min_samples={min_samples}"
+        )
+    users = np.flatnonzero(stays)
+    if names == ("all",):
+        splits = [partition.leaf_split(ids[k], int(taken[k]), seed) for k in users]
+        names, rows = ("all", "all"), [list(part) for part in zip(*splits)]
+    elif stays.all() and fraction == 1:
+        # All of them, and no copy of them.
+        train, test = (cache.clients_examples(arrays, part) for part in names)
+        return train, test
+    else:
+        cut = partition.leaf_cut(sizes, taken)[users].T
+        rows = [[np.arange(count) for count in counts] for counts in cut]
+    train, test = (_gather(arrays, part, users, own) for part, own in zip(names, rows))
+    return train, test
+
+
+def _gather(
+    arrays: Arrays,
+    part: str,
+    users: npt.NDArray[np.int64],
+    rows: Sequence[npt.NDArray[np.int64]],
+) -> Examples:
+    """Returns these users' examples, of each the rows counted from its own first."""
+    sizes = arrays[f"sizes_{part}"]
+    starts = np.cumsum(sizes) - sizes
+    return Examples.from_parts(
+        arrays[f"x_{part}"],
+        arrays[f"y_{part}"],
+        [starts[k] + chosen for k, chosen in zip(users, rows)],
+        arrays["client_ids"][users].tolist(),
+    )

@@ -1,0 +1,213 @@
+"""The judges of claims: from runs, and what a claim's table says, to an answer.
+
+A judge takes the runs of each of the claim's experiments and the keys of the claim
+(`claim_tables`), by their names.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.record.record_error import RecordError, TooShortError
+from tff_pmc.reports.papers import judging, pmc_variance
+from tff_pmc.reports.papers.judging import (
+    MORE,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    Answer,
+    Cells,
+    Labeled,
+    Measure,
+    Runs,
+    by_seed,
+    seed_of,
+    together,
+)
+from tff_pmc.reports.papers.quantities import (
+    OVER_BASELINE,
+    QUANTITIES,
+    Row,
+    mean_rounds,
+    row_of_dual,
+)
+
+EVERY_RUN = "every run"
+_OTHER_SCORES = ("weighted_average", "owa", "choquet")
+
+
+def compared(
+    runs: Runs,
+    *,
+    measures: Sequence[Row],
+    lacking: str = "",
+    clients: int = 0,
+    least_rounds: int = 0,
+    shows_clients: bool = False,
+) -> Answer:
+    """Judges what runs have more, or less, than others under each seed.
+
+    Of two experiments the runs are of the first, and those that they are held against
+    of the second. `lacking` is said where a run is not there. With `clients` the runs
+    are the rows of Dual's tables with so many, and labels are systems. With
+    `shows_clients` the number says how many clients there were.
+    """
+    labels = dict.fromkeys(label for row in measures for label in _needed(row))
+    label_of = functools.partial(_label, clients=clients)
+    if lacking and not {*labels} <= {label_of(run) for run in together(runs)}:
+        raise TooShortError(lacking)
+    by_experiment = [by_seed(own, [*labels], label_of) for own in runs.values()]
+    seeds = [
+        [of_seed[seed] for of_seed in by_experiment]
+        for seed in sorted(set.intersection(*map(set, by_experiment)))
+    ]
+    if not seeds:
+        raise RecordError(f"the runs of {' and '.join(runs)} have no seed in common")
+    found = [one for row in measures for one in _measures(row, seeds)]
+    used = [run for seed in seeds for own in seed for run in own.values()]
+    number, verdict, why = judging.judged(found, used, least_rounds=least_rounds)
+    if shows_clients:
+        sizes = sorted({int(run.data["clients"]) for run in used})
+        number += f" ({' or '.join(map(str, sizes))} clients)"
+    return number, verdict, why
+
+
+def _needed(row: Row) -> list[str]:
+    """Returns the labels that a row needs, those it is held against first."""
+    base = [row.base] if isinstance(row.base, str) else row.base
+    labels = [BASELINE] if row.of in OVER_BASELINE or EVERY_RUN in row.runs else []
+    labels += base if isinstance(base, list) else []
+    return [
+        label
+        for label in [*labels, *row.runs, row.goal]
+        if label not in ("", EVERY_RUN)
+    ]
+
+
+def _label(run: Run, clients: int) -> str:
+    """Returns the label by which claims name a run; other scores by their systems."""
+    if clients:
+        return row_of_dual(run, clients)
+    system = str(run.settings.get("system", ""))
+    return system if system in _OTHER_SCORES else run.label
+
+
+def _measures(row: Row, seeds: Sequence[Sequence[Labeled]]) -> list[Measure]:
+    """Returns the measures of a row, for each run, or group, and set of columns."""
+    quantity = QUANTITIES[row.of]
+    of_group = sum if row.group == "sum" else max
+    sides = [[*row.runs]] if row.group else [[label] for label in row.runs]
+    found = []
+    for own, (columns, cells) in itertools.product(
+        sides, (row.columns or {"": ()}).items()
+    ):
+
+        def value(runs: Labeled, labels: Sequence[str], cells: Cells) -> float:
+            every = [*runs] if EVERY_RUN in labels else labels
+            return of_group(quantity(runs, label, cells, row) for label in every)
+
+        ((minus, theirs),) = (row.minus or {"": cells}).items()
+        if isinstance(row.base, (int, float)):
+            others, base = [f"{row.base:g}"], [float(row.base)] * len(seeds)
+        else:
+            labels = [row.base] if isinstance(row.base, str) else row.base
+            others = [label for label in labels if label and label not in own] or own
+            # Before the runs' own: should they lack something, the message is of them.
+            base = [value(one[-1], others, theirs) for one in seeds]
+        ours = [value(one[0], own, cells) for one in seeds]
+        parts = {"run": ", ".join(own), "columns": columns, "minus": minus}
+        name = row.name.format(**parts, base=" or ".join(others)).strip()
+        limits = row.sign, row.tolerance, row.within, row.digits
+        found.append(Measure(name, ours, base, *limits))
+    return found
+
+
+def variance_and_gain(runs: Runs) -> Answer:
+    """Judges by rank correlations over the orderings of each experiment.
+
+    They are of the first criterion's variance between clients and the best accuracy.
+    """
+    measures, used = [], []
+    why = RecordError("no runs are kept")
+    for name, own in runs.items():
+        try:
+            criteria = next((run.settings["criteria"] for run in own), [BASELINE])
+            found = [
+                pmc_variance.correlations(pmc_variance.orderings([*one.values()]))
+                for one in by_seed(own, criteria).values()
+            ]
+        except RecordError as error:
+            why = error
+            continue
+        ranks = [table[pmc_variance.BEST] for table in found]
+        said = f"{name}: rank correlation with the best accuracy"
+        measures.append(Measure(said, ranks, [0.0] * len(ranks), MORE, digits=2))
+        used += [*own]
+    if not measures:
+        raise why
+    return judging.judged(measures, used)
+
+
+def testing_rounds(runs: Runs) -> Answer:
+    """Judges whether no round tests more than m! candidates."""
+    adjusted = [
+        run
+        for run in together(runs)
+        if run.adjustment != "fixed" and "testing_rounds" in run.rounds
+    ]
+    if not adjusted:
+        raise RecordError("no adjusted run is kept")
+    bound = max(math.factorial(len(run.settings["priority"])) for run in adjusted)
+    worst = max(int(run.rounds["testing_rounds"].max()) for run in adjusted)
+    verdict = REPRODUCED if worst <= bound else NOT_REPRODUCED
+    number = f"{worst} at most, of {bound} possible"
+    count = sum(len(run.rounds) for run in adjusted)
+    return number, verdict, f"in {count} adjusted rounds, as it has to be"
+
+
+def epochs_and_batches(
+    runs: Runs, *, own: Sequence[int], columns: Mapping[str, Cells]
+) -> Answer:
+    """Judges whether no E and B but `own`, the paper's, bring DS to a target sooner.
+
+    A run that does not arrive counts by its length: only equal ones are compared.
+    """
+    found: dict[tuple[int, ...], dict[tuple[int, int], Run]] = {}
+    for run in together(runs):
+        if run.label == BASELINE:
+            key = run.settings["local_epochs"], run.settings["batch_size"]
+            of_key = found.setdefault((int(key[0]), int(key[1])), {})
+            of_key[seed_of(run), len(run.rounds)] = run
+    words = "E = {} and B = {}".format(*own)
+    if len(found) < 2 or tuple(own) not in found:
+        raise RecordError(
+            f"only {words} is kept; run DS with other --local_epochs and --batch_size"
+        )
+    bases = found.pop(tuple(own))
+    ((name, cells),) = columns.items()
+    measures, used = [], []
+    for (epochs, batch), others in sorted(found.items()):
+        both = [(bases[key], run) for key, run in others.items() if key in bases]
+        if not both:
+            raise RecordError(
+                f"no run with {words} has the seed and the rounds of the one "
+                f"with E = {epochs} and B = {batch}"
+            )
+        ours = [-mean_rounds(base, cells, name=BASELINE) for base, _ in both]
+        theirs = [-mean_rounds(run, cells) for _, run in both]
+        over = f"{name}, over E = {epochs}, B = {batch}"
+        measures.append(Measure(over, ours, theirs, MORE))
+        used += [run for pair in both for run in pair]
+    return judging.judged(measures, used)
+
+
+JUDGES: Mapping[str, Callable[..., Answer]] = {
+    "compared": compared,
+    "variance and gain": variance_and_gain,
+    "testing rounds": testing_rounds,
+    "epochs and batches": epochs_and_batches,
+}
+"""The judges by the names that tables of claims have for them."""

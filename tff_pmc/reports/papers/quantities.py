@@ -1,0 +1,215 @@
+"""What claims and headline numbers are of: one number of a run, or of runs of a seed.
+
+Claims about rounds have them as less, so that more is better in all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Optional, Union
+
+import pandas as pd
+
+from tff_pmc.record.read import BASELINE, Run, read_table
+from tff_pmc.record.record_error import RecordError, TooShortError
+from tff_pmc.reports.kept import rounds_of
+from tff_pmc.reports.papers import dual_cells, judging
+from tff_pmc.reports.papers.judging import Cells, Labeled
+
+FEDAVG = "FedAvg"
+
+
+class Row(NamedTuple):
+    """What a paper says of some runs: a measure for each run and set of columns.
+
+    Attributes:
+        runs: their labels; `every run` is all that there are.
+        of: one of `QUANTITIES`.
+        base: what they are held against: a label, several, of which the best counts, a
+            number, or nothing, which is the same runs in the claim's last experiment.
+        columns: a name for the reader -> the cells.
+        minus: the same of the other side, where that is of other columns.
+        sign: one of `judging.SIGNS`.
+        name: what the measure is of, with `{run}`, `{columns}`, `{minus}`, `{base}`.
+        group: `best` or `sum` of the runs counts together; empty for each by itself.
+        tolerance: see `judging.Measure`, as `within` and `digits`.
+        times: a factor of the runs' own rounds.
+        column: of `rounds.csv`, or of a cohort.
+        rounds: the first and the last round that the mean of a column is over.
+        classes: those that F1 is of.
+        goal: the label of the run whose accuracy, over `rounds`, is to be reached.
+        client: the one that is held against the others of its cohort.
+    """
+
+    runs: Sequence[str]
+    of: str
+    base: Union[str, float, Sequence[str]] = BASELINE
+    columns: Mapping[str, Cells] = types.MappingProxyType({})
+    minus: Mapping[str, Cells] = types.MappingProxyType({})
+    sign: str = judging.MORE
+    name: str = "{run} {columns}"
+    group: str = ""
+    tolerance: float = 0.0
+    within: Sequence[float] = ()
+    digits: int = 1
+    times: int = 1
+    column: str = "accuracy"
+    rounds: Sequence[int] = (1, 20)
+    classes: Sequence[int] = ()
+    goal: str = ""
+    client: str = ""
+
+
+Quantity = Callable[[Labeled, str, Cells, Row], float]
+"""The runs of a seed, the label of one, cells and the row -> the number."""
+
+
+def mean_rounds(run: Run, cells: Cells, *, name: str = "") -> float:
+    """Returns the mean over cells of the rounds until they are reached.
+
+    A run that does not arrive counts as arriving in its last round, as in PMC's Table
+    6. One with a `name` has to: others are held against it.
+
+    Raises:
+        TooShortError: a run that has to arrive did not.
+    """
+    targets = tuple(dict.fromkeys(target for target, _ in cells))
+    shares = tuple(dict.fromkeys(share for _, share in cells))
+    reached, last = rounds_of(run, targets, shares), len(run.rounds)
+    for target, share in cells:
+        if name and reached[target, share] is None:
+            raise TooShortError(
+                f"the kept run of {name} ends in round {last}, before {share} % of the "
+                f"devices reach {target} %"
+            )
+    return sum(reached[cell] or last for cell in cells) / len(cells)
+
+
+def _rounds(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+    if label == row.base:
+        return -mean_rounds(runs[label], cells, name=label)
+    return -row.times * mean_rounds(runs[label], cells)
+
+
+def _share_of_rounds(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+    base = mean_rounds(runs[BASELINE], cells, name=BASELINE)
+    return mean_rounds(runs[label], cells) / base - 1
+
+
+def _gain(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+    base = mean_rounds(runs[BASELINE], cells, name=BASELINE)
+    return base - mean_rounds(runs[label], cells)
+
+
+def _cells_that_lose(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+    return float(sum(_gain(runs, label, [cell], row) < 0 for cell in cells))
+
+
+def best_round(
+    runs: Labeled, label: str, cells: Cells = (), row: object = None
+) -> float:
+    """Returns the accuracy of the best round, in points."""
+    return 100 * float(runs[label].accuracy.max())
+
+
+def _second_half(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+    return 100 * runs[label].late_accuracy
+
+
+def mean_of_column(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+    """Returns the mean of a column of `rounds.csv` over `row.rounds`, in points."""
+    table, (first, last) = runs[label].rounds, row.rounds
+    if row.column not in table:
+        raise RecordError(f"the run of {label} has no {row.column} on record")
+    if len(table) < last:
+        raise TooShortError(
+            f"the kept run of {label} ends in round {len(table)}, not {last}"
+        )
+    return 100 * float(table[row.column][first - 1 : last].mean())
+
+
+def round_of_accuracy(run: Run, goal: float) -> Optional[int]:
+    """Returns the first round with an accuracy, in points; None where there is none."""
+    reached = run.rounds["round"][100 * run.rounds["accuracy"] >= goal]
+    return int(reached.iloc[0]) if len(reached) else None
+
+
+def _rounds_to_a_goal(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+    """Returns the first round with the goal's accuracy, as less.
+
+    Without one it is the round after the last; a run that is held against a number of
+    rounds has to have as many.
+    """
+    found = round_of_accuracy(runs[label], mean_of_column(runs, row.goal, cells, row))
+    length = len(runs[label].rounds)
+    if found is None and isinstance(row.base, (int, float)) and length < -row.base:
+        raise TooShortError(
+            f"the kept run of {label} ends in round {length}, before it has the "
+            f"accuracy of {row.goal}, and before round {-row.base:g}"
+        )
+    return -(found or length + 1)
+
+
+def class_f1(run: Run) -> Optional[pd.DataFrame]:
+    """F1 of each class, [round, class]; None where it is not on record.
+
+    The files of runs from before `macro_f1` have F1 before the round, and do not count.
+    """
+    path = os.path.join(run.path, "class_f1.csv")
+    if "macro_f1" not in run.rounds or not run.path or not os.path.exists(path):
+        return None
+    table = read_table(run.path, "class_f1.csv")
+    return table.pivot(index="round", columns="class", values="f1")
+
+
+def _class_f1(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+    """Returns the mean over rounds of some classes' F1, or of its spread over all."""
+    table = class_f1(runs[label])
+    if table is None:
+        raise RecordError(f"the run of {label} has no F1 of its classes on record")
+    if row.classes:
+        return float(table[[*row.classes]].mean(axis=None))
+    return float(table.std(axis=1, ddof=0).mean())
+
+
+def _over_the_others(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+    """Returns what a client has in round 1 beyond the most of any other."""
+    cohort = runs[label].cohort
+    if cohort is None:
+        raise RecordError(f"the cohort.csv of {label} was not kept")
+    first = cohort[cohort["round"] == 1].set_index("client")[row.column]
+    return float(first[row.client] - first.drop(row.client).max())
+
+
+QUANTITIES: Mapping[str, Quantity] = {
+    "rounds": _rounds,
+    "share of rounds": _share_of_rounds,
+    "gain": _gain,
+    "cells that lose": _cells_that_lose,
+    "best round": best_round,
+    "second half": _second_half,
+    "column": mean_of_column,
+    "rounds to a goal": _rounds_to_a_goal,
+    "class F1": _class_f1,
+    "client over the others": _over_the_others,
+}
+"""What a row is `of`, by the names that tables of claims have for it."""
+
+OVER_BASELINE = ("share of rounds", "gain", "cells that lose")
+"""Those that need the baseline's run, too."""
+
+
+def row_of_dual(run: Run, clients: int) -> str:
+    """Returns the system of a row of Dual's tables, empty of others and other readings.
+
+    They are those of runs with so many clients.
+    """
+    settings = run.settings
+    system = str(settings["system"])
+    on_other = system == "dual" and settings["judge_on"] != "test"
+    if not dual_cells.is_row(run) or run.data["clients"] != clients or on_other:
+        return ""
+    form = settings.get("personalized_form", "formula")
+    return system if form == "formula" else f"{system} ({form})"
