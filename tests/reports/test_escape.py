@@ -1,6 +1,7 @@
 """Anybody's words, where people look at them."""
 
 import csv
+import json
 
 import pandas as pd
 import pytest
@@ -123,9 +124,8 @@ def test_the_terminal_gets_no_control_character(write_ours, tmp_path, flag, caps
 
     for name in ("a", "b"):
         folder = write_ours(tmp_path / name / "run", [(0, 1)], [[1]], targets=[70])
-        info = (folder / "run.json").read_text()
-        label = '{"label": "\\u001b[31mred", '
-        (folder / "run.json").write_text(info.replace("{", label, 1))
+        info = json.loads((folder / "run.json").read_text())
+        (folder / "run.json").write_text(json.dumps({**info, "label": RED}))
     folders = f"{tmp_path / 'a'},{tmp_path / 'b'}"
     words = [f"--{flag}={folders if flag == 'compare' else tmp_path / 'a'}"]
     words += [f"--output_dir={tmp_path / 'out'}", "--experiment=quickstart"]
