@@ -12,6 +12,7 @@ import math
 import os
 import struct
 import zlib
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,9 @@ def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
     size = len(header) + int(np.prod(shape))
     with reading(path, "truncated or corrupt", EOFError, zlib.error):
         with places.open_file(path, 2 * size + _MORE) as file:
-            content = gzip.GzipFile(fileobj=file) if path.endswith(".gz") else file
+            content: Any = file
+            if path.endswith(".gz"):
+                content = gzip.GzipFile(fileobj=file)
             # One byte more than there should be: it shows a file that is too long,
             # and makes gzip read its checksum at the end.
             data = content.read(size + 1)

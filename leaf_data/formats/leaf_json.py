@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import glob
 import hashlib
 import json
 import os
@@ -64,14 +65,14 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
     for base in (os.path.join(f, sub) for f in folders for sub in ("data", "")):
         base = base.rstrip(os.sep)
         train, test = os.path.join(base, "train"), os.path.join(base, "test")
-        pair = [folder for folder in (train, test) if _json_names(folder)]
+        pair = [folder for folder in (train, test) if _json_files(folder)]
         if len(pair) == 1:
             other = test if pair == [train] else train
             raise DataError(f"{name}: {pair[0]} has .json files but {other} has none")
         if pair:
             return _order(_list(train, "train") + _list(test, "test"))
         for sub in _UNSPLIT:
-            if _json_names(os.path.join(base, sub)):
+            if _json_files(os.path.join(base, sub)):
                 return _order(_list(os.path.join(base, sub), "all"))
         subs = ("train", "test", *_UNSPLIT)
         empty += [p for p in (os.path.join(base, s) for s in subs) if os.path.isdir(p)]
@@ -159,19 +160,16 @@ def _counts(path: str, users: Any, num_samples: Any) -> dict[str, int]:
     return dict(zip(users, num_samples))
 
 
-def _json_names(folder: str) -> list[str]:
-    if not os.path.isdir(folder):
-        return []
-    with reading(folder):
-        names = os.listdir(folder)
-    return sorted(n for n in names if n.endswith(".json") and n[0] != ".")
+def _json_files(folder: str) -> list[str]:
+    """Returns a folder's files in order, hidden ones left out."""
+    return sorted(glob.glob(os.path.join(glob.escape(folder), "*.json")))
 
 
 def _list(folder: str, part: str) -> list[tuple[LeafFile, str]]:
     """Returns the files of a folder, each with the options that its name records."""
     files = []
-    for name in _json_names(folder):
-        path = os.path.join(folder, name)
+    for path in _json_files(folder):
+        name = os.path.basename(path)
         match = _NAME.fullmatch(name)
         # A number of more digits fits into no array.
         if match is None or not name.isprintable() or len(match[1] or "") > 9:

@@ -28,9 +28,11 @@ def doubling():
 
             @tff.federated_computation(*plain.next.type_signature.parameter)
             def next_fn(state, value):
-                state, result, measured = plain.next(state, value)
-                doubled = tff.federated_map(double, result)
-                return tff.templates.MeasuredProcessOutput(state, doubled, measured)
+                output = plain.next(state, value)
+                doubled = tff.federated_map(double, output.result)
+                return tff.templates.MeasuredProcessOutput(
+                    output.state, doubled, output.measurements
+                )
 
             return tff.templates.AggregationProcess(plain.initialize, next_fn)
 

@@ -19,30 +19,39 @@ def test_describe(toy_dataset):
     ]
 
 
+SERVER = {
+    "x": np.zeros((1, 2), np.uint8),
+    "y": np.zeros(1, np.int32),
+    "row_splits": np.array([0, 1]),
+    "client_ids": ("server",),
+    "attributes": {},
+}
+
+
 @pytest.mark.parametrize(
-    "changes, message",
+    "part, changes, message",
     [
+        ("test", {"client_ids": ("a", "c", "b")}, "train and test have different clie"),
         (
-            {"test_examples": {"client_ids": ("a", "c", "b")}},
-            "toy: train and test have different clients",
+            *("test", {"x": np.zeros((6, 3), np.uint8)}),
+            "one x of train is uint8 (2,), of test uint8 (3,)",
         ),
         (
-            {"test_examples": {"x": np.zeros((6, 3), np.uint8)}},
-            "toy: one x of train is uint8 (2,), of test uint8 (3,)",
+            *("test", {"x": np.zeros((6, 2), np.float32)}),
+            "one x of train is uint8 (2,), of test float32 (2,)",
         ),
-        (
-            {"test_examples": {"x": np.zeros((6, 2), np.float32)}},
-            "toy: one x of train is uint8 (2,), of test float32 (2,)",
-        ),
-        ({"num_classes": 2}, "toy: train has label 2, but there are 2 classes"),
+        ("train", {"y": np.full(6, 3, np.int32)}, "train has label 3, but there are 3"),
+        ("server", {"client_ids": ("a",)}, "the server's one client is 'server'"),
+        ("server", {"x": np.zeros((1, 3), np.uint8)}, "of server uint8 (3,)"),
+        ("server", {"y": np.array([3], np.int32)}, "server has label 3"),
     ],
 )
 def test_data_sets_that_do_not_fit_together(
-    changes, message, assert_refused, three_clients, toy_dataset
+    part, changes, message, assert_refused, three_clients, toy_dataset
 ):
-    if "test_examples" in changes:
-        changes = {"test_examples": three_clients(**changes["test_examples"])}
-    assert_refused(lambda: toy_dataset(**changes), message)
+    fields = {**SERVER, **changes} if part == "server" else changes
+    examples = {f"{part}_examples": three_clients(**fields)}
+    assert_refused(lambda: toy_dataset(**examples), message)
 
 
 def test_a_regression_has_no_classes(three_clients, toy_dataset, assert_refused):
@@ -56,13 +65,8 @@ def test_a_regression_has_no_classes(three_clients, toy_dataset, assert_refused)
     assert_refused(lambda: toy_dataset(**both), "num_classes has to be 0, not 3")
 
 
-def _server(label=0, client="server", width=2):
-    x, y = np.zeros((1, width), np.uint8), np.array([label], np.int32)
-    return Examples(x, y, np.array([0, 1]), (client,))
-
-
 def test_the_servers_examples_are_described_and_kept(toy_dataset):
-    data = toy_dataset(server_examples=_server())
+    data = toy_dataset(server_examples=Examples(**SERVER))
     assert "server: 1 examples" in data.describe().splitlines()
     assert "server" not in toy_dataset().describe()
     kept, _ = data.hold_out(0.5)
@@ -89,16 +93,3 @@ def test_what_is_held_out_may_be_mixed_and_dealt_anew(toy_dataset):
     assert (np.concatenate([pooled.client(k)["x"] for k in "ab"]) >= 15).any()
     again = data.hold_out(0.5, 3, pooled=True)[1]
     np.testing.assert_array_equal(again.x, pooled.x)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"client": "a"}, "the server's one client is 'server'"),
-        ({"width": 3}, "of server uint8 (3,)"),
-        ({"label": 3}, "toy: server has label 3"),
-    ],
-)
-def test_server_examples_that_do_not_fit(changes, message, toy_dataset, assert_refused):
-    server = _server(**changes)
-    assert_refused(lambda: toy_dataset(server_examples=server), message)

@@ -10,10 +10,10 @@ they rest on. Both are made of these and of nothing else.
 
 from __future__ import annotations
 
+import collections
 import math
 import os
 import pathlib
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
@@ -22,14 +22,13 @@ import pandas as pd
 
 from tff_pmc import project_files
 from tff_pmc.record.read import Run
-from tff_pmc.record.record_error import RecordError, TooShortError
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.claim_tables import Claim, claims
 from tff_pmc.reports.papers.judging import (
-    NOT_REPRODUCED,
-    REPRODUCED,
-    UNDECIDABLE,
+    TOO_SHORT,
+    UNTESTABLE,
     VERDICTS,
     seed_of,
 )
@@ -39,7 +38,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = str(ROOT / "results" / "reproduced")
 FLAG_FILES = project_files.folder("experiments")
 
-NOT_RUN = "not run yet"
+_HOW = ". To decide it: "
 _AS_PRINTED = {"protocol": "paper", "normalization": "sum"}
 
 _HEAD = """\
@@ -52,12 +51,21 @@ hand. Our numbers, the runs that they are of, the whole reason, and the command 
 was not run stand in [`claims.csv`](../results/reproduced/claims.csv) (`--csv`).
 
 Only runs of the paper's own normalization and protocol count. The networks of DA and
-PMC have no ReLU after the convolutions; runs with it decide nothing. A claim about
-rounds or accuracies is decided from five seeds on, by the 95 % interval of the mean
-difference over paired seeds: *reproduced* where it lies where the claim puts it, *not
-reproduced* where it lies beyond that, else *undecidable*. In the table numbers of
-rounds are those saved over the other side, ± is half of the interval, and the noise
-floor is the standard deviation of such a mean of the baseline against itself."""
+PMC have no ReLU after the convolutions; runs with it decide nothing, except where two
+weightings are equal, which is a matter of the data. The 95 % interval of the mean
+difference over five or more paired seeds decides:
+
+- *reproduced*: it lies where the claim puts it. "In sign" is said where it has not the
+  printed size.
+- *not reproduced*: it lies elsewhere, or it has 0 and not the printed size. One part
+  that is not reproduced is enough.
+- *open*: it allows both. The number of seeds that would make it ± 1 stands there.
+- *not run far enough*: fewer seeds, shorter runs, a part of the data, or none.
+- *cannot be tested here*: it takes data that nobody can get.
+
+Numbers of rounds are those saved over the other side, mean over the columns that every
+run reached; the printed mean is over the same columns. ± is half of the interval, and
+the noise floor the standard deviation of such a mean of the baseline against itself."""
 
 
 class Judged(NamedTuple):
@@ -67,7 +75,7 @@ class Judged(NamedTuple):
         paper: as the other parts of the claim, see `claim_tables`.
         ours: our number; empty without one.
         kept: the runs that it is of.
-        verdict: one of `VERDICTS`, or `NOT_RUN`.
+        verdict: one of `VERDICTS`.
         why: the reason, or how to run it.
     """
 
@@ -91,9 +99,7 @@ def judged(found: Iterable[Claim], runs: Iterable[Run]) -> list[Judged]:
 
 def page(found: Sequence[Judged]) -> str:
     """Returns the page of claims: their verdicts, and the reason in short."""
-    words = [row.verdict for row in found]
-    counts = [f"{words.count(one)} {one}" for one in (*VERDICTS, NOT_RUN)]
-    parts = [_HEAD, f"{len(found)} claims: {', '.join(counts)}."]
+    parts = [_HEAD, f"{len(found)} claims: {counts(row.verdict for row in found)}."]
     for paper, (title, year) in PAPERS.items():
         rows = [row for row in found if row.paper == paper]
         if rows:
@@ -103,11 +109,17 @@ def page(found: Sequence[Judged]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def counts(verdicts: Iterable[str]) -> str:
+    """Returns how many claims have which verdict, in words."""
+    found = collections.Counter(verdicts)
+    return ", ".join(f"{found[one]} {one}" for one in VERDICTS)
+
+
 def _short(one: Judged) -> str:
     """Returns a verdict with our number, or with the beginning of why there is none."""
-    decided = one.verdict in (REPRODUCED, NOT_REPRODUCED)
-    words = one.ours if decided else re.split("[,;:.] ", one.why)[0]
-    return f"{one.verdict}: {words}"
+    if one.verdict in (TOO_SHORT, UNTESTABLE):
+        return f"{one.verdict}: {one.why.partition(_HOW)[0]}"
+    return ". ".join(filter(None, (f"{one.verdict}: {one.ours}", one.why)))
 
 
 def by_experiment(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -129,21 +141,18 @@ def answer(
 ) -> tuple[str, str, str, str]:
     """Returns the last four parts of a `Judged`."""
     own = {name: runs.get(name, []) for name in claim.experiments}
-    kept, commands = _runs(own), _commands(claim.experiments)
+    kept, how = _runs(own), f"{_HOW}{_commands(claim)}"
+    if claim.needs:
+        return "", kept, UNTESTABLE, f"it takes {claim.needs}{how}"
     if not kept:
-        if claim.needs:
-            why = f"it takes {claim.needs}. With them: {commands}"
-            return "", "", UNDECIDABLE, why
-        return "", "", NOT_RUN, commands
+        return "", "", TOO_SHORT, f"no run is kept{how}"
     try:
         number, verdict, why = claim.judge(own)
-    except TooShortError as error:
-        return "", kept, UNDECIDABLE, str(error)
     except RecordError as error:
-        return "", "", NOT_RUN, f"{error}. {commands}"
+        return "", kept, TOO_SHORT, f"{error}{how}"
     if verdict not in VERDICTS:
         raise ValueError(f"{claim.place}: {verdict!r} is none of {', '.join(VERDICTS)}")
-    return number, kept, verdict, why
+    return number, kept, verdict, f"{why}{how}" if verdict == TOO_SHORT else why
 
 
 def _runs(found: Mapping[str, Sequence[Run]]) -> str:
@@ -183,8 +192,14 @@ def factors_mode(run: Run) -> Optional[str]:
     return mode
 
 
-def _commands(experiments: Sequence[str]) -> str:
-    return "; ".join(map(_command, experiments))
+def _commands(claim: Claim) -> str:
+    """Returns the commands of a claim's experiments, with their cost where known."""
+    found = []
+    for name in claim.experiments:
+        hours = claim.hours.get(name)
+        cost = f" (about {hours:g} hours of one core)" if hours else ""
+        found.append(_command(name) + cost)
+    return "; ".join(found)
 
 
 def _command(experiment: str) -> str:

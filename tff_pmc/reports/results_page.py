@@ -17,7 +17,6 @@ from tff_pmc.record import read
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.claims_page import (
-    NOT_RUN,
     RESULTS,
     by_experiment,
     count_of,
@@ -82,11 +81,10 @@ def page(folder: str) -> str:
 
 def _papers(verdicts: Sequence[tuple[str, str]]) -> list[list[str]]:
     """Returns the counts of the verdicts on each paper's claims."""
-    words = (*VERDICTS, NOT_RUN)
-    grid = [["paper", "claims", *words]]
+    grid = [["paper", "claims", *VERDICTS]]
     for paper, (title, year) in PAPERS.items():
         own = [verdict for of, verdict in verdicts if of == paper]
-        counts = [str(own.count(word)) for word in words]
+        counts = [str(own.count(word)) for word in VERDICTS]
         grid.append([f"{paper}, {title} ({year})", str(len(own)), *counts])
     return grid
 
@@ -95,7 +93,7 @@ def _headlines(every: Mapping[str, Sequence[Run]]) -> list[list[str]]:
     grid = [["paper", "where", "number", "printed", "here"]]
     for headline in headline_numbers():
         here, used = numbers(headline, every.get(headline.experiment, []))
-        ours = f"{here or NOT_RUN}{_part(used) if used else ''}"
+        ours = f"{here or 'not run'}{_part(used) if used else ''}"
         said = (headline.paper, headline.place, headline.says)
         grid.append([*said, headline.printed, ours])
     return grid

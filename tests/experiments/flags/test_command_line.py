@@ -6,58 +6,43 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 QUICKSTART = f"--flagfile={ROOT / 'experiments' / 'quickstart.flags'}"
-ALL = ["DS", "LD", "MD", "DS,LD,MD", "DS,MD,LD", "LD,DS,MD", "LD,MD,DS", "MD,DS,LD",
-       "MD,LD,DS"]  # fmt: skip
+# The flags, and the runs that they ask for.
+ASKED = """
+# The baseline, or the systems that an experiment compares.
+--experiment=mnist_iid => DS
+--experiment=adafed_2 => FedAvg / AdaFed, weights only / AdaFed
+--experiment=adafed_1 => FedAvg / AdaFed, weights only, times samples
+--experiment=adafed_3 => FedAvg / AdaFed
+# The quickstart is what its flag file says.
+ => DS / LD,DS,MD
+--experiment=quickstart => DS / LD,DS,MD
+QUICKSTART => DS / LD,DS,MD
+# An experiment's own orderings give way to those asked for.
+--priority=MD => MD
+--criteria=DS,LD => DS
+--systems=product,fedavg => product:DS,LD,MD / FedAvg
+--adjustment=backtracking => DS,LD,MD (backtracking)
+# Systems are named as people type them, and run wherever they fit.
+--experiment=adafed_2|--systems=fedavg,AdaFed weights-only => FedAvg / AdaFed, weights only
+--experiment=adafed_1|--systems=adafed_times_samples => AdaFed, times samples
+--experiment=mnist_noniid|--systems=momentum,prioritized => Momentum / DS
+--experiment=adafed_1|--systems=fedavg,median => FedAvg / Median
+# Each ordering with each adjustment. DS has nothing to adjust: it is one run.
+BOTH|--priority=MD,DS,LD;DS => MD,DS,LD / DS / MD,DS,LD (backtracking)
+--priority=all => DS / LD / MD / DS,LD,MD / DS,MD,LD / LD,DS,MD / LD,MD,DS / MD,DS,LD / MD,LD,DS
+# To some systems all orderings are one.
+--systems=product|--priority=DS,LD|--priority=LD,DS => product:DS,LD
+--experiment=lr_search|--learning_rates=0.5,0.1 => DS / DS
+--experiment=lr_search|--learning_rates=0.2 => DS
+"""  # noqa: E501
 
 
-@pytest.mark.parametrize(
-    ("flags", "found"),
-    [
-        # The baseline, or the systems that an experiment compares.
-        ("--experiment=mnist_iid", ["DS"]),
-        ("--experiment=adafed_2", ["FedAvg", "AdaFed, weights only", "AdaFed"]),
-        (
-            "--experiment=adafed_1",
-            ["FedAvg", "AdaFed, weights only, times samples"],
-        ),
-        ("--experiment=adafed_3", ["FedAvg", "AdaFed"]),
-        # The quickstart is what its flag file says.
-        ("", ["DS", "LD,DS,MD"]),
-        ("--experiment=quickstart", ["DS", "LD,DS,MD"]),
-        (QUICKSTART, ["DS", "LD,DS,MD"]),
-        # An experiment's own orderings give way to those asked for.
-        ("--priority=MD", ["MD"]),
-        ("--criteria=DS,LD", ["DS"]),
-        ("--systems=product,fedavg", ["product:DS,LD,MD", "FedAvg"]),
-        ("--adjustment=backtracking", ["DS,LD,MD (backtracking)"]),
-        # Systems are named as people type them, and run wherever they fit.
-        (
-            "--experiment=adafed_2|--systems=fedavg,AdaFed weights-only",
-            ["FedAvg", "AdaFed, weights only"],
-        ),
-        (
-            "--experiment=adafed_1|--systems=adafed_times_samples",
-            ["AdaFed, times samples"],
-        ),
-        (
-            "--experiment=mnist_noniid|--systems=momentum,prioritized",
-            ["Momentum", "DS"],
-        ),
-        ("--experiment=adafed_1|--systems=fedavg,median", ["FedAvg", "Median"]),
-        # Each ordering with each adjustment. DS has nothing to adjust: it is one run.
-        (
-            "--priority=MD,DS,LD;DS|--adjustment=fixed|--adjustment=backtracking",
-            ["MD,DS,LD", "DS", "MD,DS,LD (backtracking)"],
-        ),
-        ("--priority=all", ALL),
-        # To some systems all orderings are one.
-        ("--systems=product|--priority=DS,LD|--priority=LD,DS", ["product:DS,LD"]),
-        ("--experiment=lr_search|--learning_rates=0.5,0.1", ["DS", "DS"]),
-        ("--experiment=lr_search|--learning_rates=0.2", ["DS"]),
-    ],
-)
-def test_the_runs_that_are_asked_for(labels, flags, found):
-    assert labels(*filter(None, flags.split("|"))) == found
+@pytest.mark.parametrize("case", [line for line in ASKED.splitlines() if "=>" in line])
+def test_the_runs_that_are_asked_for(labels, case):
+    flags, found = case.split(" => ")
+    flags = flags.replace("QUICKSTART", QUICKSTART)
+    flags = flags.replace("BOTH", "--adjustment=fixed|--adjustment=backtracking")
+    assert labels(*filter(None, flags.split("|"))) == found.split(" / ")
 
 
 def test_dual_has_eight_algorithms_with_three_and_four_clients(labels):

@@ -16,9 +16,3 @@ def test_inspect_shows_every_orderings_weights(run):
     assert done.returncode == 0, done.stderr
     for name in ("DS ", "MD,LD,DS", "40 to", "effective"):
         assert name in done.stdout
-
-
-def test_inspect_knows_what_is_known_of_examples(run):
-    done = run("--experiment=drawn_faces", "--inspect")
-    assert done.returncode == 0, done.stderr
-    assert "CB,DS,IS" in done.stdout

@@ -94,7 +94,7 @@ def test_an_array_is_not_unpacked_to_see_its_shape(tmp_path, assert_refused, pea
     assert peak_of(refuse) < 5e6
 
 
-def test_members_that_share_their_bytes(tmp_path):
+def test_members_that_share_their_bytes_or_have_too_few(tmp_path):
     path = tmp_path / "file.npz"
     _write(path, _good(), zipfile.ZIP_STORED)
     content = path.read_bytes()
@@ -106,3 +106,5 @@ def test_members_that_share_their_bytes(tmp_path):
     tail[12:16] = sum(map(len, entries)).to_bytes(4, "little")
     path.write_bytes(content[:start] + b"".join(entries) + tail)
     _fails(path, "share bytes")
+    _write(path, {"x.npy": _npy(ZEROS, shape=(2**40,))}, zipfile.ZIP_STORED)
+    _fails(path, "has other bytes than its header says")

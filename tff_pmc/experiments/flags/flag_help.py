@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Optional
 
 from leaf_data.dataset import DATASETS
@@ -62,22 +63,20 @@ def help_text(program: str = _SCRIPT) -> str:
         _names("Data sets (--dataset)", _first_lines(DATASETS)),
         _names("Models (--model)", _first_lines(MODELS)),
     ]
-    part = ""
-    for section in flag_definitions.sections():
-        if section.part != part:
-            part = section.part
-            title = f"Flags. {_part_title(part)}"
-            parts.append(f"{title}\n{'=' * len(title)}")
-        lines = textwrap.wrap(f"{section.heading}:", _WIDTH, subsequent_indent="  ")
-        for declared in section.settings:
-            lines.append(f"  --{declared.flag}{_form(declared)}")
-            lines += textwrap.wrap(
-                _words(declared),
-                _WIDTH,
-                initial_indent="      ",
-                subsequent_indent="      ",
-            )
-        parts.append("\n".join(lines))
+    indent = " " * 6
+    for title, sections in _by_part():
+        title = f"Flags. {title}"
+        parts.append(f"{title}\n{'=' * len(title)}")
+        for section in sections:
+            lines = textwrap.wrap(f"{section.heading}:", _WIDTH, subsequent_indent="  ")
+            for declared in section.settings:
+                default = _default(declared)
+                words = declared.words + (f" Default: {default}." if default else "")
+                lines.append(f"  --{declared.flag}{_form(declared)}")
+                lines += textwrap.wrap(
+                    words, _WIDTH, initial_indent=indent, subsequent_indent=indent
+                )
+            parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
 
@@ -100,18 +99,18 @@ def markdown() -> str:
     ]
     files = what_files_make()
     lines += [f"| `{name}.flags` | {words} |" for name, words in files.items()]
-    part = ""
-    for section in flag_definitions.sections():
-        if section.part != part:
-            part = section.part
-            lines += ["", f"## {_part_title(part)}"]
-        lines += ["", f"### {section.heading}", "", "| flag | default | what it is |"]
-        lines.append("|---|---|---|")
-        for declared in section.settings:
-            words = declared.words
-            if any(declared.choices):
-                words += f" One of {', '.join(filter(None, declared.choices))}."
-            lines.append(f"| `--{declared.flag}` | {_default(declared)} | {words} |")
+    for title, sections in _by_part():
+        lines += ["", f"## {title}"]
+        for section in sections:
+            lines += ["", f"### {section.heading}", ""]
+            lines += ["| flag | default | what it is |", "|---|---|---|"]
+            for declared in section.settings:
+                words = declared.words
+                if any(declared.choices):
+                    words += f" One of {', '.join(filter(None, declared.choices))}."
+                lines.append(
+                    f"| `--{declared.flag}` | {_default(declared)} | {words} |"
+                )
     return "\n".join(lines) + "\n"
 
 
@@ -125,8 +124,12 @@ def what_files_make(folder: Optional[pathlib.Path] = None) -> dict[str, str]:
     return found
 
 
-def _part_title(part: str) -> str:
-    return f"{part}: {PAPERS[part].title}" if part in PAPERS else part
+def _by_part() -> Iterator[tuple[str, list[flag_definitions.Section]]]:
+    """The sections of the flags by the title of their part."""
+    all_of_them = flag_definitions.sections()
+    for part, sections in itertools.groupby(all_of_them, lambda one: one.part):
+        title = f"{part}: {PAPERS[part].title}" if part in PAPERS else part
+        yield title, list(sections)
 
 
 def _experiments() -> dict[str, str]:
@@ -174,11 +177,6 @@ def _form(declared: Setting) -> str:
         return ""
     kinds = {int: "NUMBER", float: "NUMBER"}
     return "=" + kinds.get(declared.kind, "TEXT")
-
-
-def _words(declared: Setting) -> str:
-    default = _default(declared)
-    return declared.words + (f" Default: {default}." if default else "")
 
 
 def _default(declared: Setting) -> str:

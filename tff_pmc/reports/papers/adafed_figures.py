@@ -19,7 +19,7 @@ from tff_pmc.record.read import Run, conditions_of
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, figures, pages, styles
 from tff_pmc.reports.papers.claim_tables import claims
-from tff_pmc.reports.papers.judging import UNDECIDABLE
+from tff_pmc.reports.papers.judging import TOO_SHORT
 from tff_pmc.reports.papers.quantities import FEDAVG, class_f1, round_of_accuracy
 
 ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)
@@ -205,7 +205,7 @@ def _claims(runs: Sequence[Run], experiment: str) -> list[list[str]]:
             try:
                 answer = claim.judge({experiment: runs})
             except RecordError as error:
-                answer = "", UNDECIDABLE, str(error)
+                answer = "", TOO_SHORT, str(error)
             lines.append([claim.place, claim.says, *answer])
     return lines
 

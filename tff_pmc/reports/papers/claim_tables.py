@@ -10,8 +10,10 @@ several runs, and `[default]` has what all of a paper's claims share. A claim ha
 * `experiments`: the names of the experiments whose runs it takes.
 * `judge`: which judge decides (`judges.JUDGES`), by default `compared`, and the judge's
   own keys, the function's parameters.
-* `needs`: what its runs need and nobody can get. Without runs such a claim is
-  undecidable.
+* `needs`: what its runs need and nobody can get.
+
+`[tables]` names the published table of an experiment, and `[hours]` has what the runs
+cost that would decide its claims.
 
 The keys of `quantities.Row` say what of which runs is held against what, with which
 sign, size and tolerance. Those that differ between several measures of a claim stand
@@ -25,6 +27,7 @@ import inspect
 import pathlib
 import string
 import sys
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
@@ -63,6 +66,7 @@ class Claim(NamedTuple):
     experiments: Sequence[str]
     judge: Callable[[Mapping[str, Sequence[Any]]], Answer]
     needs: str = ""
+    hours: Mapping[str, float] = types.MappingProxyType({})
 
 
 @functools.cache
@@ -116,6 +120,9 @@ def _claim(table: Mapping[str, Any], own: Mapping[str, Any]) -> Claim:
     judge = JUDGES[name]
     if "measures" in inspect.signature(judge).parameters:
         shared = {key: keys.pop(key) for key in Row._fields if key in keys}
+        tables = [table.get("tables", {}).get(name) for name in experiments]
+        if all(tables):
+            shared["tables"] = tables
         rows = keys.pop("measures", [{}])
         keys["measures"] = [_row(table, {**shared, **row}) for row in rows]
     else:
@@ -125,7 +132,8 @@ def _claim(table: Mapping[str, Any], own: Mapping[str, Any]) -> Claim:
     inspect.signature(judge).bind({}, **keys)  # A TypeError names the odd key.
     words = " ".join(says.split())
     bound = functools.partial(judge, **keys)
-    return Claim(table["paper"], place, words, tuple(experiments), bound, needs)
+    hours = table.get("hours", {})
+    return Claim(table["paper"], place, words, tuple(experiments), bound, needs, hours)
 
 
 def _headline(table: Mapping[str, Any], own: Mapping[str, Any]) -> Headline:

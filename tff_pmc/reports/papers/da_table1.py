@@ -41,8 +41,7 @@ PUBLISHED_BEST = "Md≻Ds≻Ld"
 
 _ORDERINGS = [",".join(order) for order in itertools.permutations(["DS", "LD", "MD"])]
 _ROWS = {order: order.title().replace(",", "≻") for order in _ORDERINGS}
-# Study -> label of a run -> its row, named as in the paper.
-_STUDIES = {
+STUDIES = {
     "Ind": {
         "DS": "Dataset size (base)",
         "MD": "Model divergence",
@@ -51,6 +50,7 @@ _STUDIES = {
     "MCA": _ROWS,
     "Final": {f"{order} (backtracking)": row for order, row in _ROWS.items()},
 }
+"""Study -> label of a run -> its row, named as in the paper."""
 _SINGLE = np.array([len(shares) == 1 for shares in COLUMNS.values()])
 
 
@@ -87,7 +87,7 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
     """
     _check(runs)
     rows: list[dict[str, Any]] = []
-    for study, names in _STUDIES.items():
+    for study, names in STUDIES.items():
         part = _rows_of(study, runs)
         if study != "Ind" and len(part) == len(names):
             mean = np.mean(list(part.values()), axis=0)
@@ -142,7 +142,7 @@ def _rows_of(study: str, runs: Sequence[Run]) -> dict[str, npt.NDArray[np.float6
     by_label = {run.label: run for run in runs}
     return {
         row: _cells(by_label[label])
-        for label, row in _STUDIES[study].items()
+        for label, row in STUDIES[study].items()
         if label in by_label
     }
 
@@ -193,7 +193,7 @@ def _notes(runs: Sequence[Run]) -> list[str]:
             f"fewest rounds: ours {_best(starts)}, the paper's {PUBLISHED_BEST}."
         )
     labels = [run.label for run in runs]
-    needed = [label for names in _STUDIES.values() for label in names]
+    needed = [label for names in STUDIES.values() for label in names]
     missing = [label for label in needed if label not in labels]
     others = [label for label in labels if label not in needed]
     if missing:

@@ -16,8 +16,6 @@ from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.papers import judging, pmc_variance
 from tff_pmc.reports.papers.judging import (
     MORE,
-    NOT_REPRODUCED,
-    REPRODUCED,
     Answer,
     Cells,
     Labeled,
@@ -28,14 +26,20 @@ from tff_pmc.reports.papers.judging import (
     together,
 )
 from tff_pmc.reports.papers.quantities import (
+    FEDAVG,
+    IN_CELLS,
     OVER_BASELINE,
     QUANTITIES,
     Row,
+    mean_of,
     mean_rounds,
+    printed_gains,
+    reached_by,
     row_of_dual,
 )
 
 EVERY_RUN = "every run"
+_PRINTED = ("rounds", "gain", "cells that lose")
 _OTHER_SCORES = ("weighted_average", "owa", "choquet")
 
 
@@ -79,6 +83,7 @@ def _needed(row: Row) -> list[str]:
     """Returns the labels that a row needs, those it is held against first."""
     base = [row.base] if isinstance(row.base, str) else row.base
     labels = [BASELINE] if row.of in OVER_BASELINE or EVERY_RUN in row.runs else []
+    labels += [FEDAVG] if row.of == "lead" else []
     labels += base if isinstance(base, list) else []
     return [
         label
@@ -97,32 +102,98 @@ def _label(run: Run, clients: int) -> str:
 
 def _measures(row: Row, seeds: Sequence[Sequence[Labeled]]) -> list[Measure]:
     """Returns the measures of a row, for each run, or group, and set of columns."""
-    quantity = QUANTITIES[row.of]
-    of_group = sum if row.group == "sum" else max
     sides = [[*row.runs]] if row.group else [[label] for label in row.runs]
-    found = []
-    for own, (columns, cells) in itertools.product(
-        sides, (row.columns or {"": ()}).items()
-    ):
+    columns = (row.columns or {"": ()}).items()
+    return [_measure(row, seeds, *one) for one in itertools.product(sides, columns)]
+
+
+def _measure(
+    row: Row,
+    seeds: Sequence[Sequence[Labeled]],
+    own: Sequence[str],
+    columns: tuple[str, Cells],
+) -> Measure:
+    """Returns one measure; of columns only those count that every run reaches."""
+    quantity, (name, cells) = QUANTITIES[row.of], columns
+    ((minus, theirs),) = (row.minus or {"": cells}).items()
+    labels = [row.base] if isinstance(row.base, str) else row.base
+    others: Sequence[str] = []
+    if isinstance(labels, Sequence):
+        others = [label for label in labels if label and label not in own] or own
+    base = " or ".join(others) if isinstance(labels, Sequence) else f"{labels:g}"
+    parts = {"run": ", ".join(own), "columns": name, "minus": minus, "base": base}
+    name = row.name.format(**parts).strip()
+    limits = row.sign, row.tolerance, row.within, row.digits
+    try:
+        if row.of in IN_CELLS:
+            before = len(cells), len(theirs)
+            needed = [BASELINE] if row.of in OVER_BASELINE else []
+            both = not row.minus and len(seeds[0]) == 1
+            ours = [seed[0][x] for seed in seeds for x in [*needed, *own]]
+            bases = [seed[-1][x] for seed in seeds for x in [*needed, *others]]
+            cells = reached_by([*ours, *bases] if both else ours, cells)
+            theirs = cells if both else reached_by(bases, theirs)
+            if not (cells and theirs):
+                length = max(len(run.rounds) for run in [*ours, *bases])
+                raise TooShortError(
+                    f"no column is reached by all runs in {length} rounds"
+                )
+            counts = dict.fromkeys(zip((len(cells), len(theirs)), before))
+            name += "".join(f", {n} of {m} columns" for n, m in counts if n < m)
 
         def value(runs: Labeled, labels: Sequence[str], cells: Cells) -> float:
             every = [*runs] if EVERY_RUN in labels else labels
+            of_group = max if row.group == "best" else mean_of
             return of_group(quantity(runs, label, cells, row) for label in every)
 
-        ((minus, theirs),) = (row.minus or {"": cells}).items()
-        if isinstance(row.base, (int, float)):
-            others, base = [f"{row.base:g}"], [float(row.base)] * len(seeds)
+        mine = [value(one[0], own, cells) for one in seeds]
+        if isinstance(labels, Sequence):
+            base_values = [value(one[-1], others, theirs) for one in seeds]
         else:
-            labels = [row.base] if isinstance(row.base, str) else row.base
-            others = [label for label in labels if label and label not in own] or own
-            # Before the runs' own: should they lack something, the message is of them.
-            base = [value(one[-1], others, theirs) for one in seeds]
-        ours = [value(one[0], own, cells) for one in seeds]
-        parts = {"run": ", ".join(own), "columns": columns, "minus": minus}
-        name = row.name.format(**parts, base=" or ".join(others)).strip()
-        limits = row.sign, row.tolerance, row.within, row.digits
-        found.append(Measure(name, ours, base, *limits))
-    return found
+            base_values = [float(labels)] * len(seeds)
+    except TooShortError as error:
+        return Measure(name, (), (), *limits, lacks=str(error))
+    printed = _printed(row, own, others, cells, theirs)
+    return Measure(
+        name, mine, base_values, *limits, printed, _equal(own, others, seeds)
+    )
+
+
+def _printed(
+    row: Row, own: Sequence[str], others: Sequence[str], cells: Cells, theirs: Cells
+) -> Sequence[float]:
+    """Returns what the paper prints over the same columns; nothing without a table."""
+    if isinstance(row.printed, (int, float)):
+        return (row.printed, row.printed)
+    if row.printed or not row.tables or row.times != 1 or row.of not in _PRINTED:
+        return row.printed
+    sides = []
+    both = (own, cells, row.tables[0]), (others, theirs, row.tables[-1])
+    for labels, of_cells, table in both:
+        gains = [printed_gains(table, x).get(c) for x in labels for c in of_cells]
+        known = [gain for gain in gains if gain is not None and not math.isnan(gain)]
+        if len(known) < len(gains):
+            return ()
+        if row.of == "cells that lose":
+            known = [100.0 * (gain < 0) for gain in known]
+        sides.append(mean_of(known))
+    return (sides[0] - sides[1],) * 2
+
+
+def _equal(
+    own: Sequence[str], others: Sequence[str], seeds: Sequence[Sequence[Labeled]]
+) -> bool:
+    """Returns whether two runs had equal weights in every round under every seed."""
+    if len(own) != 1 or len(others) != 1 or [*own] == [*others]:
+        return False
+    for seed in seeds:
+        first, second = seed[0][own[0]].cohort, seed[-1][others[0]].cohort
+        if first is None or second is None or len(seed) > 1:
+            return False
+        columns = ["round", "client", "weight"]
+        if not first[columns].equals(second[columns]):
+            return False
+    return True
 
 
 def variance_and_gain(runs: Runs) -> Answer:
@@ -149,23 +220,6 @@ def variance_and_gain(runs: Runs) -> Answer:
     if not measures:
         raise why
     return judging.judged(measures, used)
-
-
-def testing_rounds(runs: Runs) -> Answer:
-    """Judges whether no round tests more than m! candidates."""
-    adjusted = [
-        run
-        for run in together(runs)
-        if run.adjustment != "fixed" and "testing_rounds" in run.rounds
-    ]
-    if not adjusted:
-        raise RecordError("no adjusted run is kept")
-    bound = max(math.factorial(len(run.settings["priority"])) for run in adjusted)
-    worst = max(int(run.rounds["testing_rounds"].max()) for run in adjusted)
-    verdict = REPRODUCED if worst <= bound else NOT_REPRODUCED
-    number = f"{worst} at most, of {bound} possible"
-    count = sum(len(run.rounds) for run in adjusted)
-    return number, verdict, f"in {count} adjusted rounds, as it has to be"
 
 
 def epochs_and_batches(
@@ -207,7 +261,6 @@ def epochs_and_batches(
 JUDGES: Mapping[str, Callable[..., Answer]] = {
     "compared": compared,
     "variance and gain": variance_and_gain,
-    "testing rounds": testing_rounds,
     "epochs and batches": epochs_and_batches,
 }
 """The judges by the names that tables of claims have for them."""

@@ -1,9 +1,10 @@
 """How claims on differences between runs are judged, under the same rule for all.
 
 A claim is made of measures. A measure is a difference under each seed, with the sign or
-the limits that the paper's words give it. Below five seeds nothing is decided. From
-five on the 95 % interval of the mean decides: where it lies within the limits the
-measure is reproduced, where it lies beyond them it is not, and else it is undecidable.
+the limits that the paper's words give it, and the size that it prints. From five seeds
+on the 95 % interval of the mean decides: where it lies within the limits the measure is
+reproduced, where it lies beyond them it is not. An interval that allows both is held
+against the printed size: where that lies outside, it is not reproduced either.
 """
 
 from __future__ import annotations
@@ -14,17 +15,20 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from scipy import stats
+
 from tff_pmc.models import MODELS
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import paired
 
-VERDICTS = REPRODUCED, NOT_REPRODUCED, UNDECIDABLE = (
-    "reproduced",
-    "not reproduced",
-    "undecidable",
+VERDICTS = REPRODUCED, NOT_REPRODUCED, OPEN, TOO_SHORT, UNTESTABLE = (
+    *("reproduced", "not reproduced", "open"),
+    *("not run far enough", "cannot be tested here"),
 )
-"""What a judge answers; a claim whose runs are missing is not judged."""
+"""What comes of a claim. `open`: the runs suffice, and their interval allows both.
+`not run far enough`: other, longer or more runs would decide it. `cannot be tested
+here`: it takes data that nobody can get."""
 
 SIGNS = MORE, LESS, NONE, NOT_MORE, NOT_LESS, WITHIN = (
     *("more", "less"),
@@ -57,6 +61,10 @@ class Measure(NamedTuple):
         tolerance: how far from 0 the difference may be and still be none.
         within: the limits of the sign `within`.
         digits: decimals that are shown.
+        printed: the least and the most that the paper prints of it.
+        equal: whether both sides have the same weights in every round of every seed,
+            so that they are one algorithm.
+        lacks: why it cannot be measured; the sides are empty then.
     """
 
     name: str
@@ -66,6 +74,9 @@ class Measure(NamedTuple):
     tolerance: float = 0.0
     within: Sequence[float] = ()
     digits: int = 1
+    printed: Sequence[float] = ()
+    equal: bool = False
+    lacks: str = ""
 
 
 def judged(
@@ -73,28 +84,73 @@ def judged(
 ) -> Answer:
     """Returns the answer to a claim: every measure has to hold for it to be reproduced.
 
-    A caveat of the data of `runs`, those that were measured, leaves it undecidable,
-    whatever the numbers; so do runs of fewer rounds than `least_rounds`.
+    One that is refuted refutes it. Beyond that, runs that are not the paper's
+    experiment (`_caveats`), or of fewer rounds than `least_rounds`, decide only where
+    weights are equal, which is a matter of the data.
     """
     found = list(measures)
-    stats = [paired.difference(one.own, one.base) for one in found]
-    numbers = "; ".join(_number(one, stat) for one, stat in zip(found, stats))
     caveats = _caveats(list(runs), least_rounds)
+    numbers, words = [], []
+    for one in found:
+        if one.lacks:
+            word, why = TOO_SHORT, one.lacks
+        else:
+            stat = paired.difference(one.own, one.base)
+            word, why = _decided(one, stat, caveats)
+            numbers.append(_number(one, stat))
+        words.append((word, one.name, why))
+    for word in (NOT_REPRODUCED, TOO_SHORT, OPEN, REPRODUCED):
+        names: dict[str, list[str]] = {}
+        for own, name, why in words:
+            if own == word:
+                names.setdefault(why, []).append(name)
+        if names:
+            short = word == TOO_SHORT
+            reasons = [
+                why if short or len(of) == len(found) else f"{', '.join(of)}: {why}"
+                for why, of in names.items()
+                if why
+            ]
+            return "; ".join(numbers), word, "; ".join(reasons)
+    raise ValueError("a claim has no measure")
+
+
+def _decided(
+    one: Measure, stat: Mapping[str, float], caveats: Sequence[str]
+) -> tuple[str, str]:
+    """Returns the verdict on a measure, and why."""
+    if one.equal and one.sign in (MORE, LESS):
+        why = "the weights of both are equal in every round, so a difference is noise"
+        return NOT_REPRODUCED, why
+    if one.equal and one.sign == NONE:
+        return REPRODUCED, "the weights of both are equal in every round"
     if caveats:
-        return numbers, UNDECIDABLE, "; ".join(caveats)
-    seeds = stats[0]["seeds"]
+        return TOO_SHORT, "; ".join(caveats)
+    seeds = int(stat["seeds"])
     if seeds < paired.MIN_SEEDS:
         count = "one seed" if seeds == 1 else f"{seeds} seeds"
-        return numbers, UNDECIDABLE, f"{count}; below five nothing is decided"
-    verdicts = [
-        verdict(stat["mean"], stat["interval"], one.sign, one.tolerance, one.within)
-        for one, stat in zip(found, stats)
-    ]
-    for word, how in ((NOT_REPRODUCED, "contradicted"), (UNDECIDABLE, "left open")):
-        failing = [one.name for one, own in zip(found, verdicts) if own == word]
-        if failing:
-            return numbers, word, f"{how} by {', '.join(failing)}"
-    return numbers, REPRODUCED, "every 95 % interval lies where the claim puts it"
+        return TOO_SHORT, f"{count}; below five nothing is decided"
+    mean, half = stat["mean"], stat["interval"]
+    word = verdict(mean, half, one.sign, one.tolerance, one.within)
+    of_size = True
+    if one.printed:
+        least, most = one.printed
+        of_size = mean - half <= most and least <= mean + half
+    if word == OPEN and not of_size:
+        return NOT_REPRODUCED, "the interval has 0 and not what is printed"
+    if word == OPEN:
+        return OPEN, f"{_seeds_for_one(stat)} seeds would make the interval ± 1"
+    if word == NOT_REPRODUCED:
+        return word, "the interval lies beyond what is claimed"
+    return word, "" if of_size else "in sign; the interval has not what is printed"
+
+
+def _seeds_for_one(stat: Mapping[str, float]) -> int:
+    """Returns with how many seeds of this deviation the interval would be ± 1."""
+    count = paired.MIN_SEEDS
+    while stats.t.ppf(0.975, count - 1) * stat["deviation"] > math.sqrt(count):
+        count += 1
+    return count
 
 
 def verdict(
@@ -118,18 +174,22 @@ def verdict(
         return NOT_REPRODUCED
     # 0 itself belongs to neither sign, and a limit to its tolerance.
     if sign in (MORE, LESS):
-        return REPRODUCED if least < low and high < most else UNDECIDABLE
-    return REPRODUCED if least <= low and high <= most else UNDECIDABLE
+        return REPRODUCED if least < low and high < most else OPEN
+    return REPRODUCED if least <= low and high <= most else OPEN
 
 
 def _number(measure: Measure, stat: Mapping[str, float]) -> str:
     form = f".{measure.digits}f"
-    text = f"{measure.name} {stat['mean']:+{form}}"
+    # Rounded first: a mean of -0.01 is no -0.0.
+    text = f"{measure.name} {round(stat['mean'], measure.digits) + 0.0:+{form}}"
     if not math.isnan(stat["interval"]):
         text += f" ± {stat['interval']:{form}}"
     # It is 0 where the other side is a constant, which no seed moves.
     if stat["noise_floor_of_mean"] > 0:
         text += f" (noise floor {stat['noise_floor_of_mean']:{form}})"
+    if measure.printed:
+        sizes = dict.fromkeys(f"{size:+{form}}" for size in measure.printed)
+        text += f", printed {' to '.join(sizes)}"
     return text
 
 
@@ -138,7 +198,7 @@ def _caveats(runs: Sequence[Run], least_rounds: int) -> list[str]:
     data = sorted({run.data_caveat for run in runs if run.data_caveat})
     found = [f"not on the paper's data: {'; '.join(data)}"] if data else []
     found += sorted(
-        {f"with {other_reading(run)}" for run in runs if other_reading(run)}
+        {f"kept only with {other_reading(run)}" for run in runs if other_reading(run)}
     )
     parts = {image_fraction(run) for run in runs} - {1.0}
     found += [f"on {part:g} of the images" for part in sorted(parts)]

@@ -5,9 +5,10 @@ Claims about rounds have them as less, so that more is better in all of them.
 
 from __future__ import annotations
 
+import functools
 import os
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Optional, Union
 
 import pandas as pd
@@ -15,7 +16,8 @@ import pandas as pd
 from tff_pmc.record.read import BASELINE, Run, read_table
 from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.papers import dual_cells, judging
+from tff_pmc.reports.papers import dual_cells, judging, published
+from tff_pmc.reports.papers.da_table1 import STUDIES
 from tff_pmc.reports.papers.judging import Cells, Labeled
 
 FEDAVG = "FedAvg"
@@ -27,13 +29,15 @@ class Row(NamedTuple):
     Attributes:
         runs: their labels; `every run` is all that there are.
         of: one of `QUANTITIES`.
-        base: what they are held against: a label, several, of which the best counts, a
-            number, or nothing, which is the same runs in the claim's last experiment.
+        base: what they are held against: a label, several, which are those of them
+            that are not the row's own, a number, or nothing, which is the same runs in
+            the claim's last experiment.
         columns: a name for the reader -> the cells.
         minus: the same of the other side, where that is of other columns.
         sign: one of `judging.SIGNS`.
         name: what the measure is of, with `{run}`, `{columns}`, `{minus}`, `{base}`.
-        group: `best` or `sum` of the runs counts together; empty for each by itself.
+        group: `best` or `mean` of the runs counts together, and of those they are held
+            against; empty for each by itself.
         tolerance: see `judging.Measure`, as `within` and `digits`.
         times: a factor of the runs' own rounds.
         column: of `rounds.csv`, or of a cohort.
@@ -41,6 +45,9 @@ class Row(NamedTuple):
         classes: those that F1 is of.
         goal: the label of the run whose accuracy, over `rounds`, is to be reached.
         client: the one that is held against the others of its cohort.
+        tables: the published tables of the columns, of each experiment one.
+        printed: the least and the most that the paper prints of it, or a number, where
+            that is not in `tables`.
     """
 
     runs: Sequence[str]
@@ -60,6 +67,8 @@ class Row(NamedTuple):
     classes: Sequence[int] = ()
     goal: str = ""
     client: str = ""
+    tables: Sequence[str] = ()
+    printed: Union[float, Sequence[float]] = ()
 
 
 Quantity = Callable[[Labeled, str, Cells, Row], float]
@@ -104,7 +113,53 @@ def _gain(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
 
 
 def _cells_that_lose(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
-    return float(sum(_gain(runs, label, [cell], row) < 0 for cell in cells))
+    return mean_of(100.0 * (_gain(runs, label, [cell], row) < 0) for cell in cells)
+
+
+def mean_of(values: Iterable[float]) -> float:
+    """Returns the mean of some numbers."""
+    found = [*values]
+    return sum(found) / len(found)
+
+
+@functools.cache
+def printed_gains(table: str, label: str) -> Mapping[tuple[int, int], float]:
+    """Returns the rounds that a published table has a run save over DS, by its cells.
+
+    Empty for a run that is no row of it.
+    """
+    found = published.table(table)
+    if table == "da_table1":
+        study = next((name for name, own in STUDIES.items() if label in own), "")
+        if not study:
+            return {}
+        base, own = (
+            found[(found["study"] == name) & (found["row"] == STUDIES[name][run])]
+            for name, run in (("Ind", BASELINE), (study, label))
+        )
+        base = base.set_index(["target_accuracy_pct", "column"])["value"]
+        own = own.set_index(["target_accuracy_pct", "column"])["value"]
+        found = (base.loc[own.index] - own).rename_axis(index={"column": "devices"})
+        found = found.reset_index()
+    else:
+        found = found[found["experiment"] == published.pmc_experiment(label)]
+        if label == BASELINE:
+            found = found.assign(value=0.0 * found["value"])
+    return {
+        (int(target), int(share.rstrip("%"))): float(value)
+        for target, share, value in zip(
+            found["target_accuracy_pct"], found["devices"], found["value"]
+        )
+        if share.rstrip("%").isdigit()
+    }
+
+
+def reached_by(runs: Iterable[Run], cells: Cells) -> Cells:
+    """Returns the cells that all of some runs reach."""
+    targets = tuple(dict.fromkeys(target for target, _ in cells))
+    shares = tuple(dict.fromkeys(share for _, share in cells))
+    every = [rounds_of(run, targets, shares) for run in runs]
+    return [cell for cell in cells if all(one[cell] is not None for one in every)]
 
 
 def best_round(
@@ -128,6 +183,11 @@ def mean_of_column(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
             f"the kept run of {label} ends in round {len(table)}, not {last}"
         )
     return 100 * float(table[row.column][first - 1 : last].mean())
+
+
+def _lead(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+    base = mean_of_column(runs, FEDAVG, cells, row)
+    return mean_of_column(runs, label, cells, row) - base
 
 
 def round_of_accuracy(run: Run, goal: float) -> Optional[int]:
@@ -176,11 +236,30 @@ def _class_f1(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
 
 def _over_the_others(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
     """Returns what a client has in round 1 beyond the most of any other."""
-    cohort = runs[label].cohort
-    if cohort is None:
-        raise RecordError(f"the cohort.csv of {label} was not kept")
+    cohort = _cohort(runs[label])
     first = cohort[cohort["round"] == 1].set_index("client")[row.column]
     return float(first[row.client] - first.drop(row.client).max())
+
+
+IN_CELLS = ("rounds", "share of rounds", "gain", "cells that lose")
+"""Those of the columns of a published table."""
+
+
+def _over_the_mean(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+    """Returns what a client has beyond the mean of the others, over all rounds."""
+    cohort = _cohort(runs[label])
+    own = cohort["client"] == row.client
+    return float(cohort[row.column][own].mean() - cohort[row.column][~own].mean())
+
+
+def _most_in_a_cohort(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+    return float(_cohort(runs[label])[row.column].max())
+
+
+def _cohort(run: Run) -> pd.DataFrame:
+    if run.cohort is None:
+        raise RecordError(f"the cohort.csv of {run.label} was not kept")
+    return run.cohort
 
 
 QUANTITIES: Mapping[str, Quantity] = {
@@ -191,9 +270,12 @@ QUANTITIES: Mapping[str, Quantity] = {
     "best round": best_round,
     "second half": _second_half,
     "column": mean_of_column,
+    "lead": _lead,
     "rounds to a goal": _rounds_to_a_goal,
     "class F1": _class_f1,
     "client over the others": _over_the_others,
+    "client over the mean": _over_the_mean,
+    "most in a cohort": _most_in_a_cohort,
 }
 """What a row is `of`, by the names that tables of claims have for it."""
 

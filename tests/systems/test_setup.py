@@ -1,7 +1,8 @@
 """The choice of clients in each round."""
 
 import numpy as np
-from tff_pmc.experiments.running.cohorts import cohort
+
+from tff_pmc.systems.setup import cohort
 
 
 class TestCohort:
