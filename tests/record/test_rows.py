@@ -7,7 +7,7 @@ from tff_pmc import scores
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.record import rows
 from tff_pmc.record.measures import LOSS
-from tff_pmc.systems.rounds import Tested
+from tff_pmc.systems import rounds
 
 MNIST = settings("mnist_noniid")
 DS = MNIST.system.score(MNIST)
@@ -109,7 +109,7 @@ def test_where_nothing_is_right_or_wrong_the_loss_is_recorded():
 
 
 def test_candidates_are_in_the_order_of_their_tests():
-    tested = [Tested("LD,DS", 3, 8, False), Tested("DS", 6, 8, True)]
+    tested = [rounds.Tested("LD,DS", 3, 8, False), rounds.Tested("DS", 6, 8, True)]
     assert rows.candidate_rows(2, tested) == [
         dict(zip(CANDIDATES, row))
         for row in ((2, 1, "LD,DS", 3, 8, 0.375, 0), (2, 2, "DS", 6, 8, 0.75, 1))

@@ -98,9 +98,9 @@ def test_the_numbers_of_the_papers_text_stand_beside_ours(
         # The text is its cell in all but one of Table 4.
         assert (f"{theirs:.1f}" == text[target]) == (text[target] != "2.1")
         values = theirs, 14 / 9, 14 / 9 - float(text[target])
-        shown = [f"{value:.2f}".rstrip("0").rstrip(".") for value in values]
-        shown[2] = shown[2] if shown[2].startswith("-") else f"+{shown[2]}"
-        expected.append([row, f"{target} %, {column}", text[target], *shown])
+        numbers = [f"{value:.2f}".rstrip("0").rstrip(".") for value in values]
+        numbers[2] = numbers[2] if numbers[2].startswith("-") else f"+{numbers[2]}"
+        expected.append([row, f"{target} %, {column}", text[target], *numbers])
     assert sorted(lines) == sorted(expected)
     assert "ours minus the text's" in shown
     csv = pd.read_csv(tmp_path / f"table{number}.csv")
