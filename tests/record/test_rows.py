@@ -7,9 +7,11 @@ from tff_pmc import scores
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.record import rows
 from tff_pmc.record.measures import LOSS
+from tff_pmc.systems import rounds
 
 MNIST = settings("mnist_noniid")
 DS = MNIST.system.score(MNIST)
+CANDIDATES = ("round", "trial", "ordering", "correct", "examples", "accuracy", "kept")
 
 
 class TestRows:
@@ -104,3 +106,11 @@ def test_where_nothing_is_right_or_wrong_the_loss_is_recorded():
     groups = {"new": np.array([1.0, 0.0, 0.0], np.float32)}
     old, new = rows.group_rows(1, groups, losses, sizes, LOSS)
     assert (old["test_loss"], new["test_loss"]) == (1, 5)
+
+
+def test_candidates_are_in_the_order_of_their_tests():
+    tested = [rounds.Tested("LD,DS", 3, 8, False), rounds.Tested("DS", 6, 8, True)]
+    assert rows.candidate_rows(2, tested) == [
+        dict(zip(CANDIDATES, row))
+        for row in ((2, 1, "LD,DS", 3, 8, 0.375, 0), (2, 2, "DS", 6, 8, 0.75, 1))
+    ]

@@ -85,8 +85,3 @@ def test_an_adjusted_ordering_is_beside_the_fixed_one_and_dashed(runs):
         assert dashes == [False, True, False, True]
     words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert words == ["DS", "fixed", "backtracking"]
-
-
-def test_runs_under_several_seeds_have_one_plot(runs):
-    by_seed = {0: runs(DS=[40, 44]), 1: runs(DS=[42, 50])}
-    assert list(plots.seeds_report(by_seed).figures) == ["accuracy"]

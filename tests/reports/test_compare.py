@@ -73,19 +73,6 @@ def test_two_experiments_row_by_row(tmp_path, write_theirs, write_ours, three_cl
     ]
 
 
-def test_two_single_runs_of_other_orderings_are_compared_all_the_same(
-    tmp_path, write_theirs, write_ours, three_clients
-):
-    theirs = write_theirs(tmp_path / "theirs")
-    ours = write_ours(
-        tmp_path / "ours", list(three_clients[:1]), [[2], [3]], priority=["DS"]
-    )
-    table = compare.compare(str(ours), str(theirs), [50])
-    assert set(table["experiment"]) == {"DS / LD,DS,MD"}
-    accuracy = table[table["quantity"] == "accuracy"]
-    assert accuracy["difference"].tolist() == pytest.approx([-0.25, 0.0])
-
-
 def test_the_published_scripts_rule_is_strictly_above_the_target(
     tmp_path, write_theirs, mnist_lines
 ):

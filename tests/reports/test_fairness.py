@@ -53,15 +53,3 @@ def test_where_nobody_has_anything_right_all_are_alike():
         "standard_deviation": 0,
         "jain_index": 1,
     }
-
-
-def test_a_tenth_is_at_least_one_client_and_rounded_up():
-    accuracies = np.linspace(0.1, 1.0, 11)
-    lowest_two = fairness.worst_tenth(accuracies[::-1])
-    assert lowest_two == pytest.approx((0.1 + 0.19) / 2)
-    assert fairness.worst_tenth(np.array([0.4, 0.2, 0.9])) == 0.2
-
-
-def test_the_standard_deviation_is_at_most_a_half():
-    most_apart = fairness.measured(np.array([[0, 10]]), np.array([10, 10]))
-    assert most_apart["standard_deviation"][0] == 0.5

@@ -1,13 +1,16 @@
 """Orderings that begin alike, taken together, on numbers worked by hand."""
 
+import dataclasses
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from reported import write
 from two_devices import run
 
 from tff_pmc.reports import effect, effect_page
+from tff_pmc.reports.rounds_to_target import DEVICES
 
 LABELS = ("DS", "DS,LD", "LD", "LD,DS")
 
@@ -86,3 +89,10 @@ def test_the_page_and_its_csv_have_it(tmp_path):
     table = pd.read_csv(tmp_path / "effect_first_criterion.csv")
     assert tuple(table.columns) == effect.FIRST_COLUMNS
     assert list(table["mean"]) == [0.18, 0]
+
+
+def test_a_round_is_the_mean_over_all_shares_of_the_devices():
+    """Half of the devices are there in round 1, all in round 2: five shares, four."""
+    one = dataclasses.replace(run("DS", [7, 7]), correct=np.array([[7, 0], [7, 7]]))
+    found = effect._rounds(one, [70], DEVICES)
+    assert found == {"rounds to 70 %": pytest.approx(13 / 9)}

@@ -6,7 +6,6 @@ import pytest
 
 from tff_pmc.reports import in_memory
 from tff_pmc.reports.accuracy_plot import accuracy_plot
-from tff_pmc.reports.adjustment_plot import adjustment_plot
 from tff_pmc.reports.fairness_page import fairness_plot
 from tff_pmc.reports.plots import title_of
 
@@ -34,23 +33,6 @@ def test_the_accuracy_is_that_of_all_clients_in_a_band_over_those_with_examples(
     assert corners == {(1, 0.15), (1, 0.55), (2, 0.26), (2, 0.74)}
     first = fairness_plot([run]).axes[0]
     assert points_of(first) == [[[1, pytest.approx(0.15)], [2, pytest.approx(0.26)]]]
-
-
-def test_the_tests_of_an_adjusted_run_are_drawn_beside_its_test_accuracy():
-    run = in_memory.run_of_arrays(
-        "DS,LD (backtracking)",
-        np.array(CORRECT, np.int32),
-        np.array(EXAMPLES),
-        candidates=pd.DataFrame(TESTS),
-        settings={"judge_on": "local_validation"},
-    )
-    above, below = adjustment_plot(run).axes
-    dotted, kept = points_of(above)
-    assert dotted == [[1, 4 / 15], [2, 6 / 15]]
-    assert kept == [[1, 0.3], [2, 0.4]]
-    rejected = above.collections[0].get_offsets().tolist()
-    assert rejected == [[2, 0.2]]
-    assert len(below.get_yticks()) == 2
 
 
 @pytest.mark.parametrize(

@@ -59,13 +59,6 @@ def test_a_large_record_is_kept_packed_and_read_the_same(runs, tmp_path):
     assert (both["difference"].dropna() == 0).all() and len(both)
 
 
-def test_equal_records_are_equal_files(runs, tmp_path):
-    for name in ("a", "b"):
-        keeping.keep(str(runs), str(tmp_path / name))
-    of = [tmp_path / name / "DS" / "clients.csv.gz" for name in ("a", "b")]
-    assert of[0].read_bytes() == of[1].read_bytes()
-
-
 def test_the_command_says_where_and_how_much_or_why_not(runs, tmp_path):
     def command(*words):
         words = [sys.executable, "-m", "tff_pmc.reports.keeping", *map(str, words)]

@@ -1,10 +1,13 @@
 """Tables and figures in the forms that are in force, each by one writer."""
 
+import pathlib
+
 import pytest
 
 from tff_pmc.reports import Report, escape, output, pages
 from tff_pmc.reports.papers import da_figure1
 
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "tff_pmc"
 GRID = [["name", "gain"], ["a_b & 50 %", "≤3"], ["[1] {x}", "-1.5 ± 2"]]
 LATEX = r"""% Needs the packages booktabs and amssymb.
 
@@ -79,3 +82,18 @@ def test_forms_end_with_their_context_and_others_are_refused():
     for wrong in ({"tables": "word"}, {"figures": "gif"}):
         with pytest.raises(ValueError, match="is none of"):
             output.Output(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("call", "modules"),
+    [
+        ("savefig(", {"figures.py"}),
+        (".to_csv(", {"escape.py", "claims_page.py"}),
+        ("write_csv(", {"escape.py", "output.py"}),
+        ("write_page(", {"escape.py", "output.py"}),
+        ("matplotlib.use", set()),
+    ],
+)
+def test_reports_have_one_writer(call, modules):
+    found = {path.name for path in SOURCES.rglob("*.py") if call in path.read_text()}
+    assert found == modules

@@ -1,7 +1,6 @@
 """The plots of a set of runs, and their titles."""
 
 import json
-import pathlib
 import subprocess
 import sys
 import tempfile
@@ -11,7 +10,6 @@ import pytest
 from tff_pmc.record import read
 from tff_pmc.reports import plots
 
-SOURCES = pathlib.Path(__file__).resolve().parents[2] / "tff_pmc"
 CORRECT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]]
 EXAMPLES = [10] * 4
 TRAINED = {
@@ -20,18 +18,6 @@ TRAINED = {
     "batch_size": 0,
     "learning_rate": 0.215,
 }
-
-
-def test_a_figure_is_drawn_of_runs_in_memory(run_of):
-    run = run_of("DS", CORRECT, EXAMPLES)
-    figure = plots.accuracy_plot([run], title="title")
-    (axes,) = figure.axes
-    assert axes.get_title(loc="left") == "title"
-    assert axes.get_lines()[0].get_xydata().tolist() == [
-        [1, 15 / 40],
-        [2, 22 / 40],
-        [3, 34 / 40],
-    ]
 
 
 @pytest.mark.parametrize(
@@ -107,10 +93,3 @@ def test_plots_leave_a_notebooks_backend_alone():
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/figure"
         assert subprocess.run([sys.executable, "-c", code, path]).returncode == 0
-
-
-def test_figures_are_written_by_one_function_and_choose_no_backend():
-    for path in sorted(SOURCES.rglob("*.py")):
-        text = path.read_text()
-        assert "matplotlib.use" not in text and "pyplot import" not in text, path
-        assert "savefig(" not in text or path.name == "figures.py", path

@@ -28,7 +28,6 @@ def runs(run_of):
     [
         ([{"reach": "above"}, {"reach": "above"}], True),
         ([{"reach": "at_least"}], False),
-        # The first is from before there was a choice.
         ([{"rounds": 1}, {"reach": "at_least"}], False),
         ([{"record": {"reach": "above"}}, {"reach": "above"}], True),
         ([{"reach": "above"}, None], True),

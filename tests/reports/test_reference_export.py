@@ -63,7 +63,6 @@ def test_celeba_has_seven_lines_floats_and_a_note_on_the_labels(tmp_path, write_
     ("data", "source", "settings", "marks"),
     [
         ("mnist", "idx files", {}, []),
-        ("mnist", "idx files", {"priority": ["LD"], "model_divergence": "whole"}, []),
         ("mnist", "idx files", {"model_divergence": "whole"}, ["Mind MD."]),
         ("mnist", "", {"priority": ["MD_layers"], "model_divergence": "whole"}, []),
         (
@@ -130,20 +129,17 @@ def test_ours_theirs_and_back(tmp_path, write_ours, three_clients):
         ("celeba", {"priority": ["IS"]}, 2),
         ("mnist", {"priority": ["DS"], "adjustment": "fixed"}, 0),
         ("mnist", {"priority": ["DS", "LD"]}, "DS>LD has no index"),
-        ("mnist", {"priority": ["CB"]}, "CB has no index"),
         ("celeba", {"priority": ["LD"]}, "LD has no index"),
         ("mnist", {"adjustment": "backtracking"}, "adjusted online (backtracking)"),
         ("mnist", {"normalization": "max"}, "normalized by max"),
-        ("mnist", {"score": "owa", "score_weights": [1, 0, 0]}, "its system is owa"),
+        ("mnist", {"system": "owa"}, "its system is owa"),
         ("mnist", {"clip_norm": 0.5}, "clipped to the norm 0.5"),
-        ("mnist", {"clip_norm": 0.0}, 5),
         ("mnist", {"server_learning_rate": 0.5}, "server's learning rate is 0.5"),
-        ("mnist", {"server_learning_rate": 1.0}, 5),
         ("femnist", {"priority": ["DS"]}, "no data set femnist"),
     ],
 )
 def test_an_index_by_meaning_or_a_refusal(data, settings, expected, fails, run_of):
-    settings = {"priority": ["LD", "DS", "MD"], **settings}
+    settings = {"priority": ["LD", "DS", "MD"], "system": "prioritized", **settings}
     run = run_of(
         "LD,DS,MD", [[1]], [1], "runs/x", settings=settings, data={"name": data}
     )

@@ -38,11 +38,6 @@ def test_the_tables_show_rounds_then_gains_over_ds(runs):
     assert gains_table.splitlines()[3].split()[3:12] == ["-"] * 9
 
 
-def test_without_ds_there_are_no_gains(run_of):
-    tidy = tables.tidy_rows([run_of("LD", CORRECT, EXAMPLES)], [70])
-    assert set(tidy.quantity) == {"rounds"}
-
-
 def test_the_file_and_the_text_are_by_the_targets_and_the_rule_of_the_runs(
     run_of, tmp_path
 ):

@@ -182,8 +182,8 @@ def read_run(path: str) -> Run:
             of accuracy; the message names it.
     """
     info = run_json.read(path)
-    run_json.require(path, info, "label")
     clients = read_table(path, "clients.csv")
+    run_json.require(path, info, "label")
     if "correct" not in clients:
         raise RecordError(
             f"{path} has no accuracy, which this needs: its labels are numbers and "

@@ -49,16 +49,27 @@ def ordering_distances(
     Raises:
         ValueError: an ordering names no criterion, or raw criteria are negative.
     """
-    rows = [
-        row
-        for raw in cohorts
-        for row in _rows(_counted(raw), criteria, orderings, normalization)
-    ]
-    means: pd.DataFrame = (
-        pd.DataFrame(rows, columns=["ordering", *COLUMNS])
-        .groupby("ordering", sort=False)
-        .mean()
-    )
+    rows = []
+    for raw in map(_counted, cohorts):
+        found = _weights(raw, criteria, orderings, normalization)
+        firsts = [order[:1] for order in orderings]
+        alone = _weights(raw, criteria, firsts, normalization)
+        uniform = np.full(len(raw), 1 / len(raw)) if len(raw) else np.zeros(0)
+        base = None
+        if BASELINE in criteria:
+            (base,) = _weights(raw, criteria, [(BASELINE,)], normalization)
+        for order, own, first in zip(orderings, found, alone):
+            alike = [p for other, p in zip(orderings, found) if other[0] == order[0]]
+            pairs = itertools.combinations(alike, 2)
+            row = (
+                scores.total_variation(own, uniform),
+                math.nan if base is None else scores.total_variation(own, base),
+                scores.total_variation(own, first),
+                max((scores.total_variation(*pair) for pair in pairs), default=0.0),
+            )
+            rows.append((",".join(order), *row))
+    table = pd.DataFrame(rows, columns=["ordering", *COLUMNS])
+    means: pd.DataFrame = table.groupby("ordering", sort=False).mean()
     return means
 
 
@@ -75,9 +86,8 @@ def pairwise_distances(
     """
     labels = [",".join(order) for order in orderings]
     found = []
-    for raw in cohorts:
-        counted = _counted(raw)
-        weights = [_weights(counted, criteria, o, normalization) for o in orderings]
+    for raw in map(_counted, cohorts):
+        weights = _weights(raw, criteria, orderings, normalization)
         found.append([[scores.total_variation(p, q) for q in weights] for p in weights])
     mean = np.mean(found, axis=0) if found else np.full(2 * [len(labels)], math.nan)
     return pd.DataFrame(mean, pd.Index(labels, name="ordering"), labels)
@@ -118,42 +128,15 @@ def recorded(runs: Sequence[Run], labels: Iterable[str]) -> Recorded:
 def _weights(
     raw: npt.NDArray[np.float64],
     criteria: Sequence[str],
-    order: tuple[str, ...],
+    orderings: Sequence[tuple[str, ...]],
     normalization: scores.Normalization,
-) -> npt.NDArray[np.float64]:
-    score = scores.prioritized(order, criteria)
-    return scores.participant_weights(raw, score, normalization)
+) -> list[npt.NDArray[np.float64]]:
+    """Returns the weights of a cohort by each ordering."""
+    every = [scores.prioritized(order, criteria) for order in orderings]
+    return [scores.participant_weights(raw, one, normalization) for one in every]
 
 
 def _counted(raw: npt.ArrayLike) -> npt.NDArray[np.float64]:
     whole = np.asarray(raw, float)
     counted: npt.NDArray[np.float64] = whole[np.isfinite(whole).all(axis=1)]
     return counted
-
-
-def _rows(
-    raw: npt.NDArray[np.float64],
-    criteria: Sequence[str],
-    orderings: Sequence[tuple[str, ...]],
-    normalization: scores.Normalization,
-) -> list[tuple[str, float, float, float, float]]:
-    def weights(order: tuple[str, ...]) -> npt.NDArray[np.float64]:
-        return _weights(raw, criteria, order, normalization)
-
-    found = {order: weights(order) for order in orderings}
-    uniform = np.full(len(raw), 1 / len(raw)) if len(raw) else np.zeros(0)
-    base = weights((BASELINE,)) if BASELINE in criteria else None
-    rows = []
-    for order, own in found.items():
-        alike = [p for other, p in found.items() if other[0] == order[0]]
-        pairs = itertools.combinations(alike, 2)
-        rows.append(
-            (
-                ",".join(order),
-                scores.total_variation(own, uniform),
-                math.nan if base is None else scores.total_variation(own, base),
-                scores.total_variation(own, weights(order[:1])),
-                max((scores.total_variation(*pair) for pair in pairs), default=0.0),
-            )
-        )
-    return rows

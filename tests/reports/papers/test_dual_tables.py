@@ -196,23 +196,6 @@ def test_what_the_paper_does_not_have_is_left_out_and_named(runs, tmp_path):
     assert list(alone.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("old", "row"),
-    [
-        ({"system": "Dual-criterion", "score": "dual"}, "Dual-Criterion Weighted"),
-        ({"system": "Laplace", "aggregator": "laplace"}, "Differential Privacy"),
-        ({"system": "Median", "aggregator": "median"}, "Median"),
-    ],
-)
-def test_runs_of_any_age_are_the_rows_of_their_systems(tmp_path, old, row):
-    run = make_run(tmp_path / "run", "median", [1])
-    settings = run.settings
-    del settings["system"]
-    run.info.update(settings={**settings, **old}, data={**run.data, "clients": 4})
-    cells = dual_cells.tidy_rows([run], 4)
-    assert set(cells.algorithm) == {row} and set(cells.clients) == {"C1&C2&C3&C4"}
-
-
 @pytest.fixture
 def searched(tmp_path):
     """Dual with lambda 0, .5 and 1 in two epochs; 60 pictures judged."""
