@@ -9,91 +9,85 @@ from tff_pmc.reports import claims_page
 from tff_pmc.reports.papers.claim_tables import Claim
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+IID = {"experiment": "mnist_iid"}
+HOW = (
+    ". To decide it: .venv/bin/python run_experiments.py "
+    "--flagfile=experiments/pmc_table2.flags --seeds=0,1,2,3,4 --data_dir=DIR"
+)
+SHORT, UNTESTABLE = "not run far enough", "cannot be tested here"
 
 
-def claim(answer, paper="PMC", experiments=("mnist_iid",), place="section 1"):
+def claim(answer=None, paper="PMC", place="section 1", **parts):
     def judge(by_experiment):
+        assert answer, "it was judged"
         if isinstance(answer, Exception):
             raise answer
-        return answer(by_experiment) if callable(answer) else answer
+        return (f"{len(by_experiment['mnist_iid'])} runs", *answer)
 
-    return Claim(paper, place, "something | of note", experiments, judge)
+    return Claim(paper, place, "a | b", ("mnist_iid",), judge, **parts)
 
 
 @pytest.fixture
-def runs(run_of):
-    """Two runs of `mnist_iid` under the seeds 3 and 4."""
-    return [
-        run_of(
-            "DS",
-            [[1, 2]],
-            [2, 2],
-            settings={"experiment": "mnist_iid", "batch_seed": seed},
-        )
-        for seed in (4, 3)
-    ]
+def judged(run_of):
+    """A function that judges a claim by the runs of seeds: the row, and its line."""
+
+    def make(own, *seeds, **settings):
+        runs = [
+            run_of("DS", [[1]], [2], settings={**IID, "batch_seed": seed, **settings})
+            for seed in seeds
+        ]
+        (row,) = claims_page.judged([own], runs)
+        lines = claims_page.page([row]).splitlines()
+        (line,) = (one for one in lines if one.startswith("| section 1 "))
+        return row[3:], line.removeprefix(r"| section 1 | a \| b | ")
+
+    return make
 
 
-def judged(own, runs):
-    """The place, our number, the runs, the verdict and why."""
-    found = claims_page.judged([own], runs)
-    (row,) = found
-    assert row.says == "something | of note"
-    return (row.place, *row[3:]), claims_page.page(found)
-
-
-def test_a_judged_claim_has_its_number_its_seeds_and_its_verdict(runs):
-    seen = []
-
-    def answer(by_experiment):
-        seen.append({name: len(own) for name, own in by_experiment.items()})
-        return "+1.0 rounds", "not reproduced", "the interval is below 0"
-
-    row, text = judged(claim(answer), runs)
-    assert seen == [{"mnist_iid": 2}]
-    kept = "mnist_iid: 2 runs, seeds 3, 4"
-    why = "the interval is below 0"
-    assert row == ("section 1", "+1.0 rounds", kept, "not reproduced", why)
-    line = r"| section 1 | something \| of note | not reproduced: +1.0 rounds |"
-    assert line in text.splitlines()
-    assert "1 claims: 0 reproduced, 1 not reproduced, 0 undecidable" in text
-    _, text = judged(claim(("+2", "undecidable", "on a part, of all")), runs)
-    assert "| undecidable: on a part |" in text
+TWO = "mnist_iid: 2 runs, seeds 3, 4"
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("normalization", "max"), ("protocol", "reference_code")]
-)
-def test_a_run_of_another_method_is_no_run_of_the_papers(runs, run_of, name, value):
-    settings = {"experiment": "mnist_iid", "batch_seed": 5, name: value}
-    other = run_of("DS", [[1, 2]], [2, 2], settings=settings)
-    found = claims_page.by_experiment([*runs, other])
-    assert list(found) == ["mnist_iid"] and other not in found["mnist_iid"]
-    assert len(found["mnist_iid"]) == 2
-
-
-COMMAND = ".venv/bin/python run_experiments.py --flagfile=experiments/pmc_table2.flags"
-
-
-@pytest.mark.parametrize(
-    ("answer", "needs", "number", "verdict", "why"),
+    ("own", "seeds", "row", "line"),
     [
-        (None, "", "", "not run yet", COMMAND),
-        (None, "X", "", "undecidable", f"it takes X. With them: {COMMAND}"),
-        (("1", "reproduced", ""), "X", "1", "reproduced", ""),
-        # Runs that do not serve are as good as none.
-        (RecordError("LD is not"), "", "", "not run yet", f"LD is not. {COMMAND}"),
-        # Those that ended too early decide nothing, and are no lack of runs.
-        (TooShortError("DS ends"), "", "", "undecidable", "DS ends"),
+        (claim(("not reproduced", "why")), (4, 3),
+         ("2 runs", TWO, "not reproduced", "why"), "not reproduced: 2 runs. why |"),
+        (claim(("reproduced", "")), (4, 3),
+         ("2 runs", TWO, "reproduced", ""), "reproduced: 2 runs |"),
+        (claim(("open", "9 seeds")), (4, 3),
+         ("2 runs", TWO, "open", "9 seeds"), "open: 2 runs. 9 seeds |"),
+        (claim((SHORT, "3 rounds")), (4, 3),
+         ("2 runs", TWO, SHORT, f"3 rounds{HOW}"), f"{SHORT}: 3 rounds |"),
+        (claim(RecordError("no LD")), (4, 3),
+         ("", TWO, SHORT, f"no LD{HOW}"), f"{SHORT}: no LD |"),
+        (claim(TooShortError("DS ends")), (4, 3),
+         ("", TWO, SHORT, f"DS ends{HOW}"), f"{SHORT}: DS ends |"),
+        # Without runs nothing is judged, and what nobody can get comes before all.
+        (claim(), (), ("", "", SHORT, f"no run is kept{HOW}"),
+         f"{SHORT}: no run is kept |"),
+        (claim(needs="X"), (4, 3),
+         ("", TWO, UNTESTABLE, f"it takes X{HOW}"), f"{UNTESTABLE}: it takes X |"),
+        (claim(needs="X"), (),
+         ("", "", UNTESTABLE, f"it takes X{HOW}"), f"{UNTESTABLE}: it takes X |"),
+        (claim(hours={"mnist_iid": 22.5}), (),
+         ("", "", SHORT, f"no run is kept{HOW} (about 22.5 hours of one core)"),
+         f"{SHORT}: no run is kept |"),
     ],
-)
-def test_what_cannot_be_judged_says_why_and_how(
-    runs, answer, needs, number, verdict, why
+)  # fmt: skip
+def test_a_claim_has_its_number_its_runs_its_verdict_and_why(
+    judged, own, seeds, row, line
 ):
-    own = claim(answer or AssertionError("not asked"))._replace(needs=needs)
-    (_, ours, kept, *last), _ = judged(own, runs if answer else [])
-    assert (ours, last[0]) == (number, verdict) and last[1].startswith(why)
-    assert bool(kept) == (answer is not None and verdict != "not run yet")
+    assert judged(own, *seeds) == (row, line)
+
+
+@pytest.mark.parametrize("other", [{"normalization": "max"}, {"protocol": "x"}])
+def test_a_run_of_another_method_is_no_run_of_the_papers(judged, other):
+    assert judged(claim(("open", "")), 3, **other)[0][:3] == ("", "", SHORT)
+
+
+def test_an_unknown_verdict_is_refused(judged):
+    with pytest.raises(ValueError, match="'perhaps' is none of reproduced"):
+        judged(claim(("perhaps", "")), 3)
 
 
 def test_of_several_flag_files_it_is_the_one_that_runs_longest():
@@ -101,20 +95,14 @@ def test_of_several_flag_files_it_is_the_one_that_runs_longest():
     assert "--experiment=drawn_faces" in claims_page._command("drawn_faces")
 
 
-def test_the_papers_are_in_their_order(runs):
-    answer = "1", "reproduced", ""
-    own = [
-        claim(answer, paper=paper, place=f"section {place}")
-        for place, paper in enumerate(("Dual", "PMC", "DA", "PMC"))
-    ]
-    text = claims_page.page(claims_page.judged(own, runs))
+def test_the_papers_are_in_their_order_and_the_verdicts_are_counted():
+    papers = enumerate(("Dual", "PMC", "DA", "PMC"))
+    own = [claim(paper=one, place=f"section {n}") for n, one in papers]
+    text = claims_page.page(claims_page.judged([*own, claim(needs="X")], []))
     places = [line[10] for line in text.splitlines() if line.startswith("| section")]
-    assert places == ["2", "1", "3", "0"]
-
-
-def test_an_unknown_verdict_is_refused(runs):
-    with pytest.raises(ValueError, match="'perhaps' is none of reproduced"):
-        judged(claim(("1", "perhaps", "")), runs)
+    assert places == ["2", "1", "3", "1", "0"]
+    counts = f"0 reproduced, 0 not reproduced, 0 open, 4 {SHORT}, 1 {UNTESTABLE}."
+    assert f"\n5 claims: {counts}\n" in text
 
 
 @pytest.mark.parametrize(

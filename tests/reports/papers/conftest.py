@@ -6,7 +6,10 @@ import pathlib
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
+
+from tff_pmc.record.read import Run
 
 FOLDER = pathlib.Path(__file__).parents[3] / "results" / "paper"
 SHARES = [f"{share}%" for share in range(10, 100, 10)]
@@ -77,22 +80,56 @@ def page():
 def says_of_five():
     """A function that gives the verdict on five differences: the rule in NumPy."""
 
-    def verdict(differences, sign, tolerance):
+    def verdict(differences, sign, tolerance=0, within=(), printed=(), part=False):
         half = 2.7764451 * np.std(differences, ddof=1) / np.sqrt(5)
         low, high = np.mean(differences) - half, np.mean(differences) + half
-        holds, fails = {
-            "more": (low > 0, high < 0),
-            "less": (high < 0, low > 0),
-            "none": (
-                low >= -tolerance and high <= tolerance,
-                low > tolerance or high < -tolerance,
-            ),
-            "not more": (high <= tolerance, low > tolerance),
-            "not less": (low >= -tolerance, high < -tolerance),
+        least, most = {
+            "more": (0, np.inf),
+            "less": (-np.inf, 0),
+            "none": (-tolerance, tolerance),
+            "not more": (-np.inf, tolerance),
+            "not less": (-tolerance, np.inf),
+            "within": within,
         }[sign]
-        return "reproduced" if holds else "not reproduced" if fails else "undecidable"
+        holds = low >= least and high <= most and 0 not in (low - least, high - most)
+        if sign not in ("more", "less"):
+            holds = low >= least and high <= most
+        elif len(printed):
+            if part and not any(least < size < most for size in printed):
+                return "not run far enough"
+            if not holds and (max(printed) < low or min(printed) > high):
+                return "not reproduced"
+        fails = low > most or high < least
+        return "reproduced" if holds else "not reproduced" if fails else "open"
 
     return verdict
+
+
+class Given(Run):
+    """A run whose accuracies are those of its table of rounds."""
+
+    @property
+    def accuracy(self):
+        return self.rounds["accuracy"].to_numpy(float)
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """A function that makes a run of which the rounds to targets are given."""
+
+    def given(reached, examples, targets, devices, *, strictly_above):
+        return {(t, s): reached[t, s] for t in targets for s in devices}
+
+    def make(label, seed, experiment="", reached=None, rounds=60, **parts):
+        own = {name: parts.pop(name) for name in ("cohort",) if name in parts}
+        info = {"settings": {"batch_seed": seed, "experiment": experiment, **parts}}
+        info["data"] = {"name": "mnist", "clients": 7}
+        table = pd.DataFrame({"round": range(1, rounds + 1)})
+        path = f"{experiment}/{seed}/{label}"
+        return Given(label, info, table, table, reached, None, path=path, **own)
+
+    monkeypatch.setattr("tff_pmc.reports.kept.rounds_to_target", given)
+    return make
 
 
 @pytest.fixture

@@ -5,131 +5,165 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tff_pmc.record.record_error import RecordError, TooShortError
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import judging
-from tff_pmc.reports.papers.judging import Measure
-from tff_pmc.reports.papers.quantities import mean_rounds
+from tff_pmc.reports.papers.judging import Measure, judged
 
 # Student's t for five: 2.776; of 1, 2, 3, 4, 5 the half interval is 1.96.
 FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
 ZERO = (0.0,) * 5
+YES, NO, OPEN, SHORT = judging.VERDICTS[:4]
+BEYOND = "the interval lies beyond what is claimed"
+EQUAL = "the weights of both are equal in every round"
+BOTH = "2 seeds; below five nothing is decided"
 
 
-def by_seed(runs, labels):
-    return judging.by_seed(runs, labels).values()
+def of(mean, sign="more", name="it", **keys):
+    """A measure with the interval 1.96 around a mean."""
+    return Measure(name, [mean - 3 + value for value in FIVE], ZERO, sign, **keys)
 
 
-@pytest.mark.parametrize("sign", judging.SIGNS[:-1])
-def test_the_interval_of_five_seeds_decides(sign, says_of_five):
+@pytest.mark.parametrize("sign", judging.SIGNS)
+def test_the_interval_of_five_seeds_and_the_printed_size_decide(sign, says_of_five):
     rng, found = np.random.default_rng(1), set()
-    for _ in range(300):
+    for _ in range(400):
         own, base = rng.normal(size=(2, 5)) + [[rng.normal(0, 3)], [0]]
-        tolerance = 0 if sign in ("more", "less") else rng.choice([0.5, 2, 4])
-        _, verdict, _ = judging.judged([Measure("it", own, base, sign, tolerance)])
-        assert verdict == says_of_five(own - base, sign, tolerance), (own, base)
-        found.add(verdict)
-    assert found == set(judging.VERDICTS)
+        printed = [(), (), (rng.normal(0, 3),) * 2, (1.0, 2.0)][rng.integers(4)]
+        part, tolerance = rng.random() < 0.5, rng.choice([0.5, 2, 4])
+        keys = {"within": (1.0, 4.0), "printed": printed, "part": part}
+        _, word, _ = judged([Measure("it", own, base, sign, tolerance, **keys)])
+        expected = says_of_five(own - base, sign, tolerance, **keys)
+        assert word == expected, (own, base, keys)
+        found.add(word)
+    assert {YES, NO, OPEN} <= found
+
+
+@pytest.mark.parametrize(
+    ("measure", "word", "why"),
+    [
+        (of(3), YES, ""),
+        (of(-3), NO, BEYOND),
+        (of(1.5), OPEN, "13 seeds would make the interval ± 1"),
+        (of(1.5)._replace(own=(-0.1, 0.1, 0.1, 0.1, 0)), OPEN, "interval allows both"),
+        # The printed size: within, missed by a clear sign, by an interval with 0.
+        (of(3, printed=(1.0, 2.0)), YES, ""),
+        (of(3, printed=(8.0, 8.0)), YES, "in sign; the interval has not what is print"),
+        (of(0.3, "less", printed=(-8.1, -8.1)), NO, "has 0 and not what is printed"),
+        (of(1.5, printed=(3.4, 9.0)), OPEN, "13 seeds"),
+        (of(1.5, "none", tolerance=3, printed=(-9.0, -9.0)), OPEN, "13 seeds"),
+        # The columns that are left have not the sign that all of them have.
+        (of(-3, printed=(-0.5, -0.5), part=True), SHORT, "paper prints the other sign"),
+        (of(-3, printed=(-0.5, -0.5)), NO, BEYOND),
+        # Equal weights are one algorithm, however long it ran.
+        (of(3, equal=True), NO, f"{EQUAL}, so a difference is noise"),
+        (of(9, "none", tolerance=1, equal=True), YES, EQUAL),
+        (Measure("it", (), (), "less", equal=True, lacks="no column"), NO, EQUAL),
+        (Measure("it", (), (), "less", lacks="no column"), SHORT, "no column"),
+        (Measure("it", (1, 2), (0, 0), "more"), SHORT, BOTH),
+        (Measure("it", [np.nan] * 5, ZERO, "more"), SHORT, "not known under every se"),
+    ],
+)  # fmt: skip
+def test_what_one_measure_says(measure, word, why):
+    _, found, reason = judged([measure])
+    assert found == word and (why in reason if why else not reason)
 
 
 def test_limits_belong_to_a_tolerance_and_zero_to_neither_sign():
-    assert judging.verdict(1.5, 0.5, "none", 2.0) == "reproduced"
-    assert judging.verdict(3.0, 1.0, "none", 2.0) == "undecidable"
-    for mean, word in ((3, "reproduced"), (6, "undecidable"), (8, "not reproduced")):
-        assert judging.verdict(mean, 1.0, "within", within=(2, 6)) == word
-    for sign in ("more", "less"):
-        assert judging.verdict(0.5, 0.5, sign) == "undecidable"
-        assert judging.verdict(float("nan"), 0.5, sign) == "undecidable"
-
-
-def test_every_measure_has_to_hold():
-    good = Measure("good", FIVE, ZERO, "more")
-    bad = Measure("bad", FIVE, ZERO, "less")
-    open_ = Measure("open", [value - 2 for value in FIVE], ZERO, "more")
-    every = "every 95 % interval lies where the claim puts it"
-    for measures, answer in (
-        ([good, good], ("reproduced", every)),
-        ([good, open_, bad], ("not reproduced", "contradicted by bad")),
-        ([good, open_], ("undecidable", "left open by open")),
+    for mean, sign, limits, word in (
+        (1.5, "none", {"tolerance": 2.0}, YES),
+        (2.0, "none", {"tolerance": 2.0}, OPEN),
+        (2.5, "none", {"tolerance": 2.0}, OPEN),
+        (3, "within", {"within": (2.5, 6)}, YES),
+        (0.5, "more", {}, OPEN),
+        (-0.5, "less", {}, OPEN),
     ):
-        assert judging.judged(measures)[1:] == answer
+        assert judging.verdict(mean, 0.5, sign, **limits) == word
 
 
-def test_the_number_has_its_interval_and_noise_floor_and_needs_five_seeds():
-    number, *_ = judging.judged([Measure("it", FIVE, (2.0, 0, 0, 0, 0), "more")])
-    assert number == "it +2.6 ± 2.9 (noise floor 0.6)"
-    number, *answer = judging.judged([Measure("it", [2.5], [1.0], "more", digits=2)])
-    assert number == "it +1.50"
-    assert answer == ["undecidable", "one seed; below five nothing is decided"]
-    answer = judging.judged([Measure("it", FIVE[:4], ZERO[:4], "more")])
-    assert answer[1:] == ("undecidable", "4 seeds; below five nothing is decided")
+@pytest.mark.parametrize(
+    ("means", "word", "why"),
+    [
+        ({"a": 3, "b": 4}, YES, ""),
+        ({"a": 3, "b": -3, "c": None, "d": 1}, NO, f"b: {BEYOND}"),
+        ({"a": 3, "c": None, "d": 1}, SHORT, "no column"),
+        ({"a": 3, "d": 1}, OPEN, "d: 13 seeds would make the interval ± 1"),
+    ],
+)
+def test_one_part_that_is_refuted_refutes_and_every_part_has_to_hold(means, word, why):
+    lacking = Measure("c", (), (), "more", lacks="no column")
+    parts = [lacking if m is None else of(m, name=n) for n, m in means.items()]
+    for order in (parts, parts[::-1]):
+        assert judged(order)[1:] == (word, why)
+
+
+@pytest.mark.parametrize(
+    ("measure", "number"),
+    [
+        (Measure("it", FIVE, (2.0, 0, 0, 0, 0), "more"),
+         "it +2.6 ± 2.9 (noise floor 0.6)"),
+        (Measure("it", [2.5], [1.0], "more", digits=2), "it +1.50"),
+        (of(-0.01), "it +0.0 ± 2.0"),
+        (of(3, printed=(-0.04, 2.0)), "it +3.0 ± 2.0, printed +0.0 to +2.0"),
+        (of(3, printed=(2.0, 2.0)), "it +3.0 ± 2.0, printed +2.0"),
+    ],
+)  # fmt: skip
+def test_the_number_has_its_interval_its_noise_floor_and_the_printed(measure, number):
+    assert judged([measure])[0] == number
 
 
 @pytest.mark.parametrize(
     ("data", "least", "why"),
     [
         ({"origin": {"source": "INCOMPLETE: a part"}}, 0, "not on the paper's data: I"),
-        ({"name": "drawn_x", "origin": {"source": "S"}}, 0, "paper's data: S"),
         ({"options": {"image_fraction": 0.05}}, 0, "on 0.05 of the images"),
         ({}, 4, "after 3 rounds, fewer than 4"),
         ({}, 3, ""),
     ],
 )
-def test_runs_of_less_than_the_papers_data_decide_nothing(run_of, data, least, why):
+def test_runs_of_less_than_the_papers_decide_nothing(run_of, data, least, why):
     run = run_of("DS", [[1]] * 3, [1], data={"name": "mnist", **data})
-    measure = Measure("it", FIVE, ZERO, "more")
-    found = judging.judged([measure], [run], least_rounds=least)
-    assert found[1] == ("undecidable" if why else "reproduced")
-    assert why in found[2]
-
-
-def test_what_is_missing_is_named(run_of):
-    runs = [run_of("DS", [[0]], [1]), run_of("MD", [[1]], [1])]
-    with pytest.raises(RecordError, match="^LD was not run$"):
-        judging.by_seed(runs, ["DS", "LD"])
-    with pytest.raises(RecordError, match="^MD; LD,DS,MD and LD were not run$"):
-        judging.by_seed(runs[:1], ["DS", "MD", "LD,DS,MD", "LD"])
-    cells = [(70, 10), (70, 20)]
-    assert mean_rounds(runs[0], cells) == 1.0  # Its last round.
-    with pytest.raises(TooShortError, match="of DS ends in round 1, before 10 % of th"):
-        mean_rounds(runs[0], cells, name="DS")
+    _, word, reason = judged([of(-3)], [run], least_rounds=least)
+    assert word == (SHORT if why else NO) and why in reason
+    # Equal weights on other data are no proof; in few rounds they are one.
+    _, word, _ = judged([of(3, equal=True)], [run], least_rounds=least)
+    assert word == (SHORT if data else NO)
 
 
 def test_only_runs_of_one_folder_are_held_against_each_other(run_of):
-    ds = run_of("DS", [[1]], [1], path="a/DS")
+    def by_seed(runs, *labels):
+        (found,) = judging.by_seed(runs, labels).values()
+        return found
+
+    ds, md = run_of("DS", [[1]], [1], path="a/DS"), run_of("MD", [[1]], [1])
     ld = run_of("LD", [[1]], [1], path="b/LD")
-    with pytest.raises(RecordError, match="^no folder of runs has all of DS and LD$"):
-        judging.by_seed([ds, ld], ["DS", "LD"])
+    for runs, message in (
+        ([ds, md], "^LD was not run$"),
+        ([md], "^DS and LD were not run$"),
+        ([ds, ld], "^no folder of runs has all of DS and LD$"),
+    ):
+        with pytest.raises(RecordError, match=message):
+            by_seed(runs, "DS", "LD")
     near = dataclasses.replace(ld, path="a/LD")
     longer = [run_of(name, [[1], [1]], [1], path=f"c/{name}") for name in ("DS", "LD")]
-    (found,) = by_seed([ds, near, *longer], ["DS", "LD"])
-    assert found["DS"] is longer[0]
+    assert by_seed([ds, near, *longer], "DS", "LD")["DS"] is longer[0]
     part = {"name": "mnist", "options": {"image_fraction": 0.5}}
     smaller = [dataclasses.replace(run, info={"data": part}) for run in longer]
-    (found,) = by_seed([*smaller, ds, near], ["DS", "LD"])
-    assert found["DS"] is ds
+    assert by_seed([*smaller, ds, near], "DS", "LD")["DS"] is ds
 
 
 def test_another_reading_of_the_network_counts_where_there_is_no_other(run_of):
-    """ReLU after PMC's convolutions: its runs are shown and decide nothing."""
+    def run(label, folder, activation, model="mnist_cnn", rounds=3):
+        settings = {"model": model, "conv_activation": activation}
+        path = f"{folder}/{label}"
+        return run_of(label, [[1]] * rounds, [1], path=path, settings=settings)
 
-    def run(label, folder, activation, rounds=1):
-        made = run_of(label, [[1]] * rounds, [1], path=f"{folder}/{label}")
-        network = {"model": "mnist_cnn", "conv_activation": activation}
-        settings = {**made.settings, **network}
-        return dataclasses.replace(made, info={**made.info, "settings": settings})
-
-    linear = run("DS", "a", "none")
-    relu = [run(label, "b", "relu", rounds=3) for label in ("DS", "LD")]
-    (found,) = by_seed([*relu, linear], ["DS"])
-    assert found["DS"] is linear  # Although the others are longer.
-    (found,) = by_seed([*relu, linear], ["DS", "LD"])
+    linear = run("DS", "a", "none", rounds=1)  # It counts although it is shorter.
+    relu = [run(label, "b", "relu") for label in ("DS", "LD")]
+    assert judging.by_seed([*relu, linear], ["DS"])[0]["DS"] is linear
+    found = judging.by_seed([*relu, linear], ["DS", "LD"])[0]
     assert found == {"DS": relu[0], "LD": relu[1]}
-    measure = Measure("it", FIVE, ZERO, "more")
-    for runs, verdict in (([linear], "reproduced"), (relu, "undecidable")):
-        _, found, why = judging.judged([measure], runs)
-        assert found == verdict
-        assert ("ReLU after the convolutions" in why) == (runs is relu)
+    for runs, word in (([linear], NO), (relu, SHORT)):
+        assert judged([of(-3)], runs)[1] == word
+    assert judged([of(3, equal=True)], relu)[1] == NO
     # AdaFed's source has ReLU.
-    keras = {**relu[0].settings, "model": "keras_mnist_cnn"}
-    adafed = dataclasses.replace(linear, info={"settings": keras})
-    assert not judging.other_reading(adafed)
+    assert not judging.other_reading(run("DS", "a", "relu", "keras_mnist_cnn"))

@@ -22,6 +22,7 @@ from tff_pmc.reports.papers.judging import (
     Measure,
     Runs,
     by_seed,
+    other_reading,
     seed_of,
     together,
 )
@@ -73,7 +74,7 @@ def compared(
     found = [one for row in measures for one in _measures(row, seeds)]
     used = [run for seed in seeds for own in seed for run in own.values()]
     number, verdict, why = judging.judged(found, used, least_rounds=least_rounds)
-    if shows_clients:
+    if shows_clients and number:
         sizes = sorted({int(run.data["clients"]) for run in used})
         number += f" ({' or '.join(map(str, sizes))} clients)"
     return number, verdict, why
@@ -124,6 +125,7 @@ def _measure(
     parts = {"run": ", ".join(own), "columns": name, "minus": minus, "base": base}
     name = row.name.format(**parts).strip()
     limits = row.sign, row.tolerance, row.within, row.digits
+    equal, part = _equal(own, others, seeds), False
     try:
         if row.of in IN_CELLS:
             before = len(cells), len(theirs)
@@ -139,6 +141,7 @@ def _measure(
                     f"no column is reached by all runs in {length} rounds"
                 )
             counts = dict.fromkeys(zip((len(cells), len(theirs)), before))
+            part = any(n < m for n, m in counts)
             name += "".join(f", {n} of {m} columns" for n, m in counts if n < m)
 
         def value(runs: Labeled, labels: Sequence[str], cells: Cells) -> float:
@@ -152,11 +155,9 @@ def _measure(
         else:
             base_values = [float(labels)] * len(seeds)
     except TooShortError as error:
-        return Measure(name, (), (), *limits, lacks=str(error))
+        return Measure(name, (), (), *limits, equal=equal, lacks=str(error))
     printed = _printed(row, own, others, cells, theirs)
-    return Measure(
-        name, mine, base_values, *limits, printed, _equal(own, others, seeds)
-    )
+    return Measure(name, mine, base_values, *limits, printed, equal, part)
 
 
 def _printed(
@@ -206,9 +207,9 @@ def variance_and_gain(runs: Runs) -> Answer:
     for name, own in runs.items():
         try:
             criteria = next((run.settings["criteria"] for run in own), [BASELINE])
+            seeds = [[*one.values()] for one in by_seed(own, criteria).values()]
             found = [
-                pmc_variance.correlations(pmc_variance.orderings([*one.values()]))
-                for one in by_seed(own, criteria).values()
+                pmc_variance.correlations(pmc_variance.orderings(s)) for s in seeds
             ]
         except RecordError as error:
             why = error
@@ -216,7 +217,7 @@ def variance_and_gain(runs: Runs) -> Answer:
         ranks = [table[pmc_variance.BEST] for table in found]
         said = f"{name}: rank correlation with the best accuracy"
         measures.append(Measure(said, ranks, [0.0] * len(ranks), MORE, digits=2))
-        used += [*own]
+        used += [run for of_seed in seeds for run in of_seed]
     if not measures:
         raise why
     return judging.judged(measures, used)
@@ -227,14 +228,15 @@ def epochs_and_batches(
 ) -> Answer:
     """Judges whether no E and B but `own`, the paper's, bring DS to a target sooner.
 
-    A run that does not arrive counts by its length: only equal ones are compared.
+    A run that does not arrive counts by its length: only equal ones are compared. A
+    seed has one pair: in the paper's reading where there is one, and the longest.
     """
-    found: dict[tuple[int, ...], dict[tuple[int, int], Run]] = {}
+    found: dict[tuple[int, ...], dict[tuple[int, bool, int], Run]] = {}
     for run in together(runs):
         if run.label == BASELINE:
             key = run.settings["local_epochs"], run.settings["batch_size"]
             of_key = found.setdefault((int(key[0]), int(key[1])), {})
-            of_key[seed_of(run), len(run.rounds)] = run
+            of_key[seed_of(run), not other_reading(run), len(run.rounds)] = run
     words = "E = {} and B = {}".format(*own)
     if len(found) < 2 or tuple(own) not in found:
         raise RecordError(
@@ -244,7 +246,8 @@ def epochs_and_batches(
     ((name, cells),) = columns.items()
     measures, used = [], []
     for (epochs, batch), others in sorted(found.items()):
-        both = [(bases[key], run) for key, run in others.items() if key in bases]
+        common = sorted({*bases} & {*others})
+        both = {key[0]: (bases[key], others[key]) for key in common}.values()
         if not both:
             raise RecordError(
                 f"no run with {words} has the seed and the rounds of the one "

@@ -64,6 +64,7 @@ class Measure(NamedTuple):
         printed: the least and the most that the paper prints of it.
         equal: whether both sides have the same weights in every round of every seed,
             so that they are one algorithm.
+        part: whether it is of a part of the columns that the paper speaks of.
         lacks: why it cannot be measured; the sides are empty then.
     """
 
@@ -76,6 +77,7 @@ class Measure(NamedTuple):
     digits: int = 1
     printed: Sequence[float] = ()
     equal: bool = False
+    part: bool = False
     lacks: str = ""
 
 
@@ -86,17 +88,18 @@ def judged(
 
     One that is refuted refutes it. Beyond that, runs that are not the paper's
     experiment (`_caveats`), or of fewer rounds than `least_rounds`, decide only where
-    weights are equal, which is a matter of the data.
+    weights are equal, which is a matter of the data: of all of it, and of the paper's.
     """
-    found = list(measures)
-    caveats = _caveats(list(runs), least_rounds)
+    found, runs = list(measures), list(runs)
+    caveats = _data_caveats(runs)
+    if caveats:
+        found = [one._replace(equal=False) for one in found]
+    caveats += _caveats(runs, least_rounds)
     numbers, words = [], []
     for one in found:
-        if one.lacks:
-            word, why = TOO_SHORT, one.lacks
-        else:
-            stat = paired.difference(one.own, one.base)
-            word, why = _decided(one, stat, caveats)
+        stat = {} if one.lacks else paired.difference(one.own, one.base)
+        word, why = _decided(one, stat, caveats)
+        if stat:
             numbers.append(_number(one, stat))
         words.append((word, one.name, why))
     for word in (NOT_REPRODUCED, TOO_SHORT, OPEN, REPRODUCED):
@@ -124,6 +127,8 @@ def _decided(
         return NOT_REPRODUCED, why
     if one.equal and one.sign == NONE:
         return REPRODUCED, "the weights of both are equal in every round"
+    if one.lacks:
+        return TOO_SHORT, one.lacks
     if caveats:
         return TOO_SHORT, "; ".join(caveats)
     seeds = int(stat["seeds"])
@@ -131,13 +136,20 @@ def _decided(
         count = "one seed" if seeds == 1 else f"{seeds} seeds"
         return TOO_SHORT, f"{count}; below five nothing is decided"
     mean, half = stat["mean"], stat["interval"]
+    if math.isnan(mean):
+        return TOO_SHORT, "it is not known under every seed"
     word = verdict(mean, half, one.sign, one.tolerance, one.within)
     of_size = True
-    if one.printed:
+    # What is none within a tolerance, or within limits, has its size in these.
+    if one.printed and one.sign in (MORE, LESS):
         least, most = one.printed
+        if one.part and (most <= 0 if one.sign == MORE else least >= 0):
+            return TOO_SHORT, "over these columns alone the paper prints the other sign"
         of_size = mean - half <= most and least <= mean + half
     if word == OPEN and not of_size:
         return NOT_REPRODUCED, "the interval has 0 and not what is printed"
+    if word == OPEN and half <= 1:
+        return OPEN, "the interval allows both"
     if word == OPEN:
         return OPEN, f"{_seeds_for_one(stat)} seeds would make the interval ± 1"
     if word == NOT_REPRODUCED:
@@ -188,20 +200,24 @@ def _number(measure: Measure, stat: Mapping[str, float]) -> str:
     if stat["noise_floor_of_mean"] > 0:
         text += f" (noise floor {stat['noise_floor_of_mean']:{form}})"
     if measure.printed:
-        sizes = dict.fromkeys(f"{size:+{form}}" for size in measure.printed)
+        rounded = [round(size, measure.digits) + 0.0 for size in measure.printed]
+        sizes = dict.fromkeys(f"{size:+{form}}" for size in rounded)
         text += f", printed {' to '.join(sizes)}"
     return text
 
 
-def _caveats(runs: Sequence[Run], least_rounds: int) -> list[str]:
-    """Returns why runs are not the paper's experiment; nothing where they may be."""
+def _data_caveats(runs: Sequence[Run]) -> list[str]:
+    """Returns why runs are not on the paper's data; nothing where they are."""
     data = sorted({run.data_caveat for run in runs if run.data_caveat})
     found = [f"not on the paper's data: {'; '.join(data)}"] if data else []
-    found += sorted(
-        {f"kept only with {other_reading(run)}" for run in runs if other_reading(run)}
-    )
     parts = {image_fraction(run) for run in runs} - {1.0}
-    found += [f"on {part:g} of the images" for part in sorted(parts)]
+    return found + [f"on {part:g} of the images" for part in sorted(parts)]
+
+
+def _caveats(runs: Sequence[Run], least_rounds: int) -> list[str]:
+    """Returns why runs are not the paper's experiment otherwise."""
+    readings = {other_reading(run) for run in runs} - {""}
+    found = [f"kept only with {reading}" for reading in sorted(readings)]
     shortest = min((len(run.rounds) for run in runs), default=least_rounds)
     if shortest < least_rounds:
         found.append(f"after {shortest} rounds, fewer than {least_rounds}")
