@@ -146,8 +146,8 @@ def _measure(
 
         def value(runs: Labeled, labels: Sequence[str], cells: Cells) -> float:
             every = [*runs] if EVERY_RUN in labels else labels
-            of_group = max if row.group == "best" else mean_of
-            return of_group(quantity(runs, label, cells, row) for label in every)
+            found = [quantity(runs, label, cells, row) for label in every]
+            return max(found) if row.group == "best" else mean_of(found)
 
         mine = [value(one[0], own, cells) for one in seeds]
         if isinstance(labels, Sequence):
