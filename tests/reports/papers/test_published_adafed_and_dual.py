@@ -5,7 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
+from tff_pmc.record.record_error import TooShortError
 from tff_pmc.reports.classification import confusion_matrix, measures
+from tff_pmc.reports.papers import quantities
+from tff_pmc.reports.papers.claim_tables import claims
+from tff_pmc.reports.papers.dual_cells import ALGORITHMS
 
 DUAL_TEST_SAMPLES = 416  # Table III says 510.
 DUAL_MISPRINTS = {("Dual-Criterion Weighted", "MCC"): ("0.98588", "0.98558")}
@@ -113,3 +117,58 @@ def test_dual_table_5_follows_from_the_true_and_false_answers(dual):
             if round(value, 5) != float(printed[metric]):
                 wrong[algorithm, metric] = (printed[metric], f"{value:.5f}")
     assert wrong == DUAL_MISPRINTS
+
+
+@pytest.fixture
+def row(kept):
+    """A function that makes a run of Dual's with one accuracy, in ten epochs."""
+
+    def make(system, accuracy=0.5, seed=0, clients=3, **settings):
+        own = {"system": system, "judge_on": "test", **settings}
+        run = kept(system, seed, rounds=10, **own)
+        run.info["data"]["clients"] = clients
+        run.rounds["accuracy"] = accuracy
+        return run
+
+    return make
+
+
+def test_the_numbers_that_duals_claims_quote_are_those_of_its_tables(dual, row):
+    systems = {name: system for system, name in ALGORITHMS.items()}
+    tables = {"dual_criterion": 4, "dual_criterion_obstacles": 5}
+    runs = {
+        experiment: [
+            row(systems[name], float(line["Accuracy"]), seed, clients.count("C"))
+            for (name, clients), line in dual(f"dualcriterion_table{number}").items()
+            for seed in range(5)
+        ]
+        for experiment, number in tables.items()
+    }
+    quoted = 0
+    for claim in claims("Dual"):
+        own = {name: runs[name] for name in claim.experiments}
+        if "text's reading" in claim.says:  # Its models have no row in the tables.
+            with pytest.raises(TooShortError, match="^no run with --personalized_form"):
+                claim.judge(own)
+            continue
+        number, verdict, _ = claim.judge(own)
+        assert verdict == "reproduced", claim.says
+        gaps = [float(one.split(" ± ")[0].split()[-1]) for one in number.split("; ")]
+        gap = min(gaps, key=abs)
+        shown = f"{abs(gap) / 100 + 0.1 * ('chance' in claim.says):.4f}"[1:]
+        assert shown in claim.says
+        quoted += 1
+    assert quoted == len(claims("Dual")) - 1
+
+
+def test_other_readings_and_quantization_of_before_are_no_rows(row):
+    text = row("personalized", personalized_form="text")
+    assert quantities.row_of_dual(text, 3) == "personalized (text)"
+    assert quantities.row_of_dual(row("dual"), 3) == "dual"
+    for run in (
+        row("dual", judge_on="server"),
+        row("quantized", quantized_levels=256),
+        row("trimmed"),
+        row("dual", clients=4),
+    ):
+        assert quantities.row_of_dual(run, 3) == ""

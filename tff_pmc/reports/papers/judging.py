@@ -90,15 +90,13 @@ def judged(
     experiment (`_caveats`), or of fewer rounds than `least_rounds`, decide only where
     weights are equal, which is a matter of the data: of all of it, and of the paper's.
     """
-    found, runs = list(measures), list(runs)
-    caveats = _data_caveats(runs)
-    if caveats:
-        found = [one._replace(equal=False) for one in found]
-    caveats += _caveats(runs, least_rounds)
+    runs = list(runs)
+    data, others = _data_caveats(runs), _caveats(runs, least_rounds)
+    found = [one._replace(equal=one.equal and not data) for one in measures]
     numbers, words = [], []
     for one in found:
         stat = {} if one.lacks else paired.difference(one.own, one.base)
-        word, why = _decided(one, stat, caveats)
+        word, why = _decided(one, stat, data + others)
         if stat:
             numbers.append(_number(one, stat))
         words.append((word, one.name, why))
@@ -122,18 +120,15 @@ def _decided(
     one: Measure, stat: Mapping[str, float], caveats: Sequence[str]
 ) -> tuple[str, str]:
     """Returns the verdict on a measure, and why."""
+    why = "the weights of both are equal in every round"
     if one.equal and one.sign in (MORE, LESS):
-        why = "the weights of both are equal in every round, so a difference is noise"
-        return NOT_REPRODUCED, why
+        return NOT_REPRODUCED, f"{why}, so a difference is noise"
     if one.equal and one.sign == NONE:
-        return REPRODUCED, "the weights of both are equal in every round"
-    if one.lacks:
-        return TOO_SHORT, one.lacks
-    if caveats:
-        return TOO_SHORT, "; ".join(caveats)
-    seeds = int(stat["seeds"])
-    if seeds < paired.MIN_SEEDS:
-        count = "one seed" if seeds == 1 else f"{seeds} seeds"
+        return REPRODUCED, why
+    if one.lacks or caveats:
+        return TOO_SHORT, one.lacks or "; ".join(caveats)
+    if stat["seeds"] < paired.MIN_SEEDS:
+        count = "one seed" if stat["seeds"] == 1 else f"{stat['seeds']} seeds"
         return TOO_SHORT, f"{count}; below five nothing is decided"
     mean, half = stat["mean"], stat["interval"]
     if math.isnan(mean):
@@ -148,10 +143,9 @@ def _decided(
         of_size = mean - half <= most and least <= mean + half
     if word == OPEN and not of_size:
         return NOT_REPRODUCED, "the interval has 0 and not what is printed"
-    if word == OPEN and half <= 1:
-        return OPEN, "the interval allows both"
     if word == OPEN:
-        return OPEN, f"{_seeds_for_one(stat)} seeds would make the interval ± 1"
+        seeds = f"{_seeds_for_one(stat)} seeds would make the interval ± 1"
+        return OPEN, seeds if half > 1 else "the interval allows both"
     if word == NOT_REPRODUCED:
         return word, "the interval lies beyond what is claimed"
     return word, "" if of_size else "in sign; the interval has not what is printed"
@@ -200,24 +194,24 @@ def _number(measure: Measure, stat: Mapping[str, float]) -> str:
     if stat["noise_floor_of_mean"] > 0:
         text += f" (noise floor {stat['noise_floor_of_mean']:{form}})"
     if measure.printed:
-        rounded = [round(size, measure.digits) + 0.0 for size in measure.printed]
-        sizes = dict.fromkeys(f"{size:+{form}}" for size in rounded)
-        text += f", printed {' to '.join(sizes)}"
+        sizes = [round(size, measure.digits) + 0.0 for size in measure.printed]
+        shown = dict.fromkeys(f"{size:+{form}}" for size in sizes)
+        text += f", printed {' to '.join(shown)}"
     return text
 
 
 def _data_caveats(runs: Sequence[Run]) -> list[str]:
     """Returns why runs are not on the paper's data; nothing where they are."""
-    data = sorted({run.data_caveat for run in runs if run.data_caveat})
-    found = [f"not on the paper's data: {'; '.join(data)}"] if data else []
-    parts = {image_fraction(run) for run in runs} - {1.0}
-    return found + [f"on {part:g} of the images" for part in sorted(parts)]
+    data = "; ".join(sorted({run.data_caveat for run in runs} - {""}))
+    parts = sorted({image_fraction(run) for run in runs} - {1.0})
+    found = [f"not on the paper's data: {data}"] if data else []
+    return found + [f"on {part:g} of the images" for part in parts]
 
 
 def _caveats(runs: Sequence[Run], least_rounds: int) -> list[str]:
     """Returns why runs are not the paper's experiment otherwise."""
-    readings = {other_reading(run) for run in runs} - {""}
-    found = [f"kept only with {reading}" for reading in sorted(readings)]
+    readings = sorted({other_reading(run) for run in runs} - {""})
+    found = [f"kept only with {reading}" for reading in readings]
     shortest = min((len(run.rounds) for run in runs), default=least_rounds)
     if shortest < least_rounds:
         found.append(f"after {shortest} rounds, fewer than {least_rounds}")
