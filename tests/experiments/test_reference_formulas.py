@@ -136,7 +136,7 @@ def test_all_nine_rows_are_the_published_codes(
         origin=leaf_data.Origin("made up", (), ""),
         options={},
     )
-    setup = Setup.of(made, federation)
+    setup = Setup(made, federation, federation.test_examples)  # Not its model's.
     vars(setup)["model"] = two_layers
     codes = CRITERIA[experiment]
     basis = scores.Basis.all_subsets(3)

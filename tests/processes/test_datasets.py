@@ -76,7 +76,40 @@ def test_tffs_training_program_runs_it(runtime, toy_examples, toy_model, tmp_pat
     """`tff.learning.programs.train_model`, with a data source of packed clients."""
     import asyncio
 
-    packs = [tff_pmc.pack(toy_examples, [k])[0] for k in range(6)]
+    class Rounds(tff.program.FederatedDataSourceIterator):
+        """Counts the rounds; TFF copies and saves it beside the state."""
+
+        def __init__(self, number=0):
+            self.number = number
+
+        @property
+        def federated_type(self):
+            return process.next.type_signature.parameter[1]
+
+        def to_bytes(self):
+            return bytes([self.number])
+
+        @classmethod
+        def from_bytes(cls, data):
+            return cls(data[0])
+
+        def select(self, k=None):
+            self.number += 1
+            cohort = [(self.number + i) % 6 for i in range(k)]
+            return tff_pmc.pack(toy_examples, cohort)
+
+    class Source(tff.program.FederatedDataSource):
+        @property
+        def federated_type(self):
+            return process.next.type_signature.parameter[1]
+
+        @property
+        def capabilities(self):
+            return [tff.program.Capability.SUPPORTS_REUSE]
+
+        def iterator(self):
+            return Rounds()
+
     process = tff_pmc.build_prioritized_fed_avg(toy_model, client_optimizer_fn=sgd())
     initial = process.initialize()
     metrics = tff.program.MemoryReleaseManager()
@@ -87,7 +120,7 @@ def test_tffs_training_program_runs_it(runtime, toy_examples, toy_model, tmp_pat
             tff.learning.programs.train_model(
                 train_process=process,
                 initial_train_state=initial,
-                train_data_source=tff.program.DatasetDataSource(packs),
+                train_data_source=Source(),
                 train_per_round_clients=3,
                 train_total_rounds=2,
                 program_state_manager=states,
