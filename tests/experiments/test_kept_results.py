@@ -9,14 +9,11 @@ FOLDERS = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
 # Those of which no run is kept, or runs under several seeds.
 NO_RUNS = {
     "celeba_crops_rates_relu": "; there is only rates.csv",
-    **dict.fromkeys(
-        (
-            *("adafed_1_seeds", "adafed_2", "adafed_3", "mnist_normalization_max_relu"),
-            *("mnist_table2_relu", "mnist_table4_relu", "mnist_table4"),
-            "mnist_kernels_normal",
-        ),
-        "holds runs under several seeds: name one of its folders, as ",
-    ),
+    **{
+        name: "holds runs under several seeds: name one of its folders, as "
+        for name in FOLDERS
+        if (KEPT / name / "seed_0").is_dir()
+    },
 }
 # The tables that one ordering does not make, and what is missing.
 LEFT_OUT = {"mnist_reference_code": "PMC Table 5 is left out"}
