@@ -8,7 +8,9 @@ KEPT = pathlib.Path(__file__).resolve().parents[2] / "results" / "reproduced"
 FOLDERS = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
 # Those of which no run is kept, or runs under several seeds.
 NO_RUNS = {
-    "celeba_crops_rates_relu": "; there is only rates.csv",
+    **dict.fromkeys(
+        ("celeba_crops_rates_relu", "mnist_rates"), "; there is only rates.csv"
+    ),
     **{
         name: "holds runs under several seeds: name one of its folders, as "
         for name in FOLDERS
