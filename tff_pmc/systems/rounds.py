@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
@@ -35,7 +36,7 @@ class Round(NamedTuple):
     train_seconds: Optional[float] = None  # Of training alone, where there was more.
 
 
-class Rounds:
+class Rounds(abc.ABC):
     """The rounds of a process, one after another.
 
     Attributes:
@@ -71,9 +72,9 @@ class Rounds:
         """The model of a state, a `tff.learning.models.ModelWeights`."""
         return self._process.get_model_weights(state)
 
+    @abc.abstractmethod
     def next(self, state: Any, packs: Any) -> Round:
         """Runs one round with a cohort's packs."""
-        raise NotImplementedError
 
 
 class FixedRounds(Rounds):

@@ -2,96 +2,22 @@
 
 from __future__ import annotations
 
-import collections
-import dataclasses
 import hashlib
-import io
 import lzma
-import os
-import sqlite3
-import urllib.error
-import urllib.request
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import leaf_data
-from leaf_data.datasets import femnist
 from leaf_data.formats import tff_sqlite
 
 pytestmark = pytest.mark.usefixtures("empty_home")
 
-CREATE = (
-    "CREATE TABLE examples (split_name {0}, client_id {0}, "
-    "serialized_example_proto BLOB)",
-    "CREATE TABLE client_metadata (client_id {0}, split_name {0}, num_examples {1})",
-)
-TFFS, ANY, NO_CASE = (
-    [statement.format(*words) for statement in CREATE]
-    for words in (("TEXT", "INTEGER"), ("", ""), ("TEXT COLLATE NOCASE", "INTEGER"))
-)
+ANY, NO_CASE = ("", ""), ("TEXT COLLATE NOCASE", "INTEGER")
 GRAY = [0.5] * 784
 TWO = (("a", "all_train", 2),)
 NAME = "emnist_all.sqlite"
-
-
-@pytest.fixture(scope="module")
-def example(tf):
-    """Makes a serialized example of lists of floats or integers, by TensorFlow."""
-
-    def feature(values):
-        if isinstance(values[0], float):
-            return tf.train.Feature(float_list=tf.train.FloatList(value=values))
-        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-
-    def make(**values):
-        features = {name: feature(value) for name, value in values.items()}
-        made = tf.train.Features(feature=features)
-        return tf.train.Example(features=made).SerializeToString()
-
-    return make
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Writes a database of rows of client, split and example; all may be changed."""
-
-    def write(rows, counts=None, create=TFFS, after=(), name=NAME):
-        path = tmp_path / "data" / name
-        path.parent.mkdir(exist_ok=True)
-        if counts is None:
-            sizes = collections.Counter((client, split) for client, split, _ in rows)
-            counts = [(*key, size) for key, size in sizes.items()]
-        database = sqlite3.connect(path)
-        for statement in create:
-            database.execute(statement)
-        database.executemany(
-            "INSERT INTO examples VALUES (?, ?, ?)", [(s, c, p) for c, s, p in rows]
-        )
-        database.executemany("INSERT INTO client_metadata VALUES (?, ?, ?)", counts)
-        for statement in after:
-            database.execute(statement)
-        database.commit()
-        database.close()
-        return path
-
-    return write
-
-
-@pytest.fixture
-def database(write, example):
-    """Rows in mixed order; "b" is in the test split alone."""
-    random, rows = np.random.RandomState(0), []
-    for client, split, count in (
-        *(("c", "all_train", 4), ("a", "all_train", 3), ("c", "all_test", 2)),
-        *(("b", "all_test", 1), ("a", "digits_only_train", 2)),
-    ):
-        for _ in range(count):
-            pixels = (random.randint(0, 256, 784) / 255).tolist()
-            proto = example(pixels=pixels, label=[int(random.randint(62))])
-            rows.append((client, split, proto))
-    return write([rows[k] for k in random.permutation(len(rows))])
 
 
 def _load(folder, **options):
@@ -173,7 +99,7 @@ def test_the_packed_database(database, tf, assert_refused, monkeypatch):
 
 
 COUNTS = [
-    {"counts": [("a", "all_train", n)], "create": ANY}
+    {"counts": [("a", "all_train", n)], "types": ANY}
     for n in (None, "two", 1.9, -1, b"\2", 10**9, 2**62, 1, 9, 2.0)
 ]
 ENDLESS = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) "
@@ -208,9 +134,9 @@ FORGED = [
     ({"counts": TWO * 2}, "client a is there twice"),
     ({"counts": []}, NONE),
     ({"counts": [("b", "all_train", 2)]}, "client b: 0 train examples, in "),
-    ({"counts": [(5, "all_train", 2)], "create": ANY}, "5 is no client's name"),
+    ({"counts": [(5, "all_train", 2)], "types": ANY}, "5 is no client's name"),
     ({"counts": [("a\nb", "all_train", 2)]}, "U+000A"),
-    ({"counts": [("a", "ALL_train", 2)], "create": NO_CASE}, NONE),
+    ({"counts": [("a", "ALL_train", 2)], "types": NO_CASE}, NONE),
 ]
 
 
@@ -302,55 +228,3 @@ def test_more_steps_than_a_file_can_need(write, assert_refused, monkeypatch):
     monkeypatch.setattr(tff_sqlite, "_EVERY", 1)
     monkeypatch.setattr(tff_sqlite, "_STEPS_AT_LEAST", 100 - path.stat().st_size)
     assert_refused(lambda: _load(path.parent), f"{path}: its tables have more")
-
-
-def test_tffs_own_cache_and_download(tmp_path, database, monkeypatch, tf):
-    data = database.read_bytes()
-    database.unlink()
-    calls = []
-
-    def opened(origin):
-        calls.append(origin)
-        stream = io.BytesIO(lzma.compress(data, lzma.FORMAT_ALONE))
-        stream.headers = {"content-length": None}
-        return stream
-
-    monkeypatch.setattr(urllib.request, "urlopen", opened)
-    own = tmp_path / "home" / ".tff" / NAME
-    found = _load(None)
-    assert [origin.split("/")[-1] for origin in calls] == [NAME + ".lzma"]
-    assert found.origin.source == "TFF's EMNIST (its download)"
-    assert own.read_bytes() == data
-    names = [p.name for p in sorted(own.parent.iterdir())]
-    assert names == [NAME, "femnist_tff_cache"]
-    assert _load(None).origin.source == "TFF's EMNIST (its cache)"
-    # A folder for other data sets does not keep it from there.
-    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(tmp_path / "data"))
-    assert _load(None).origin.source == "TFF's EMNIST (its cache)"
-    assert len(calls) == 1
-    _load(None, cache_dir=tmp_path / "caches")
-    assert (tmp_path / "caches" / NAME).read_bytes() == data
-    assert len(calls) == 2
-
-
-def test_a_download_that_fails_is_one_line_and_leaves_nothing(
-    tmp_path, monkeypatch, assert_refused
-):
-    def offline(folder):
-        with open(os.path.join(folder, NAME), "w") as file:
-            file.write("half")
-        raise urllib.error.URLError("no route\nto host")
-
-    changed = dataclasses.replace(femnist.DATABASE, download=offline)
-    monkeypatch.setattr(femnist, "DATABASE", changed)
-    # A folder that is given is never downloaded for.
-    words = f"femnist: no {NAME} or {NAME}.lzma in {tmp_path} or {tmp_path / 'femnist'}"
-    assert_refused(lambda: _load(tmp_path), words)
-    assert not (tmp_path / "home" / ".tff").exists()
-    hint = "(<urlopen error no route to host>): pass data_dir or set TFF_PMC_DATA_DIR"
-    assert_refused(lambda: _load(None), f"femnist: TFF could not download {NAME}", hint)
-    assert list((tmp_path / "home" / ".tff").iterdir()) == []
-    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(tmp_path))
-    assert_refused(
-        lambda: _load(None), f"lzma in {tmp_path} or", ", and TFF could not", hint
-    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _ASK_SECONDS = 60
 
 _federations: dict[bytes, Any] = {}  # Of a worker: the last it was sent.
+# A run installs its context for the whole process, which may have several threads.
+_one_at_a_time = threading.Lock()
 
 
 def make_run(
@@ -51,16 +54,17 @@ def make_run(
     from tff_pmc.runtime import Runtime
     from tff_pmc.runtime.cluster import cluster_record
 
-    if federations not in _federations:
-        _federations.clear()
-        _federations[federations] = cluster_tasks.from_bytes(federations)
     job = cluster_tasks.from_bytes(sent_job)
-    data = _federations[federations](job.settings)
-    with Runtime("local") as running:
-        running.context.recorded = cluster_record("runs", terms.threads)
-        # A worker before this one may have begun it.
-        how = {**job.how, "resume": True, "title": None}
-        loop.run(job.settings, data, job.folder, **how)
+    # A worker before this one may have begun it.
+    how = {**job.how, "resume": True, "title": None}
+    with _one_at_a_time:
+        if federations not in _federations:
+            _federations.clear()
+            _federations[federations] = cluster_tasks.from_bytes(federations)
+        data = _federations[federations](job.settings)
+        with Runtime("local") as running:
+            running.context.recorded = cluster_record("runs", terms.threads)
+            loop.run(job.settings, data, job.folder, **how)
 
 
 def leave_a_file(path: str, data_dir: str) -> Optional[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 from tff_pmc.record.read import BASELINE, Run
@@ -32,7 +33,6 @@ from tff_pmc.reports.papers.quantities import (
     OVER_BASELINE,
     QUANTITIES,
     Row,
-    mean_of,
     mean_rounds,
     printed_gains,
     reached_by,
@@ -147,7 +147,7 @@ def _measure(
         def value(runs: Labeled, labels: Sequence[str], cells: Cells) -> float:
             every = [*runs] if EVERY_RUN in labels else labels
             found = [quantity(runs, label, cells, row) for label in every]
-            return max(found) if row.group == "best" else mean_of(found)
+            return max(found) if row.group == "best" else statistics.fmean(found)
 
         mine = [value(one[0], own, cells) for one in seeds]
         if isinstance(labels, Sequence):
@@ -177,7 +177,7 @@ def _printed(
             return ()
         if row.of == "cells that lose":
             known = [100.0 * (gain < 0) for gain in known]
-        sides.append(mean_of(known))
+        sides.append(statistics.fmean(known))
     return (sides[0] - sides[1],) * 2
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import statistics
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Optional, Union
@@ -113,13 +114,8 @@ def _gain(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
 
 
 def _cells_that_lose(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
-    return mean_of(100.0 * (_gain(runs, label, [cell], row) < 0) for cell in cells)
-
-
-def mean_of(values: Iterable[float]) -> float:
-    """Returns the mean of some numbers."""
-    found = [*values]
-    return sum(found) / len(found)
+    lost = (100.0 * (_gain(runs, label, [cell], row) < 0) for cell in cells)
+    return statistics.fmean(lost)
 
 
 @functools.cache
