@@ -4,7 +4,7 @@ PYTHON ?=
 RUN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help venv quickstart notebooks test test-all fuzz kill-test lint docs
+.PHONY: help venv quickstart-venv quickstart notebooks test test-all fuzz kill-test lint docs
 .PHONY: peers requirements audit clean
 
 help:
@@ -26,15 +26,16 @@ help:
 
 # Any Python can run the bootstrap, which looks for one that serves. 127: there is a
 # command of that name, but no Python behind it (a version manager's shim).
-venv:
+venv: BOOTSTRAP := --all
+venv quickstart-venv:
 	@for python in python3 python3.11 python3.10 python3.9 '$(PYTHON)'; do \
 		command -v "$$python" >/dev/null || continue; \
-		"$$python" tools/bootstrap.py $(if $(PYTHON),--python '$(PYTHON)'); \
+		"$$python" tools/bootstrap.py $(BOOTSTRAP) $(if $(PYTHON),--python '$(PYTHON)'); \
 		code=$$?; [ $$code = 127 ] || exit $$code; \
 	done; \
 	echo "No python3 runs here: install Python 3.11."; exit 2
 
-quickstart: venv
+quickstart: quickstart-venv
 	$(RUN) run_experiments.py --flagfile=experiments/quickstart.flags
 
 # Another Jupyter, an editor's say, opens them too: .venv/bin/python is their kernel.

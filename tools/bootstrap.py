@@ -3,6 +3,7 @@
 It is made anew when it is missing, was interrupted, was moved, or has another
 Python than the one asked for; and brought up to date in place when
 requirements.txt, setup.py or pyproject.toml changed. Otherwise this is a fast no-op.
+Without --all it gets what running needs; uv installs it, and pip where uv cannot.
 
 Plain syntax and the standard library only: it must run on Python 3.6, to say that
 3.6 is too old, as well as on those that are too new.
@@ -29,7 +30,10 @@ VENV = os.path.join(ROOT, ".venv")
 VENV_PYTHON = os.path.join(VENV, "bin", "python")
 STAMP = os.path.join(VENV, "bootstrap.json")
 LOG = os.path.join(VENV, "bootstrap.log")
+PINS = os.path.join(VENV, "bootstrap.txt")
+UV = os.path.join(VENV, "bin", "uv")
 INPUTS = ("requirements.txt", "setup.py", "pyproject.toml")
+REST = "\n# For tests"  # What stands behind it in requirements.txt, running does not need.
 CANDIDATES = ("python3.11", "python3.10", "python3.9")
 UNSUPPORTED = 2
 
@@ -133,11 +137,11 @@ def list_installed(version):
     return {name for name in names if name.endswith(".dist-info")}
 
 
-def find_fault(wanted, why_not):
+def find_fault(wanted, everything, why_not):
     """Returns why .venv does not serve and whether to make it anew, or None.
 
     `wanted` is the version of the Python that the user named, or None: then that of
-    the environment is as good as any.
+    the environment is as good as any. `everything` is more than running needs.
     """
     if not os.path.lexists(VENV):
         return "there is none yet", True
@@ -167,6 +171,8 @@ def find_fault(wanted, why_not):
         return "%s, %s or %s changed" % INPUTS, False
     if not set(stamp["installed"]) <= list_installed(version):
         return "packages were removed or replaced", False
+    if everything and not stamp["everything"]:
+        return "it has what running needs alone", False
     return None
 
 
@@ -183,8 +189,8 @@ def lock():
     return descriptor
 
 
-def run(command, descriptor):
-    """Runs a command into the log, and shows from time to time how far it is."""
+def run(command, descriptor, may_fail=False):
+    """Runs a command into the log, with a line from time to time; returns success."""
     environment = dict(
         os.environ, PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1", PIP_USER="0"
     )
@@ -201,20 +207,22 @@ def run(command, descriptor):
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # Should this process be killed, pip goes on, and holds the lock.
+            # Should this process be killed, the command goes on, and holds the lock.
             pass_fds=(descriptor,),
         )
         while process.poll() is None:
             try:
                 process.wait(timeout=15)
             except subprocess.TimeoutExpired:
-                say("  %3d s: %s" % (time.time() - began, describe_progress(start)))
+                line = (read_log(start).splitlines() or [""])[-1]
+                say("  %3d s: %s" % (time.time() - began, line[:70]))
             except KeyboardInterrupt:
                 process.wait()  # It was interrupted too, and needs a moment to end.
                 raise
-    if process.returncode:
+    if process.returncode and not may_fail:
         tail = read_log(start).splitlines()[-15:]
         stop("\n".join(tail + ["Failed: " + " ".join(command), "Log: " + LOG]))
+    return process.returncode == 0
 
 
 def read_log(start):
@@ -224,15 +232,7 @@ def read_log(start):
         return log.read().decode("utf-8", "replace")
 
 
-def describe_progress(start):
-    """Returns how far pip is, from what it has written into the log."""
-    text = read_log(start)
-    if "\nInstalling collected packages" in text:
-        return "unpacking"
-    return "%d packages fetched" % text.count("Collecting ")
-
-
-def install(python, anew, descriptor):
+def install(python, anew, everything, descriptor):
     """Makes or updates .venv with the given Python."""
     if anew:
         if os.path.islink(VENV):
@@ -241,21 +241,32 @@ def install(python, anew, descriptor):
             shutil.rmtree(VENV)
         os.mkdir(VENV)
     # Written before the first package, so that whatever ends this early leaves a
-    # record: pip takes a package that was unpacked by half for an installed one.
+    # record: a package that was unpacked by half is taken for an installed one.
     write_stamp(state="installing")
     inputs = hash_inputs()
     if anew:
         run([python["executable"], "-m", "venv", VENV], descriptor)
-    pip = [VENV_PYTHON, "-m", "pip", "install", "--no-deps", "--progress-bar", "off"]
+    with open(os.path.join(ROOT, "requirements.txt"), encoding="utf-8") as file:
+        text = file.read()
+    with open(PINS, "w", encoding="utf-8") as file:
+        file.write(text if everything else text.partition(REST)[0] + "\n")
     # --no-deps: TFF asks for releases that are gone. --only-binary: never a compiler.
     # --require-hashes: whatever the index serves, these are the files that were pinned.
-    pinned = ["--require-hashes", "--only-binary", ":all:", "-r", "requirements.txt"]
-    run(pip + pinned, descriptor)
+    pip = [VENV_PYTHON, "-m", "pip", "install", "--no-deps", "--progress-bar", "off"]
+    uv = [UV, "pip", "install", "--no-deps", "--python", VENV_PYTHON]
+    pinned = ["--require-hashes", "--only-binary", ":all:", "-r"]
+    if not (
+        run(pip + pinned + [os.path.join(ROOT, "tools", "uv.txt")], descriptor, True)
+        and run(uv + ["--compile-bytecode"] + pinned + [PINS], descriptor, True)
+    ):
+        say("uv does not serve here (%s): pip installs, which takes longer." % LOG)
+        run(pip + pinned + [PINS], descriptor)
     run(pip + ["--no-build-isolation", "--editable", "."], descriptor)
     write_stamp(
         state="complete",
         root=ROOT,
         version=python["version"],
+        everything=everything,
         inputs=inputs,
         installed=sorted(list_installed(python["version"])),
     )
@@ -265,18 +276,20 @@ def main():
     """Brings .venv up to date, or says why that cannot be done."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", help="the Python to make .venv with")
-    wanted = parser.parse_args().python
+    parser.add_argument("--all", action="store_true", help="what tests need, too")
+    given = parser.parse_args()
+    wanted, everything = given.python, given.all
 
     why_not = runpy.run_path(SETUP, run_name="setup")["why_not"]
     python = choose_python(wanted, why_not) if wanted else None
     version = python and python["version"]
-    fault = find_fault(version, why_not)
+    fault = find_fault(version, everything, why_not)
     if fault is None:
         return
     if python is None:
         python = choose_python(None, why_not) if fault[1] else probe(VENV_PYTHON)
     descriptor = lock()
-    fault = find_fault(version, why_not)
+    fault = find_fault(version, everything, why_not)
     if fault is None:
         return  # Somebody else has mended it meanwhile.
     reason, anew = fault
@@ -290,7 +303,9 @@ def main():
         )
     )
     began = time.time()
-    install(python, anew, descriptor)
+    # What is there stays: tests that were run will be run again.
+    everything = everything or (not anew and read_stamp().get("everything", False))
+    install(python, anew, everything, descriptor)
     say("The environment is ready (%d s)." % (time.time() - began))
 
 

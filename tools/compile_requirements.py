@@ -1,9 +1,11 @@
 """Writes requirements.txt: the pinned closure of setup.py's dependencies, with hashes.
 
-uv resolves the dependencies, the extras and pyproject.toml's overrides for every
-supported Python at once. What is pinned in requirements.txt stays as it is, unless
---upgrade is given. Each line has the SHA-256 of every wheel that may be installed by
-it, as the package index states them.
+uv, itself pinned in tools/uv.txt, resolves the dependencies, the extras and
+pyproject.toml's overrides for every supported Python at once. What is pinned in
+requirements.txt stays as it is, unless --upgrade is given. Each line has the SHA-256 of
+every wheel that may be installed by it, as the package index states them. What running
+needs stands before the line REST, and what only tests, notebooks, documents and linters
+need behind it.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUTPUT = ROOT / "requirements.txt"
+UV = ROOT / "tools" / "uv.txt"
 PYTHONS = ("3.9", "3.10", "3.11")
 # The Pythons for which a line holds, and the shortest marker that says so.
 MARKERS = {
@@ -36,6 +39,7 @@ HEADER = """\
 # TFF pins two versions of jax that are gone, and pip has no overrides, so the first is
 # needed (docs/dependencies.md). The hashes are those of wheels, hence the last.
 """
+REST = "# For tests, notebooks, documents and linters alone:\n"
 # Every glibc there may be, so that a newer machine's wheels are there, too.
 PLATFORMS = [
     *(f"manylinux_2_{minor}_x86_64" for minor in range(100, 4, -1)),
@@ -126,21 +130,23 @@ def run(*command, **options):
 
 
 def compile_with_uv(scratch, upgrade):
-    """Resolves with uv; returns the lines, with uv's full markers, and the wheels."""
+    """Resolves with uv: what running needs, and lines with full markers, and wheels."""
     resolved, listed = scratch / "requirements.txt", scratch / "pylock.toml"
     if OUTPUT.exists() and not upgrade:
         shutil.copy(OUTPUT, resolved)  # uv keeps the pins that it finds there.
     uv = (str(scratch / "venv" / "bin" / "uv"), "pip", "compile", "--universal")
     uv += ("--python", sys.executable, "--no-python-downloads", "--no-header")
     uv += ("--python-version", PYTHONS[0])
-    run(
-        *(*uv, "pyproject.toml", "--all-extras", "--output-file", str(resolved)),
-        *("--annotation-style", "line"),
-        cwd=ROOT,
-    )
+    found = ("--annotation-style", "line", "--output-file")
+    whole = (*uv, "pyproject.toml", "--all-extras", *found, str(resolved))
+    run(*whole, cwd=ROOT)
+    running = scratch / "running.txt"
+    part = (*uv, "pyproject.toml", "--extra", "cluster", "--constraint", str(resolved))
+    run(*part, *found, str(running), cwd=ROOT)
     # With hashes uv writes those of all platforms, and no file names.
     run(*uv, str(resolved), "--no-deps", "--output-file", str(listed), cwd=ROOT)
-    return resolved.read_text().splitlines(), read_wheels(listed.read_text())
+    names = {line.partition("==")[0] for line in running.read_text().splitlines()}
+    return names, resolved.read_text().splitlines(), read_wheels(listed.read_text())
 
 
 def read_wheels(lock):
@@ -166,8 +172,13 @@ def main():
     args = parser.parse_args()
 
     if args.scratch:  # The second call, by the scratch environment's Python.
-        lines, wheels = compile_with_uv(pathlib.Path(args.scratch), args.upgrade)
-        text = HEADER + "".join(simplify(line, wheels) + "\n" for line in lines)
+        found = compile_with_uv(pathlib.Path(args.scratch), args.upgrade)
+        running, lines, wheels = found
+        parts: tuple[list[str], list[str]] = [], []
+        for line in lines:
+            own = line.partition("==")[0] in running
+            parts[not own].append(simplify(line, wheels) + "\n")
+        text = HEADER + "".join(parts[0]) + REST + "".join(parts[1])
         if "://" in text:
             sys.exit("requirements.txt would name a host")
         OUTPUT.write_text(text)
@@ -176,7 +187,9 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         python = os.path.join(scratch, "venv", "bin", "python")
         run(sys.executable, "-m", "venv", os.path.join(scratch, "venv"))
-        run(python, "-m", "pip", "install", "--quiet", "uv", "packaging", "tomli")
+        install = (python, "-m", "pip", "install", "--quiet")
+        run(*install, "--require-hashes", "-r", str(UV))
+        run(*install, "packaging", "tomli")
         again = [python, __file__, "--scratch", scratch]
         code = subprocess.call(again + ["--upgrade"] * args.upgrade)
     sys.exit(code)
