@@ -202,7 +202,9 @@ def run(command, descriptor, may_fail=False):
         start = log.tell()
         process = subprocess.Popen(
             command,
-            cwd=ROOT,
+            # Not ROOT: there uv would read pyproject.toml, whose [tool.uv] is for
+            # resolving, and refuse its ranges beside hashes.
+            cwd=os.sep,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -261,7 +263,7 @@ def install(python, anew, everything, descriptor):
     ):
         say("uv does not serve here (%s): pip installs, which takes longer." % LOG)
         run(pip + pinned + [PINS], descriptor)
-    run(pip + ["--no-build-isolation", "--editable", "."], descriptor)
+    run(pip + ["--no-build-isolation", "--editable", ROOT], descriptor)
     write_stamp(
         state="complete",
         root=ROOT,
