@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,7 +126,7 @@ class FederatedDataset:
                 )
 
     @property
-    def client_ids(self) -> tuple[str, ...]:
+    def client_ids(self) -> Sequence[str]:
         """The clients, in the order of both sets of examples."""
         return self.train_examples.client_ids
 
@@ -221,10 +221,9 @@ class FederatedDataset:
         classes, labels = "float32 labels", ""
         if self.has_classes:
             classes = f"{self.num_classes} classes"
-            found = [
-                len(np.unique(train.client(k)["y"])) for k in range(train.num_clients)
-            ]
-            labels = f", {_range(found)} labels a client"
+            has = np.zeros((train.num_clients, self.num_classes), bool)
+            has[np.repeat(np.arange(train.num_clients), train.sizes), train.y] = True
+            labels = f", {_range(has.sum(axis=1))} labels a client"
         server, convention = self.server_examples, self.pixel_convention
         return "\n".join(
             [
@@ -251,5 +250,5 @@ def _sizes(examples: Examples) -> str:
 
 
 def _range(values: Any) -> str:
-    low, high = min(values), max(values)
+    low, high = np.min(values), np.max(values)
     return f"{low}" if low == high else f"{low}-{high}"
