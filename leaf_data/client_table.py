@@ -7,7 +7,6 @@ numbers in [0, 1], a column each, a row for every client.
 
 from __future__ import annotations
 
-import collections
 import csv
 import dataclasses
 import hashlib
@@ -55,17 +54,26 @@ class ClientTable:
             DataError: a client lacks an attribute, or a value is not a boolean or
                 a number in [0, 1]; the message names client and attribute.
         """
-        names = list(next(iter(attributes.values()), ()))
+        clients = tuple(attributes)
+        names = tuple(attributes[clients[0]]) if clients else ()
         for client, row in attributes.items():
-            for name in sorted(set(row) ^ set(names)):
+            if set(row) != set(names):
+                odd = sorted(set(row) ^ set(names))[0]
                 raise DataError(
-                    f"client {client}: the attribute {name} is not there for every "
+                    f"client {client}: the attribute {odd} is not there for every "
                     "client"
                 )
-        rows = {
-            client: [row[name] for name in names] for client, row in attributes.items()
+        values = {
+            name: np.array(
+                [
+                    _value(row[name], f"client {client}", name)
+                    for client, row in attributes.items()
+                ],
+                np.float32,
+            )
+            for name in names
         }
-        return _table(names, rows, "a dict")
+        return cls(clients, values, "a dict")
 
     def of(self, client_ids: Sequence[str]) -> ClientTable:
         """Returns the rows of these clients, in their order.
@@ -98,61 +106,47 @@ def read_client_table(path: str) -> ClientTable:
     with reading(path, "cannot be read as CSV", UnicodeDecodeError, csv.Error):
         content = places.read(path, _MAX_BYTES)
         file = io.StringIO(content.decode("utf-8-sig"), newline="")
-        header, rows = _read_rows(path, csv.reader(file, strict=True))
+        clients, columns = _read_rows(path, csv.reader(file, strict=True))
+    values = {name: np.array(column, np.float32) for name, column in columns.items()}
     digest = hashlib.sha256(content).hexdigest()
-    return _table(header, rows, f"CSV, sha256 {digest}", f"{path}: ")
+    return ClientTable(tuple(clients), values, f"CSV, sha256 {digest}")
 
 
 def _read_rows(
-    path: str, lines: Iterator[list[str]]
-) -> tuple[list[str], dict[str, list[str]]]:
-    """Returns the names of the attributes, and the fields of each client."""
+    path: str, rows: Iterator[list[str]]
+) -> tuple[list[str], dict[str, list[float]]]:
+    """Returns the clients, and their values by column."""
     none = DataError(
         f"{path}: a client table has a column 'client', at least one more, and rows"
     )
-    header = next(lines, [])
-    for name, count in collections.Counter(header).items():
+    header = next(rows, [])
+    columns: dict[str, list[float]] = {}
+    for name in header:
         check_name(name, f"{path}: the column")
-        if count > 1:
+        if name in columns:
             raise DataError(f"{path}: the column {name} is there twice")
-    if _CLIENT not in header or len(header) < 2:
+        columns[name] = []
+    if columns.pop(_CLIENT, None) is None or not columns:
         raise none
-    place = header.index(_CLIENT)
-    rows: dict[str, list[str]] = {}
+    clients: dict[str, None] = {}
     # An empty line is no row.
-    for number, row in enumerate((line for line in lines if line), 2):
-        if len(row) != len(header) or not row[place]:
+    for number, row in enumerate((row for row in rows if row), 2):
+        values = dict(zip(header, row))
+        client = values.pop(_CLIENT, "")
+        if len(row) != len(header) or not client:
             raise DataError(f"{path}: line {number} has the wrong number of fields")
-        client = check_name(row.pop(place), f"{path}: line {number}: the client")
-        if client in rows:
+        check_name(client, f"{path}: line {number}: the client")
+        if client in clients:
             raise DataError(f"{path}: client {client} is there twice")
-        rows[client] = row
-    if not rows:
+        clients[client] = None
+        for name, value in values.items():
+            columns[name].append(_value(value, f"{path}: client {client}", name))
+    if not clients:
         raise none
-    return header[:place] + header[place + 1 :], rows
+    return list(clients), columns
 
 
-def _table(
-    names: Sequence[str],
-    rows: Mapping[str, Sequence[Any]],
-    origin: str,
-    where: str = "",
-) -> ClientTable:
-    """Makes the table of each client's values in the order of the names."""
-    values = {
-        name: np.array(
-            [
-                _value(row[place], f"{where}client {client}: {name}")
-                for client, row in rows.items()
-            ],
-            np.float32,
-        )
-        for place, name in enumerate(names)
-    }
-    return ClientTable(tuple(rows), values, origin)
-
-
-def _value(value: Any, what: str) -> float:
+def _value(value: Any, where: str, name: str) -> float:
     if isinstance(value, str):
         value = _WORDS.get(value.strip().lower(), value)
     try:
@@ -160,5 +154,7 @@ def _value(value: Any, what: str) -> float:
     except (TypeError, ValueError):
         number = float("nan")
     if not 0.0 <= number <= 1.0:
-        raise DataError(f"{what} must be a boolean or in [0, 1], got {value!r:.40}")
+        raise DataError(
+            f"{where}: {name} must be a boolean or in [0, 1], got {value!r:.40}"
+        )
     return number

@@ -116,14 +116,15 @@ class Partitioned(Dataset):
         "iid",
         "How the training images are dealt to the clients: iid, or noniid, which sorts "
         "them by label, cuts them into 200 shards and gives each client two.",
-        choices=partitions.NAMES,
+        choices=tuple(partitions.BY_NAME),
     )
 
     def _dealt(
         self, name: str, train: _Pool, test: _Pool, origin: Origin
     ) -> FederatedDataset:
         """Returns digits dealt so; client i has the i-th run of the test images."""
-        parts = partitions.by_name(self.partition, train[1], _NUM_CLIENTS, self.seed)
+        cut = partitions.BY_NAME[self.partition]
+        parts = cut(train[1], _NUM_CLIENTS, self.seed)
         test_parts = partitions.consecutive(len(test[1]), _NUM_CLIENTS)
         ids = partitions.client_ids(_NUM_CLIENTS)
         return FederatedDataset(

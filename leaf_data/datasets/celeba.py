@@ -132,21 +132,27 @@ class Celeba(WithClientRule):
             )
         if incomplete:
             _LOG.warning("%s: %s", folder, incomplete)
-        files = list(images.values())
-        x, _, digest = image_folder.decoded(
-            "celeba", folder, files, SIDE, cache_dir, found.folder
+        pictures = image_folder.decoded(
+            "celeba",
+            folder,
+            list(images.values()),
+            SIDE,
+            cache_dir,
+            beside=found.folder,
         )
         y, sharp = found.photos.smiling[photos], found.photos.sharp
         attributes = {} if sharp is None else {"sharp": sharp[photos]}
         parts = []
         for part in (0, 1):
             own = [rows[both[part]] for both in with_images.values()]
-            parts.append(Examples.from_parts(x, y, own, with_images, attributes))
+            parts.append(
+                Examples.from_parts(pictures.x, y, own, with_images, attributes)
+            )
         drawn = found.photos.drawn
         words = "drawn faces, no photographs" if drawn else found.words
         origin = Origin(
             f"{words}, {incomplete}" if incomplete else words,
-            (*found.files, (IMAGES, digest)),
+            (*found.files, (IMAGES, pictures.sha256)),
             found.folder,
         )
         return self._dataset(origin, rule, drawn, *parts)

@@ -134,9 +134,7 @@ register("cifar10", Cifar10)
 
 
 def _find(
-    folders: tuple[str, ...],
-    seed: int,
-    cache_dir: Folder | None,
+    folders: tuple[str, ...], seed: int, cache_dir: Folder | None
 ) -> tuple[_Pool, Origin]:
     for folder in folders:
         for sub in (os.path.join(folder, _BATCH_FOLDER), folder):
@@ -153,10 +151,9 @@ def _from_batches(folder: str) -> tuple[_Pool, Origin]:
     images, labels = zip(
         *(_read_batch(*each) for each in zip(paths, _BATCHES.values()))
     )
-    files = tuple((os.path.basename(path), places.sha256(path)) for path in paths)
-    rows = list(np.arange(len(_BATCHES) * _BATCH_SIZE).reshape(len(_BATCHES), -1))
+    rows = np.split(np.arange(len(_BATCHES) * _BATCH_SIZE), len(_BATCHES))
     pool = np.concatenate(images), np.concatenate(labels), rows
-    return pool, Origin("python batches", files, folder)
+    return pool, Origin.of_files("python batches", paths)
 
 
 class _Unpickler(pickle.Unpickler):
@@ -199,15 +196,10 @@ def _from_images(
         found = len(image_folder.find(path))
         if found != wanted:
             raise DataError(f"{path}: holds {found} images, not {wanted}")
-    images = image_folder.read(
-        "cifar10",
-        folder,
-        names,
-        _SIDE,
-        resize=False,
-        cache_dir=cache_dir,
+    images, of_folder = image_folder.read(
+        "cifar10", folder, names, _SIDE, cache_dir, resize=False
     )
-    y = images.folder % len(CLASSES)
+    y = of_folder % len(CLASSES)
     num_train = _NUM_TRAIN_BATCHES * _BATCH_SIZE
     random = partition.random_state(seed, _DEAL_STREAM)
     order = partition.mixed_classes(y[:num_train], random)

@@ -29,7 +29,7 @@ from leaf_data.datasets.celeba_files import (
 )
 from leaf_data.declare import AT_LEAST_1, Range, setting
 from leaf_data.errors import reading
-from leaf_data.federated import FederatedDataset, Origin
+from leaf_data.federated import FederatedDataset
 from leaf_data.formats.places import Folder
 from leaf_data.splits import partition
 
@@ -69,12 +69,9 @@ class DrawnFaces(WithClientRule):
         photographs = celeba.Celeba(client_rule=self.client_rule, seed=self.seed)
         with tempfile.TemporaryDirectory() as folder:
             write(folder, self.num_identities, self.images_per_identity, self.seed)
-            data = photographs.load(folder, cache_dir=folder)
-        return dataclasses.replace(
-            data,
-            origin=Origin("drawn faces, no photographs", data.origin.files, ""),
-            options=self.options(),
-        )
+            data = photographs.load(folder)
+        origin = dataclasses.replace(data.origin, folder="")
+        return dataclasses.replace(data, origin=origin, options=self.options())
 
 
 register("drawn_faces", DrawnFaces)
@@ -125,10 +122,10 @@ def write(
                 identities.append(f"{name} {identity}\n")
                 bits = (1 if bit else -1 for bit in (blurry, smiling))
                 attributes.append(f"{name} {' '.join(f'{bit:2d}' for bit in bits)}\n")
-        with open(os.path.join(folder, IDENTITIES), "w", encoding="utf-8") as file:
-            file.writelines(identities)
-        with open(os.path.join(folder, ATTRIBUTES), "w", encoding="utf-8") as file:
-            file.writelines([f"{len(attributes)}\nBlurry Smiling\n", *attributes])
+        attributes.insert(0, f"{len(attributes)}\nBlurry Smiling\n")
+        for name, lines in ((IDENTITIES, identities), (ATTRIBUTES, attributes)):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.writelines(lines)
 
 
 @dataclasses.dataclass(frozen=True)

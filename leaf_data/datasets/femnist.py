@@ -142,13 +142,13 @@ def _from_leaf(
         key,
         lambda: femnist_leaf.read(files),
         cache_dir,
-        form={
+        {
             **cache.clients_form(parts, FIELDS),
             "files": ("int64", ("K",)),
             "source_names": ("U", (len(files),)),
             "source_sha256": ("U", (len(files),)),
         },
-        check=check,
+        check,
     )
     sub = os.path.basename(os.path.dirname(files[0].path))
     split = f"{sub}, split here" if parts == ["all"] else "train and test"

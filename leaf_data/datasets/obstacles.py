@@ -103,15 +103,15 @@ class Obstacles(Dataset):
         root, given = _find(places.folders("obstacles", data_dir))
         sets = tuple(PRINTED) if given else PLACES
         folders = [f"{name}/{label}" for name in sets for label in CLASSES]
-        images = image_folder.read(
-            "obstacles", root, folders, SIDE, resize=True, cache_dir=cache_dir
+        images, of_folder = image_folder.read(
+            "obstacles", root, folders, SIDE, cache_dir, resize=True
         )
-        of_set, y = np.divmod(images.folder, len(CLASSES))
+        of_set, y = np.divmod(of_folder, len(CLASSES))
         rows = [np.flatnonzero(of_set == number) for number in range(len(sets))]
         split = (_as_given if given else _divided)(root, rows, y, self.seed)
         _check_apart(root, split, images)
         examples = functools.partial(Examples.from_parts, images.x, y)
-        drawn = any(file.startswith(DRAWN_PREFIX) for file in images.files)
+        drawn = any(f"/{DRAWN_PREFIX}" in file for file in images.files)
         source = "drawn obstacles, no photographs" if drawn else "image folders"
         if given:
             counts = {
