@@ -21,20 +21,11 @@ from leaf_data.datasets.celeba_clients import Clients
 from leaf_data.errors import DataError, check_name, reading
 from leaf_data.formats import leaf_json, places
 
-IDENTITIES = "identity_CelebA.txt"
-"""The file that says who is on each photo."""
-
-ATTRIBUTES = "list_attr_celeba.txt"
-"""The file of the photos' 40 attributes."""
-
-IMAGES = "img_align_celeba"
-"""The folder of the images."""
-
-SIDE = 64
-"""The width and height that the images are given, in pixels."""
-
-DRAWN_PREFIX = "drawn_"
-"""The start of every drawing's file name, which marks it as a stand-in."""
+IDENTITIES = "identity_CelebA.txt"  # Who is on each photo.
+ATTRIBUTES = "list_attr_celeba.txt"  # The photos' 40 attributes.
+IMAGES = "img_align_celeba"  # The folder of the images.
+SIDE = 64  # The width and height that the images are given, in pixels.
+DRAWN_PREFIX = "drawn_"  # Every drawing's file name begins so: it is a stand-in.
 
 # All photos' list has 27 MB; its longest line, of attributes' names, 500 characters.
 _MAX_BYTES, _MAX_LINE, _MAX_DIGITS = 1 << 27, 1 << 14, 18

@@ -117,16 +117,16 @@ def check_clients(arrays: Arrays, parts: Sequence[str], num_classes: int) -> Non
             raise DataError(f"a {part} label that is not below {num_classes}")
 
 
-def clients_examples(
-    arrays: Arrays, part: str, attributes: Sequence[str] = ()
-) -> Examples:
+def clients_examples(arrays: Arrays, part: str) -> Examples:
     """Returns a part of such arrays as examples, without a copy."""
+    end = f"_{part}"
+    own = {k[: -len(end)]: array for k, array in arrays.items() if k.endswith(end)}
     return Examples(
-        x=arrays[f"x_{part}"],
-        y=arrays[f"y_{part}"],
-        row_splits=np.cumsum([0, *arrays[f"sizes_{part}"]], dtype=np.int64),
+        x=own.pop("x"),
+        y=own.pop("y"),
+        row_splits=np.cumsum([0, *own.pop("sizes")], dtype=np.int64),
         client_ids=tuple(arrays["client_ids"].tolist()),
-        attributes={name: arrays[f"{name}_{part}"] for name in attributes},
+        attributes=own,
     )
 
 
