@@ -125,12 +125,12 @@ class Partitioned(Dataset):
         """Returns digits dealt so; client i has the i-th run of the test images."""
         cut = partitions.BY_NAME[self.partition]
         parts = cut(train[1], _NUM_CLIENTS, self.seed)
-        test_parts = partitions.consecutive(len(test[1]), _NUM_CLIENTS)
-        ids = partitions.client_ids(_NUM_CLIENTS)
+        test_parts = np.split(np.arange(len(test[1])), _NUM_CLIENTS)
+        ids = [f"client_{index:03d}" for index in range(_NUM_CLIENTS)]
         return FederatedDataset(
-            name=name,
-            train_examples=Examples.from_parts(*train, parts, ids),
-            test_examples=Examples.from_parts(*test, test_parts, ids),
+            name,
+            Examples.from_parts(*train, parts, ids),
+            Examples.from_parts(*test, test_parts, ids),
             num_classes=10,
             pixel_convention=WHITE_ON_BLACK,
             origin=origin,

@@ -52,13 +52,8 @@ def sorted_shards(
     return list(dealt.astype(np.int64).reshape(num_clients, -1))
 
 
-def consecutive(num_examples: int, num_clients: int) -> list[IntArray]:
-    """Gives client i the i-th run of examples, in file order: n i .. n i + n - 1."""
-    return list(np.arange(num_examples, dtype=np.int64).reshape(num_clients, -1))
-
-
+# The partitions by the names that users give.
 BY_NAME = {"iid": iid, "noniid": sorted_shards}
-"""The partitions by the names that users give."""
 
 
 def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:
@@ -70,11 +65,6 @@ def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:
     if isinstance(seed, bool) or not 0 <= value < 2**32:
         raise DataError(f"seed has to be an integer from 0 to 2**32 - 1, not {seed!r}")
     return np.random.RandomState(value if stream is None else [value, stream])
-
-
-def client_ids(num_clients: int) -> tuple[str, ...]:
-    """Returns names for clients without one: client_000, client_001, ..."""
-    return tuple(f"client_{index:03d}" for index in range(num_clients))
 
 
 def leaf_sample(
