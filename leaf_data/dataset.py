@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import difflib
 import re
 from typing import Any, ClassVar, TypeVar
 
@@ -16,8 +15,8 @@ from leaf_data.declare import (
     Registry,
     SettingError,
     Settings,
-    UnknownNameError,
     setting,
+    unknown,
 )
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
@@ -86,12 +85,9 @@ class Dataset(Settings, abc.ABC):
 
         Each value is of the declared type, so that it can be written as JSON.
         """
-        values = {
-            declared.name: declared.kind(getattr(self, declared.name))
-            for declared in self.declared()
-        }
-        seed = values.pop("seed")
-        return {**values, "seed": seed}
+        values = {s.name: s.kind(getattr(self, s.name)) for s in self.declared()}
+        values["seed"] = values.pop("seed")
+        return values
 
     @classmethod
     def of_options(cls: type[Kind], **options: Any) -> Kind:
@@ -102,21 +98,14 @@ class Dataset(Settings, abc.ABC):
                 calls settings by their names, not by their flags.
         """
         names = {declared.flag: declared.name for declared in cls.declared()}
-        known = list(names.values())
         for name in options:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, 1)
-                hint = f" (did you mean {near[0]}?)" if near else ""
-                raise DataError(
-                    f"no option {name!r}{hint}: there are {', '.join(known)}"
-                )
+            if name not in names.values():
+                raise DataError(unknown("option", name, names.values()))
         try:
             return cls(**options)
         except SettingError as error:
-            message = re.sub(
-                r"--(\w+)", lambda flag: names.get(flag[1], flag[0]), str(error)
-            )
-            raise DataError(message) from error
+            words = re.sub(r"--(\w+)", lambda m: names.get(m[1], m[0]), str(error))
+            raise DataError(words) from error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,20 +116,21 @@ class Partitioned(Dataset):
         "iid",
         "How the training images are dealt to the clients: iid, or noniid, which sorts "
         "them by label, cuts them into 200 shards and gives each client two.",
-        choices=partitions.NAMES,
+        choices=tuple(partitions.BY_NAME),
     )
 
     def _dealt(
         self, name: str, train: _Pool, test: _Pool, origin: Origin
     ) -> FederatedDataset:
         """Returns digits dealt so; client i has the i-th run of the test images."""
-        parts = partitions.by_name(self.partition, train[1], _NUM_CLIENTS, self.seed)
-        test_parts = partitions.consecutive(len(test[1]), _NUM_CLIENTS)
-        ids = partitions.client_ids(_NUM_CLIENTS)
+        cut = partitions.BY_NAME[self.partition]
+        parts = cut(train[1], _NUM_CLIENTS, self.seed)
+        test_parts = np.split(np.arange(len(test[1])), _NUM_CLIENTS)
+        ids = [f"client_{index:03d}" for index in range(_NUM_CLIENTS)]
         return FederatedDataset(
-            name=name,
-            train_examples=Examples.from_parts(*train, parts, ids),
-            test_examples=Examples.from_parts(*test, test_parts, ids),
+            name,
+            Examples.from_parts(*train, parts, ids),
+            Examples.from_parts(*test, test_parts, ids),
             num_classes=10,
             pixel_convention=WHITE_ON_BLACK,
             origin=origin,
@@ -198,10 +188,9 @@ def load(
         DataError: there is no such data set or option, or its files are missing or
             unusable.
     """
-    try:
-        kind = DATASETS[name]
-    except UnknownNameError as error:
-        raise DataError(str(error)) from error
+    if name not in DATASETS:
+        raise DataError(unknown("data set", name, DATASETS))
+    kind = DATASETS[name]
     try:
         dataset = kind.of_options(**options)
     except DataError as error:

@@ -29,7 +29,7 @@ import math
 import numbers
 import pkgutil
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Callable, ClassVar, Generic, NamedTuple, TypeVar
 
 Group = TypeVar("Group", bound="Settings")
@@ -67,17 +67,18 @@ A_SEED = Range(lambda n: 0 <= n < 2**31, "in [0, 2^31)")
 class Setting(NamedTuple):
     """One declared setting; see `setting` for what is declared."""
 
-    name: str  # The name of the field.
-    flag: str  # The name of the flag, without dashes.
-    kind: type  # `int`, `float`, `str`, `bool`, or `tuple` where `parse` makes it.
     default: Any
     words: str
+    flag: str  # The name of the flag, without dashes.
     choices: Any  # A tuple of words; empty if there are none.
     within: Range | None
     parse: Callable[[str], Any] | None
     repeated: bool
     has_flag: bool
-    owner: type  # The group that declares it.
+    # What follows from where the field stands.
+    name: str = ""  # The name of the field.
+    kind: type = object  # `int`, `float`, `str`, `bool`, or `tuple` by `parse`.
+    owner: type = object  # The group that declares it.
 
     def check(self, value: Any) -> None:
         """Refuses a value that is no choice, of the wrong type or out of range.
@@ -133,20 +134,7 @@ def setting(
     Returns:
         The field, for the body of a `Settings` class.
     """
-    # The name, the kind and the owner follow from where the field stands.
-    declared = Setting(
-        name="",
-        flag=flag,
-        kind=object,
-        default=default,
-        words=words,
-        choices=choices,
-        within=within,
-        parse=parse,
-        repeated=repeated,
-        has_flag=has_flag,
-        owner=object,
-    )
+    declared = Setting(default, words, flag, choices, within, parse, repeated, has_flag)
     return dataclasses.field(default=default, metadata={_KEY: declared})
 
 
@@ -171,7 +159,26 @@ class Settings:
     @classmethod
     def declared(cls) -> tuple[Setting, ...]:
         """Returns the settings of the group, those of its bases first."""
-        return tuple(_declared(cls))
+        kinds = typing.get_type_hints(cls)
+        found = []
+        for field in dataclasses.fields(cls):
+            if _KEY in field.metadata:
+                own: Setting = field.metadata[_KEY]
+                kind, choices = kinds[field.name], own.choices
+                owner = next(  # The class in whose body the field stands.
+                    base
+                    for base in reversed(cls.__mro__)
+                    if field.name in vars(base).get("__annotations__", {})
+                )
+                made = own._replace(
+                    name=field.name,
+                    flag=own.flag or field.name,
+                    kind=typing.get_origin(kind) or kind,
+                    choices=tuple(choices() if callable(choices) else choices),
+                    owner=owner,
+                )
+                found.append(made)
+        return tuple(found)
 
     @classmethod
     def flags(cls) -> tuple[str, ...]:
@@ -181,41 +188,20 @@ class Settings:
     @classmethod
     def of_flags(cls: type[Group], values: Mapping[str, Any]) -> Group:
         """Returns the group with values by flag; those of other groups are ignored."""
-        found = {
-            declared.name: values[declared.flag]
-            for declared in cls.declared()
-            if declared.flag in values
-        }
-        return cls(**found)
+        own = cls.declared()
+        return cls(**{s.name: values[s.flag] for s in own if s.flag in values})
 
     def by_flag(self) -> dict[str, Any]:
         """Returns the values by flag."""
-        return {
-            declared.flag: getattr(self, declared.name) for declared in self.declared()
-        }
+        return {s.flag: getattr(self, s.name) for s in self.declared()}
 
 
-def _declared(group: type[Settings]) -> Iterator[Setting]:
-    kinds = typing.get_type_hints(group)
-    for field in dataclasses.fields(group):
-        declared = field.metadata.get(_KEY)
-        if declared is not None:
-            kind, choices = kinds[field.name], declared.choices
-            yield declared._replace(
-                name=field.name,
-                flag=declared.flag or field.name,
-                kind=typing.get_origin(kind) or kind,
-                choices=tuple(choices() if callable(choices) else choices),
-                owner=_owner(group, field.name),
-            )
-
-
-def _owner(group: type, name: str) -> type:
-    """Returns the class in whose body the field stands."""
-    for base in reversed(group.__mro__):
-        if name in vars(base).get("__annotations__", {}):
-            return base
-    raise AttributeError(name)
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """Says that there is no such name, which one is near, and which there are."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return f"no {what} {name!r}{hint}: there are {', '.join(known)}"
 
 
 class UnknownNameError(ValueError):
@@ -252,11 +238,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         self._search()
         if name in self._things:
             return self._things[name]
-        near = difflib.get_close_matches(name, self._things, 1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
-        raise UnknownNameError(
-            f"no {self._what} {name!r}{hint}: there are {', '.join(self._things)}"
-        )
+        raise UnknownNameError(unknown(self._what, name, self._things))
 
     def __contains__(self, name: object) -> bool:
         self._search()
@@ -277,10 +259,8 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         self._searched = True  # First: a module may look into the registry.
         try:
             package = importlib.import_module(self._package)
-            for name in sorted(
-                found.name for found in pkgutil.iter_modules(package.__path__)
-            ):
-                importlib.import_module(f"{self._package}.{name}")
+            for module in pkgutil.iter_modules(package.__path__):  # By their names.
+                importlib.import_module(f"{self._package}.{module.name}")
         except BaseException:
             self._searched = False  # Who asks again is told of the error again.
             raise

@@ -149,11 +149,11 @@ class Examples:
                 f"row_splits has to be [{len(ids) + 1}] for {len(ids)} clients, "
                 f"not {list(splits.shape)}"
             )
-        if splits[0] != 0 or splits[-1] != len(self.y) or np.any(np.diff(splits) < 0):
+        falls = " and falls between" if np.any(np.diff(splits) < 0) else ""
+        if splits[0] != 0 or splits[-1] != len(self.y) or falls:
             raise DataError(
                 f"row_splits has to rise from 0 to the {len(self.y)} examples; it "
-                f"goes from {splits[0]} to {splits[-1]}"
-                + (" and falls between" if np.any(np.diff(splits) < 0) else "")
+                f"goes from {splits[0]} to {splits[-1]}{falls}"
             )
         for name, values in self.attributes.items():
             if name in ("x", "y"):
@@ -189,7 +189,7 @@ class Examples:
         return cls(
             x=x[rows],
             y=y[rows].astype(np.float32 if y.dtype.kind == "f" else np.int32),
-            row_splits=_splits([len(part) for part in parts]),
+            row_splits=np.cumsum([0, *map(len, parts)], dtype=np.int64),
             client_ids=tuple(client_ids),
             attributes={k: np.asarray(v)[rows] for k, v in (attributes or {}).items()},
         )
@@ -264,9 +264,8 @@ class Examples:
         chosen = [self.position(client) for client in clients]
         if not chosen:
             raise DataError("a subset has to name at least one client")
-        bounds = zip(self.row_splits[:-1], self.row_splits[1:])
-        rows = [np.arange(start, stop) for start, stop in bounds]
-        return self._gather([rows[k] for k in chosen], chosen)
+        rows = [np.arange(*self.row_splits[k : k + 2]) for k in chosen]
+        return self._gather(rows, chosen)
 
     def take(self, count: int) -> Examples:
         """Returns a copy of at most the first `count` examples of every client.
@@ -276,9 +275,8 @@ class Examples:
         """
         if count < 0:
             raise DataError(f"cannot take {count} examples of each client")
-        starts = self.row_splits[:-1]
-        stops = np.minimum(self.row_splits[1:], starts + count)
-        rows = [np.arange(start, stop) for start, stop in zip(starts, stops)]
+        sizes = np.minimum(self.sizes, count)
+        rows = [start + np.arange(n) for start, n in zip(self.row_splits, sizes)]
         return self._gather(rows, range(self.num_clients))
 
     def _gather(self, rows: list[npt.NDArray[Any]], clients: Iterable[int]) -> Examples:
@@ -290,8 +288,3 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def _splits(sizes: Sequence[int]) -> npt.NDArray[np.int64]:
-    splits = np.concatenate([[0], np.cumsum(sizes)])
-    return splits.astype(np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from leaf_data.client_table import ClientTable
 from leaf_data.errors import DataError
 from leaf_data.examples import Examples
+from leaf_data.formats import places
 from leaf_data.pixels import NO_PIXELS, PixelConvention
 from leaf_data.splits import partition
 
@@ -40,6 +42,12 @@ class Origin:
     source: str
     files: tuple[tuple[str, str], ...]
     folder: str
+
+    @classmethod
+    def of_files(cls, source: str, paths: Sequence[str]) -> Origin:
+        """Returns the origin in these files of one folder, which are read once more."""
+        files = tuple((os.path.basename(path), places.sha256(path)) for path in paths)
+        return cls(source, files, os.path.dirname(paths[0]))
 
     def __str__(self) -> str:
         """The files with their checksums; of many, their number and one checksum."""
@@ -102,6 +110,11 @@ class FederatedDataset:
                 raise DataError(
                     f"{self.name}: the server's one client is {SERVER!r}, not {ids}"
                 )
+        if not train.has_classes and self.num_classes:
+            raise DataError(
+                f"{self.name}: float32 labels are of no class: num_classes has to "
+                f"be 0, not {self.num_classes}"
+            )
         for part, examples in parts.items():
             for what in ("x", "y"):
                 own, other = (getattr(e, what) for e in (train, examples))
@@ -110,19 +123,11 @@ class FederatedDataset:
                         f"{self.name}: one {what} of train is {own.dtype} "
                         f"{own.shape[1:]}, of {part} {other.dtype} {other.shape[1:]}"
                     )
-            if not examples.has_classes and self.num_classes:
+            highest = examples.y.max(initial=-1)
+            if train.has_classes and highest >= self.num_classes:
                 raise DataError(
-                    f"{self.name}: float32 labels are of no class: num_classes has to "
-                    f"be 0, not {self.num_classes}"
-                )
-            if (
-                examples.has_classes
-                and examples.num_examples
-                and examples.y.max() >= self.num_classes
-            ):
-                raise DataError(
-                    f"{self.name}: {part} has label {examples.y.max()}, but there "
-                    f"are {self.num_classes} classes"
+                    f"{self.name}: {part} has label {highest}, but there are "
+                    f"{self.num_classes} classes"
                 )
 
     @property
@@ -215,7 +220,7 @@ class FederatedDataset:
 
     def describe(self) -> str:
         """Returns a few lines for people: sizes, labels, pixels, options, origin."""
-        train, test = self.train_examples, self.test_examples
+        train, server = self.train_examples, self.server_examples
         options = ", ".join(f"{key}={value}" for key, value in self.options.items())
         shape = " x ".join(map(str, self.element_shape)) or "one"
         classes, labels = "float32 labels", ""
@@ -224,18 +229,17 @@ class FederatedDataset:
             has = np.zeros((train.num_clients, self.num_classes), bool)
             has[np.repeat(np.arange(train.num_clients), train.sizes), train.y] = True
             labels = f", {_range(has.sum(axis=1))} labels a client"
-        server, convention = self.server_examples, self.pixel_convention
-        return "\n".join(
-            [
-                f"{self.name} ({options}): {train.num_clients} clients, "
-                f"{classes}, {shape} {train.x.dtype}",
-                f"train: {_sizes(train)}{labels}",
-                f"test: {_sizes(test)}",
-                *([f"server: {server.num_examples} examples"] if server else []),
-                *([f"pixels: {convention}"] if convention != NO_PIXELS else []),
-                f"from {self.origin}",
-            ]
-        )
+        lines = [
+            f"{self.name} ({options}): {train.num_clients} clients, "
+            f"{classes}, {shape} {train.x.dtype}",
+            f"train: {_sizes(train)}{labels}",
+            f"test: {_sizes(self.test_examples)}",
+        ]
+        if server is not None:
+            lines.append(f"server: {server.num_examples} examples")
+        if self.pixel_convention != NO_PIXELS:
+            lines.append(f"pixels: {self.pixel_convention}")
+        return "\n".join([*lines, f"from {self.origin}"])
 
 
 def _client_data(examples: Examples) -> tff.simulation.datasets.ClientData:

@@ -31,12 +31,6 @@ from leaf_data.formats.cache import Arrays
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import DRAWING, PHOTOGRAPH
 
-SOURCES = ("raw", "leaf", "tff")
-"""The forms in which CelebA may be there."""
-
-MISSING_IMAGES = ("skip", "refuse")
-"""The ways to deal with images that are not there."""
-
 _AS_SPLIT = "as_split"
 _LOG = logging.getLogger(__name__)
 
@@ -66,13 +60,13 @@ class Celeba(WithClientRule):
         "Where CelebA is read from: its own files in LEAF's raw folder, the JSON of "
         "LEAF's preprocess.sh with the images, or TFF's celeba.sqlite.",
         flag="celeba_source",
-        choices=SOURCES,
+        choices=("raw", "leaf", "tff"),
     )
     missing_images: str = setting(
         "skip",
         "What is done about CelebA's images that are not there: skip them, or refuse "
         "the data.",
-        choices=MISSING_IMAGES,
+        choices=("skip", "refuse"),
     )
 
     def __post_init__(self) -> None:
@@ -103,61 +97,59 @@ class Celeba(WithClientRule):
             arrays, origin = tff_sqlite.load(
                 DATABASE, folders, cache_dir, data_dir is None
             )
-            parts = [
-                cache.clients_examples(arrays, part, ("sharp",))
-                for part in tff_sqlite.PARTS
-            ]
+            parts = [cache.clients_examples(arrays, part) for part in tff_sqlite.PARTS]
             return self._dataset(origin, _AS_SPLIT, False, *parts)
         of_leaf = self.source == "leaf"
-        read = celeba_files.of_leaf if of_leaf else celeba_files.of_own_files
-        found = read(folders)
-        rule, clients = _AS_SPLIT, found.clients
+        found = (celeba_files.of_leaf if of_leaf else celeba_files.of_own_files)(
+            folders
+        )
+        photos, rule, clients = found.photos, _AS_SPLIT, found.clients
         if not clients:
             rule = self.client_rule
-            identities = found.photos.by_identity()
-            clients = celeba_clients.by_name(rule, identities, self.seed)
+            clients = celeba_clients.by_name(rule, photos.by_identity(), self.seed)
         folder = os.path.join(found.folder, IMAGES)
-        images, names = image_folder.find(folder), found.photos.names
+        files = image_folder.find(folder)
         if not of_leaf:  # LEAF's JSON may hold a part of the photos.
-            celeba_files.check_known(folder, images, names)
+            celeba_files.check_known(folder, files, photos.names)
         # The row of each photo among the images, -1 if its image is missing; and back.
-        rows, photos = _places(names, images), _places(images, names)
-        with_images, incomplete = _drop_missing(clients, rows)
+        row_of, photo_of = _places(photos.names, files), _places(files, photos.names)
+        with_images, incomplete = _drop_missing(clients, row_of)
         if incomplete and (self.missing_images == "refuse" or not with_images):
-            missing = [k for both in clients.values() for k in np.concatenate(both)]
-            first = min(names[k] for k in missing if rows[k] < 0)
+            wanted = np.concatenate([k for both in clients.values() for k in both])
+            first = min(photos.names[k] for k in wanted if row_of[k] < 0)
             raise DataError(
                 f"{folder}: {incomplete}; {first} is the first that is missing "
                 "(--missing_images=skip leaves such images out)"
             )
         if incomplete:
             _LOG.warning("%s: %s", folder, incomplete)
-        files = list(images.values())
-        x, _, digest = image_folder.decoded(
-            "celeba", folder, files, SIDE, cache_dir, found.folder
+        images = image_folder.decoded(
+            *("celeba", folder, list(files.values()), SIDE, cache_dir),
+            beside=found.folder,
         )
-        y, sharp = found.photos.smiling[photos], found.photos.sharp
-        attributes = {} if sharp is None else {"sharp": sharp[photos]}
-        parts = []
-        for part in (0, 1):
-            own = [rows[both[part]] for both in with_images.values()]
-            parts.append(Examples.from_parts(x, y, own, with_images, attributes))
-        drawn = found.photos.drawn
-        words = "drawn faces, no photographs" if drawn else found.words
+        y, sharp = photos.smiling[photo_of], photos.sharp
+        attributes = {} if sharp is None else {"sharp": sharp[photo_of]}
+        train, test = (
+            Examples.from_parts(images.x, y, own, with_images, attributes)
+            for own in zip(
+                *([row_of[k] for k in both] for both in with_images.values())
+            )
+        )
+        words = "drawn faces, no photographs" if photos.drawn else found.words
         origin = Origin(
             f"{words}, {incomplete}" if incomplete else words,
-            (*found.files, (IMAGES, digest)),
+            (*found.files, (IMAGES, images.sha256)),
             found.folder,
         )
-        return self._dataset(origin, rule, drawn, *parts)
+        return self._dataset(origin, rule, photos.drawn, train, test)
 
     def _dataset(
         self, origin: Origin, rule: str, drawn: bool, train: Examples, test: Examples
     ) -> FederatedDataset:
         return FederatedDataset(
-            name="drawn_faces" if drawn else "celeba",
-            train_examples=train,
-            test_examples=test,
+            "drawn_faces" if drawn else "celeba",
+            train,
+            test,
             num_classes=2,
             pixel_convention=DRAWING if drawn else PHOTOGRAPH,
             origin=origin,

@@ -20,37 +20,10 @@ from leaf_data.declare import setting
 from leaf_data.errors import DataError
 from leaf_data.splits import partition
 
-RULES = ("paper", "reference_code")
-"""The names of the two rules."""
-
+# Photos, by their row in a list of all: integers of any type.
 Rows = npt.NDArray[Any]
-"""Photos, by their row in a list of all: integers of any type."""
-
+# The training rows and the test rows of each client, by its identity.
 Clients = dict[str, tuple[Rows, Rows]]
-"""The training rows and the test rows of each client, by its identity."""
-
-
-@dataclasses.dataclass(frozen=True)
-class WithClientRule(Dataset):
-    """A data set of people's photos, whose clients one of the two rules chooses."""
-
-    client_rule: str = setting(
-        "paper",
-        "Which of CelebA's identities are clients: PMC's rule, or that of its authors' "
-        "published code.",
-        choices=RULES,
-    )
-
-
-def by_name(rule: str, photos: Mapping[str, Rows], seed: int) -> Clients:
-    """Returns `paper(...)` or `reference_code(...)`."""
-    clients = (paper if rule == "paper" else reference_code)(photos, seed)
-    if not clients:
-        raise DataError(
-            f"client_rule={rule}: keeps none of the {len(photos)} identities, they "
-            "are too few or have too few photos"
-        )
-    return clients
 
 
 def paper(photos: Mapping[str, Rows], seed: int = 0) -> Clients:
@@ -92,3 +65,29 @@ def reference_code(photos: Mapping[str, Rows], seed: int = 0) -> Clients:
             num_test = round(len(rows) * 0.2)
             clients[identity] = rows[num_test:], rows[:num_test]
     return clients
+
+
+RULES = {"paper": paper, "reference_code": reference_code}
+
+
+def by_name(rule: str, photos: Mapping[str, Rows], seed: int) -> Clients:
+    """Returns `paper(...)` or `reference_code(...)`."""
+    clients = RULES[rule](photos, seed)
+    if not clients:
+        raise DataError(
+            f"client_rule={rule}: keeps none of the {len(photos)} identities, they "
+            "are too few or have too few photos"
+        )
+    return clients
+
+
+@dataclasses.dataclass(frozen=True)
+class WithClientRule(Dataset):
+    """A data set of people's photos, whose clients one of the two rules chooses."""
+
+    client_rule: str = setting(
+        "paper",
+        "Which of CelebA's identities are clients: PMC's rule, or that of its authors' "
+        "published code.",
+        choices=tuple(RULES),
+    )

@@ -21,20 +21,11 @@ from leaf_data.datasets.celeba_clients import Clients
 from leaf_data.errors import DataError, check_name, reading
 from leaf_data.formats import leaf_json, places
 
-IDENTITIES = "identity_CelebA.txt"
-"""The file that says who is on each photo."""
-
-ATTRIBUTES = "list_attr_celeba.txt"
-"""The file of the photos' 40 attributes."""
-
-IMAGES = "img_align_celeba"
-"""The folder of the images."""
-
-SIDE = 64
-"""The width and height that the images are given, in pixels."""
-
-DRAWN_PREFIX = "drawn_"
-"""The start of every drawing's file name, which marks it as a stand-in."""
+IDENTITIES = "identity_CelebA.txt"  # Who is on each photo.
+ATTRIBUTES = "list_attr_celeba.txt"  # The photos' 40 attributes.
+IMAGES = "img_align_celeba"  # The folder of the images.
+SIDE = 64  # The width and height that the images are given, in pixels.
+DRAWN_PREFIX = "drawn_"  # Every drawing's file name begins so: it is a stand-in.
 
 # All photos' list has 27 MB; its longest line, of attributes' names, 500 characters.
 _MAX_BYTES, _MAX_LINE, _MAX_DIGITS = 1 << 27, 1 << 14, 18
@@ -81,18 +72,28 @@ def read_photos(folder: str) -> Photos:
     """Reads `identity_CelebA.txt` and `list_attr_celeba.txt`."""
     identities = _read_identities(os.path.join(folder, IDENTITIES))
     attributes = read_attributes(os.path.join(folder, ATTRIBUTES))
-    for name in identities:
-        if name not in attributes:
-            raise DataError(f"{folder}: {name} is in {IDENTITIES}, not in {ATTRIBUTES}")
-    if len(attributes) > len(identities):
-        name = next(name for name in attributes if name not in identities)
-        raise DataError(f"{folder}: {name} is in {ATTRIBUTES}, not in {IDENTITIES}")
-    values = [attributes[name] for name in identities]
+    files: dict[str, Mapping[str, Any]]
+    files = {IDENTITIES: identities, ATTRIBUTES: attributes}
+    for one, other in (tuple(files), tuple(files)[::-1]):
+        for name in files[one]:
+            if name not in files[other]:
+                raise DataError(f"{folder}: {name} is in {one}, not in {other}")
+    labels = {name: smiling for name, (smiling, _) in attributes.items()}
+    return _photos(identities, labels, attributes)
+
+
+def _photos(
+    identities: Mapping[str, str],
+    labels: Mapping[str, int],
+    attributes: Mapping[str, tuple[int, int]],
+) -> Photos:
+    """Joins what is known of each photo by its name; attributes may be missing."""
+    sharp = [1 - attributes[name][1] for name in identities] if attributes else None
     return Photos(
         names=tuple(identities),
         identities=tuple(identities.values()),
-        smiling=np.array([smiling for smiling, _ in values], np.int32),
-        sharp=np.array([1 - blurry for _, blurry in values], np.uint8),
+        smiling=np.array([labels[name] for name in identities], np.int32),
+        sharp=None if sharp is None else np.array(sharp, np.uint8),
     )
 
 
@@ -149,7 +150,7 @@ def _read_identities(path: str) -> dict[str, str]:
                 f"{path}: line {number} has to be a photo and a number, not "
                 f"{' '.join(fields)[:80]!r}"
             )
-        _add(identities, path, number, fields[0], str(int(fields[1])))
+        _add(identities, path, number, fields[0], str(int(digits)))
     if not identities:
         raise DataError(f"{path}: lists no photo")
     return identities
@@ -195,8 +196,7 @@ class Listing(NamedTuple):
 def of_own_files(folders: tuple[str, ...]) -> Listing:
     """Reads CelebA's own text files."""
     folder = find(folders, (IDENTITIES, ATTRIBUTES))
-    photos = read_photos(folder)
-    return Listing("CelebA's files", folder, photos, {}, _digests(folder))
+    return Listing("CelebA's files", folder, read_photos(folder), {}, _digests(folder))
 
 
 def of_leaf(folders: tuple[str, ...]) -> Listing:
@@ -220,11 +220,9 @@ def of_leaf(folders: tuple[str, ...]) -> Listing:
 
 def _digests(folder: str) -> tuple[tuple[str, str], ...]:
     """Returns names and sha256s of those of CelebA's text files that are there."""
-    return tuple(
-        (name, places.sha256(os.path.join(folder, name)))
-        for name in (IDENTITIES, ATTRIBUTES)
-        if os.path.exists(os.path.join(folder, name))
-    )
+    paths = {name: os.path.join(folder, name) for name in (IDENTITIES, ATTRIBUTES)}
+    there = {name: path for name, path in paths.items() if os.path.exists(path)}
+    return tuple((name, places.sha256(path)) for name, path in there.items())
 
 
 def _read_leaf(
@@ -232,7 +230,7 @@ def _read_leaf(
 ) -> tuple[Photos, Clients, tuple[tuple[str, str], ...]]:
     """Returns photos, clients of files that LEAF has split, and the files' sha256s."""
     labels: dict[str, int] = {}
-    users: list[str] = []
+    identities: dict[str, str] = {}
     clients: dict[str, dict[str, list[int]]] = {}
     digests = []
     for file in files:
@@ -252,21 +250,13 @@ def _read_leaf(
                         f"{attributes[name][0]}"
                     )
                 rows[file.part].append(len(labels))
-                labels[name] = label
-                users.append(user)
-    sharp = [1 - attributes[name][1] for name in labels] if attributes else None
-    photos = Photos(
-        names=tuple(labels),
-        identities=tuple(users),
-        smiling=np.array(list(labels.values()), np.int32),
-        sharp=None if sharp is None else np.array(sharp, np.uint8),
-    )
+                labels[name], identities[name] = label, user
     split: Clients = {}
     if files[0].part != "all":
         for user, parts in clients.items():
             train, test = (np.array(parts[p], np.int64) for p in ("train", "test"))
             split[user] = train, test
-    return photos, split, tuple(digests)
+    return _photos(identities, labels, attributes), split, tuple(digests)
 
 
 def _names_and_labels(x: list[Any], y: list[Any]) -> list[tuple[str, int]]:

@@ -26,11 +26,11 @@ from leaf_data.formats.places import Folder
 from leaf_data.pixels import PHOTOGRAPH
 from leaf_data.splits import partition
 
+# The names of the labels 0 to 9, which are sorted.
 CLASSES = (
     *("airplane", "automobile", "bird", "cat", "deer"),
     *("dog", "frog", "horse", "ship", "truck"),
 )
-"""The names of the labels 0 to 9, which are sorted."""
 
 # The MD5s of the published python batches: the clients', the server's, the test set's.
 _BATCHES = {
@@ -119,9 +119,9 @@ class Cifar10(Dataset):
         random = partition.random_state(self.seed, _CUT_STREAM)
         test_parts = partition.equal_parts(test, y, num_clients, random)
         return FederatedDataset(
-            name="cifar10",
-            train_examples=Examples.from_parts(x, y, batches[:num_clients], ids),
-            test_examples=Examples.from_parts(x, y, test_parts, ids),
+            "cifar10",
+            Examples.from_parts(x, y, batches[:num_clients], ids),
+            Examples.from_parts(x, y, test_parts, ids),
             num_classes=len(CLASSES),
             pixel_convention=PHOTOGRAPH,
             origin=origin,
@@ -134,9 +134,7 @@ register("cifar10", Cifar10)
 
 
 def _find(
-    folders: tuple[str, ...],
-    seed: int,
-    cache_dir: Folder | None,
+    folders: tuple[str, ...], seed: int, cache_dir: Folder | None
 ) -> tuple[_Pool, Origin]:
     for folder in folders:
         for sub in (os.path.join(folder, _BATCH_FOLDER), folder):
@@ -150,13 +148,10 @@ def _find(
 
 def _from_batches(folder: str) -> tuple[_Pool, Origin]:
     paths = [os.path.join(folder, name) for name in _BATCHES]
-    images, labels = zip(
-        *(_read_batch(*each) for each in zip(paths, _BATCHES.values()))
-    )
-    files = tuple((os.path.basename(path), places.sha256(path)) for path in paths)
-    rows = list(np.arange(len(_BATCHES) * _BATCH_SIZE).reshape(len(_BATCHES), -1))
+    images, labels = zip(*map(_read_batch, paths, _BATCHES.values()))
+    rows = np.split(np.arange(len(_BATCHES) * _BATCH_SIZE), len(_BATCHES))
     pool = np.concatenate(images), np.concatenate(labels), rows
-    return pool, Origin("python batches", files, folder)
+    return pool, Origin.of_files("python batches", paths)
 
 
 class _Unpickler(pickle.Unpickler):
@@ -168,9 +163,7 @@ class _Unpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-def _read_batch(
-    path: str, md5: str
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+def _read_batch(path: str, md5: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Returns a batch's images and labels, in file order, if it has this checksum."""
     with reading(path):
         content = places.read(path, _MAX_BATCH_BYTES)
@@ -190,33 +183,24 @@ def _read_batch(
 def _from_images(
     folder: str, seed: int, cache_dir: Folder | None
 ) -> tuple[_Pool, Origin]:
-    names = [f"{part}/{name}" for part in ("train", "test") for name in CLASSES]
     per_class = _BATCH_SIZE // len(CLASSES)
-    for name in names:  # Before a minute is spent on decoding.
-        path, wanted = os.path.join(folder, name), per_class
-        if name.startswith("train"):
-            wanted *= _NUM_TRAIN_BATCHES
+    wanted = {f"train/{name}": _NUM_TRAIN_BATCHES * per_class for name in CLASSES}
+    wanted.update({f"test/{name}": per_class for name in CLASSES})
+    for name, count in wanted.items():  # Before a minute is spent on decoding.
+        path = os.path.join(folder, name)
         found = len(image_folder.find(path))
-        if found != wanted:
-            raise DataError(f"{path}: holds {found} images, not {wanted}")
-    images = image_folder.read(
-        "cifar10",
-        folder,
-        names,
-        _SIDE,
-        resize=False,
-        cache_dir=cache_dir,
+        if found != count:
+            raise DataError(f"{path}: holds {found} images, not {count}")
+    images, of_folder = image_folder.read(
+        "cifar10", folder, list(wanted), _SIDE, cache_dir, resize=False
     )
-    y = images.folder % len(CLASSES)
+    y = of_folder % len(CLASSES)
     num_train = _NUM_TRAIN_BATCHES * _BATCH_SIZE
     random = partition.random_state(seed, _DEAL_STREAM)
     order = partition.mixed_classes(y[:num_train], random)
     rows = [*np.array_split(order, _NUM_TRAIN_BATCHES), np.arange(num_train, len(y))]
-    origin = Origin(
-        "image folders, the batches dealt at random",
-        (("train and test", images.sha256),),
-        folder,
-    )
+    files = (("train and test", images.sha256),)
+    origin = Origin("image folders, the batches dealt at random", files, folder)
     return (images.x, y, rows), origin
 
 

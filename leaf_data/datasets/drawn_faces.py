@@ -21,15 +21,10 @@ from PIL import Image, ImageDraw, ImageFilter
 from leaf_data.dataset import register
 from leaf_data.datasets import celeba
 from leaf_data.datasets.celeba_clients import WithClientRule
-from leaf_data.datasets.celeba_files import (
-    ATTRIBUTES,
-    DRAWN_PREFIX,
-    IDENTITIES,
-    IMAGES,
-)
+from leaf_data.datasets.celeba_files import ATTRIBUTES, DRAWN_PREFIX, IDENTITIES, IMAGES
 from leaf_data.declare import AT_LEAST_1, Range, setting
 from leaf_data.errors import reading
-from leaf_data.federated import FederatedDataset, Origin
+from leaf_data.federated import FederatedDataset
 from leaf_data.formats.places import Folder
 from leaf_data.splits import partition
 
@@ -69,12 +64,9 @@ class DrawnFaces(WithClientRule):
         photographs = celeba.Celeba(client_rule=self.client_rule, seed=self.seed)
         with tempfile.TemporaryDirectory() as folder:
             write(folder, self.num_identities, self.images_per_identity, self.seed)
-            data = photographs.load(folder, cache_dir=folder)
-        return dataclasses.replace(
-            data,
-            origin=Origin("drawn faces, no photographs", data.origin.files, ""),
-            options=self.options(),
-        )
+            data = photographs.load(folder)
+        origin = dataclasses.replace(data.origin, folder="")
+        return dataclasses.replace(data, origin=origin, options=self.options())
 
 
 register("drawn_faces", DrawnFaces)
@@ -115,7 +107,7 @@ def write(
             random = partition.random_state(seed, identity)
             half = images_per_identity // 2
             count = random.randint(max(1, half), images_per_identity + half + 1)
-            person = _Person.random(random)
+            person = _Person(random)
             for _ in range(count):
                 name = f"{DRAWN_PREFIX}{len(identities) + 1:06d}.png"
                 smiling = random.uniform() < person.smiles
@@ -125,37 +117,26 @@ def write(
                 identities.append(f"{name} {identity}\n")
                 bits = (1 if bit else -1 for bit in (blurry, smiling))
                 attributes.append(f"{name} {' '.join(f'{bit:2d}' for bit in bits)}\n")
-        with open(os.path.join(folder, IDENTITIES), "w", encoding="utf-8") as file:
-            file.writelines(identities)
-        with open(os.path.join(folder, ATTRIBUTES), "w", encoding="utf-8") as file:
-            file.writelines([f"{len(attributes)}\nBlurry Smiling\n", *attributes])
+        attributes.insert(0, f"{len(attributes)}\nBlurry Smiling\n")
+        for name, lines in ((IDENTITIES, identities), (ATTRIBUTES, attributes)):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.writelines(lines)
 
 
-@dataclasses.dataclass(frozen=True)
 class _Person:
     """A person, as all of its drawings show it; lengths are parts of the width."""
 
-    skin: tuple[int, ...]
-    hair: tuple[int, ...]
-    background: tuple[int, ...]
-    center: tuple[float, float]  # Of the face, across and down.
-    radii: tuple[float, float]  # Half of the face's width and height.
-    smiles: float  # The probabilities that a drawing smiles, and is blurred.
-    blurs: float
-
-    @classmethod
-    def random(cls, random: np.random.RandomState) -> _Person:
-        """Draws a person's looks and habits."""
-        return cls(
-            skin=near(random, _SKINS[random.randint(len(_SKINS))]),
-            hair=near(random, _HAIRS[random.randint(len(_HAIRS))]),
-            background=tuple(random.randint(40, 230, 3).tolist()),
-            center=(random.uniform(0.46, 0.54), random.uniform(0.62, 0.70)),
-            radii=(random.uniform(0.27, 0.33), random.uniform(0.36, 0.44)),
-            # The extremes of both are rare, as for people.
-            smiles=random.beta(2, 2),
-            blurs=random.beta(0.5, 5),
-        )
+    def __init__(self, random: np.random.RandomState) -> None:
+        self.skin = near(random, _SKINS[random.randint(len(_SKINS))])
+        self.hair = near(random, _HAIRS[random.randint(len(_HAIRS))])
+        self.background = tuple(random.randint(40, 230, 3).tolist())
+        # The face's place, across and down, and half of its width and height.
+        self.center = random.uniform(0.46, 0.54), random.uniform(0.62, 0.70)
+        self.radii = random.uniform(0.27, 0.33), random.uniform(0.36, 0.44)
+        # The probabilities that a drawing smiles, and is blurred; the extremes of both
+        # are rare, as for people.
+        self.smiles = random.beta(2, 2)
+        self.blurs = random.beta(0.5, 5)
 
     def draw(
         self, random: np.random.RandomState, smiling: bool, blurry: bool

@@ -55,11 +55,8 @@ class DrawnObstacles(Dataset):
         with tempfile.TemporaryDirectory() as folder:
             write(folder, self.pictures, self.seed)
             data = obstacles.Obstacles(seed=self.seed).load(folder)
-        return dataclasses.replace(
-            data,
-            origin=dataclasses.replace(data.origin, folder=""),
-            options=self.options(),
-        )
+        origin = dataclasses.replace(data.origin, folder="")
+        return dataclasses.replace(data, origin=origin, options=self.options())
 
 
 register("drawn_obstacles", DrawnObstacles)
@@ -80,9 +77,7 @@ def write(folder: str, pictures: int = DrawnObstacles.pictures, seed: int = 0) -
         DataError: a number cannot be, or the folder cannot be written.
     """
     DrawnObstacles.of_options(pictures=pictures, seed=seed)  # Checks them.
-    write_sets(
-        folder, {place: (pictures, pictures) for place in obstacles.PLACES}, seed
-    )
+    write_sets(folder, dict.fromkeys(obstacles.PLACES, (pictures, pictures)), seed)
 
 
 def write_sets(
@@ -121,10 +116,11 @@ def printed_counts() -> dict[str, tuple[int, int]]:
 
     It prints the numbers of pictures, and the shares in whole percents.
     """
-    return {
-        name: (total - round(total * percent / 100), round(total * percent / 100))
-        for name, (total, percent) in obstacles.PRINTED.items()
-    }
+    counts = {}
+    for name, (total, percent) in obstacles.PRINTED.items():
+        blocked = round(total * percent / 100)
+        counts[name] = total - blocked, blocked
+    return counts
 
 
 def _draw(random: np.random.RandomState, place: str, blocked: bool) -> Image.Image:

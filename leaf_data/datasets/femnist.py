@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -38,9 +38,6 @@ from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
 from leaf_data.formats.places import Folder
 from leaf_data.pixels import BLACK_ON_WHITE
 from leaf_data.splits import partition
-
-SOURCES = ("leaf", "tff")
-"""The forms in which FEMNIST may be there."""
 
 # Part of the key: a cache that another version of the conversion made is not used.
 _VERSION = 1
@@ -71,7 +68,7 @@ class Femnist(Dataset):
         "leaf",
         "Where FEMNIST is read from: LEAF's JSON, or TFF's emnist_all.sqlite.",
         flag="femnist_source",
-        choices=SOURCES,
+        choices=("leaf", "tff"),
     )
     sample_fraction: float = setting(
         1.0,
@@ -104,18 +101,48 @@ class Femnist(Dataset):
             arrays, origin = tff_sqlite.load(
                 DATABASE, folders, cache_dir, data_dir is None
             )
-        train, test = _train_and_test(
-            arrays, self.sample_fraction, self.min_samples, self.seed, origin.folder
-        )
+        train, test = self._train_and_test(arrays, origin.folder)
         return FederatedDataset(
-            name="femnist",
-            train_examples=train,
-            test_examples=test,
+            "femnist",
+            train,
+            test,
             num_classes=NUM_CLASSES,
             pixel_convention=BLACK_ON_WHITE,
             origin=origin,
             options=self.options(),
         )
+
+    def _train_and_test(self, arrays: Arrays, folder: str) -> list[Examples]:
+        """Samples writers, removes small ones, and splits what is not yet split."""
+        is_split = "x_all" not in arrays
+        names = tff_sqlite.PARTS if is_split else ("all",)
+        parts = [cache.clients_examples(arrays, name) for name in names]
+        sizes = np.stack([part.sizes for part in parts], axis=1)
+        taken = sizes.sum(axis=1)  # Of each writer.
+        least = 0 if is_split else 2
+        if self.sample_fraction < 1:
+            files = arrays.get("files", np.zeros(len(taken), np.int64))
+            taken = partition.leaf_sample(taken, files, self.sample_fraction, self.seed)
+            least = max(least, 1)
+        users = np.flatnonzero(taken >= max(least, self.min_samples))
+        if not len(users):
+            raise DataError(
+                f"femnist: no writer in {folder} is left with sample_fraction="
+                f"{self.sample_fraction} and min_samples={self.min_samples}"
+            )
+        if not is_split:
+            ids = parts[0].client_ids
+            splits = [
+                partition.leaf_split(ids[k], int(taken[k]), self.seed) for k in users
+            ]
+            return [_gather(parts[0], users, rows) for rows in zip(*splits)]
+        if len(users) == len(taken) and self.sample_fraction == 1:
+            return parts  # All of them, and no copy of them.
+        counts = partition.leaf_cut(sizes, taken)[users].T
+        return [
+            _gather(part, users, map(np.arange, own))
+            for part, own in zip(parts, counts)
+        ]
 
 
 register("femnist", Femnist)
@@ -142,13 +169,13 @@ def _from_leaf(
         key,
         lambda: femnist_leaf.read(files),
         cache_dir,
-        form={
+        {
             **cache.clients_form(parts, FIELDS),
             "files": ("int64", ("K",)),
             "source_names": ("U", (len(files),)),
             "source_sha256": ("U", (len(files),)),
         },
-        check=check,
+        check,
     )
     sub = os.path.basename(os.path.dirname(files[0].path))
     split = f"{sub}, split here" if parts == ["all"] else "train and test"
@@ -185,52 +212,10 @@ DATABASE = tff_sqlite.Database(
 )
 
 
-def _train_and_test(
-    arrays: Arrays, fraction: float, min_samples: int, seed: int, folder: str
-) -> tuple[Examples, Examples]:
-    """Samples writers, removes small ones, and splits what is not yet split."""
-    names: tuple[str, ...] = ("all",) if "x_all" in arrays else ("train", "test")
-    sizes = np.stack([arrays[f"sizes_{name}"] for name in names], axis=1)
-    ids = arrays["client_ids"].tolist()
-    taken = sizes.sum(axis=1)  # Of each writer.
-    stays = np.ones(len(ids), bool)
-    if fraction < 1:
-        files = arrays.get("files", np.zeros(len(ids), np.int64))
-        taken = partition.leaf_sample(taken, files, fraction, seed)
-        stays &= taken > 0
-    stays &= taken >= max(min_samples, 2 if names == ("all",) else 0)
-    if not stays.any():
-        raise DataError(
-            f"femnist: no writer in {folder} is left with sample_fraction={fraction} "
-            f"and min_samples={min_samples}"
-        )
-    users = np.flatnonzero(stays)
-    if names == ("all",):
-        splits = [partition.leaf_split(ids[k], int(taken[k]), seed) for k in users]
-        names, rows = ("all", "all"), [list(part) for part in zip(*splits)]
-    elif stays.all() and fraction == 1:
-        # All of them, and no copy of them.
-        train, test = (cache.clients_examples(arrays, part) for part in names)
-        return train, test
-    else:
-        cut = partition.leaf_cut(sizes, taken)[users].T
-        rows = [[np.arange(count) for count in counts] for counts in cut]
-    train, test = (_gather(arrays, part, users, own) for part, own in zip(names, rows))
-    return train, test
-
-
 def _gather(
-    arrays: Arrays,
-    part: str,
-    users: npt.NDArray[np.int64],
-    rows: Sequence[npt.NDArray[np.int64]],
+    examples: Examples, users: npt.NDArray[np.int64], rows: Iterable[partition.IntArray]
 ) -> Examples:
     """Returns these users' examples, of each the rows counted from its own first."""
-    sizes = arrays[f"sizes_{part}"]
-    starts = np.cumsum(sizes) - sizes
-    return Examples.from_parts(
-        arrays[f"x_{part}"],
-        arrays[f"y_{part}"],
-        [starts[k] + chosen for k, chosen in zip(users, rows)],
-        arrays["client_ids"][users].tolist(),
-    )
+    own = [examples.row_splits[k] + chosen for k, chosen in zip(users, rows)]
+    ids = [examples.client_ids[k] for k in users]
+    return Examples.from_parts(examples.x, examples.y, own, ids)

@@ -16,24 +16,13 @@ from leaf_data.errors import DataError
 from leaf_data.formats import leaf_json
 from leaf_data.formats.cache import Arrays
 
-SIDE = 28
-"""The width and height of the images, in pixels."""
-
-NUM_CLASSES = 62
-"""The number of classes: digits, capital and small letters."""
-
-FIELDS: dict[str, tuple[tuple[int, ...], Any]] = {
-    "x": ((SIDE, SIDE), np.uint8),
-    "y": ((), np.int32),
-}
-"""The shapes and types of an example's image and label, as they are kept."""
-
+SIDE = 28  # The width and height of the images, in pixels.
+NUM_CLASSES = 62  # Digits, capital and small letters.
+# An example's image and label, as they are kept.
+FIELDS = {"x": ((SIDE, SIDE), np.uint8), "y": ((), np.int32)}
 _PIXELS = SIDE * SIDE
 _Examples = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]
-_EMPTY: _Examples = (
-    np.zeros((0, SIDE, SIDE), np.uint8),
-    np.zeros(0, np.int32),
-)
+_EMPTY: _Examples = (np.zeros((0, SIDE, SIDE), np.uint8), np.zeros(0, np.int32))
 _LOG = logging.getLogger(__name__)
 
 
@@ -109,9 +98,7 @@ def _warn_of_halves(arrays: Arrays, folder: str) -> None:
             )
 
 
-def to_arrays(
-    x: list[Any], y: list[Any]
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+def to_arrays(x: list[Any], y: list[Any]) -> _Examples:
     """Makes arrays of a LEAF user's lists `x` and `y`."""
     for place, image in enumerate(x):
         if not isinstance(image, list) or len(image) != _PIXELS:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,17 +24,18 @@ from leaf_data.formats.places import Folder
 
 Arrays = dict[str, npt.NDArray[np.uint8]]
 
-_SHAPES = {
-    "x_train": (60000, 28, 28),
-    "y_train": (60000,),
-    "x_test": (10000, 28, 28),
-    "y_test": (10000,),
-}
+# The idx files, by the names of the arrays in `mnist.npz`.
 _IDX_NAMES = {
     "x_train": "train-images-idx3-ubyte",
     "y_train": "train-labels-idx1-ubyte",
     "x_test": "t10k-images-idx3-ubyte",
     "y_test": "t10k-labels-idx1-ubyte",
+}
+_SHAPES: dict[str, tuple[int, ...]] = {
+    "x_train": (60000, 28, 28),
+    "y_train": (60000,),
+    "x_test": (10000, 28, 28),
+    "y_test": (10000,),
 }
 _NPZ_NAME = "mnist.npz"
 # As in keras.datasets.mnist, which reads the file with pickle allowed: so only
@@ -80,7 +82,7 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
         found = {key: path for key, path in paths.items() if path is not None}
         if len(found) == len(paths):
             arrays = {key: idx.read(found[key], _SHAPES[key]) for key in _SHAPES}
-            return arrays, _origin("idx files", list(found.values()))
+            return arrays, Origin.of_files("idx files", list(found.values()))
         npz = os.path.join(folder, _NPZ_NAME)
         if os.path.isfile(npz):
             return _from_npz(npz, "npz file")
@@ -103,23 +105,17 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
     return _from_npz(downloaded, "Keras's download")
 
 
-def _download() -> str:
+def _download() -> Any:
     """Lets Keras fetch the file into its cache and check it; returns its path."""
     import tensorflow as tf
 
-    path: str = tf.keras.utils.get_file(
+    return tf.keras.utils.get_file(
         _NPZ_NAME, origin=_KERAS_URL, file_hash=_KERAS_SHA256
     )
-    return path
 
 
 def _from_npz(path: str, source: str) -> tuple[Arrays, Origin]:
-    return idx.read_npz(path, _SHAPES), _origin(source, [path])
-
-
-def _origin(source: str, paths: list[str]) -> Origin:
-    files = tuple((os.path.basename(path), places.sha256(path)) for path in paths)
-    return Origin(source=source, files=files, folder=os.path.dirname(paths[0]))
+    return idx.read_npz(path, _SHAPES), Origin.of_files(source, [path])
 
 
 def _looked_for(folders: tuple[str, ...]) -> str:

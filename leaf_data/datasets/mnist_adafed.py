@@ -24,6 +24,7 @@ from leaf_data.pixels import WHITE_ON_BLACK
 from leaf_data.splits import partition
 from leaf_data.splits.partition import IntArray
 
+# AdaFed's Table 1: simulation 2's images of each digit, a row a client.
 TABLE_1 = (
     (10, 0, 30, 10, 30, 50, 20, 20, 10, 10),
     (10, 0, 0, 500, 100, 0, 0, 500, 100, 500),
@@ -32,29 +33,16 @@ TABLE_1 = (
     (0, 10, 30, 500, 0, 0, 500, 500, 0, 500),
     (0, 10, 10, 10, 10, 100, 10, 0, 10, 3000),
 )
-"""AdaFed's Table 1: simulation 2's images of each digit, a row a client."""
-
-SIMULATION_3 = (*TABLE_1, TABLE_1[2], TABLE_1[3])
-"""Simulation 2's clients, and two with the numbers of clients 3 and 4."""
-
-WRONG_LABELS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 1.0)
-"""The share of each of simulation 3's clients' labels that is wrong."""
-
-PAIRS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
-"""The digits of simulation 1's first five clients; the paper prints no pairs."""
-
-READINGS = ("a_client", "a_class")
-"""How simulation 1's "5500 samples from two classes" can be read."""
-
+# Simulation 3 has two clients more, with the numbers of clients 3 and 4, and the share
+# of each client's labels that is wrong.
+_SIMULATION_3 = (*TABLE_1, TABLE_1[2], TABLE_1[3])
+_WRONG_LABELS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 1.0)
+# The digits of simulation 1's first five clients; the paper prints no pairs.
+_PAIRS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
 _FEW = {0: 100, 5: 200}  # Of whatever client has the digit.
 _OF_TWO_DIGITS, _OF_EACH_DIGIT = 5500, 500
-
-SIMULATIONS = ("1", "2", "3")
-"""AdaFed's simulations, as the paper numbers them."""
-
-SERVER_SETS = ("reported", "apart")
-"""The server's evaluation sets that there are."""
-
+# How simulation 1's "5500 samples from two classes" can be read.
+_READINGS = ("a_client", "a_class")
 _NUM_CLASSES = 10
 # Streams of their own, each draw by itself: the clients are the same for any server
 # set, and simulation 3 has the images of simulation 2.
@@ -84,7 +72,7 @@ class MnistAdafed(Dataset):
     """
 
     simulation: str = setting(
-        "1", "Which of AdaFed's simulations deals the images.", choices=SIMULATIONS
+        "1", "Which of AdaFed's simulations deals the images.", choices=("1", "2", "3")
     )
     reading: str = setting(
         "a_client",
@@ -92,18 +80,18 @@ class MnistAdafed(Dataset):
         "client; or 5,500 a class, which leaves the sixth client 342 to 458 of the "
         "digits 2, 4, 6, 8 and 9 in the place of 500.",
         flag="adafed_reading",
-        choices=READINGS,
+        choices=_READINGS,
     )
     server_set: str = setting(
         "reported",
         "The images that AdaFed's server measures models on: those that accuracy is "
         "reported on, as in the paper, or others, kept apart from these.",
-        choices=SERVER_SETS,
+        choices=("reported", "apart"),
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.simulation != "1" and self.reading != READINGS[0]:
+        if self.simulation != "1" and self.reading != _READINGS[0]:
             raise SettingError(
                 f"--adafed_reading is of simulation 1, not of {self.simulation}"
             )
@@ -111,7 +99,7 @@ class MnistAdafed(Dataset):
     @property
     def note(self) -> str:
         """The reading of simulation 1, where it is not the default."""
-        return "" if self.reading == READINGS[0] else "5,500 a class"
+        return "" if self.reading == _READINGS[0] else "5,500 a class"
 
     def options(self) -> dict[str, Any]:
         """Returns the settings of the simulation by name."""
@@ -130,71 +118,44 @@ class MnistAdafed(Dataset):
         del cache_dir
         arrays, origin = mnist.read(data_dir)
         x, y = arrays["x_train"], arrays["y_train"].astype(np.int32)
-        counts = self._counts(y)
+        if self.simulation == "1":
+            counts = simulation_1(self.reading, np.bincount(y, minlength=_NUM_CLASSES))
+        else:
+            counts = TABLE_1 if self.simulation == "2" else _SIMULATION_3
         ids = tuple(f"client_{number}" for number in range(1, len(counts) + 1))
-        random = partition.random_state(self.seed, _DEAL_STREAM)
-        rows = deal(y, counts, random)
-        train = Examples.from_parts(x, y, rows, ids)
+        rows = deal(y, counts, partition.random_state(self.seed, _DEAL_STREAM))
         table = ClientTable()
         if self.simulation == "3":
-            shares = WRONG_LABELS
-            adversary = np.array(shares, np.float32) > 0
+            random = partition.random_state(self.seed, _MISLABEL_STREAM)
+            for own, share in zip(rows, _WRONG_LABELS):  # No image has two clients.
+                if share:  # Else nothing is drawn.
+                    y[own] = mislabel(y[own], share, _NUM_CLASSES, random)
+            adversary = np.array(_WRONG_LABELS) > 0
             table = ClientTable(
                 ids,
                 {"adversary": adversary.astype(np.float32)},
                 "AdaFed's simulation 3",
             )
-            train = _mislabeled(train, shares, self.seed)
-        test, server = _test_sets(arrays, ids, self.server_set, self.seed)
+        x_test, y_test = arrays["x_test"], arrays["y_test"]
+        clients = server = np.arange(len(y_test))
+        if self.server_set == "apart":
+            random = partition.random_state(self.seed, _SERVER_STREAM)
+            server, clients = partition.split_classes(y_test, 0.5, random)
+        test_rows = np.array_split(clients, len(ids))
         return FederatedDataset(
-            name="mnist_adafed",
-            train_examples=train,
-            test_examples=test,
+            "mnist_adafed",
+            Examples.from_parts(x, y, rows, ids),
+            Examples.from_parts(x_test, y_test, test_rows, ids),
             num_classes=_NUM_CLASSES,
             pixel_convention=WHITE_ON_BLACK,
             origin=origin,
             options=self.options(),
             client_table=table,
-            server_examples=server,
+            server_examples=Examples.from_parts(x_test, y_test, [server], [SERVER]),
         )
-
-    def _counts(self, y: npt.NDArray[np.int32]) -> Sequence[Sequence[int]]:
-        """Returns the simulation's images of each digit, a row a client."""
-        if self.simulation == "1":
-            available = np.bincount(y, minlength=_NUM_CLASSES)
-            return simulation_1(self.reading, available)
-        if self.simulation == "2":
-            return TABLE_1
-        return SIMULATION_3
 
 
 register("mnist_adafed", MnistAdafed)
-
-
-def _mislabeled(train: Examples, shares: Sequence[float], seed: int) -> Examples:
-    y, random = train.y.copy(), partition.random_state(seed, _MISLABEL_STREAM)
-    for k in np.flatnonzero(shares):
-        rows = slice(train.row_splits[k], train.row_splits[k + 1])
-        y[rows] = mislabel(y[rows], shares[k], _NUM_CLASSES, random)
-    return dataclasses.replace(train, y=y)
-
-
-def _test_sets(
-    arrays: dict[str, npt.NDArray[np.uint8]],
-    ids: tuple[str, ...],
-    server_set: str,
-    seed: int,
-) -> tuple[Examples, Examples]:
-    """Returns the clients' test examples, and the server's."""
-    x, y = arrays["x_test"], arrays["y_test"]
-    clients = server = np.arange(len(y))
-    if server_set == "apart":
-        random = partition.random_state(seed, _SERVER_STREAM)
-        server, clients = partition.split_classes(y, 0.5, random)
-    return (
-        Examples.from_parts(x, y, np.array_split(clients, len(ids)), ids),
-        Examples.from_parts(x, y, [server], [SERVER]),
-    )
 
 
 def simulation_1(
@@ -206,7 +167,7 @@ def simulation_1(
     sixth has 500 of each digit.
     """
     rows = []
-    for pair in PAIRS:
+    for pair in _PAIRS:
         few = {digit: _FEW[digit] for digit in pair if digit in _FEW}
         most = _OF_TWO_DIGITS
         if reading == "a_client":

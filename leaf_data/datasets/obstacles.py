@@ -8,10 +8,8 @@ V. It gives no address of its pictures: this reads a folder of whoever has them,
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,18 +24,12 @@ from leaf_data.formats.places import Folder
 from leaf_data.pixels import DRAWING, PHOTOGRAPH
 from leaf_data.splits import partition
 
-PLACES = ("hospital", "simple_room", "warehouse")
-"""The paper's three clients, and their folders' names."""
-
-CLASSES = ("free", "blocked")
-"""The names of the labels 0 and 1: what is to be detected is 1."""
-
-SIDE = 64
-"""The width and height of the pictures, in pixels."""
-
+PLACES = ("hospital", "simple_room", "warehouse")  # The paper's three clients.
+CLASSES = ("free", "blocked")  # What is to be detected has the label 1.
+SIDE = 64  # The width and height of the pictures, in pixels.
+# The folders of a split that is given, by the paper's words for its sets.
 TRAINING, EVALUATION, VALIDATION = "training", "evaluation", "validation"
-"""The folders of a split that is given, by the paper's words for its sets."""
-
+# The paper's Tables II and III: pictures, and the share that is blocked, percent.
 PRINTED = {
     f"{TRAINING}/hospital": (272, 46),
     f"{TRAINING}/simple_room": (217, 48),
@@ -45,20 +37,12 @@ PRINTED = {
     EVALUATION: (452, 47),
     VALIDATION: (510, 47),
 }
-"""The paper's Tables II and III: pictures, and the share that is blocked, percent."""
-
 _TEST_SHARE, _SERVER_SHARE = 0.2, 0.1
 _STREAM, _CUT_STREAM = 64, 65
 
 _Rows = list[npt.NDArray[Any]]
-
-
-class _Split(NamedTuple):
-    """The rows of each place's training and test pictures, and of the server's."""
-
-    train: _Rows
-    test: _Rows
-    server: npt.NDArray[Any]
+# The rows of each place's training and test pictures, and of the server's.
+_Split = tuple[_Rows, _Rows, npt.NDArray[Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,33 +87,31 @@ class Obstacles(Dataset):
         root, given = _find(places.folders("obstacles", data_dir))
         sets = tuple(PRINTED) if given else PLACES
         folders = [f"{name}/{label}" for name in sets for label in CLASSES]
-        images = image_folder.read(
-            "obstacles", root, folders, SIDE, resize=True, cache_dir=cache_dir
+        images, of_folder = image_folder.read(
+            "obstacles", root, folders, SIDE, cache_dir, resize=True
         )
-        of_set, y = np.divmod(images.folder, len(CLASSES))
+        of_set, y = np.divmod(of_folder, len(CLASSES))
         rows = [np.flatnonzero(of_set == number) for number in range(len(sets))]
-        split = (_as_given if given else _divided)(root, rows, y, self.seed)
-        _check_apart(root, split, images)
-        examples = functools.partial(Examples.from_parts, images.x, y)
-        drawn = any(file.startswith(DRAWN_PREFIX) for file in images.files)
+        drawn = any(f"/{DRAWN_PREFIX}" in file for file in images.files)
         source = "drawn obstacles, no photographs" if drawn else "image folders"
         if given:
-            counts = {
-                name: np.bincount(y[own], minlength=len(CLASSES)).tolist()
-                for name, own in zip(sets, rows)
-            }
+            split = _as_given(root, rows, y, self.seed)
+            counts = [np.bincount(y[own], minlength=len(CLASSES)) for own in rows]
             source += f", split as given ({_against_the_paper(counts)})"
         else:
+            split = _divided(root, rows, y, self.seed)
             source += ", split at random"
+        _check_apart(root, split, images)
+        train, test, server = split
         return FederatedDataset(
-            name="drawn_obstacles" if drawn else "obstacles",
-            train_examples=examples(split.train, PLACES),
-            test_examples=examples(split.test, PLACES),
+            "drawn_obstacles" if drawn else "obstacles",
+            Examples.from_parts(images.x, y, train, PLACES),
+            Examples.from_parts(images.x, y, test, PLACES),
             num_classes=len(CLASSES),
             pixel_convention=DRAWING if drawn else PHOTOGRAPH,
             origin=Origin(source, (("/".join(PLACES), images.sha256),), root),
             options=self.options(),
-            server_examples=examples([split.server], (SERVER,)),
+            server_examples=Examples.from_parts(images.x, y, [server], [SERVER]),
         )
 
 
@@ -154,37 +136,38 @@ def _find(folders: tuple[str, ...]) -> tuple[str, bool]:
 def _as_given(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
     """The sets of the folders; the validation set is cut into the clients' parts."""
     *train, server, validation = rows
-    random = partition.random_state(seed, _CUT_STREAM)
     if len(validation) < len(PLACES):
         raise DataError(f"{os.path.join(root, VALIDATION)}: has too few pictures")
-    test = partition.equal_parts(validation, y, len(PLACES), random)
-    return _Split(train, test, server)
+    random = partition.random_state(seed, _CUT_STREAM)
+    return train, partition.equal_parts(validation, y, len(PLACES), random), server
 
 
 def _divided(root: str, rows: _Rows, y: npt.NDArray[Any], seed: int) -> _Split:
     """Test, evaluation and training pictures of each place, by class at random."""
     random = partition.random_state(seed, _STREAM)
+
+    def cut(own: npt.NDArray[Any], share: float) -> _Rows:
+        return [own[part] for part in partition.split_classes(y[own], share, random)]
+
     train, test, server = [], [], []
     for name, own in zip(PLACES, rows):
-        part, rest = partition.split_classes(y[own], _TEST_SHARE, random)
-        test_rows, others = own[part], own[rest]
-        part, rest = partition.split_classes(y[others], _SERVER_SHARE, random)
-        server_rows, train_rows = others[part], others[rest]
-        if not len(test_rows) or not len(server_rows):
+        for_test, others = cut(own, _TEST_SHARE)
+        for_server, for_training = cut(others, _SERVER_SHARE)
+        if not len(for_test) or not len(for_server):
             raise DataError(
                 f"{os.path.join(root, name)}: its {len(own)} pictures are too few "
                 "to be split into training, evaluation and test pictures"
             )
-        train.append(train_rows)
-        test.append(test_rows)
-        server.append(server_rows)
-    return _Split(train, test, np.concatenate(server))
+        train.append(for_training)
+        test.append(for_test)
+        server.append(for_server)
+    return train, test, np.concatenate(server)
 
 
 def _check_apart(root: str, split: _Split, images: image_folder.Images) -> None:
     """Refuses a picture that is, under two names, in two of the sets."""
     seen: dict[str, str] = {}  # The files of the sets before, by their digests.
-    for rows in (*map(np.concatenate, (split.train, split.test)), split.server):
+    for rows in map(np.concatenate, (split[0], split[1], [split[2]])):
         own = {images.sha256s[row]: images.files[row] for row in rows}
         for digest in own.keys() & seen.keys():
             raise DataError(
@@ -194,11 +177,10 @@ def _check_apart(root: str, split: _Split, images: image_folder.Images) -> None:
         seen.update(own)
 
 
-def _against_the_paper(counts: Mapping[str, Sequence[int]]) -> str:
+def _against_the_paper(counts: _Rows) -> str:
     """Says whether free and blocked pictures are as many as in Tables II and III."""
     other = []
-    for name, (total, percent) in PRINTED.items():
-        free, blocked = counts[name]
+    for (name, (total, percent)), (free, blocked) in zip(PRINTED.items(), counts):
         share = 100 * blocked / (free + blocked)
         # Whole percents are printed.
         if free + blocked != total or abs(share - percent) > 0.5:

@@ -13,7 +13,7 @@ import logging
 import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,6 @@ Fields = Mapping[str, tuple[tuple[int, ...], Any]]
 """The shape and type of one example's value in each field, by the field's name."""
 
 _KEY, _CHECKSUM = "key", "sha256"
-_OWN_FORM: Form = {_KEY: ("U", ()), _CHECKSUM: ("U", ())}
 _LOG = logging.getLogger(__name__)
 
 
@@ -46,11 +45,13 @@ def cached(
     folder: str,
     key: str,
     make: Callable[[], Arrays],
-    cache_dir: Folder | None = None,
-    form: Optional[Form] = None,
-    check: Callable[[Arrays], None] = lambda arrays: None,
+    cache_dir: Folder | None,
+    form: Form,
+    check: Callable[[Arrays], None],
 ) -> Arrays:
     """Returns the arrays that `make` returned when it was last called with this key.
+
+    They are of this form, and `check` raises what else is wrong with them.
 
     The cache is in `folder`'s subfolder `NAME_cache`. Where that cannot be written it
     is in `$XDG_CACHE_HOME/tff_pmc/NAME_cache` (by default `~/.cache/...`), which is
@@ -83,10 +84,8 @@ def key_of_files(paths: Iterable[str], **more: Any) -> str:
         digest = places.sha256(path)
         with reading(path):
             status = os.stat(path)
-        parent, base = os.path.split(path)
-        files.append(
-            [os.path.basename(parent), base, status.st_size, status.st_mtime_ns, digest]
-        )
+        names = path.split(os.sep)[-2:]
+        files.append([*names, status.st_size, status.st_mtime_ns, digest])
     return json.dumps({"files": files, **more}, sort_keys=True)
 
 
@@ -118,16 +117,16 @@ def check_clients(arrays: Arrays, parts: Sequence[str], num_classes: int) -> Non
             raise DataError(f"a {part} label that is not below {num_classes}")
 
 
-def clients_examples(
-    arrays: Arrays, part: str, attributes: Sequence[str] = ()
-) -> Examples:
+def clients_examples(arrays: Arrays, part: str) -> Examples:
     """Returns a part of such arrays as examples, without a copy."""
+    end = f"_{part}"
+    own = {k[: -len(end)]: array for k, array in arrays.items() if k.endswith(end)}
     return Examples(
-        x=arrays[f"x_{part}"],
-        y=arrays[f"y_{part}"],
-        row_splits=np.cumsum([0, *arrays[f"sizes_{part}"]], dtype=np.int64),
+        x=own.pop("x"),
+        y=own.pop("y"),
+        row_splits=np.cumsum([0, *own.pop("sizes")], dtype=np.int64),
         client_ids=tuple(arrays["client_ids"].tolist()),
-        attributes={name: arrays[f"{name}_{part}"] for name in attributes},
+        attributes=own,
     )
 
 
@@ -141,9 +140,11 @@ def _places(name: str, folder: str, cache_dir: Folder | None) -> list[str]:
         raise DataError(f"{name}: {ascii(folder)} cannot be a folder") from error
     shared = hashlib.sha256(real).hexdigest()[:16] + ".npz"
     if cache_dir is not None:
-        own = os.path.join(os.path.expanduser(os.fspath(cache_dir)), sub)
+        given = os.fspath(cache_dir)
+        own = os.path.join(os.path.expanduser(given), sub)
         if not _writable(own):
-            raise DataError(f"{name}: cache_dir {_shown(cache_dir)} is not writable")
+            shown = given if given.isprintable() else ascii(given)
+            raise DataError(f"{name}: cache_dir {shown} is not writable")
         return [os.path.join(own, shared)]
     beside = os.path.join(folder, sub)
     path = os.path.join(beside, f"{name}.npz")
@@ -151,11 +152,6 @@ def _places(name: str, folder: str, cache_dir: Folder | None) -> list[str]:
         return [path]
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return [path, os.path.join(home, "tff_pmc", sub, shared)]
-
-
-def _shown(folder: Folder) -> str:
-    path = os.fspath(folder)
-    return path if path.isprintable() else ascii(path)
 
 
 def _writable(folder: str) -> bool:
@@ -167,22 +163,20 @@ def _writable(folder: str) -> bool:
 
 
 def _load(
-    path: str, key: str, form: Optional[Form], check: Callable[[Arrays], None]
+    path: str, key: str, form: Form, check: Callable[[Arrays], None]
 ) -> Arrays | None:
     try:
         with npz.opened(path, stored=True) as members:
-            own, digest = (members.pop(name) for name in (_KEY, _CHECKSUM))
-            _check_form({_KEY: own, _CHECKSUM: digest}, _OWN_FORM)
-            if own.read() != key:
+            if str(members[_KEY].read()) != key:
                 _LOG.info("%s: made from other data, is made anew", path)
                 return None
-            if form is not None:
-                _check_form(members, form)
+            _check_form(members, {_KEY: ("U", ()), _CHECKSUM: ("U", ()), **form})
             arrays = {name: member.read() for name, member in members.items()}
-            # The CRCs of the format, checked by now, do not tell of an array that a
-            # damaged table of contents leaves out.
-            if digest.read() != _checksum(arrays):
-                raise ValueError("wrong checksum")
+        del arrays[_KEY]
+        # The CRCs of the format, checked by now, do not tell of an array that a
+        # damaged table of contents leaves out.
+        if arrays.pop(_CHECKSUM) != _checksum(arrays):
+            raise ValueError("wrong checksum")
         check(arrays)
         return arrays
     except FileNotFoundError:

@@ -27,12 +27,11 @@ _MORE = 1 << 20
 def read(path: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
     """Reads an idx file of unsigned bytes, gzipped when it ends in `.gz`."""
     header = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape)
-    size = len(header) + int(np.prod(shape))
+    size = len(header) + math.prod(shape)
     with reading(path, "truncated or corrupt", EOFError, zlib.error):
         with places.open_file(path, 2 * size + _MORE) as file:
-            content: Any = file
-            if path.endswith(".gz"):
-                content = gzip.GzipFile(fileobj=file)
+            packed = path.endswith(".gz")
+            content: Any = gzip.GzipFile(fileobj=file) if packed else file
             # One byte more than there should be: it shows a file that is too long,
             # and makes gzip read its checksum at the end.
             data = content.read(size + 1)
@@ -49,7 +48,7 @@ def read_npz(
     path: str, shapes: dict[str, tuple[int, ...]]
 ) -> dict[str, npt.NDArray[np.uint8]]:
     """Reads arrays of unsigned bytes from an `.npz`; pickled objects are refused."""
-    size = sum(math.prod(shape) for shape in shapes.values())
+    size = sum(map(math.prod, shapes.values()))
     # Damaged files make numpy raise nearly anything.
     with reading(path, "truncated or corrupt", Exception):
         with npz.opened(path, 2 * size + _MORE) as arrays:
@@ -67,11 +66,8 @@ def read_npz(
 
 def find(folder: str, name: str) -> str | None:
     """Returns the path of an idx file, gzipped or else unpacked; None without one."""
-    for candidate in (name + ".gz", name):
-        path = os.path.join(folder, candidate)
-        if os.path.isfile(path):
-            return path
-    return None
+    paths = [os.path.join(folder, name + suffix) for suffix in (".gz", "")]
+    return next((path for path in paths if os.path.isfile(path)), None)
 
 
 def _text(shape: tuple[int, ...]) -> str:

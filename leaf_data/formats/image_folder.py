@@ -34,12 +34,11 @@ _VERSION = 1
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Images:
-    """The N images of some folders, one folder after the other."""
+    """N images, in the order in which they were asked for."""
 
     x: npt.NDArray[np.uint8]  # [N, side, side, 3], RGB.
-    folder: npt.NDArray[Any]  # [N], the index of each one's folder among those read.
-    files: tuple[str, ...]  # Their names, sorted within each folder.
-    sha256s: tuple[str, ...]
+    files: Sequence[str]  # Their paths below the folder.
+    sha256s: Sequence[str]
     sha256: str  # Over the names and contents of all of them.
 
 
@@ -48,21 +47,18 @@ def read(
     root: str,
     folders: Sequence[str],
     side: int,
+    cache_dir: Folder | None,
     *,
     resize: bool,
-    cache_dir: Folder | None = None,
-) -> Images:
-    """Reads all images of folders below `root`, see `decoded`."""
-    files = [list(find(os.path.join(root, folder)).values()) for folder in folders]
-    below = [f"{folder}/{file}" for folder, own in zip(folders, files) for file in own]
-    sizes = [len(own) for own in files]
-    counts = list(zip(folders, sizes))
-    x, digests, together = decoded(
-        name, root, below, side, cache_dir, resize=resize, folders=counts
-    )
-    of_folder = np.repeat(np.arange(len(folders)), sizes)
-    names = tuple(file for own in files for file in own)
-    return Images(x, of_folder, names, tuple(digests), together)
+) -> tuple[Images, npt.NDArray[Any]]:
+    """Reads all images of folders below `root`, sorted by name within each folder.
+
+    Returns them, see `decoded`, and the index of each one's folder among those given.
+    """
+    own = [list(find(os.path.join(root, folder)).values()) for folder in folders]
+    files = [f"{folder}/{file}" for folder, of in zip(folders, own) for file in of]
+    images = decoded(name, root, files, side, cache_dir, resize=resize)
+    return images, np.repeat(np.arange(len(folders)), [len(of) for of in own])
 
 
 def decoded(
@@ -71,17 +67,17 @@ def decoded(
     files: Sequence[str],
     side: int,
     cache_dir: Folder | None,
-    cache_beside: str = "",
-    **more: Any,
-) -> tuple[npt.NDArray[np.uint8], list[str], str]:
+    *,
+    resize: bool = True,
+    beside: str = "",
+) -> Images:
     """Decodes images the first time, and reads them from a cache later.
 
-    An image of another size is resized, or refused if `resize` is False. `more` is in
-    the key of the cache, which is in `root` or another folder. Returns the images,
-    uint8 [N, side, side, 3], the files' sha256s, and one over all names and contents.
+    An image of another size is resized, or refused if `resize` is False. The cache is
+    in `root`, or the folder `beside`.
     """
     paths = [os.path.join(root, file) for file in files]
-    key = key_of_files(paths, side=side, version=_VERSION, **more)
+    key = key_of_files(paths, side=side, version=_VERSION, resize=resize)
     digests = checksums(key)
     together = _digest_of(files, digests)
 
@@ -91,15 +87,15 @@ def decoded(
 
     arrays = cached(
         name,
-        cache_beside or root,
+        beside or root,
         # Its digest: spelled out, the key of many files is megabytes.
         hashlib.sha256(key.encode()).hexdigest(),
-        lambda: _decode(name, root, files, side, more.get("resize", True)),
+        lambda: _decode(name, root, files, side, resize),
         cache_dir,
-        form={"x": ("uint8", (len(paths), side, side, 3)), "source_sha256": ("U", ())},
-        check=check,
+        {"x": ("uint8", (len(paths), side, side, 3)), "source_sha256": ("U", ())},
+        check,
     )
-    return arrays["x"], digests, together
+    return Images(arrays["x"], files, digests, together)
 
 
 def _digest_of(names: Sequence[str], digests: Sequence[str]) -> str:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 _MAX_BYTES = 1 << 32  # One of FEMNIST's has 0.13 GB.
 # From the most processed to the least, as `preprocess.sh` goes the other way.
-_UNSPLIT = ("rem_user_data", "sampled_data", "all_data")
+_FOLDERS = ("train", "test", "rem_user_data", "sampled_data", "all_data")
 _NAME = re.compile(r"all_data(?:_([0-9]+))?(?:_(.+))?\.json")
 _PART = re.compile(r"(?:(.+)_)?(train|test)_(\d+)")
 
@@ -45,6 +45,7 @@ class LeafFile:
     path: str
     part: str  # "train", "test", or "all" when the users are not yet split.
     number: int  # The N of `all_data_N...json`; 0 without one.
+    options: str  # Those of `preprocess.sh` that its name records.
 
 
 class _Converted(NamedTuple):
@@ -63,21 +64,23 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
     """
     empty = []
     for base in (os.path.join(f, sub) for f in folders for sub in ("data", "")):
-        base = base.rstrip(os.sep)
-        train, test = os.path.join(base, "train"), os.path.join(base, "test")
-        pair = [folder for folder in (train, test) if _json_files(folder)]
+        paths = {sub: os.path.join(base.rstrip(os.sep), sub) for sub in _FOLDERS}
+        found = {sub: _json_files(path) for sub, path in paths.items()}
+        pair = [sub for sub in ("train", "test") if found[sub]]
         if len(pair) == 1:
-            other = test if pair == [train] else train
-            raise DataError(f"{name}: {pair[0]} has .json files but {other} has none")
+            (other,) = {"train", "test"}.difference(pair)
+            raise DataError(
+                f"{name}: {paths[pair[0]]} has .json files but {paths[other]} has none"
+            )
         if pair:
-            return _order(_list(train, "train") + _list(test, "test"))
-        for sub in _UNSPLIT:
-            if _json_files(os.path.join(base, sub)):
-                return _order(_list(os.path.join(base, sub), "all"))
-        subs = ("train", "test", *_UNSPLIT)
-        empty += [p for p in (os.path.join(base, s) for s in subs) if os.path.isdir(p)]
-    words = f"LEAF's .json files in train and test, {', '.join(_UNSPLIT)}, each also "
-    words += "inside data" + (f"; without any: {', '.join(empty)}" if empty else "")
+            return _order([_file(path, sub) for sub in pair for path in found[sub]])
+        for files in filter(None, found.values()):
+            return _order([_file(path, "all") for path in files])
+        empty += [path for path in paths.values() if os.path.isdir(path)]
+    words = f"LEAF's .json files in train and test, {', '.join(_FOLDERS[2:])}, each "
+    words += "also inside data" + (
+        f"; without any: {', '.join(empty)}" if empty else ""
+    )
     raise places.missing(name, folders, words)
 
 
@@ -165,38 +168,33 @@ def _json_files(folder: str) -> list[str]:
     return sorted(glob.glob(os.path.join(glob.escape(folder), "*.json")))
 
 
-def _list(folder: str, part: str) -> list[tuple[LeafFile, str]]:
-    """Returns the files of a folder, each with the options that its name records."""
-    files = []
-    for path in _json_files(folder):
-        name = os.path.basename(path)
-        match = _NAME.fullmatch(name)
-        # A number of more digits fits into no array.
-        if match is None or not name.isprintable() or len(match[1] or "") > 9:
-            where = path if name.isprintable() else f"{folder}: {ascii(name)}"
-            raise DataError(f"{where}: is not named as LEAF does, all_data_N....json")
-        number, tag = int(match[1] or 0), match[2] or ""
-        split = _PART.fullmatch(tag)
-        if split is not None:
-            if split[2] != part:
-                raise DataError(f"{path}: a {split[2]} file where {part} should be")
-            tag = f"{split[1] or ''} at {split[3]}"
-        files.append((LeafFile(path, part, number), tag))
-    return files
+def _file(path: str, part: str) -> LeafFile:
+    folder, name = os.path.split(path)
+    match = _NAME.fullmatch(name)
+    # A number of more digits fits into no array.
+    if match is None or not name.isprintable() or len(match[1] or "") > 9:
+        where = path if name.isprintable() else f"{folder}: {ascii(name)}"
+        raise DataError(f"{where}: is not named as LEAF does, all_data_N....json")
+    options = match[2] or ""
+    split = _PART.fullmatch(options)
+    if split is not None:
+        if split[2] != part:
+            raise DataError(f"{path}: a {split[2]} file where {part} should be")
+        options = f"{split[1] or ''} at {split[3]}"
+    return LeafFile(path, part, int(match[1] or 0), options)
 
 
-def _order(found: list[tuple[LeafFile, str]]) -> tuple[LeafFile, ...]:
-    first, first_tag = found[0]
+def _order(files: list[LeafFile]) -> tuple[LeafFile, ...]:
+    """Sorts files by number, train before test; refuses those of two runs."""
     seen: dict[tuple[int, str], LeafFile] = {}
-    for file, tag in found:
+    for file in files:
         other = seen.setdefault((file.number, file.part), file)
-        if tag != first_tag or other is not file:
-            other = first if tag != first_tag else other
+        if file.options != files[0].options:
+            other = files[0]
+        if other is not file:
             # Different samples of the same writers: together they would double them.
             raise DataError(
                 f"{other.path} and {file.path} come from different runs of "
                 "preprocess.sh: keep the files of one"
             )
-    # "train" before "test".
-    ordered = sorted((file for file, _ in found), key=lambda f: f.part, reverse=True)
-    return tuple(sorted(ordered, key=lambda f: f.number))
+    return tuple(sorted(files, key=lambda f: (f.number, f.part != "train")))

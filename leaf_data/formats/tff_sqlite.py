@@ -47,6 +47,7 @@ _STEPS_AT_LEAST, _EVERY = 1_000_000, 10_000
 _MEMORY, _LARGER, _BLOCK = 1 << 28, 100, 1 << 20
 # Part of the key: a cache that another version of the conversion made is not used.
 _VERSION = 1
+_LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,8 +80,8 @@ def load(
         key,
         lambda: _unpacked(path, database),
         cache_dir,
-        form=cache.clients_form(PARTS, database.fields),
-        check=lambda found: cache.check_clients(found, PARTS, database.num_classes),
+        cache.clients_form(PARTS, database.fields),
+        lambda found: cache.check_clients(found, PARTS, database.num_classes),
     )
     return arrays, Origin(source, ((os.path.basename(path), digest),), folder)
 
@@ -99,9 +100,7 @@ def _find(
     path = os.path.join(own, name)
     if os.path.isfile(path):
         return path, f"{database.words} (its cache)"
-    logging.getLogger(__name__).warning(
-        "%s: downloading %s by TFF", database.dataset, name
-    )
+    _LOG.warning("%s: downloading %s by TFF", database.dataset, name)
     try:
         os.makedirs(own, exist_ok=True)
         # TFF writes to the file's final name and trusts what it finds there, whole or
@@ -227,8 +226,8 @@ def _rows(
 def _read(path: str, tables: sqlite3.Connection, database: Database) -> Arrays:
     splits = database.splits
     said: dict[tuple[str, str], Any] = {}
-    metadata = _rows(path, tables, "client_metadata", "num_examples", splits)
-    for part, client, count in metadata:
+    said_rows = _rows(path, tables, "client_metadata", "num_examples", splits)
+    for part, client, count in said_rows:
         if (part, client) in said:
             raise DataError(f"{path}: client {client} is there twice")
         said[part, client] = count
@@ -246,14 +245,13 @@ def _read(path: str, tables: sqlite3.Connection, database: Database) -> Arrays:
             )
     clients = sorted({client for _, client in said})
     arrays: Arrays = {"client_ids": np.array(clients, str)}
-    free: dict[tuple[str, str], Iterator[int]] = {}  # Rows still to be filled.
+    free: dict[tuple[str, str], int] = {}  # The next row to be filled.
     for part in PARTS:
         own = np.array([sizes[part, client] for client in clients], np.int64)
         arrays[f"sizes_{part}"] = own
         for field, (shape, dtype) in database.fields.items():
             arrays[f"{field}_{part}"] = np.zeros((own.sum(), *shape), dtype)
-        for client, size, end in zip(clients, own, np.cumsum(own)):
-            free[part, client] = iter(range(end - size, end))
+        free.update(zip([(part, c) for c in clients], np.cumsum(own) - own))
     rows = _rows(path, tables, "examples", "serialized_example_proto", splits)
     total = sum(sizes.values())
     progress = tqdm.tqdm(rows, "TFF's data, once", total, delay=2, mininterval=1)
@@ -262,9 +260,9 @@ def _read(path: str, tables: sqlite3.Connection, database: Database) -> Arrays:
             values = database.convert(_parse(proto, database.features))
         except DataError as error:
             raise DataError(f"{path}: client {client}: {error}") from error
-        place = next(free[part, client])
         for field, value in values.items():
-            arrays[f"{field}_{part}"][place] = value
+            arrays[f"{field}_{part}"][free[part, client]] = value
+        free[part, client] += 1
     return arrays
 
 

@@ -94,9 +94,9 @@ def _read_image(folder, data):
     path = folder / "cats" / "a.jpg"
     path.parent.mkdir()
     path.write_bytes(data)
-    found = image_folder.read("toy", str(folder), ["cats"], 16, resize=True)
+    found = image_folder.read("toy", str(folder), ["cats"], 16, None, resize=True)[0]
     assert found.x.shape == (1, 16, 16, 3) and found.x.dtype == np.uint8
-    again = image_folder.read("toy", str(folder), ["cats"], 16, resize=True)
+    again = image_folder.read("toy", str(folder), ["cats"], 16, None, resize=True)[0]
     same(again.x, found.x)
 
 

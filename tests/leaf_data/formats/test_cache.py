@@ -40,10 +40,18 @@ class Maker:
         return dict(ARRAYS)
 
 
-def _get(folder, make, key="key", **options):
-    form = cache.clients_form(("all",), FIELDS)
-    more = {"form": form, "check": lambda a: cache.check_clients(a, ("all",), 3)}
-    arrays = cache.cached("toy", str(folder), key, make, **more, **options)
+def _get(folder, make, key="key", cache_dir=None):
+    arrays = cache.cached(
+        *(
+            "toy",
+            str(folder),
+            key,
+            make,
+            cache_dir,
+            cache.clients_form(("all",), FIELDS),
+        ),
+        check=lambda arrays: cache.check_clients(arrays, ("all",), 3),
+    )
     assert arrays.keys() == ARRAYS.keys()
     for name, array in ARRAYS.items():
         assert arrays[name].dtype == array.dtype

@@ -89,7 +89,7 @@ def test_what_a_cache_gives_is_what_was_decoded(tmp_path):
         image = Image.new("RGB", (4, 4), (number, 0, 0))
         image.save(tmp_path / "cats" / f"{number}.png")
     first, again = (
-        image_folder.read("toy", str(tmp_path), ["cats"], 4, resize=False)
+        image_folder.read("toy", str(tmp_path), ["cats"], 4, None, resize=False)[0]
         for _ in range(2)
     )
     np.testing.assert_array_equal(first.x, again.x)

@@ -63,10 +63,15 @@ def test_what_is_no_regular_file_is_refused(
     assert_refused(lambda: READERS[reader](str(path)), path)
 
 
+def _cached(folder, cache_dir=None):
+    """A cache of no array."""
+    cache.cached("toy", folder, "key", dict, cache_dir, {}, lambda arrays: None)
+
+
 def test_a_fifo_as_the_cache_is_made_anew(tmp_path, no_hang):
     (tmp_path / "toy_cache").mkdir()
     path = _fifo(tmp_path / "toy_cache" / "toy.npz")
-    cache.cached("toy", str(tmp_path), "key", dict)
+    _cached(str(tmp_path))
     assert path.is_file()
 
 
@@ -76,11 +81,8 @@ def test_names_that_no_file_can_have(tmp_path, assert_refused):
         with pytest.raises(OSError, match="cannot be a file's name"):
             places.open_file(path)
         with pytest.raises(DataError):
-            cache.cached("toy", path, "key", dict)
-    assert_refused(
-        lambda: cache.cached("toy", str(tmp_path), "key", dict, f"{tmp_path}/a\0"),
-        "is not writable",
-    )
+            _cached(path)
+    assert_refused(lambda: _cached(str(tmp_path), f"{tmp_path}/a\0"), "is not writable")
 
 
 def test_the_size_is_known_first(tmp_path, peak_of):

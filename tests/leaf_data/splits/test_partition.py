@@ -86,36 +86,10 @@ def test_shards_keep_the_order_of_equal_labels():
     for seed in range(4):
         shards = [
             tuple(shard)
-            for part in partition.sorted_shards(labels, 2, 2, seed)
+            for part in partition.sorted_shards(labels, 2, seed)
             for shard in part.reshape(2, 2)
         ]
         assert sorted(shards) == [(0, 2), (1, 3), (4, 6), (5, 7)]
-
-
-def test_consecutive_is_file_order():
-    parts = partition.consecutive(10000, 100)
-    for i, part in enumerate(parts):
-        np.testing.assert_array_equal(part, np.arange(100 * i, 100 * i + 100))
-
-
-@pytest.mark.parametrize(
-    "cut, arguments, message",
-    [
-        ("iid", (10, 3), "10 examples cannot be cut into 3 equal clients"),
-        ("sorted_shards", (10, 3, 2), "10 examples cannot be cut into 6 equal shards"),
-        ("iid", (0, 1), "0 examples cannot be cut into 1 equal clients"),
-        ("iid", (4, 0), "the number of clients has to be at least 1, not 0"),
-        (
-            *("sorted_shards", (4, 2, 0)),
-            "the number of shards a client has to be at least 1, not 0",
-        ),
-        ("iid", ((2, 2), 1), "labels have to be one-dimensional, not (2, 2)"),
-    ],
-)
-def test_errors_name_what_is_wrong(cut, arguments, message):
-    with pytest.raises(DataError) as error:
-        getattr(partition, cut)(np.zeros(arguments[0]), *arguments[1:])
-    assert str(error.value) == message
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32, 1.5, "1", None, True])
