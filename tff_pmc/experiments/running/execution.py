@@ -20,6 +20,9 @@ from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.cluster_options import ClusterOptions
 
+MANY_CLIENTS = 10_000
+"""More clients than these are not tested in each round without a line that says so."""
+
 
 class Federations:
     """Loads the federation of a run; the last one is kept, as memory is limited.
@@ -82,6 +85,13 @@ def execute(
             f"The system {runs[0].names['system']} needs the totals first: two "
             "aggregations a round, and every client's update is kept until the "
             "second"
+        )
+    tested = data.test_examples.num_clients
+    if tested > MANY_CLIENTS and not runs[0].record.evaluate_clients:
+        print(
+            f"Each round is tested by all {tested:,} clients, and has a row of each: "
+            "--evaluate_clients=1000 takes a sample of them, --evaluate_every=10 fewer "
+            "rounds"
         )
     if command.tensorboard:
         print(printable(tensorboard_events.how_to_open(output_dir)), flush=True)
