@@ -87,10 +87,9 @@ class Celeba(WithClientRule):
         `list_attr_celeba.txt`. Client ids are the identities' numbers. The data set is
         named `drawn_faces` where an image is one of `leaf_data.datasets.drawn_faces`.
 
-        Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` counts. It and its
-        subfolder `celeba` are searched: for the images as `celeba_files.find` says, for
-        LEAF's JSON as `leaf_json.find`, for `celeba.sqlite` or `.sqlite.lzma`, and
-        then TFF's own cache and download.
+        The images are looked for as `celeba_files.find` says, LEAF's JSON as
+        `leaf_json.find`, TFF's data as `celeba.sqlite` or `.sqlite.lzma`, and then in
+        TFF's own cache and download.
         """
         folders = places.folders("celeba", data_dir)
         if self.source == "tff":
@@ -100,9 +99,8 @@ class Celeba(WithClientRule):
             parts = [cache.clients_examples(arrays, part) for part in tff_sqlite.PARTS]
             return self._dataset(origin, _AS_SPLIT, False, *parts)
         of_leaf = self.source == "leaf"
-        found = (celeba_files.of_leaf if of_leaf else celeba_files.of_own_files)(
-            folders
-        )
+        read = celeba_files.of_leaf if of_leaf else celeba_files.of_own_files
+        found = read(folders)
         photos, rule, clients = found.photos, _AS_SPLIT, found.clients
         if not clients:
             rule = self.client_rule
@@ -123,17 +121,21 @@ class Celeba(WithClientRule):
             )
         if incomplete:
             _LOG.warning("%s: %s", folder, incomplete)
+        own = list(files.values())
         images = image_folder.decoded(
-            *("celeba", folder, list(files.values()), SIDE, cache_dir),
-            beside=found.folder,
+            "celeba", folder, own, SIDE, cache_dir, beside=found.folder
         )
         y, sharp = photos.smiling[photo_of], photos.sharp
         attributes = {} if sharp is None else {"sharp": sharp[photo_of]}
         train, test = (
-            Examples.from_parts(images.x, y, own, with_images, attributes)
-            for own in zip(
-                *([row_of[k] for k in both] for both in with_images.values())
+            Examples.from_parts(
+                images.x,
+                y,
+                [row_of[both[part]] for both in with_images.values()],
+                with_images,
+                attributes,
             )
+            for part in (0, 1)
         )
         words = "drawn faces, no photographs" if photos.drawn else found.words
         origin = Origin(

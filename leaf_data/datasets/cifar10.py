@@ -105,9 +105,8 @@ class Cifar10(Dataset):
     ) -> FederatedDataset:
         """Returns the data set: x uint8 [32, 32, 3] RGB; y as in `CLASSES`.
 
-        Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` counts. It and its
-        subfolder `cifar10` are searched, first for the python batches (`data_batch_1`
-        and so on, in `cifar-10-batches-py` or right there), then for image folders
+        It looks first for the python batches (`data_batch_1` and so on, in
+        `cifar-10-batches-py` or right there), then for image folders
         (`train/airplane/*.png`, `test/airplane/*.png` and so on, or .jpg). The clients
         are "C1" and so on, as the paper calls them.
         """

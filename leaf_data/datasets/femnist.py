@@ -39,9 +39,6 @@ from leaf_data.formats.places import Folder
 from leaf_data.pixels import BLACK_ON_WHITE
 from leaf_data.splits import partition
 
-# Part of the key: a cache that another version of the conversion made is not used.
-_VERSION = 1
-
 
 @dataclasses.dataclass(frozen=True)
 class Femnist(Dataset):
@@ -88,11 +85,10 @@ class Femnist(Dataset):
 
         A client may have only train or only test examples, where the source has it so.
 
-        Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` counts. It and its
-        subfolder `femnist` are searched: for "leaf" as `leaf_json.find` says, for
-        "tff" for `emnist_all.sqlite` or `.sqlite.lzma`. Where neither folder is named,
-        or the one of `TFF_PMC_DATA_DIR` has no database, "tff" goes on to TFF's own
-        cache and download.
+        "leaf" is looked for as `leaf_json.find` says, "tff" as `emnist_all.sqlite` or
+        `.sqlite.lzma`. Without a `data_dir`, and where the folder of
+        `TFF_PMC_DATA_DIR` has no database, "tff" goes on to TFF's own cache and
+        download.
         """
         folders = places.folders("femnist", data_dir)
         if self.source == "leaf":
@@ -153,7 +149,7 @@ def _from_leaf(
 ) -> tuple[Arrays, Origin]:
     files = leaf_json.find("femnist", folders)
     folder = os.path.dirname(os.path.dirname(files[0].path))
-    key = key_of_files([file.path for file in files], version=_VERSION)
+    key = key_of_files(file.path for file in files)
     parts = sorted({file.part for file in files})
 
     def check(arrays: Arrays) -> None:

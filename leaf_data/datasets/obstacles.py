@@ -72,8 +72,7 @@ class Obstacles(Dataset):
     ) -> FederatedDataset:
         """Returns the data set: x uint8 [64, 64, 3] RGB; y 1 = blocked, 0 = free.
 
-        Without a `data_dir` the folder named by `TFF_PMC_DATA_DIR` counts. It and its
-        subfolder `obstacles` are searched for the folders
+        It looks for the folders
 
         - `training/PLACE`, `evaluation` and `validation`, a split that is given, or
         - `PLACE`, to be split here,

@@ -36,6 +36,8 @@ wherever the word is.
 Fields = Mapping[str, tuple[tuple[int, ...], Any]]
 """The shape and type of one example's value in each field, by the field's name."""
 
+# Part of every key: what another version of the conversions made is not used.
+_VERSION = 1
 _KEY, _CHECKSUM = "key", "sha256"
 _LOG = logging.getLogger(__name__)
 
@@ -86,7 +88,7 @@ def key_of_files(paths: Iterable[str], **more: Any) -> str:
             status = os.stat(path)
         names = path.split(os.sep)[-2:]
         files.append([*names, status.st_size, status.st_mtime_ns, digest])
-    return json.dumps({"files": files, **more}, sort_keys=True)
+    return json.dumps({"files": files, "version": _VERSION, **more}, sort_keys=True)
 
 
 def checksums(key: str) -> list[str]:

@@ -28,8 +28,6 @@ _MAX_BYTES, _MAX_PIXELS = 1 << 28, 1 << 25
 # JPEG decodes all pixels again in every scan; a large picture has ten, a small one can
 # have more.
 _SCAN, _MAX_SCANNED = b"\xff\xda", 20 * _MAX_PIXELS
-# Part of the key: a cache that another version of the conversion made is not used.
-_VERSION = 1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -77,7 +75,7 @@ def decoded(
     in `root`, or the folder `beside`.
     """
     paths = [os.path.join(root, file) for file in files]
-    key = key_of_files(paths, side=side, version=_VERSION, resize=resize)
+    key = key_of_files(paths, side=side, resize=resize)
     digests = checksums(key)
     together = _digest_of(files, digests)
 

@@ -45,8 +45,6 @@ _STEPS_AT_LEAST, _EVERY = 1_000_000, 10_000
 # What unpacking may take of memory, and make of each packed byte; TFF's databases are
 # some 20 times as large as they are packed.
 _MEMORY, _LARGER, _BLOCK = 1 << 28, 100, 1 << 20
-# Part of the key: a cache that another version of the conversion made is not used.
-_VERSION = 1
 _LOG = logging.getLogger(__name__)
 
 
@@ -72,7 +70,7 @@ def load(
     """Finds, downloads if allowed, and reads a database, or reads its cache."""
     path, source = _find(database, folders, cache_dir, download)
     folder = os.path.dirname(path)
-    key = cache.key_of_files([path], version=_VERSION)
+    key = cache.key_of_files([path])
     (digest,) = cache.checksums(key)
     arrays = cache.cached(
         f"{database.dataset}_tff",

@@ -150,11 +150,17 @@ def _emnist_seeds():
     return [_database(rows)]
 
 
-def _read_emnist(folder, data):
-    (folder / "emnist_all.sqlite").write_bytes(data)
-    _check_clients(leaf_data.load("femnist", folder, source="tff"))
+def _reader(data_set, name):
+    """The reader of a database of TFF's, under the name of its file."""
+
+    def read(folder, data):
+        (folder / name).write_bytes(data)
+        _check_clients(leaf_data.load(data_set, folder, source="tff"))
+
+    return read
 
 
+_read_emnist = _reader("femnist", "emnist_all.sqlite")
 register("emnist_sqlite", _emnist_seeds, edit_database, _read_emnist)
 
 
@@ -165,17 +171,8 @@ def _faces_seeds():
     return [_database([("7", f"split_by_examples_{part}", proto) for part in parts])]
 
 
-def _read_faces(folder, data):
-    (folder / "celeba.sqlite").write_bytes(data)
-    _check_clients(leaf_data.load("celeba", folder, source="tff"))
-
-
+_read_faces = _reader("celeba", "celeba.sqlite")
 register("celeba_sqlite", _faces_seeds, edit_database, _read_faces)
-
-
-def _read_packed(folder, data):
-    (folder / "emnist_all.sqlite.lzma").write_bytes(data)
-    _check_clients(leaf_data.load("femnist", folder, source="tff"))
 
 
 def _packed_seeds():
@@ -196,4 +193,5 @@ def _edit_packed(source, data):
     return packed + source.choice((b"", data))
 
 
+_read_packed = _reader("femnist", "emnist_all.sqlite.lzma")
 register("sqlite_lzma", _packed_seeds, _edit_packed, _read_packed)

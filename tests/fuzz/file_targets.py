@@ -157,15 +157,13 @@ def _edit_words(source, data):
     return edit_lines(source, data, b" ")
 
 
-register(
-    "celeba_identities",
-    _identity_seeds,
-    _edit_words,
-    lambda folder, data: _read_lists(folder, data, *_attribute_seeds()),
-)
-register(
-    "celeba_attributes",
-    _attribute_seeds,
-    _edit_words,
-    lambda folder, data: _read_lists(folder, *_identity_seeds(), data),
-)
+def _read_identities(folder, data):
+    _read_lists(folder, data, *_attribute_seeds())
+
+
+def _read_attributes(folder, data):
+    _read_lists(folder, *_identity_seeds(), data)
+
+
+register("celeba_identities", _identity_seeds, _edit_words, _read_identities)
+register("celeba_attributes", _attribute_seeds, _edit_words, _read_attributes)

@@ -64,16 +64,6 @@ def register(
     TARGETS[name] = Target(name, seeds, mutate, read, error)
 
 
-@dataclasses.dataclass
-class Count:
-    """What became of the inputs of a run."""
-
-    inputs: int = 0
-    accepted: int = 0
-    refused: int = 0
-    faults: int = 0
-
-
 def inputs(target: Target, seed: int):
     """Yields inputs without end: the good ones, then changed ones; always the same."""
     good = target.seeds()
@@ -84,10 +74,7 @@ def inputs(target: Target, seed: int):
 
 
 def judge(
-    target: Target,
-    data: bytes,
-    seconds: float = SECONDS,
-    megabytes: float = MEGABYTES,
+    target: Target, data: bytes, seconds: float = SECONDS, megabytes: float = MEGABYTES
 ) -> tuple[str, Optional[str]]:
     """Reads one input.
 
@@ -110,12 +97,15 @@ def judge(
 
 def run(
     target: Target, seed: int, seconds: float, found: pathlib.Path, log=print
-) -> Count:
+) -> dict[str, int]:
     """Tries inputs for a time, and keeps those that are faults in a folder.
 
     The input at hand is in the folder as `current`, should the process end with it.
+
+    Returns:
+        How many were "accepted", "refused" and a "fault".
     """
-    count, kinds = Count(), set()
+    count, kinds = {"accepted": 0, "refused": 0, "fault": 0}, set()
     found.mkdir(parents=True, exist_ok=True)
     current = found / "current"
     end = time.monotonic() + seconds
@@ -129,15 +119,13 @@ def run(
             outcome, fault = judge(target, data)
             if fault and fault[0].isdigit():  # Whoever else uses the machine, once.
                 outcome, fault = judge(target, data)
-            count.inputs += 1
+            count[outcome] += 1
             if fault is None:
-                setattr(count, outcome, getattr(count, outcome) + 1)
                 continue
-            count.faults += 1
             kind = re.sub(r"[\d.]+|\[.*|[\"']", "", fault.split(":")[0])
             if kind not in kinds:  # One of a kind is enough.
                 kinds.add(kind)
-                path = found / f"{target.name}_{seed}_{count.inputs}"
+                path = found / f"{target.name}_{seed}_{sum(count.values())}"
                 path.write_bytes(data)
                 log(f"{target.name}: {fault}; the input is {path}")
     faulthandler.cancel_dump_traceback_later()

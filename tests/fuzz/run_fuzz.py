@@ -105,8 +105,8 @@ def _run_here(name: str, seed: int, seconds: float, found: pathlib.Path, words) 
     try:
         resource.setrlimit(resource.RLIMIT_AS, (_GIGABYTES << 30,) * 2)
         count = fuzzing.run(TARGETS[name], seed, seconds, found)
-        print(json.dumps({"target": name, "seed": seed, **vars(count)}), flush=True)
-        code = _FAULTS if count.faults else 0
+        print(json.dumps({"target": name, "seed": seed, **count}), flush=True)
+        code = _FAULTS if count["fault"] else 0
     except BaseException:
         traceback.print_exc(file=words)
         words.flush()

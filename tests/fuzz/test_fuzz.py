@@ -35,7 +35,7 @@ def test_a_reader_ends_in_an_error_of_one_line_or_a_right_result(name, lines):
     counts = [json.loads(line) for line in lines if line.startswith("{")]
     (count,) = [count for count in counts if count["target"] == name]
     assert [line for line in lines if line.startswith(f"{name}: ")] == []
-    assert count["faults"] == 0 < count["accepted"] + count["refused"]
+    assert count["fault"] == 0 < count["accepted"] + count["refused"]
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda p: f"{p.parent.name}-{p.name}")

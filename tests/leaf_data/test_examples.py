@@ -47,6 +47,25 @@ def test_subset_and_take(three_clients):
     assert three_clients().take(0).num_examples == 0
 
 
+REFUSED_NAMES = {
+    "a\nb": "U+000A",
+    "a\0": "U+0000",
+    "\x1b[31mred": "U+001B",
+    "a\x85b": "U+0085",
+    "a\u2028b": "U+2028",
+    "a\ud800": "U+D800",
+    "n" * 257: "257 characters",
+}
+
+
+def test_names_that_no_record_can_hold(three_clients, assert_refused):
+    for name, found in REFUSED_NAMES.items():
+        ids = ("a", name, "c")
+        assert_refused(lambda i=ids: three_clients(client_ids=i), "client id ", found)
+    for name in ("f0001_41", "=1+1|cmd", "é\u00a0 ,;\"'", "\U0001f600", "n" * 256):
+        assert three_clients(client_ids=("a", name, "c")).client_ids[1] == name
+
+
 @pytest.mark.parametrize(
     "changes, message",
     [

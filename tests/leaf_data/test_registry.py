@@ -108,6 +108,34 @@ def test_only_those_that_keep_a_cache_take_a_folder_for_it(
     )
 
 
+LOOKED_FOR = {
+    "celeba": "img_align_celeba, each also inside data/raw and raw",
+    "cifar10": "cifar-10-batches-py/data_batch_1 and train/airplane",
+    "femnist": "LEAF's .json files in train and test, rem_user_data, sampled_data, ",
+    "mnist": "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte",
+    "mnist_adafed": "t10k-labels-idx1-ubyte (.gz or unpacked) and mnist.npz",
+    "obstacles": "for hospital, simple_room, warehouse, each with the folders blocked",
+}
+
+
+@pytest.mark.parametrize("name", LOOKED_FOR)
+def test_folders_without_data(name, tmp_path, monkeypatch, assert_refused, empty_home):
+    missing, empty, own = tmp_path / "missing", tmp_path / "empty", name.split("_")[0]
+    empty.mkdir()
+    monkeypatch.setenv("TFF_PMC_DATA_DIR", str(missing))
+    for data_dir, words in (
+        (None, f"{own}: TFF_PMC_DATA_DIR {missing} is not a folder"),
+        (missing, f"{own}: data_dir {missing} is not a folder"),
+        (empty, f"{own}: no data in {empty} or {empty / own}: looked for "),
+        (empty, LOOKED_FOR[name]),
+    ):
+        assert_refused(lambda d=data_dir: leaf_data.load(name, d), words)
+    monkeypatch.delenv("TFF_PMC_DATA_DIR")
+    if own != "mnist":  # Which is downloaded then.
+        words = f"{name}: no folder to look for its files in: pass data_dir or set TFF"
+        assert_refused(lambda: leaf_data.load(name), words)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "note"),
     [

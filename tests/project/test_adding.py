@@ -1,17 +1,12 @@
 """Each thing that docs/extend.md adds is one module, from outside the package."""
 
-import csv
 import json
-import os
-import pathlib
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
+from commands import ROOT, python, rows
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "extend.md").read_text()
 MODULES = {
     name: (ROOT / "docs" / "examples" / "extend" / f"{name}.py").read_text()
@@ -22,18 +17,7 @@ MODULES = {
 
 def run(folder, *flags):
     """The command in a folder of modules."""
-    return subprocess.run(
-        [sys.executable, str(ROOT / "run_experiments.py"), *flags],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-
-
-def rows(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
+    return python(ROOT / "run_experiments.py", *flags, cwd=folder)
 
 
 @pytest.fixture(scope="module")

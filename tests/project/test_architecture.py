@@ -2,13 +2,9 @@
 
 import ast
 import collections
-import pathlib
-import subprocess
-import sys
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from commands import ROOT, python
 
 # Top to bottom: a module imports from its own folder or from those below it.
 LAYERS = [
@@ -108,9 +104,7 @@ if 'tensorflow' in sys.modules: sys.exit('TensorFlow is imported')
 @pytest.mark.parametrize("code", [IMPORTED, COLLECTED], ids=["modules", "tests"])
 def test_all_but_the_folders_of_tensorflow_is_imported_without_it(code):
     assert len(LIGHT) > 100
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
-    )
+    done = python("-c", code)
     assert done.returncode == 0, done.stderr or done.stdout[-2000:]
 
 

@@ -1,10 +1,10 @@
 """A setting is declared once, and everything else follows from the declaration."""
 
 import collections
-import pathlib
 import re
 
 import pytest
+from commands import ROOT
 
 from leaf_data.dataset import DATASETS
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
@@ -13,7 +13,6 @@ from tff_pmc.models import MODELS
 from tff_pmc.settings.run_settings import GROUPS
 from tff_pmc.systems import SYSTEMS
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = {
     path.relative_to(ROOT).as_posix(): path.read_text()
     for folder in ("tff_pmc", "leaf_data")

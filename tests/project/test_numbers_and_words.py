@@ -1,17 +1,13 @@
 """What docs/numbers_and_words.md links to runs: a regression, and a next-word model."""
 
-import csv
-import pathlib
 import re
 import shlex
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
 import pytest
+from commands import ROOT, python, rows
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "numbers_and_words.md").read_text()
 FOLDER = "examples/numbers_and_words"
 MODULES = {
@@ -41,6 +37,7 @@ def made(tmp_path_factory):
     script = textwrap.dedent(
         f"""
         import sys
+        sys.stderr = sys.stdout
         sys.path[:0] = [{str(ROOT)!r}, "."]
         import run_experiments
         for words in {commands!r}:
@@ -50,21 +47,10 @@ def made(tmp_path_factory):
             print("--- code", code, flush=True)
         """
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=folder,
-    )
+    done = python("-c", script, cwd=folder)
     ends = re.findall(r"--- command\n(.*?)--- code (\S+)\n", done.stdout, re.S)
     assert len(ends) == len(commands), done.stdout
     return folder, ends
-
-
-def rows(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_the_regression_is_recorded_by_its_loss(made):
@@ -167,12 +153,7 @@ def test_its_table_and_plot_are_made_again_and_over_several_seeds(made):
 
 
 def test_the_model_fn_of_the_page_learns():
-    done = subprocess.run(
-        [sys.executable, "-c", MODULES["own_metrics"]],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
+    done = python("-c", MODULES["own_metrics"])
     *before, last = done.stdout.strip().splitlines()
     error, examples = last.split()
     assert examples == "40" and len(before) == 5, done.stderr

@@ -1,17 +1,13 @@
 """docs/own_data.md takes one's own CSVs to a plot: what it says is done, as it says."""
 
-import csv
 import json
-import os
 import pathlib
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
+from commands import ROOT, python, rows
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "own_data.md").read_text()
 MODULES = {
     pathlib.Path(path).name: (ROOT / "docs" / path).read_text()
@@ -37,13 +33,7 @@ for script, *arguments in json.loads(sys.argv[1]):
 
 
 def run(folder, *commands):
-    return subprocess.run(
-        [sys.executable, "-c", RUNNER, json.dumps(commands)],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+    return python("-c", RUNNER, json.dumps(commands), cwd=folder)
 
 
 @pytest.fixture(scope="module")
@@ -60,22 +50,17 @@ def made(tmp_path_factory):
     return folder, done.stdout
 
 
-def rows_of(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_the_files_become_clients_with_their_names_and_sums(made):
     folder, printed = made
     files = sorted((folder / "devices").glob("*.csv"))
-    rows = {path.stem: rows_of(path) for path in files}
-    assert len(rows) == 12 and f"{len(rows)} clients" in printed
-    tested = rows_of(folder / "out" / "DS" / "clients.csv")[:12]
-    assert [row["client"] for row in tested] == list(rows)
+    devices = {path.stem: rows(path) for path in files}
+    assert len(devices) == 12 and "12 clients" in printed
+    tested = rows(folder / "out" / "DS" / "clients.csv")[:12]
+    assert [row["client"] for row in tested] == list(devices)
     for row in tested:
-        assert int(row["examples"]) == max(1, round(0.3 * len(rows[row["client"]])))
-    for row in rows_of(folder / "out" / "DS" / "cohort.csv"):
-        own = rows[row["client"]]
+        assert int(row["examples"]) == max(1, round(0.3 * len(devices[row["client"]])))
+    for row in rows(folder / "out" / "DS" / "cohort.csv"):
+        own = devices[row["client"]]
         tested = max(1, round(0.3 * len(own)))
         assert float(row["DS"]) == len(own) - tested
         moving = sum(reading["activity"] != "resting" for reading in own)
@@ -89,7 +74,7 @@ def test_the_files_become_clients_with_their_names_and_sums(made):
 def test_it_learns_and_is_plotted(made):
     folder, printed = made
     for name in ("DS", "MO-LD-DS"):
-        rounds = rows_of(folder / "out" / name / "rounds.csv")
+        rounds = rows(folder / "out" / name / "rounds.csv")
         accuracy = [float(row["accuracy"]) for row in rounds]
         assert len(accuracy) == 15 and accuracy[-1] > max(0.8, accuracy[0])
     for name in ("out/accuracy.png", "behind_the_median.png"):

@@ -1,20 +1,16 @@
 """What is installed from a wheel: the command, the flag files, the published tables."""
 
 import email
-import os
-import pathlib
 import re
 import shutil
-import subprocess
-import sys
 import zipfile
 
 import pytest
 import yaml
+from commands import ROOT, python
 
 import tff_pmc
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = (
     *("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"),
     *("run_experiments.py", "tff_pmc", "leaf_data", "experiments", "results/paper"),
@@ -36,12 +32,7 @@ def wheel(tmp_path_factory):
             shutil.copytree(ROOT / name, copy / name, ignore=leave)
         else:
             shutil.copy(ROOT / name, copy / name)
-    done = subprocess.run(
-        [sys.executable, "setup.py", "-q", "bdist_wheel", "--dist-dir", str(top)],
-        capture_output=True,
-        text=True,
-        cwd=copy,
-    )
+    done = python("setup.py", "-q", "bdist_wheel", "--dist-dir", top, cwd=copy)
     assert done.returncode == 0, done.stderr
     (path,) = top.glob("tff_pmc-*-py3-none-any.whl")
     with zipfile.ZipFile(path) as archive:
@@ -59,13 +50,8 @@ def run(wheel, tmp_path):
     code = COMMAND.format(name=name, module=module, call=f"{module}.{call}")
 
     def call_it(*arguments):
-        return subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(wheel), "PYTHONSAFEPATH": "1"},
-        )
+        own = {"PYTHONPATH": str(wheel), "PYTHONSAFEPATH": "1"}
+        return python("-c", code, *arguments, cwd=tmp_path, **own)
 
     return call_it
 
@@ -109,13 +95,7 @@ def test_code_of_the_wheel_finds_its_own_files_and_not_those_of_a_checkout(
         "print(project_files.folder('experiments'))\n"
         "print(published.FOLDER, len(published.table('pmc_table4')))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(wheel)},
-    )
+    done = python("-c", code, cwd=tmp_path, PYTHONPATH=str(wheel))
     first, second = done.stdout.splitlines()
     assert first == str(wheel / "tff_pmc" / "_project" / "experiments")
     folder, count = second.split()

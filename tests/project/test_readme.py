@@ -1,11 +1,9 @@
 """The README and the guide for programs say what is so."""
 
-import pathlib
 import re
-import subprocess
-import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from commands import ROOT, python
+
 README = (ROOT / "README.md").read_text("utf-8")
 GUIDE = (ROOT / "docs" / "own_code.md").read_text("utf-8")
 EXAMPLE = ROOT / "docs" / "examples" / "own_code" / "keras_model.py"
@@ -23,12 +21,7 @@ def test_the_python_of_the_guide_runs():
     """Block after block, as it stands, and the module that it links to."""
     code = [*blocks(GUIDE), EXAMPLE.read_text("utf-8")]
     assert len(code) == 6 and f"({EXAMPLE.relative_to(ROOT / 'docs')})" in GUIDE
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(code)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
+    done = python("-c", "\n".join(code))
     assert "trusted 6.0" in done.stdout, done.stderr
     assert done.returncode == 0, done.stderr
     assert 1 < float(done.stdout.split()[-1]) < 3  # The loss of ten classes, at first.

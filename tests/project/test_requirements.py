@@ -1,12 +1,11 @@
 """requirements.txt, and the two tools that write it and judge it."""
 
-import pathlib
 import re
 import runpy
 
 import pytest
+from commands import ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "requirements.txt").read_text()
 BOOTSTRAP = runpy.run_path(str(ROOT / "tools" / "bootstrap.py"), run_name="tools")
 FILES = {

@@ -1,12 +1,8 @@
 """The script that runs the authors' code: what it refuses before it runs anything."""
 
-import pathlib
-import subprocess
-import sys
-
 import pytest
+from commands import python
 
-TOOL = pathlib.Path(__file__).parents[2] / "benchmarks" / "run_reference_code.py"
 PARTS = {"Server": "class Server: pass", "Client": "Client = 1", "Model": "Model = 1"}
 
 
@@ -21,8 +17,7 @@ def repository(tmp_path):
 
 
 def refused(*flags):
-    command = [sys.executable, str(TOOL), *flags]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = python("benchmarks/run_reference_code.py", *flags)
     assert done.returncode == 2 and done.stdout == ""
     return done.stderr.splitlines()[-1]
 

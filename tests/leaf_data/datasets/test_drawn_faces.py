@@ -88,10 +88,3 @@ def test_the_registered_stand_in():
     again = leaf_data.load("drawn_faces", num_identities=6, images_per_identity=10)
     np.testing.assert_array_equal(data.test_examples.x, again.test_examples.x)
     assert data.origin == again.origin
-
-
-def test_too_few_faces_for_a_client_rule(assert_refused):
-    assert_refused(
-        lambda: leaf_data.load("drawn_faces", num_identities=4, images_per_identity=2),
-        "keeps none of the 4",
-    )

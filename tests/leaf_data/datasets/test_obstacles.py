@@ -138,13 +138,6 @@ def test_places_with_too_few_pictures(tmp_path, remove, message, assert_refused)
     assert_refused(lambda: load(tmp_path, tmp_path / "cache"), path, message)
 
 
-def test_no_data_says_what_was_looked_for(tmp_path, assert_refused):
-    words = "hospital, simple_room, warehouse"
-    assert_refused(lambda: leaf_data.load("obstacles", tmp_path), words)
-    words = "pictures must be at least 10, got 3"
-    assert_refused(lambda: drawn_obstacles.write(str(tmp_path), pictures=3), words)
-
-
 def test_a_picture_in_two_parts_of_the_split_is_refused(tmp_path, assert_refused):
     counts = dict.fromkeys(obstacles.PRINTED, (4, 4))
     drawn_obstacles.write_sets(str(tmp_path), counts)

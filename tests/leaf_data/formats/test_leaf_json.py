@@ -88,15 +88,10 @@ def test_a_test_file_that_does_not_fit(tmp_path, name, message, assert_refused):
     assert_refused(lambda: _found(tmp_path), tmp_path / "test" / name, message)
 
 
-def test_folders_without_data(tmp_path, assert_refused):
-    assert_refused(
-        lambda: _found(tmp_path), f"toy: no data in {tmp_path} or", "all_data"
-    )
+def test_a_folder_without_files_is_named(tmp_path, assert_refused):
     (tmp_path / "data" / "train").mkdir(parents=True)
-    assert_refused(
-        lambda: _found(tmp_path), f"without any: {tmp_path / 'data' / 'train'}"
-    )
-    assert_refused(lambda: leaf_json.find("toy", ()), "toy: no folder", "pass data_dir")
+    words = f"without any: {tmp_path / 'data' / 'train'}"
+    assert_refused(lambda: _found(tmp_path), words)
 
 
 def _document(**changes):
@@ -166,6 +161,9 @@ def _with_user(**fields):
         (_document(num_samples=[1, True]), "num_samples is not a list of int"),
         (_document(users=["a", 1]), "users is not a list of str"),
         (_document(users=["a", ""]), "users has an empty name"),
+        (_document(users=["a", "b\n"]), "user 'b\\n' has the control character U+000A"),
+        (_document(users=["a", "b" * 257]), "has 257 characters"),
+        (_document(user_data={"\ud800": {"x": [], "y": []}}), "user '\\ud800' has the"),
         (_document(user_data=[]), "user_data is no object"),
         (_with_user(y=[3]), "user b: 2 examples but 1 labels"),
         (_with_user(x=None), "user b: has no lists x and y"),

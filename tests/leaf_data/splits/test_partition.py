@@ -8,7 +8,6 @@ import hashlib
 import numpy as np
 import pytest
 
-from leaf_data import DataError
 from leaf_data.splits import partition
 
 # How often each digit is among MNIST's 60,000 training labels.
@@ -90,13 +89,6 @@ def test_shards_keep_the_order_of_equal_labels():
             for shard in part.reshape(2, 2)
         ]
         assert sorted(shards) == [(0, 2), (1, 3), (4, 6), (5, 7)]
-
-
-@pytest.mark.parametrize("seed", [-1, 2**32, 1.5, "1", None, True])
-@BOTH
-def test_a_seed_that_is_none(cut, seed):
-    with pytest.raises(DataError, match="seed has to be an integer from 0 to 2"):
-        cut(np.zeros(200), seed=seed)
 
 
 def test_a_part_of_every_class():

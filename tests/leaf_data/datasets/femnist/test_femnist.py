@@ -10,7 +10,6 @@ import shutil
 import numpy as np
 import pytest
 
-import leaf_data
 from leaf_data.datasets import femnist_leaf
 from leaf_data.formats import cache
 
@@ -113,13 +112,6 @@ def test_unsplit_data_is_sampled_and_split_by_leafs_rule(tmp_path, toy):
         half = toy.load(tmp_path, sample_fraction=0.5, seed=seed)
         total = half.train_examples.num_examples + half.test_examples.num_examples
         assert 39 <= total <= 41  # Whoever is left with one image is left out.
-
-
-def test_folders_without_data(tmp_path, assert_refused, toy):
-    words = f"femnist: no data in {tmp_path} or {tmp_path / 'femnist'}"
-    assert_refused(lambda: toy.load(tmp_path), words)
-    words = "pass data_dir or set TFF_PMC_DATA_DIR"
-    assert_refused(lambda: leaf_data.load("femnist"), words)
 
 
 def test_sampling_split_data(tmp_path, toy):
