@@ -38,7 +38,7 @@ INFO = {
     "format": 2,
     "label": "DS",
     "system": "Prioritized",
-    "note": "",
+    "note": "as ever",
     "settings": {
         "experiment": "quickstart",
         "training": {"rounds": 3, "learning_rate": 0.1},
@@ -91,6 +91,18 @@ def test_a_good_folder_is_read(write):
     assert list(run.candidates["kept"]) == [1, 1, 0, 1]
     assert run.cohort["DS"].tolist()[:2] == [40.0, float("inf")]
     assert run.rounds["ordering"].tolist() == ["DS", "DS", "LD,DS"]
+    # The settings are by flag, whatever their group.
+    assert run.settings["learning_rate"] == 0.1 and run.settings["criteria"]
+    assert (run.label, run.system, run.note) == ("DS", "Prioritized", "as ever")
+    assert run.strictly_above and run.adjustment == "fixed"
+
+
+def test_what_not_every_run_has_may_be_missing(write):
+    folder = write()
+    for name in ("candidates.csv", "cohort.csv"):
+        os.unlink(os.path.join(folder, name))
+    run = read.read_run(folder)
+    assert (run.candidates, run.cohort) == (None, None)
 
 
 def test_names_are_text_whatever_they_look_like(write):

@@ -84,20 +84,14 @@ class Run:
         return tuple(self.settings.get("targets", ()))
 
     @property
-    def recorded_reach(self) -> str:
-        """The rule of reaching a target on record, `at_least` or `above`.
-
-        It is empty for the published code's runs, which have no such setting.
-        """
-        if "settings" not in self.info:
-            return ""
-        return str(self.settings.get("reach", "at_least"))
-
-    @property
     def strictly_above(self) -> Optional[bool]:
-        """Whether a target is reached only above it; None where no rule is known."""
-        rule = self.reach or self.recorded_reach
-        return rule == "above" if rule else None
+        """Whether a target is reached only above it; None where no rule is known.
+
+        The published code's runs have no rule on record.
+        """
+        if not self.reach and "settings" not in self.info:
+            return None
+        return (self.reach or self.settings.get("reach", "at_least")) == "above"
 
     @property
     def accuracy(self) -> npt.NDArray[np.float64]:
