@@ -18,13 +18,17 @@ from tff_pmc.reports import (
     Report,
     escape,
     figures,
-    recorded_settings,
     reference_code,
     styles,
 )
-from tff_pmc.reports.kept import rounds_of
 from tff_pmc.reports.read_folder import read_runs
-from tff_pmc.reports.rounds_to_target import DEVICES, reach_rule
+from tff_pmc.reports.rounds_to_target import (
+    DEVICES,
+    by_one_rule,
+    reach_rule,
+    rounds_of,
+    targets_of,
+)
 
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
 _LINES = {"a": styles.SOLID, "b": styles.DASHED}
@@ -65,10 +69,10 @@ def compare(
             wanted, and the runs have different ones.
     """
     runs_a, runs_b = read_runs(path_a), read_runs(path_b)
-    both = recorded_settings.by_one_rule([*runs_a, *runs_b], reach)
+    both = by_one_rule([*runs_a, *runs_b], reach)
     runs_a, runs_b = both[: len(runs_a)], both[len(runs_a) :]
     if targets is None:
-        targets = recorded_settings.targets(both) or reference_code.targets(both)
+        targets = targets_of(both) or reference_code.targets(both)
     published = any(isinstance(run, reference_code.ReferenceRun) for run in both)
     a, b = _by_label(runs_a, published), _by_label(runs_b, published)
     if len(a) == len(b) == 1 and a.keys() != b.keys():

@@ -23,11 +23,15 @@ import pandas as pd
 
 from tff_pmc.record.read import BASELINE, Run, with_caveat
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import Report, effect_page, paired, recorded_settings
-from tff_pmc.reports.kept import rounds_of
+from tff_pmc.reports import Report, effect_page, paired
 from tff_pmc.reports.pages import Block, Page
 from tff_pmc.reports.paired import BySeed
-from tff_pmc.reports.rounds_to_target import DEVICES
+from tff_pmc.reports.rounds_to_target import (
+    DEVICES,
+    rounds_of,
+    strictly_above,
+    targets_of,
+)
 from tff_pmc.reports.weight_distances import (
     ordering_distances,
     pairwise_distances,
@@ -64,8 +68,7 @@ def report(by_seed: BySeed, *, baseline: str = BASELINE) -> Report:
         RecordError: see `effect_rows`; or two runs have different targets or rules.
     """
     runs = paired.every(by_seed)
-    above = recorded_settings.strictly_above(runs)
-    targets = recorded_settings.targets(runs)
+    above, targets = strictly_above(runs), targets_of(runs)
     rows = effect_rows(by_seed, targets, baseline=baseline)
     apart = distances(by_seed, baseline)
     together = first_criterion_rows(by_seed, targets, baseline)

@@ -16,8 +16,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Optional
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tff_pmc.record import run_json
@@ -35,7 +33,6 @@ from tff_pmc.record.schema import (
     has_table,
     read_csv,
 )
-from tff_pmc.reports.rounds_to_target import DEVICES, Rounds, rounds_to_target
 
 CATALOG = "kept.json"
 _LARGEST = 1 << 20
@@ -69,24 +66,6 @@ def kept_runs(folder: str) -> list[Run]:
         if "run.json" in names and has_table(path, "rounds.csv"):
             found.append(read_run(path))
     return found
-
-
-def totals(run: Run) -> tuple[npt.NDArray[np.int64], int]:
-    """Returns the test examples that are right in each round, and how many there are.
-
-    Of all clients together.
-    """
-    return run.correct.sum(axis=1), int(run.examples.sum())
-
-
-def rounds_of(
-    run: Run, targets: Sequence[int], devices: Sequence[int] = DEVICES
-) -> Rounds:
-    """Returns the rounds to targets of a run, by its rule; all are percent."""
-    above = bool(run.strictly_above)
-    return rounds_to_target(
-        run.correct, run.examples, targets, devices, strictly_above=above
-    )
 
 
 def cells_beside(runs: Sequence[Run], name: str) -> Optional[pd.DataFrame]:

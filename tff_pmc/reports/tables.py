@@ -9,14 +9,16 @@ import pandas as pd
 
 from tff_pmc.record.read import BASELINE, Run, conditions_of, with_caveat
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import Report, pages, recorded_settings, summary
-from tff_pmc.reports.kept import rounds_of
+from tff_pmc.reports import Report, pages, summary
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     Rounds,
     average,
     gains,
     reach_rule,
+    rounds_of,
+    strictly_above,
+    targets_of,
 )
 
 AVERAGE = "Avg."
@@ -28,11 +30,8 @@ _TITLES = {
 
 def report(runs: Sequence[Run]) -> Report:
     """Returns `results.csv` and its page: `tidy_rows`, then `summary.tidy_rows`."""
-    tidy = tidy_rows(runs, recorded_settings.targets(runs))
-    notes = [
-        *_conditions(runs),
-        reach_rule(recorded_settings.strictly_above(runs)),
-    ]
+    tidy = tidy_rows(runs, targets_of(runs))
+    notes = [*_conditions(runs), reach_rule(strictly_above(runs))]
     table = pd.concat([tidy, summary.tidy_rows(runs)])
     return Report(
         text_tables(tidy),

@@ -24,12 +24,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.read import BASELINE, Run, data_caveat, with_caveat
-from tff_pmc.reports import Report, figures, recorded_settings, styles
-from tff_pmc.reports.kept import totals
+from tff_pmc.reports import Report, figures, styles
 from tff_pmc.reports.pages import grid_text
 from tff_pmc.reports.papers import pmc_paper, printed_rounds, published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
-from tff_pmc.reports.rounds_to_target import reach_rule, reaches
+from tff_pmc.reports.rounds_to_target import reach_rule, reaches, strictly_above
 
 TITLE = "PMC Figure {figure}: {experiment}, test accuracy in each round"
 SCRIPT_TITLE = (
@@ -86,7 +85,7 @@ def script_report(
     rows = paper.rows(runs)
     if not rows:
         return Report()  # `report` says why.
-    above = recorded_settings.strictly_above(runs)
+    above = strictly_above(runs)
     curves = {name: accuracy_until(run, target) for name, run in rows.items()}
     base = curves.get(BASELINE, (None, None))[1]
     grid = [["ordering", "round", "gain over DS"]]
@@ -197,7 +196,7 @@ def accuracy_until(run: Run, target: int) -> tuple[Curve, Optional[int]]:
     And that round, None if it is not reached by the run's rule; then all rounds are
     there.
     """
-    correct, examples = totals(run)
+    correct, examples = run.correct.sum(axis=1), int(run.examples.sum())
     above = bool(run.strictly_above)
     reached = np.flatnonzero(reaches(correct, examples, target, above))
     last = int(reached[0]) + 1 if reached.size else None

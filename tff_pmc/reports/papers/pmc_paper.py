@@ -17,7 +17,6 @@ import pandas as pd
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, Report, reference_code
-from tff_pmc.reports.kept import totals
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.rounds_to_target import DEVICES
 from tff_pmc.reports.tables import AVERAGE
@@ -28,10 +27,6 @@ TEXT_AVERAGE = "Avg. (text)"
 
 Cell = tuple[str, str, int, str]
 """The `KEYS` of a cell."""
-
-
-def _length(run: Run) -> int:
-    return len(totals(run)[0])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,10 +88,10 @@ class PaperResults:
                 raise RecordError(
                     f"{first.path} and {run.path} were tested on other clients"
                 )
-            if _length(run) != _length(first):
+            if len(run.correct) != len(first.correct):
                 raise RecordError(
-                    f"{first.path} has {_length(first)} rounds and {run.path} has "
-                    f"{_length(run)}: PMC's tables compare equally long runs"
+                    f"{first.path} has {len(first.correct)} rounds and {run.path} has "
+                    f"{len(run.correct)}: PMC's tables compare equally long runs"
                 )
         return rows
 
@@ -107,7 +102,7 @@ class PaperResults:
         source = f" ({first.source})" if first.source else ""
         notes = [
             f"Runs: {first.data['name']}{source}, {len(first.examples)} clients, "
-            f"{_length(first)} rounds; one run a row, so without the spread over "
+            f"{len(first.correct)} rounds; one run a row, so without the spread over "
             "seeds."
         ]
         missing = [name for name in self.labels if name not in rows]

@@ -17,9 +17,8 @@ import pandas as pd
 
 from tff_pmc.record.read import BASELINE, Run, conditions_of, with_caveat
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import REPORTS, Report, pages, recorded_settings
-from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.rounds_to_target import average
+from tff_pmc.reports import REPORTS, Report, pages
+from tff_pmc.reports.rounds_to_target import average, rounds_of, targets_of
 
 TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"
 VARIATION, BEST = "coefficient_of_variation", "best_accuracy"
@@ -108,7 +107,7 @@ def _gains(run: Run, runs: Sequence[Run]) -> dict[str, float]:
     if base is None:
         return {}
     found = {}
-    for target in recorded_settings.targets(runs):
+    for target in targets_of(runs):
         name = f"gain at {target} %"
         try:
             own, start = (rounds_of(one, (target,)) for one in (run, base))

@@ -5,7 +5,6 @@ Claims about rounds have them as less, so that more is better in all of them.
 
 from __future__ import annotations
 
-import functools
 import os
 import statistics
 import types
@@ -16,10 +15,9 @@ import pandas as pd
 
 from tff_pmc.record.read import BASELINE, Run, read_table
 from tff_pmc.record.record_error import RecordError, TooShortError
-from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.papers import dual_cells, judging, published
-from tff_pmc.reports.papers.da_table1 import STUDIES
+from tff_pmc.reports.papers import dual_cells, judging
 from tff_pmc.reports.papers.judging import Cells, Labeled
+from tff_pmc.reports.rounds_to_target import rounds_of
 
 FEDAVG = "FedAvg"
 
@@ -116,38 +114,6 @@ def _gain(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
 def _cells_that_lose(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
     lost = (100.0 * (_gain(runs, label, [cell], row) < 0) for cell in cells)
     return statistics.fmean(lost)
-
-
-@functools.cache
-def printed_gains(table: str, label: str) -> Mapping[tuple[int, int], float]:
-    """Returns the rounds that a published table has a run save over DS, by its cells.
-
-    Empty for a run that is no row of it.
-    """
-    found = published.table(table)
-    if table == "da_table1":
-        study = next((name for name, own in STUDIES.items() if label in own), "")
-        if not study:
-            return {}
-        base, own = (
-            found[(found["study"] == name) & (found["row"] == STUDIES[name][run])]
-            for name, run in (("Ind", BASELINE), (study, label))
-        )
-        base = base.set_index(["target_accuracy_pct", "column"])["value"]
-        own = own.set_index(["target_accuracy_pct", "column"])["value"]
-        found = (base.loc[own.index] - own).rename_axis(index={"column": "devices"})
-        found = found.reset_index()
-    else:
-        found = found[found["experiment"] == published.pmc_experiment(label)]
-        if label == BASELINE:
-            found = found.assign(value=0.0 * found["value"])
-    return {
-        (int(target), int(share.rstrip("%"))): float(value)
-        for target, share, value in zip(
-            found["target_accuracy_pct"], found["devices"], found["value"]
-        )
-        if share.rstrip("%").isdigit()
-    }
 
 
 def reached_by(runs: Iterable[Run], cells: Cells) -> Cells:
