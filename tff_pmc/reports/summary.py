@@ -86,7 +86,7 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
     return table_of(found)
 
 
-def table_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def table_of(rows: Sequence[Any]) -> pd.DataFrame:
     """Returns rows of `results.csv` as a table with its types, also without rows."""
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     # Nullable integers: a summary has no target.
