@@ -42,10 +42,8 @@ def accuracy_plot(
 
         figure = accuracy_plot([read.read_run("runs/mine/DS")])
 
-    Args:
-        runs: the runs to draw; several of one label are the seeds of one line.
-        title: of the plot.
-        what: the word for what the labels of the runs name.
+    Several runs of one label are the seeds of one line. `what` is the word for what
+    the labels of the runs name.
     """
     groups: dict[str, dict[str, list[Run]]] = {}
     for run in runs:

@@ -17,7 +17,7 @@ from tff_pmc.record.read import BASELINE, Run, read_table
 from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.papers import dual_cells, judging
 from tff_pmc.reports.papers.judging import Cells, Labeled
-from tff_pmc.reports.rounds_to_target import rounds_of
+from tff_pmc.reports.rounds_to_target import Rounds, rounds_of
 
 FEDAVG = "FedAvg"
 
@@ -74,18 +74,18 @@ Quantity = Callable[[Labeled, str, Cells, Row], float]
 """The runs of a seed, the label of one, cells and the row -> the number."""
 
 
+def _rounds_of_cells(run: Run, cells: Cells) -> Rounds:
+    targets, shares = (tuple(dict.fromkeys(one)) for one in zip(*cells))
+    return rounds_of(run, targets, shares)
+
+
 def mean_rounds(run: Run, cells: Cells, *, name: str = "") -> float:
     """Returns the mean over cells of the rounds until they are reached.
 
     A run that does not arrive counts as arriving in its last round, as in PMC's Table
-    6. One with a `name` has to: others are held against it.
-
-    Raises:
-        TooShortError: a run that has to arrive did not.
+    6. One with a `name` has to (else a `TooShortError`): others are held against it.
     """
-    targets = tuple(dict.fromkeys(target for target, _ in cells))
-    shares = tuple(dict.fromkeys(share for _, share in cells))
-    reached, last = rounds_of(run, targets, shares), len(run.rounds)
+    reached, last = _rounds_of_cells(run, cells), len(run.rounds)
     for target, share in cells:
         if name and reached[target, share] is None:
             raise TooShortError(
@@ -118,9 +118,7 @@ def _cells_that_lose(runs: Labeled, label: str, cells: Cells, row: Row) -> float
 
 def reached_by(runs: Iterable[Run], cells: Cells) -> Cells:
     """Returns the cells that all of some runs reach."""
-    targets = tuple(dict.fromkeys(target for target, _ in cells))
-    shares = tuple(dict.fromkeys(share for _, share in cells))
-    every = [rounds_of(run, targets, shares) for run in runs]
+    every = [_rounds_of_cells(run, cells) for run in runs]
     return [cell for cell in cells if all(one[cell] is not None for one in every)]
 
 
@@ -129,10 +127,6 @@ def best_round(
 ) -> float:
     """Returns the accuracy of the best round, in points."""
     return 100 * float(runs[label].accuracy.max())
-
-
-def _second_half(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
-    return 100 * runs[label].late_accuracy
 
 
 def mean_of_column(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
@@ -230,7 +224,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "gain": _gain,
     "cells that lose": _cells_that_lose,
     "best round": best_round,
-    "second half": _second_half,
+    "second half": lambda runs, label, cells, row: 100 * runs[label].late_accuracy,
     "column": mean_of_column,
     "lead": _lead,
     "rounds to a goal": _rounds_to_a_goal,
