@@ -16,12 +16,7 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import reference_code
 from tff_pmc.reports.escape import printable
 
-_FORMS = {
-    "mnist": "mnist",
-    "digits5k": "mnist",
-    "celeba": "celeba",
-    "drawn_faces": "celeba",
-}
+_FORMS = dict(mnist="mnist", digits5k="mnist", celeba="celeba", drawn_faces="celeba")
 _REAL = {"mnist": "MNIST", "celeba": "CelebA"}
 _PRINTED_AS = {"CB": "IS", "IS": "CB"}
 _README = """\

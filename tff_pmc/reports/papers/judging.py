@@ -62,8 +62,7 @@ class Measure(NamedTuple):
         within: the limits of the sign `within`.
         digits: decimals that are shown.
         printed: the least and the most that the paper prints of it.
-        equal: whether both sides have the same weights in every round of every seed,
-            so that they are one algorithm.
+        equal: whether both weigh alike in every round, so that they are one algorithm.
         part: whether it is of a part of the columns that the paper speaks of.
         lacks: why it cannot be measured; the sides are empty then.
     """

@@ -31,19 +31,17 @@ Cell = tuple[str, str, int, str]
 
 @dataclasses.dataclass(frozen=True)
 class PaperResults:
-    """The tables and the figure of one experiment.
+    """The tables and the figure of one experiment, by their numbers.
 
     Attributes:
         title: the experiment in the paper's words.
         data_set: whose orderings these are, as `reference_code.orderings` has it.
-        rounds_table: number of the table of rounds and gains.
-        joint_table: number of the table of right and wrong.
-        figure: number of the figure.
+        rounds_table: of rounds and gains.
+        joint_table: of right and wrong.
+        figure: of accuracies.
         prose: notes on what the paper's text says of the table of rounds.
-        text_numbers: numbers in the paper's text, by the `KEYS` of the cell they are
-            of.
-        rounds: the round in which a run that does not arrive counts as arriving, where
-            the table has such runs.
+        text_numbers: of the paper's text, by the `KEYS` of the cell they are of.
+        rounds: in which a run that does not arrive counts as arriving, if there is one.
         labels_in_doubt: whether the labels IS and CB are probably exchanged.
     """
 

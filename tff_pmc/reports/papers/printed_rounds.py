@@ -7,14 +7,13 @@ ours filled, the printed ones hollow.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 from matplotlib.lines import Line2D
 
 from tff_pmc.record.read import Run
-from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.rounds_to_target import rounds_of
 from tff_pmc.reports.styles import Style
@@ -29,7 +28,7 @@ _TABLES = {
     "femnist": "da_table1",
 }
 
-Marks = dict[int, float]
+Marks = Mapping[int, float]
 """Target, percent -> round."""
 
 
@@ -50,16 +49,9 @@ def printed(experiment: str, label: str) -> Marks:
 
 
 def ours(run: Run, targets: Iterable[int]) -> Marks:
-    """Returns the same of a run, for those of the targets that are on record."""
-    found: Marks = {}
-    for target in targets:
-        try:
-            reached = rounds_of(run, (target,), (SHARE,))[target, SHARE]
-        except RecordError:
-            continue
-        if reached is not None:
-            found[target] = float(reached)
-    return found
+    """Returns the same of a run, for those of the targets that it reaches."""
+    reached = rounds_of(run, [*targets], (SHARE,))
+    return {target: rounds for (target, _), rounds in reached.items() if rounds}
 
 
 def draw(axes: Any, runs: Sequence[Run], style: Style) -> bool:
