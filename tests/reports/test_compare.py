@@ -145,8 +145,8 @@ def test_published_runs_come_in_the_order_of_their_indices(
 
 def test_the_curves_of_both_sides_are_in_one_panel(tmp_path, write_ours):
     for side, accuracies in (("a", [[1], [2]]), ("b", [[3], [4], [2]])):
-        write_ours(tmp_path / side / "1", [(0, 1, 2, 3)], accuracies, priority=["LD"])
-    write_ours(tmp_path / "b" / "2", [(0, 1, 2, 3)], [[1]], priority=["DS"])
+        write_ours(tmp_path / side / "1", [(0, 1, 2, 4)], accuracies, priority=["LD"])
+    write_ours(tmp_path / "b" / "2", [(0, 1, 2, 4)], [[1]], priority=["DS"])
     table = compare.compare(str(tmp_path / "a"), str(tmp_path / "b"), [50])
     figure = compare.comparison_plot(table, "theirs_$1$", "ours")
     (panel,) = figure.axes  # DS is on one side only.

@@ -46,44 +46,6 @@ def test_differences_are_paired_by_seed():
     assert (row["total_variation"], row["effective_clients"]) == (0.05, 9.0)
 
 
-def test_the_best_round_is_a_measure_of_its_own():
-    """The best round is the first: LD .1 behind DS there, .1 ahead in the second half.
-
-    Under one seed it is .2 behind: mean -.12, deviation sqrt(.002).
-    """
-    by_seed = {
-        seed: [run("DS", [8, 0, 3, 3]), run("LD", [8 - behind, 0, 4, 4])]
-        for seed, behind in enumerate([1, 1, 1, 1, 2])
-    }
-    rows = effect.effect_rows(by_seed, []).set_index("measure")
-    assert rows.loc["accuracy", "mean"] == pytest.approx(0.1)
-    best = rows.loc["best accuracy"]
-    assert best["mean"] == pytest.approx(-0.12)
-    assert best["interval"] == pytest.approx(2.776 * math.sqrt(0.002 / 5), rel=1e-3)
-    assert (best["verdict"], best["noise_floor"]) == ("less", 0)
-    assert (best["more_in"], best["less_in"]) == (0, 5)
-
-
-def test_an_interval_with_0_in_it_shows_nothing(tmp_path):
-    """.1 more, .1 less, and three times the same: 0 in the middle."""
-    more = [1, -1, 0, 0, 0]
-    by_seed = {
-        seed: [run("DS", [5 + seed % 2] * 2), run("LD", [5 + seed % 2 + m] * 2)]
-        for seed, m in enumerate(more)
-    }
-    rows = effect.effect_rows(by_seed, []).set_index("measure")
-    row = rows.loc["best accuracy"]
-    assert row["mean"] == pytest.approx(0) and row["interval"] > 0.05
-    assert row["verdict"] == "not shown"
-    assert (row["more_in"], row["less_in"]) == (1, 1)
-    # DS is .5 .6 .5 .6 .5: of ten pairs six differ, by .1.
-    assert row["noise_floor"] == pytest.approx(math.sqrt(0.006))
-    assert row["noise_floor_of_mean"] == pytest.approx(math.sqrt(0.006 / 5))
-    page = page_of(by_seed, tmp_path)
-    assert "| 0.0775 | 0.0346 | not shown |" in page
-    assert "0 of 2 comparisons lie outside" in page
-
-
 def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
     """70 %: DS never, never, 3, 3, 3; LD never, 3, 3, 3, 3."""
     rows = effect.effect_rows(five_seeds(), [70]).set_index("measure")

@@ -1,6 +1,5 @@
 """The last and the best round of runs: rows, table, file and plot, by hand."""
 
-import pandas as pd
 import pytest
 from reported import write
 
@@ -28,19 +27,6 @@ def runs(run_of, tmp_path):
     ]
 
 
-def test_a_run_has_its_last_and_its_best_round(runs):
-    found = summary.rounds(runs[0])
-    assert found["last"]["round"] == 3 and found["best"]["round"] == 2
-    assert found["last"]["accuracy"] == 33 / 40
-    assert found["best"]["accuracy"] == 34 / 40
-    assert found["best"]["worst_tenth"] == 0.5  # Of 0.9, 0.5 and 1.
-    assert found["last"]["worst_tenth"] == 0.6
-    assert found["last"]["p10"] == pytest.approx(0.6 + 0.2 * 0.3)
-    # 0.9, 0.6, 0.9 around 0.8: the root of (0.01 + 0.04 + 0.01) / 3.
-    assert found["last"]["standard_deviation"] == pytest.approx(0.02**0.5)
-    assert found["last"]["jain_index"] == pytest.approx(2.4**2 / 3 / 1.98)
-
-
 def test_of_equally_good_rounds_the_first_is_the_best(run_of):
     run = run_of("DS", [[1], [2], [2]], [4])
     assert summary.rounds(run)["best"]["round"] == 2
@@ -57,23 +43,6 @@ def test_the_table_says_both_rounds_or_that_they_are_one(runs):
     assert words[2][:6] == ["LD,DS", "last", "and", "best", "3", "0.8000"]
     assert words[2][6:] == ["0.8000", "0.8000", "0.0000", "1.0000"]
     assert len(lines) == 3
-
-
-def test_the_file_has_them_below_the_rounds(runs, tmp_path):
-    write("rounds_to_target", runs, tmp_path)
-    csv = pd.read_csv(tmp_path / "results.csv", dtype=str, keep_default_na=False)
-    rounds, own = csv[csv["devices"] != "all"], csv[csv["devices"] == "all"]
-    assert csv.index[csv["devices"] == "all"].min() == len(rounds)
-    assert set(rounds["quantity"]) == {"rounds", "gain"}
-    assert set(rounds["target_accuracy_pct"]) == {"70", "95"}
-    assert set(own["target_accuracy_pct"]) == {""}
-    names = ["round", "accuracy", "p10", "worst_tenth", "standard_deviation"]
-    expected = [f"{w}_{n}" for w in ("last", "best") for n in [*names, "jain_index"]]
-    assert list(own["quantity"]) == 2 * expected
-    value = own.set_index(["experiment", "quantity"])["value"].astype(float)
-    assert value["DS", "best_accuracy"] == 0.85
-    assert value["LD,DS", "last_round"] == 3
-    assert value["DS", "last_standard_deviation"] == 0.141421
 
 
 def test_the_report_draws_each_figure_over_the_rounds(runs, tmp_path):

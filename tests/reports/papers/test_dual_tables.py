@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from folders import write_folder
 from reported import write
 
 from tff_pmc.record import read
@@ -19,28 +20,6 @@ def make_run(folder, system, wrong, validation=None, name="ten", title=None):
 
     With three clients, of whom two have test examples.
     """
-    predictions = folder / "predictions"
-    predictions.mkdir(parents=True)
-    np.savez(
-        predictions / "labels.npz",
-        y=LABELS,
-        row_splits=[0, 4, 10],
-        client_ids=np.array(["a", "b"]),
-    )
-    for round_num, errors in enumerate(wrong, 1):
-        predicted = np.where(np.arange(10) < errors, (LABELS + 1) % 3, LABELS)
-        np.savez(predictions / f"round_{round_num:04d}.npz", predicted=predicted)
-    rounds = pd.DataFrame({"round": range(1, len(wrong) + 1)})
-    rounds["correct"] = 10 - np.array(wrong)
-    if validation is not None:
-        rounds["validation_correct"] = validation
-    rounds.to_csv(folder / "rounds.csv", index=False)
-    (folder / "weights.csv").write_text("round,ordering\n")
-    lines = ["round,client,correct,examples"]
-    for round_num, errors in enumerate(wrong, 1):
-        lines.append(f"{round_num},a,{max(4 - errors, 0)},4")
-        lines.append(f"{round_num},b,{min(10 - errors, 6)},6")
-    (folder / "clients.csv").write_text("\n".join([*lines, ""]))
     training = {"client_optimizer": "sgd", "learning_rate": 0.1, "local_epochs": 1}
     training.update(batch_size=8, rounds=3, batch_seed=0)
     data = {"name": name, "clients": 3, "options": {"image_fraction": 0.1}}
@@ -56,7 +35,12 @@ def make_run(folder, system, wrong, validation=None, name="ten", title=None):
         },
         "data": data,
     }
-    (folder / "run.json").write_text(json.dumps(info))
+    columns = {"correct": 10 - np.array(wrong)}
+    if validation is not None:
+        columns["validation_correct"] = validation
+    at = np.arange(10)
+    predicted = [np.where(at < n, (LABELS + 1) % 3, LABELS) for n in wrong]
+    write_folder(folder, info, LABELS, [0, 4, 10], predicted, ["a", "b"], **columns)
     return read.read_run(str(folder))
 
 
