@@ -7,12 +7,29 @@ import numpy as np
 import pandas as pd
 import pytest
 from reported import write
-from two_devices import run
 
+from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import effect
+from tff_pmc.reports import effect, effect_page
 
 CODES = ("DS", "LD", "MD")
+
+
+def run(label, per_round, targets=()):
+    """Two devices with 10 test examples each, equally good."""
+    weights = pd.DataFrame(
+        {
+            "round": [1, 1],
+            "ordering": ["DS", "LD"],
+            "coefficient_of_variation": [0.0, 0.2],
+            "effective_clients": [10.0, 9.0],
+            "total_variation": [0.0, 0.05],
+        }
+    )
+    correct = np.repeat(np.array(per_round)[:, None], 2, axis=1)
+    data = {"name": "toy", "clients": 2, "origin": {"source": "made up"}}
+    info = {"data": data, "settings": {"experiment": "toy", "targets": list(targets)}}
+    return read.Run(label, info, pd.DataFrame(), weights, correct, np.array([10, 10]))
 
 
 def five_seeds(targets=()):
@@ -141,3 +158,34 @@ def test_another_ordering_may_be_the_baseline(tmp_path):
     assert "| DS | -0.1000 |" in text and "Each ordering minus LD" in text
     with pytest.raises(RecordError, match="no run is of MD: there are DS, LD"):
         write("ordering_effect", few, tmp_path, baseline="MD")
+
+
+FOUR = ("DS", "DS,LD", "LD", "LD,DS")
+
+
+def test_one_run_that_does_not_arrive_censors_its_first_criterion():
+    """LD,DS never has 70 %, under four of five seeds."""
+    by_seed = {
+        seed: [run(label, [1, 7, 7], [70]) for label in FOUR[:3]]
+        + [run("LD,DS", [1, 1, 7 * (seed == 4)], [70])]
+        for seed in range(5)
+    }
+    _, row = effect.first_criterion_rows(by_seed, [70]).to_dict("records")
+    assert (row["measure"], row["verdict"]) == ("rounds to 70 %", "censored")
+    assert math.isnan(row["mean"]) and math.isnan(row["within"])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["DS", "LD"],  # One ordering each.
+        ["DS", "DS,LD", "LD"],  # Groups of two sizes.
+        ["DS", "DS,LD"],  # One group.
+        [*FOUR, "MD,DS (backtracking)", "MD,LD (backtracking)"],
+    ],
+)
+def test_nothing_is_taken_together_that_is_not_alike(labels):
+    assert effect.groups(labels) == {}
+    by_seed = {seed: [run(one, [7, 7], [70]) for one in labels] for seed in range(5)}
+    found = effect.first_criterion_rows(by_seed, [70])
+    assert found.empty and effect_page.by_first_criterion(found, "DS") == []

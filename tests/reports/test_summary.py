@@ -89,3 +89,16 @@ def test_runs_of_the_published_code_are_drawn_without_our_settings(run_of, tmp_p
     run = run_of("DS", FALLING, EXAMPLES, settings={})
     write("fairness", [run], tmp_path)
     assert (tmp_path / "fairness.png").exists()
+
+
+def test_over_seeds_a_run_has_its_mean_and_its_spread_but_not_of_one(run_of):
+    """Last rounds of .5, .7 and .9; the numbers of the file are in the kept ones."""
+    by_seed = {
+        seed: [run_of("DS", [[0, 0], last], [10, 10])]
+        for seed, last in ((7, [4, 6]), (8, [6, 8]), (9, [9, 9]))
+    }
+    title, head, ds = summary.seeds_report(by_seed).text.splitlines()
+    assert "over 3 seeds" in title and "last accuracy" in head
+    assert ds.split()[:4] == ["DS", "0.7000", "±", "0.2000"]
+    text = summary.seeds_report({7: by_seed[7]}).text
+    assert text.splitlines()[2].split()[:3] == ["DS", "0.5000", "0.5000"]

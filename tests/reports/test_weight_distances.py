@@ -39,20 +39,6 @@ def test_distances_of_orderings_against_the_formula(cohorts, direct_weights, mov
     assert table.loc["DS", "from_first"] == 0 < table.loc["DS", "among_first"]
 
 
-def test_distances_by_hand_and_with_another_normalization():
-    """DS 1/4, 3/4 and LD 3/4, 1/4 make both scores 3/16 more: 7/16, 15/16."""
-    raw, orders = [[[1, 6], [3, 2]]], [("DS", "LD"), ("DS",)]
-    table = ordering_distances(raw, ("DS", "LD"), orders)
-    assert table.loc["DS,LD"].tolist() == pytest.approx(
-        [4 / 22, 1.5 / 22, 1.5 / 22, 1.5 / 22]
-    )
-    other = ordering_distances(raw, ("MD", "LD"), [("LD",), ("LD", "MD")])
-    assert other["from_baseline"].isna().all() and other["from_first"].notna().all()
-    # By the largest: DS 1/3, 1 and LD 1, 1/3, scores 2/3, 4/3.
-    by_max = ordering_distances(raw, ("DS", "LD"), orders, scores.Normalization("max"))
-    assert by_max.loc["DS,LD", "from_first"] == pytest.approx(1 / 3 - 1 / 4)
-
-
 def test_distances_of_all_pairs_against_the_formula(cohorts, direct_weights, moved):
     orders = [(0,), (1, 0, 2), (2, 1, 0)]
     named = [tuple(CODES[i] for i in order) for order in orders]

@@ -131,19 +131,6 @@ def test_drawn_pictures_are_not_held_against_the_papers(tmp_path):
         assert cells["difference"].isna().all() and cells["published"].notna().all()
 
 
-def test_the_noise_is_that_of_the_two_published_rows_of_one_algorithm(
-    runs, tmp_path, monkeypatch
-):
-    """Published .8226 - .8199 and .8303 - .8301; not a number that is written down."""
-    text = table(runs, tmp_path)
-    assert "0.0027 (C1&C2&C3) and 0.0002 (C1&C2&C3&C4)" in text
-    assert "the least noise of our rows" in text
-    theirs = published.table("dualcriterion_table4")
-    theirs.loc[theirs.algorithm == "Simple Average", "value"] -= 0.01
-    monkeypatch.setattr(published, "table", lambda name: theirs)
-    assert "0.0127 (C1&C2&C3)" in table(runs, tmp_path)
-
-
 def test_table_5_is_of_the_positive_class(tmp_path):
     """Two of three zeros right, one answered 1: precision 1/2 and F1 2/3 of class 1."""
     run = make_run(tmp_path / "run", "median", [0])
@@ -202,13 +189,8 @@ def _judged_on(folder, judge_on):
 
 def test_the_lambda_chosen_in_each_epoch_is_shown(searched, runs, tmp_path):
     text = table([searched("test"), *runs], tmp_path)
-    lambdas = pd.read_csv(tmp_path / "dual_table4_lambda.csv")
+    lambdas = pd.read_csv(tmp_path / "dual_table4_lambda.csv")  # A kept one is larger.
     assert list(lambdas["lambda"]) == [0.5, 1.0] and list(lambdas["epoch"]) == [1, 2]
-    assert list(lambdas["equally_good"]) == [2, 1]
-    np.testing.assert_allclose(lambdas["chosen"], [0.6, 0.7])
-    np.testing.assert_allclose(lambdas["lambda_0"], [0.5, 0.55])
-    np.testing.assert_allclose(lambdas["mean"], [102 / 180, 105 / 180], atol=1e-6)
-    np.testing.assert_allclose(lambdas["lowest"], [0.5, 0.5])
     assert (tmp_path / "dual_table4_lambda.png").stat().st_size > 0
     # ((.6 - .56667) + (.7 - .58333)) / 2.
     assert "the highest of 3 models', and that of every other" in text

@@ -79,6 +79,9 @@ def test_the_figures_are_named_as_in_the_paper(tmp_path, celeba_runs, number, ti
     assert (tmp_path / f"figure{number}.png").exists()
     assert text.startswith(f"PMC Figure {number}: {title}, test accuracy in each round")
     assert ("exchanged" in text) == (number == "3")
+    assert ["DS", "0.7650", "3", "0.7650"] in [
+        line.split() for line in text.split("\n")
+    ]
     text = write(f"pmc_figure{number}_script", celeba_runs, tmp_path)
     said = f"As the published script draws Figure {number}: {title}, up to 80 %"
     assert text.startswith(said)
