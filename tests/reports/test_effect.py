@@ -1,6 +1,5 @@
 """Paired differences and the noise floor, on numbers worked by hand."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -11,8 +10,6 @@ from reported import write
 from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import effect, effect_page
-
-CODES = ("DS", "LD", "MD")
 
 
 def run(label, per_round, targets=()):
@@ -107,45 +104,15 @@ def test_under_five_seeds_nothing_is_claimed(tmp_path):
     assert "| LD | +0.1000 |" in (tmp_path / "effect.md").read_text()
 
 
-def test_the_page_says_how_far_an_ordering_is_from_its_own_first_criterion(
-    cohorts, direct_weights, moved, tmp_path
-):
-    rows = [
-        [number, f"client_{k}", *values, 0, 0.3]
-        for number, raw in enumerate(cohorts, start=1)
-        for k, values in enumerate(raw)
-    ]
-    rows.append([1, "client_9", 900, 9, 0.5, 1, 0.0])  # Was left out.
-    names = ["round", "client", *CODES, "excluded", "weight"]
-    cohort = pd.DataFrame(rows, columns=names)
+def test_runs_without_raw_criteria_have_the_rest_of_the_page(tmp_path):
+    """Their distances, where there are criteria, are in the kept tables."""
     by_seed = {}
     for seed in (0, 1):
         runs = [run("DS", [1, 2], [70]), run("LD,DS,MD", [1, 2], [70])]
         for each in runs:
             each.weights["ordering"] = ["DS", "LD,DS,MD"]
-            each.info["settings"]["criteria"] = list(CODES)
-        by_seed[seed] = [dataclasses.replace(each, cohort=cohort) for each in runs]
+        by_seed[seed] = runs
     text = page_of(by_seed, tmp_path)
-    order = [1, 0, 2]
-    expected = np.mean(
-        [moved(direct_weights(c, order), direct_weights(c, [1])) for c in cohorts]
-    )
-    found = pd.read_csv(tmp_path / "effect.csv")["from_first"]
-    assert found.tolist() == pytest.approx([expected] * 3, rel=1e-5)
-    assert f"| LD,DS,MD | 0.2000 | 9.00 | 0.0500 | {expected:.4f} |" in text
-    apart = np.mean(
-        [moved(direct_weights(c, order), direct_weights(c, [0])) for c in cohorts]
-    )
-    assert f"| DS | 0.0000 | {apart:.4f} |\n| LD,DS,MD | {apart:.4f} | 0.0000 |" in text
-    square = pd.read_csv(tmp_path / "effect_distances.csv", index_col="ordering")
-    assert square.loc["DS"].tolist() == pytest.approx([0, apart], rel=1e-5)
-    (tmp_path / "effect_distances.csv").unlink()
-    # Runs whose raw criteria are not on record have the rest of the page.
-    without = {
-        seed: [dataclasses.replace(each, cohort=None) for each in runs]
-        for seed, runs in by_seed.items()
-    }
-    text = page_of(without, tmp_path)
     assert "| LD,DS,MD | 0.2000 | 9.00 | 0.0500 |  |" in text
     assert "From each other" not in text
     assert not (tmp_path / "effect_distances.csv").exists()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
 import pandas as pd
@@ -17,7 +17,16 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.read import Run, conditions_of
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, figures, pages, styles
+from tff_pmc.reports import (
+    REPORTS,
+    SEED_REPORTS,
+    Report,
+    figures,
+    pages,
+    paired,
+    styles,
+)
+from tff_pmc.reports.paired import BySeed
 from tff_pmc.reports.papers.claim_tables import claims
 from tff_pmc.reports.papers.judging import TOO_SHORT
 from tff_pmc.reports.papers.quantities import FEDAVG, class_f1, round_of_accuracy
@@ -65,9 +74,9 @@ def report(runs: Sequence[Run], *, numbers: Sequence[int]) -> Report:
     return Report("\n".join(missing), figures=found)
 
 
-def seeds_report(by_seed: Mapping[int, Sequence[Run]], *, baseline: str) -> Report:
+def seeds_report(by_seed: BySeed, *, baseline: str) -> Report:
     """Returns the experiment's figures of the runs, the baseline's among them."""
-    runs = [run for of_seed in by_seed.values() for run in of_seed]
+    runs = paired.every(by_seed)
     return report(runs, numbers=numbers_of(runs[0].settings["experiment"]))
 
 
