@@ -5,6 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 
+TRAINED = {
+    "experiment": "mine",
+    "local_epochs": 5,
+    "batch_size": 0,
+    "learning_rate": 0.1,
+}
+"""Settings that titles of plots need."""
+
 
 def write_folder(folder, info, y, splits, predicted, names=None, **columns):
     """Writes a run's record and predictions; `columns` are more of `rounds.csv`.

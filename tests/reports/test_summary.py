@@ -1,6 +1,7 @@
 """The last and the best round of runs: rows, table, file and plot, by hand."""
 
 import pytest
+from folders import TRAINED
 from reported import write
 
 from tff_pmc.reports import fairness_page, summary
@@ -9,20 +10,13 @@ from tff_pmc.reports import fairness_page, summary
 EXAMPLES = [10, 10, 0, 20]
 FALLING = [[1, 1, 0, 2], [9, 5, 0, 20], [9, 6, 0, 18]]
 RISING = [[0, 0, 0, 0], [1, 1, 0, 2], [8, 8, 0, 16]]
-SETTINGS = {
-    "targets": [70, 95],
-    "experiment": "mine",
-    "local_epochs": 5,
-    "batch_size": 0,
-    "learning_rate": 0.1,
-}
 
 
 @pytest.fixture
 def runs(run_of, tmp_path):
     data = {"name": "m", "clients": 4}
     return [
-        run_of(label, correct, EXAMPLES, settings=SETTINGS, data=data, path=label)
+        run_of(label, correct, EXAMPLES, settings=TRAINED, data=data, path=label)
         for label, correct in (("DS", FALLING), ("LD,DS", RISING))
     ]
 
