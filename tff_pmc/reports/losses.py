@@ -18,13 +18,7 @@ from matplotlib.figure import Figure
 from tff_pmc.record import read, run_json
 from tff_pmc.record.measures import LOSS
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import (
-    Report,
-    escape,
-    figures,
-    styles,
-    summary,
-)
+from tff_pmc.reports import Report, escape, figures, styles, summary
 from tff_pmc.reports.paired import BySeed, every
 from tff_pmc.reports.plots import title_of
 
