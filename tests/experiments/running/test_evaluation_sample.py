@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from tff_pmc.experiments import experiment as experiments
-from tff_pmc.experiments.running import loop
-from tff_pmc.experiments.running.evaluator import tested_clients
 from tff_pmc.record import read
-from tff_pmc.runtime import Runtime
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """The same run by flag values: tested by all always, and by few seldom."""
+    """The same run twice: tested by all always, and by few seldom."""
+    from tff_pmc.experiments.running import loop
+    from tff_pmc.runtime import Runtime
+
     made = {}
     for name, changes in {
         "all": {},
@@ -31,6 +31,12 @@ def runs(tmp_path_factory):
     return made
 
 
+def sample(data):
+    from tff_pmc.experiments.running.evaluator import tested_clients
+
+    return tested_clients(data, 7)
+
+
 def rows(run, name):
     with open(pathlib.Path(run.path, name), newline="") as file:
         return list(csv.DictReader(file))
@@ -38,7 +44,7 @@ def rows(run, name):
 
 def test_who_tests_and_when_changes_nothing_of_the_training(runs):
     (full, data), (few, _) = runs["all"], runs["few"]
-    clients = tested_clients(data, 7)
+    clients = sample(data)
     assert len(set(clients)) == 7 and list(clients) == sorted(clients)
     assert list(few.rounds["train_loss"]) == list(full.rounds["train_loss"])
     tested = [row for row in rows(few, "rounds.csv") if row["accuracy"]]
@@ -56,7 +62,7 @@ def test_between_tests_a_reader_has_the_last_ones_figures(runs):
     assert few.correct.shape == (7, 7)
     of = {1: 1, 2: 1, 3: 3, 4: 3, 5: 3, 6: 6, 7: 6}
     full, data = runs["all"]
-    clients = tested_clients(data, 7)
+    clients = sample(data)
     for round_num, tested in of.items():
         want = full.correct[tested - 1, clients]
         np.testing.assert_array_equal(few.correct[round_num - 1], want)
