@@ -123,7 +123,7 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
         if os.path.isfile(npz):
             return _from_npz(npz, "npz file")
     if data_dir is not None:
-        raise DataError(f"mnist: no data in {_looked_for(folders)}")
+        raise _missing(folders)
     cached = os.path.join(os.path.expanduser("~"), ".keras", "datasets", _NPZ_NAME)
     if os.path.isfile(cached):
         return _from_npz(cached, "Keras's cache")
@@ -131,10 +131,10 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
     try:
         downloaded = _download()
     except Exception as error:  # Keras raises plain Exceptions.
-        where = _looked_for(folders) if folders else f"{cached} (Keras's cache)"
+        nowhere = f"mnist: no data in {cached} (Keras's cache)"
         raise DataError(
-            f"mnist: no data in {where}, and Keras could not download it "
-            f"({one_line(error)}): pass data_dir or set "
+            f"{_missing(folders) if folders else nowhere}, and Keras could not "
+            f"download it ({one_line(error)}): pass data_dir or set "
             f"{places.ENVIRONMENT_VARIABLE} to the folder that holds the idx files or "
             f"{_NPZ_NAME}"
         ) from error
@@ -154,14 +154,11 @@ def _from_npz(path: str, source: str) -> tuple[Arrays, Origin]:
     return idx.read_npz(path, _SHAPES), Origin.of_files(source, [path])
 
 
-def _looked_for(folders: tuple[str, ...]) -> str:
+def _missing(folders: tuple[str, ...]) -> DataError:
     """Says what was looked for and where; of a part of the files, which are missing."""
-    text = (
-        f"{' or '.join(folders)}: looked for {', '.join(_IDX_NAMES.values())} "
-        f"(.gz or unpacked) and {_NPZ_NAME}"
-    )
+    words = f"{', '.join(_IDX_NAMES.values())} (.gz or unpacked) and {_NPZ_NAME}"
     for folder in folders:
-        missing = [n for n in _IDX_NAMES.values() if not idx.find(folder, n)]
-        if len(missing) < len(_IDX_NAMES):
-            text += f"; {folder} lacks {', '.join(missing)}"
-    return text
+        lacks = [n for n in _IDX_NAMES.values() if not idx.find(folder, n)]
+        if len(lacks) < len(_IDX_NAMES):
+            words += f"; {folder} lacks {', '.join(lacks)}"
+    return places.missing("mnist", folders, words)

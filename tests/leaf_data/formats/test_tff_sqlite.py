@@ -270,13 +270,13 @@ def test_a_download_that_fails_is_one_line_and_leaves_nothing(
     changed = dataclasses.replace(femnist.DATABASE, download=offline)
     monkeypatch.setattr(femnist, "DATABASE", changed)
     # A folder that is given is never downloaded for.
-    words = f"femnist: no {NAME} or {NAME}.lzma in {tmp_path} or {tmp_path / 'femnist'}"
-    assert_refused(lambda: _load(tmp_path), words)
+    words = f"femnist: no data in {tmp_path} or {tmp_path / 'femnist'}: looked for "
+    assert_refused(lambda: _load(tmp_path), f"{words}{NAME} or {NAME}.lzma")
     assert not (tmp_path / "home" / ".tff").exists()
     hint = "(<urlopen error no route to host>): pass data_dir or set TFF_PMC_DATA_DIR"
     assert_refused(lambda: _load(None), f"femnist: TFF could not download {NAME}", hint)
     assert list((tmp_path / "home" / ".tff").iterdir()) == []
     monkeypatch.setenv("TFF_PMC_DATA_DIR", str(tmp_path))
     assert_refused(
-        lambda: _load(None), f"lzma in {tmp_path} or", ", and TFF could not", hint
+        lambda: _load(None), f"data in {tmp_path} or", ", and TFF could not", hint
     )
