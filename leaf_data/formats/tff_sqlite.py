@@ -109,8 +109,8 @@ def _find(
     except Exception as error:  # TensorFlow and urllib raise many kinds.
         start = f"{missing}, and" if folders else f"{database.dataset}:"
         raise DataError(
-            f"{start} TFF could not download {name} ({one_line(error)}): pass data_dir or set "
-            f"{places.ENVIRONMENT_VARIABLE} to the folder that holds it"
+            f"{start} TFF could not download {name} ({one_line(error)}): pass data_dir "
+            f"or set {places.ENVIRONMENT_VARIABLE} to the folder that holds it"
         ) from error
     return path, f"{database.words} (its download)"
 
