@@ -113,7 +113,7 @@ class Rounds:
     def turn(self):
         """The median seconds of a round, and the bytes of a round."""
         tff.framework.set_default_context(self.running.context)
-        seconds, traffic = [], self.running.engine.sums.traffic
+        seconds, traffic = [], self.running.engine.packs.traffic
 
         def counted():
             return sum(vars(traffic).values())

@@ -27,6 +27,7 @@ from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.pixels import PixelConvention
+from leaf_data.store import open_store, write_store
 
 __all__ = [
     "ClientTable",
@@ -40,7 +41,9 @@ __all__ = [
     "Settings",
     "load",
     "names",
+    "open_store",
     "read_client_table",
     "register",
     "setting",
+    "write_store",
 ]

@@ -20,8 +20,8 @@ class DataError(ValueError):
     """
 
 
-def one_line(error: BaseException) -> str:
-    """Returns what an exception says, for the line of a `DataError`.
+def one_line(error: object) -> str:
+    """Returns what an exception says, for one line of another error.
 
     What is damaged can be quoted in it: ends of lines become spaces, other control
     characters are escaped, and 200 characters are enough.

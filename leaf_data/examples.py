@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,68 @@ INPUT_TYPES = ("uint8", "float32", "int32", "int64")
 
 LABEL_TYPES = ("int32", "float32")
 """What labels may be: those of classes, or the values of a regression."""
+
+
+class ClientIds(Sequence[str]):
+    """The names of K clients in an array, for federations of which a tuple is large.
+
+    Attributes:
+        encoded: the names in UTF-8, bytes [K].
+
+    Raises:
+        DataError: (constructor) a name is none, or is there twice.
+    """
+
+    def __init__(self, encoded: npt.NDArray[Any]) -> None:
+        if encoded.ndim != 1 or encoded.dtype.kind != "S" or not len(encoded):
+            raise DataError(f"client ids have to be bytes [K], not {encoded.dtype}")
+        self.encoded = encoded
+        letters = np.ascontiguousarray(encoded).view(np.uint8).reshape(len(encoded), -1)
+        ends = letters == 0  # Behind a name; within it there is none.
+        plain = ((letters >= 32) & (letters < 127)) | ends
+        if not plain.all() or ends[:, 0].any() or (ends[:, :-1] > ends[:, 1:]).any():
+            for name in self:  # The few that are not ASCII take their time.
+                _check_id(name)
+        if len(np.unique(encoded)) < len(encoded):
+            raise DataError("a client id is there twice")
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> ClientIds:
+        """The same names as an array."""
+        if isinstance(names, ClientIds):
+            return names
+        return cls(np.char.encode(np.array(names, str), "utf-8"))
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return tuple(map(_decoded, self.encoded[place]))
+        return _decoded(self.encoded[place])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(_decoded, self.encoded)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ClientIds):
+            return np.array_equal(self.encoded, other.encoded)
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _decoded(name: bytes) -> str:
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"client id {ascii(name[:40])} is not UTF-8") from error
+
+
+def _check_id(client: Any) -> None:
+    if not isinstance(client, str) or not client:
+        raise DataError(f"client ids have to be non-empty text, not {client!r}")
+    check_name(client, "client id")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -32,7 +94,8 @@ class Examples:
         y: int32 [N], the labels, from 0; or, of a regression, float32 [N, ...], the
             values to be predicted, finite.
         row_splits: int64 [K + 1], from 0 to N. A client may have no examples.
-        client_ids: the K clients' names, each once; see `errors.check_name`.
+        client_ids: the K clients' names, each once (see `errors.check_name`): a tuple,
+            or `ClientIds`.
         attributes: by name, arrays [N, ...] of what else is known of each example (a
             photograph's sharpness, say). They are not part of TFF's view.
 
@@ -43,7 +106,7 @@ class Examples:
     x: npt.NDArray[Any]
     y: npt.NDArray[Any]
     row_splits: npt.NDArray[np.int64]
-    client_ids: tuple[str, ...]
+    client_ids: Sequence[str]
     attributes: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -55,7 +118,8 @@ class Examples:
                 words = " or ".join(allowed)
                 raise DataError(f"{name} has to be an array of {words}, not {found}")
             object.__setattr__(self, name, _read_only(array))
-        object.__setattr__(self, "client_ids", tuple(self.client_ids))
+        if not isinstance(self.client_ids, ClientIds):
+            object.__setattr__(self, "client_ids", tuple(self.client_ids))
         attributes = {k: _read_only(np.asarray(v)) for k, v in self.attributes.items()}
         object.__setattr__(self, "attributes", attributes)
         self._check()
@@ -74,13 +138,12 @@ class Examples:
         ids, splits = self.client_ids, self.row_splits
         if not ids:
             raise DataError("there has to be at least one client")
-        for client in ids:
-            if not isinstance(client, str) or not client:
-                raise DataError(f"client ids have to be non-empty text, not {client!r}")
-            check_name(client, "client id")
-        if len(set(ids)) != len(ids):
-            twice = next(client for client in ids if ids.count(client) > 1)
-            raise DataError(f"client id {twice!r} is there twice")
+        if not isinstance(ids, ClientIds):
+            for client in ids:
+                _check_id(client)
+            if len(set(ids)) != len(ids):
+                twice = next(client for client in ids if ids.count(client) > 1)
+                raise DataError(f"client id {twice!r} is there twice")
         if splits.shape != (len(ids) + 1,):
             raise DataError(
                 f"row_splits has to be [{len(ids) + 1}] for {len(ids)} clients, "

@@ -131,7 +131,7 @@ class FederatedDataset:
                 )
 
     @property
-    def client_ids(self) -> tuple[str, ...]:
+    def client_ids(self) -> Sequence[str]:
         """The clients, in the order of both sets of examples."""
         return self.train_examples.client_ids
 
@@ -226,8 +226,9 @@ class FederatedDataset:
         classes, labels = "float32 labels", ""
         if self.has_classes:
             classes = f"{self.num_classes} classes"
-            own = [train.client(k)["y"] for k in range(train.num_clients)]
-            labels = f", {_range([len(np.unique(y)) for y in own])} labels a client"
+            has = np.zeros((train.num_clients, self.num_classes), bool)
+            has[np.repeat(np.arange(train.num_clients), train.sizes), train.y] = True
+            labels = f", {_range(has.sum(axis=1))} labels a client"
         lines = [
             f"{self.name} ({options}): {train.num_clients} clients, "
             f"{classes}, {shape} {train.x.dtype}",
@@ -253,5 +254,5 @@ def _sizes(examples: Examples) -> str:
 
 
 def _range(values: Any) -> str:
-    low, high = min(values), max(values)
+    low, high = np.min(values), np.max(values)
     return f"{low}" if low == high else f"{low}-{high}"

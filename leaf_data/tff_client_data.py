@@ -96,7 +96,7 @@ class ExamplesClientData(tff.simulation.datasets.ClientData):
                 "TensorFlow graph (2 GB): look clients up by name, outside of the "
                 "graph, or take a subset of the clients"
             )
-        place = tf.where(tf.equal(tf.constant(examples.client_ids), client_id))
+        place = tf.where(tf.equal(tf.constant(list(examples.client_ids)), client_id))
         known = tf.equal(tf.size(place), 1)
         checked = tf.debugging.Assert(known, ["no client with the id", client_id])
         with tf.control_dependencies([checked]):

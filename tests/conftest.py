@@ -57,6 +57,20 @@ def assert_equal():
     return check
 
 
+@pytest.fixture(scope="session")
+def assert_close():
+    """Checks each tensor by its relative L2: float32 sums in another order."""
+
+    def check(found, expected, tolerance=2e-4):
+        assert len(found) == len(expected)
+        for a, b in zip(found, expected):
+            a, b = np.asarray(a, float), np.asarray(b, float)
+            assert a.shape == b.shape
+            assert np.linalg.norm(a - b) <= tolerance * np.linalg.norm(b)
+
+    return check
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--engine",

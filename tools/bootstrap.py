@@ -33,7 +33,9 @@ LOG = os.path.join(VENV, "bootstrap.log")
 PINS = os.path.join(VENV, "bootstrap.txt")
 UV = os.path.join(VENV, "bin", "uv")
 INPUTS = ("requirements.txt", "setup.py", "pyproject.toml")
-REST = "\n# For tests"  # What stands behind it in requirements.txt, running does not need.
+REST = (
+    "\n# For tests"  # What stands behind it in requirements.txt, running does not need.
+)
 CANDIDATES = ("python3.11", "python3.10", "python3.9")
 UNSUPPORTED = 2
 
@@ -202,7 +204,9 @@ def run(command, descriptor, may_fail=False):
         start = log.tell()
         process = subprocess.Popen(
             command,
-            cwd=ROOT,
+            # Not ROOT: there uv would read pyproject.toml, whose [tool.uv] is for
+            # resolving, and refuse its ranges beside hashes.
+            cwd=os.sep,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -255,13 +259,17 @@ def install(python, anew, everything, descriptor):
     pip = [VENV_PYTHON, "-m", "pip", "install", "--no-deps", "--progress-bar", "off"]
     uv = [UV, "pip", "install", "--no-deps", "--python", VENV_PYTHON]
     pinned = ["--require-hashes", "--only-binary", ":all:", "-r"]
+    # Compiling all takes longer than what a first run imports, which compiles that,
+    # where it may.
+    if os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        uv.append("--compile-bytecode")
     if not (
         run(pip + pinned + [os.path.join(ROOT, "tools", "uv.txt")], descriptor, True)
-        and run(uv + ["--compile-bytecode"] + pinned + [PINS], descriptor, True)
+        and run(uv + pinned + [PINS], descriptor, True)
     ):
         say("uv does not serve here (%s): pip installs, which takes longer." % LOG)
         run(pip + pinned + [PINS], descriptor)
-    run(pip + ["--no-build-isolation", "--editable", "."], descriptor)
+    run(pip + ["--no-build-isolation", "--editable", ROOT], descriptor)
     write_stamp(
         state="complete",
         root=ROOT,
@@ -299,7 +307,7 @@ def main():
             "Making" if anew else "Updating",
             ".".join(str(part) for part in python["version"]),
             reason,
-            " (1 to 5 minutes, 2.5 GB)" if anew else "",
+            " (half a minute to 3 minutes, 2.5 GB)" if anew else "",
         )
     )
     began = time.time()

@@ -46,10 +46,10 @@ def run_alone(command):
 
 @pytest.fixture(scope="session")
 def run():
-    """Does the same in this process, which has TensorFlow imported already."""
+    """Does the same in this process, to an exit code; which has TensorFlow already."""
     import run_experiments
 
-    def in_this_process(*arguments):
+    def in_this_process(*arguments, code=0):
         out, err = io.StringIO(), io.StringIO()
         handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
         words = ["run_experiments.py", *map(str, arguments)]
@@ -58,16 +58,27 @@ def run():
         logging.getLogger().addHandler(log)
         try:
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = run_experiments.main(words)
+                found = run_experiments.main(words)
         finally:
             logging.getLogger().removeHandler(log)
             for number, handler in handlers.items():
                 signal.signal(number, handler)
-        return types.SimpleNamespace(
-            returncode=code, stdout=out.getvalue(), stderr=err.getvalue()
-        )
+        assert found == code, err.getvalue()
+        return types.SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue())
 
     return in_this_process
+
+
+@pytest.fixture(scope="session")
+def refused(run):
+    """Does the same with what is refused; gives the one line that says why."""
+
+    def line_of(*arguments):
+        done = run(*arguments, code=2)
+        assert done.stderr.count("\n") == 1, done.stderr
+        return done.stderr
+
+    return line_of
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Client attributes on the command line: criteria, and accuracy by group."""
 
-import csv
-
 import numpy as np
 import pytest
 
@@ -37,41 +35,43 @@ def table_of_all(tmp_path):
     return write(tmp_path / "table.csv", "client,vip,battery\n" + "\n".join(lines))
 
 
-def test_from_the_command_line(table_of_all, tmp_path, run):
+def test_from_the_command_line(table_of_all, tmp_path, run, table):
     """Clients that are no VIPs have weight 0, and groups are recorded."""
     folder = tmp_path / "out"
-    done = run(
+    run(
         "--experiment=quickstart",
         *("--rounds=1", "--local_epochs=1", "--criteria=DS,vip,battery"),
         *("--priority=vip,DS", f"--client_table={table_of_all}"),
         f"--output_dir={folder}",
     )
-    assert done.returncode == 0, done.stderr
-    with open(folder / "vip-DS" / "cohort.csv", newline="") as file:
-        cohort = list(csv.DictReader(file))
-    for row in cohort:
+    for row in table(folder / "vip-DS" / "cohort.csv"):
         odd = int(row["client"][-3:]) % 2
         assert float(row["vip"]) == odd
         assert (float(row["weight"]) > 0) == bool(odd)
-    with open(folder / "vip-DS" / "groups.csv", newline="") as file:
-        groups = list(csv.DictReader(file))
+    groups = table(folder / "vip-DS" / "groups.csv")
     assert [(g["attribute"], g["clients"]) for g in groups] == [
         *(("vip", "50"), ("vip", "50")),
         *(("battery", "50"), ("battery", "50")),
     ]
 
 
-def test_inspect_takes_it_without_training(table_of_all, run):
+def test_inspect_shows_every_orderings_weights_and_trains_nothing(table_of_all, run):
     done = run("--inspect", "--criteria=DS,battery", f"--client_table={table_of_all}")
-    assert done.returncode == 0, done.stderr
-    assert "battery,DS" in done.stdout
+    assert "100 clients" in done.stdout
+    lines = [line.split() for line in done.stdout.splitlines()]
+    orderings = [line[0] for line in lines if len(line) == 4 and line[0][0] in "Db"]
+    assert orderings == ["DS", "battery", "DS,battery", "battery,DS"]
+    assert "cohorts: 100%" in done.stderr and "3/3" in done.stderr
 
 
-def test_a_code_without_its_table_and_a_broken_table_are_one_line(tmp_path, run):
-    done = run("--criteria=DS,vip")
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert "unknown criterion 'vip'" in done.stderr
+def test_inspect_trains_for_a_criterion_of_the_model(run):
+    done = run("--experiment=quickstart", "--inspect", "--rounds=1")
+    for name in ("DS ", "MD,LD,DS", "40 to", "effective"):
+        assert name in done.stdout
+
+
+def test_a_code_without_its_table_and_a_broken_table_are_one_line(tmp_path, refused):
+    assert "unknown criterion 'vip'" in refused("--criteria=DS,vip")
     path = write(tmp_path / "t.csv", "client,vip\nclient_000,7\n")
-    done = run("--criteria=DS,vip", f"--client_table={path}")
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert "client_000: vip" in done.stderr
+    line = refused("--criteria=DS,vip", f"--client_table={path}")
+    assert "client_000: vip" in line

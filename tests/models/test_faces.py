@@ -8,7 +8,6 @@ import tff_pmc
 from tff_pmc import models
 
 RATE, EPOCHS = 0.05, 2
-TOLERANCE = 2e-4  # Relative L2 per tensor.
 
 
 @pytest.fixture(scope="module")
@@ -92,14 +91,6 @@ def weights_by_hand():
     return s / s.sum()
 
 
-def assert_close(found, expected):
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected):
-        a, b = np.asarray(a, float), np.asarray(b, float)
-        assert a.shape == b.shape
-        assert np.linalg.norm(a - b) <= TOLERANCE * np.linalg.norm(b)
-
-
 def mean(p, trained, place):
     return sum(share * weights[place] for share, weights in zip(p, trained))
 
@@ -107,7 +98,7 @@ def mean(p, trained, place):
 @pytest.mark.parametrize(
     "batch_norm", ["frozen", pytest.param("aggregated", marks=pytest.mark.slow)]
 )
-def test_the_published_codes_cnn_is_keras_own(runtime, faces, batch_norm):
+def test_the_published_codes_cnn_is_keras_own(runtime, faces, batch_norm, assert_close):
     """Kernels and biases; and what the server makes of the batch normalization."""
     model = models.celeba_reference_cnn(seed=2, batch_norm=batch_norm, dropout=0.0)
     assert keras_model().count_params() == 16_837_057

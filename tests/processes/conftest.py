@@ -37,19 +37,6 @@ def datasets():
 
 
 @pytest.fixture(scope="session")
-def assert_close():
-    """Checks each tensor by its relative L2: float32 sums in another order."""
-
-    def check(found, expected, tolerance=2e-4):
-        assert len(found) == len(expected)
-        for a, b in zip(found, expected):
-            a, b = np.asarray(a, float), np.asarray(b, float)
-            assert np.linalg.norm(a - b) <= tolerance * np.linalg.norm(b)
-
-    return check
-
-
-@pytest.fixture(scope="session")
 def weights_of():
     """The trainable weights of a process's model in a state."""
 
@@ -146,17 +133,21 @@ def trained_alone(numpy_sgd):
 
 
 @pytest.fixture(scope="session")
-def flat_tensors():
-    """The tensor types within a TFF type, in order."""
+def sent_shapes():
+    """The shapes of what a client sends, sorted: in the clear, and in secret.
 
-    def flat(type_):
-        if isinstance(type_, tff.FederatedType):
-            return flat(type_.member)
-        if isinstance(type_, tff.TensorType):
-            return [type_]
-        return [tensor for element in type_ for tensor in flat(element)]
+    They are those of the MapReduceForm that a process compiles to.
+    """
 
-    return flat
+    def shapes(type_):
+        return sorted(tuple(tensor.shape) for tensor in tff.structure.flatten(type_))
+
+    def sent(process):
+        form = tff.backends.mapreduce.get_map_reduce_form_for_computation(process.next)
+        clear, *secret = form.work.type_signature.result
+        return shapes(clear), shapes(tff.to_type(secret))
+
+    return sent
 
 
 @pytest.fixture(scope="session")

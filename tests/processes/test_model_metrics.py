@@ -87,25 +87,11 @@ def test_a_packed_client_left_out_counts_in_no_metric(
     assert found["top_2"] == found["sparse_categorical_accuracy"] == 0
 
 
-@pytest.fixture(scope="module")
-def in_the_clear(flat_tensors):
-    """The shapes of what a client sends in the clear, and the number of the others."""
-
-    def sent(process):
-        form = tff.backends.mapreduce.get_map_reduce_form_for_computation(process.next)
-        clear, *secret = form.work.type_signature.result
-        shapes = [tuple(tensor.shape) for tensor in flat_tensors(clear)]
-        return shapes, sum(len(flat_tensors(part)) for part in secret)
-
-    return sent
-
-
-def test_the_form_has_their_sums(metric_model, build_prioritized, in_the_clear):
+def test_the_form_has_their_sums(metric_model, build_prioritized, sent_shapes):
     """One sum, one total, one monomial, four counts, and two numbers of two metrics."""
     process = build_prioritized(metric_model, criteria=("DS",))
-    shapes, secret = in_the_clear(process)
-    assert sorted(shapes) == sorted([(16, 3), (3,), (1,), (1,)] + 8 * [()])
-    assert secret == 0
+    clear = sorted([(16, 3), (3,), (1,), (1,)] + 8 * [()])
+    assert sent_shapes(process) == (clear, [])
 
 
 class TestSecureSums:
@@ -121,24 +107,27 @@ class TestSecureSums:
 
         return build
 
-    def test_by_default_they_are_left_out(self, build, in_the_clear):
+    def test_by_default_the_count_alone_is_measured_and_in_the_clear(
+        self, build, sent_shapes
+    ):
         process = build()
         metrics = process.next.type_signature.result.metrics.member
         (name,) = [n for n, _ in tff_elements(metrics.client_work.train)]
         assert name == "clients"
-        assert in_the_clear(process)[0] == [()]
+        clear, secret = sent_shapes(process)
+        assert clear == [()] and (16, 3) in secret
 
     def test_what_sums_in_the_clear_is_refused(self, build):
         with pytest.raises(ValueError, match="metrics_aggregator sums in the clear"):
             build(metrics_aggregator=tff.learning.metrics.sum_then_finalize)
 
     def test_what_sums_securely_compiles_with_the_count_alone_in_the_clear(
-        self, build, in_the_clear, keras_model_fn
+        self, build, sent_shapes, keras_model_fn
     ):
         """A model_fn's metrics, which are lists: TFF's aggregator takes no tuples."""
         aggregator = tff.learning.metrics.secure_sum_then_finalize
         process = build(keras_model_fn(), metrics_aggregator=aggregator)
-        assert in_the_clear(process)[0] == [()]
+        assert sent_shapes(process)[0] == [()]
 
     def test_secure_sums_are_nearly_plain_ones(
         self, build, keras_model_fn, toy_examples, float_datasets, sgd, assert_close

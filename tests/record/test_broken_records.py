@@ -38,7 +38,7 @@ INFO = {
     "format": 2,
     "label": "DS",
     "system": "Prioritized",
-    "note": "",
+    "note": "as ever",
     "settings": {
         "experiment": "quickstart",
         "training": {"rounds": 3, "learning_rate": 0.1},
@@ -91,6 +91,18 @@ def test_a_good_folder_is_read(write):
     assert list(run.candidates["kept"]) == [1, 1, 0, 1]
     assert run.cohort["DS"].tolist()[:2] == [40.0, float("inf")]
     assert run.rounds["ordering"].tolist() == ["DS", "DS", "LD,DS"]
+    # The settings are by flag, whatever their group.
+    assert run.settings["learning_rate"] == 0.1 and run.settings["criteria"]
+    assert (run.label, run.system, run.note) == ("DS", "Prioritized", "as ever")
+    assert run.strictly_above and run.adjustment == "fixed"
+
+
+def test_what_not_every_run_has_may_be_missing(write):
+    folder = write()
+    for name in ("candidates.csv", "cohort.csv"):
+        os.unlink(os.path.join(folder, name))
+    run = read.read_run(folder)
+    assert (run.candidates, run.cohort) == (None, None)
 
 
 def test_names_are_text_whatever_they_look_like(write):
@@ -116,7 +128,11 @@ def test_names_are_text_whatever_they_look_like(write):
         (lines("rounds", (2, "1,0.7,7,10,0.6,0.7,0.8,DS,1")), "row 2 is of round 1"),
         (lines("rounds", (1, "0,0.5,5,10,0.4,0.5,0.6,DS,1")), "row 1 is of round 0"),
         (lines("rounds", (3, "5,0.6,6,10,0.5,0.6,0.7,DS,2")), "row 3 is of round 5"),
-        (lines("rounds", (1, "1,nan,5,10,0.4,0.5,0.6,DS,1")), "no share as accuracy"),
+        (lines("rounds", (1, "1,nan,5,10,0.4,0.5,0.6,DS,1")), "has only some of accur"),
+        (lines("rounds", (2, "2,,5,10,0.4,0.5,0.6,DS,1")), "has only some of accura"),
+        (lines("rounds", (1, "1,,,,,,,DS,1")), "a round has only some of"),
+        (lines("rounds", (2, "2,,,,,,,DS,1")), "differ in the column correct"),
+        (lines("rounds", (2, "2,0.5,2.5,10,0.4,0.5,0.6,DS,1")), "no count as correct"),
         (lines("rounds", (1, "1,1.5,5,10,0.4,0.5,0.6,DS,1")), "no share as accuracy"),
         (lines("rounds", (1, "1,0.5,-5,10,0.4,0.5,0.6,DS,1")), "no count as correct"),
         (lines("rounds", (1, "1,0.5,11,10,0.4,0.5,0.6,DS,1")), "11 correct of 10"),

@@ -116,12 +116,3 @@ def test_a_state_of_other_shapes_is_refused_when_it_is_saved(checkpoints, state)
     other.model.weights["b"] = np.zeros(3, np.float32)
     with pytest.raises(ValueError, match="another structure"):
         checkpoints.save(other, 1, {})
-
-
-def test_where_the_runs_folder_is_gone_it_is_not_made_again(tmp_path, state):
-    from tff_pmc.record.checkpoints import Checkpoints
-
-    gone = Checkpoints(str(tmp_path / "gone" / "checkpoints"), state(0))
-    with pytest.raises(FileNotFoundError):
-        gone.save(state(1), 1, {})
-    assert not (tmp_path / "gone").exists()

@@ -1,11 +1,12 @@
 """Run folders, ours and the published code's, written by hand."""
 
 import functools
-import json
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
+from folders import write_folder
 
 from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
@@ -42,7 +43,9 @@ SETTINGS = {
 
 
 def answers(labels, num_right):
-    """(prediction, label) pairs of which the first `num_right` are right."""
+    """(prediction, label) pairs: so many are right, or the predictions are given."""
+    if isinstance(num_right, tuple):
+        return zip(num_right, labels)
     return [(y if i < num_right else WRONG, y) for i, y in enumerate(labels)]
 
 
@@ -89,35 +92,17 @@ def write_ours():
     """
 
     def write(folder, clients, rounds, data="mnist", predictions=True, **settings):
-        folder.mkdir(parents=True)
         info = {"settings": {**SETTINGS, **settings}, "data": {"name": data}}
         info["label"] = ",".join(info["settings"]["priority"])
-        (folder / "run.json").write_text(json.dumps(info))
-        lines = [f"{number},0.5,0.4,0.6\n" for number in range(1, len(rounds) + 1)]
-        head = "round,accuracy,p10,p90\n"
-        (folder / "rounds.csv").write_text("".join([head, *lines]))
-        (folder / "weights.csv").write_text("round,ordering\n")
-        rows = ["round,client,correct,examples"]
-        rows += [
-            f"{number},client_{k},{right},{len(clients[k])}"
-            for number, counts in enumerate(rounds, start=1)
-            for k, right in enumerate(counts)
+        predicted = [
+            [p for y, n in zip(clients, counts) for p, _ in answers(y, n)]
+            for counts in rounds
         ]
-        (folder / "clients.csv").write_text("\n".join(rows) + "\n")
+        y, splits = np.concatenate(clients), np.cumsum([0, *map(len, clients)])
+        columns = {"accuracy": 0.5, "p10": 0.4, "p90": 0.6}
+        write_folder(folder, info, y, splits, predicted, **columns)
         if not predictions:
-            return folder
-        record = folder / "predictions"
-        record.mkdir()
-        np.savez(
-            record / "labels.npz",
-            y=np.concatenate(clients),
-            row_splits=np.cumsum([0, *map(len, clients)]),
-            client_ids=np.array([f"client_{k}" for k in range(len(clients))]),
-        )
-        for number, counts in enumerate(rounds, start=1):
-            pairs = [p for y, n in zip(clients, counts) for p in answers(y, n)]
-            predicted = np.array(pairs, np.uint8)[:, 0]
-            np.savez(record / f"round_{number:04d}.npz", predicted=predicted)
+            shutil.rmtree(folder / "predictions")
         return folder
 
     return write
@@ -131,27 +116,10 @@ def write_run():
     """
 
     def write(folder, label, rounds, y=Y, splits=SPLITS, clients=None, data=None):
-        record = folder / "predictions"
-        record.mkdir(parents=True)
-        info = {
-            "label": label,
-            "settings": {"priority": label.split(",")},
-            "data": data or {"name": "mnist"},
-        }
-        (folder / "run.json").write_text(json.dumps(info))
-        lines = [f"{number}\n" for number in range(1, len(rounds) + 1)]
-        (folder / "rounds.csv").write_text("".join(["round\n", *lines]))
-        (folder / "weights.csv").write_text("round\n")
-        names = clients or [f"client_{k}" for k in range(len(splits) - 1)]
-        np.savez(record / "labels.npz", y=y, row_splits=splits, client_ids=names)
-        rows = ["round,client,correct,examples"]
-        for number, right in enumerate(rounds, start=1):
-            predicted = np.where(right, y, 9).astype(np.uint8)
-            np.savez(record / f"round_{number:04d}.npz", predicted=predicted)
-            for name, start, end in zip(names, splits, splits[1:]):
-                rows.append(f"{number},{name},{sum(right[start:end])},{end - start}")
-        (folder / "clients.csv").write_text("\n".join(rows) + "\n")
-        return folder
+        info = {"label": label, "settings": {"priority": label.split(",")}}
+        info["data"] = data or {"name": "mnist"}
+        predicted = [np.where(right, y, 9) for right in rounds]
+        return write_folder(folder, info, y, splits, predicted, clients)
 
     return write
 
@@ -205,43 +173,3 @@ def system_run():
         return read.Run(label, info, rounds, rounds, None, None)
 
     return make
-
-
-COHORTS = [
-    [[40, 1, 0.7], [10, 3, 0.6], [50, 2, 0.8]],
-    [[5, 2, 0.9], [5, 1, 0.1], [20, 2, 0.4]],
-]
-
-
-@pytest.fixture
-def cohorts():
-    """The raw criteria, of the codes DS, LD and MD, of two cohorts of three clients."""
-    return [[list(client) for client in cohort] for cohort in COHORTS]
-
-
-@pytest.fixture
-def direct_weights():
-    """PMC eq. 5 and 6 client by client, in plain numbers; `order` names columns."""
-
-    def weights(raw, order):
-        totals = [sum(column) for column in zip(*raw)]
-        values = []
-        for client in raw:
-            score, product = 0.0, 1.0
-            for column in order:
-                product *= client[column] / totals[column]
-                score += product
-            values.append(score)
-        return [value / sum(values) for value in values]
-
-    return weights
-
-
-@pytest.fixture
-def moved():
-    """The total variation of two sets of weights, in plain numbers."""
-
-    def distance(p, q):
-        return sum(abs(a - b) for a, b in zip(p, q)) / 2
-
-    return distance

@@ -1,15 +1,9 @@
 """Accuracy over rounds: few lines to a panel, bands over seeds, axes close around."""
 
 import pytest
+from folders import TRAINED
 
 from tff_pmc.reports import plots, styles
-
-SETTINGS = {
-    "experiment": "mine",
-    "local_epochs": 1,
-    "batch_size": 0,
-    "learning_rate": 0.1,
-}
 
 
 @pytest.fixture
@@ -22,7 +16,7 @@ def runs(run_of):
                 label.replace("_", ","),
                 [[value, value] for value in curve],
                 [100, 100],
-                settings=SETTINGS,
+                settings=TRAINED,
                 data={"name": "m", "clients": 2},
             )
             for label, curve in curves.items()

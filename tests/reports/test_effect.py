@@ -1,18 +1,32 @@
 """Paired differences and the noise floor, on numbers worked by hand."""
 
-import dataclasses
 import math
 
 import numpy as np
 import pandas as pd
 import pytest
 from reported import write
-from two_devices import run
 
+from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import effect
+from tff_pmc.reports import effect, effect_page
 
-CODES = ("DS", "LD", "MD")
+
+def run(label, per_round, targets=()):
+    """Two devices with 10 test examples each, equally good."""
+    weights = pd.DataFrame(
+        {
+            "round": [1, 1],
+            "ordering": ["DS", "LD"],
+            "coefficient_of_variation": [0.0, 0.2],
+            "effective_clients": [10.0, 9.0],
+            "total_variation": [0.0, 0.05],
+        }
+    )
+    correct = np.repeat(np.array(per_round)[:, None], 2, axis=1)
+    data = {"name": "toy", "clients": 2, "origin": {"source": "made up"}}
+    info = {"data": data, "settings": {"experiment": "toy", "targets": list(targets)}}
+    return read.Run(label, info, pd.DataFrame(), weights, correct, np.array([10, 10]))
 
 
 def five_seeds(targets=()):
@@ -44,44 +58,6 @@ def test_differences_are_paired_by_seed():
     squares = 4 * 0.01 + 3 * 0.04 + 2 * 0.09 + 0.16
     assert row["noise_floor"] == pytest.approx(math.sqrt(squares / 10))
     assert (row["total_variation"], row["effective_clients"]) == (0.05, 9.0)
-
-
-def test_the_best_round_is_a_measure_of_its_own():
-    """The best round is the first: LD .1 behind DS there, .1 ahead in the second half.
-
-    Under one seed it is .2 behind: mean -.12, deviation sqrt(.002).
-    """
-    by_seed = {
-        seed: [run("DS", [8, 0, 3, 3]), run("LD", [8 - behind, 0, 4, 4])]
-        for seed, behind in enumerate([1, 1, 1, 1, 2])
-    }
-    rows = effect.effect_rows(by_seed, []).set_index("measure")
-    assert rows.loc["accuracy", "mean"] == pytest.approx(0.1)
-    best = rows.loc["best accuracy"]
-    assert best["mean"] == pytest.approx(-0.12)
-    assert best["interval"] == pytest.approx(2.776 * math.sqrt(0.002 / 5), rel=1e-3)
-    assert (best["verdict"], best["noise_floor"]) == ("less", 0)
-    assert (best["more_in"], best["less_in"]) == (0, 5)
-
-
-def test_an_interval_with_0_in_it_shows_nothing(tmp_path):
-    """.1 more, .1 less, and three times the same: 0 in the middle."""
-    more = [1, -1, 0, 0, 0]
-    by_seed = {
-        seed: [run("DS", [5 + seed % 2] * 2), run("LD", [5 + seed % 2 + m] * 2)]
-        for seed, m in enumerate(more)
-    }
-    rows = effect.effect_rows(by_seed, []).set_index("measure")
-    row = rows.loc["best accuracy"]
-    assert row["mean"] == pytest.approx(0) and row["interval"] > 0.05
-    assert row["verdict"] == "not shown"
-    assert (row["more_in"], row["less_in"]) == (1, 1)
-    # DS is .5 .6 .5 .6 .5: of ten pairs six differ, by .1.
-    assert row["noise_floor"] == pytest.approx(math.sqrt(0.006))
-    assert row["noise_floor_of_mean"] == pytest.approx(math.sqrt(0.006 / 5))
-    page = page_of(by_seed, tmp_path)
-    assert "| 0.0775 | 0.0346 | not shown |" in page
-    assert "0 of 2 comparisons lie outside" in page
 
 
 def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
@@ -128,45 +104,15 @@ def test_under_five_seeds_nothing_is_claimed(tmp_path):
     assert "| LD | +0.1000 |" in (tmp_path / "effect.md").read_text()
 
 
-def test_the_page_says_how_far_an_ordering_is_from_its_own_first_criterion(
-    cohorts, direct_weights, moved, tmp_path
-):
-    rows = [
-        [number, f"client_{k}", *values, 0, 0.3]
-        for number, raw in enumerate(cohorts, start=1)
-        for k, values in enumerate(raw)
-    ]
-    rows.append([1, "client_9", 900, 9, 0.5, 1, 0.0])  # Was left out.
-    names = ["round", "client", *CODES, "excluded", "weight"]
-    cohort = pd.DataFrame(rows, columns=names)
+def test_runs_without_raw_criteria_have_the_rest_of_the_page(tmp_path):
+    """Their distances, where there are criteria, are in the kept tables."""
     by_seed = {}
     for seed in (0, 1):
         runs = [run("DS", [1, 2], [70]), run("LD,DS,MD", [1, 2], [70])]
         for each in runs:
             each.weights["ordering"] = ["DS", "LD,DS,MD"]
-            each.info["settings"]["criteria"] = list(CODES)
-        by_seed[seed] = [dataclasses.replace(each, cohort=cohort) for each in runs]
+        by_seed[seed] = runs
     text = page_of(by_seed, tmp_path)
-    order = [1, 0, 2]
-    expected = np.mean(
-        [moved(direct_weights(c, order), direct_weights(c, [1])) for c in cohorts]
-    )
-    found = pd.read_csv(tmp_path / "effect.csv")["from_first"]
-    assert found.tolist() == pytest.approx([expected] * 3, rel=1e-5)
-    assert f"| LD,DS,MD | 0.2000 | 9.00 | 0.0500 | {expected:.4f} |" in text
-    apart = np.mean(
-        [moved(direct_weights(c, order), direct_weights(c, [0])) for c in cohorts]
-    )
-    assert f"| DS | 0.0000 | {apart:.4f} |\n| LD,DS,MD | {apart:.4f} | 0.0000 |" in text
-    square = pd.read_csv(tmp_path / "effect_distances.csv", index_col="ordering")
-    assert square.loc["DS"].tolist() == pytest.approx([0, apart], rel=1e-5)
-    (tmp_path / "effect_distances.csv").unlink()
-    # Runs whose raw criteria are not on record have the rest of the page.
-    without = {
-        seed: [dataclasses.replace(each, cohort=None) for each in runs]
-        for seed, runs in by_seed.items()
-    }
-    text = page_of(without, tmp_path)
     assert "| LD,DS,MD | 0.2000 | 9.00 | 0.0500 |  |" in text
     assert "From each other" not in text
     assert not (tmp_path / "effect_distances.csv").exists()
@@ -179,3 +125,34 @@ def test_another_ordering_may_be_the_baseline(tmp_path):
     assert "| DS | -0.1000 |" in text and "Each ordering minus LD" in text
     with pytest.raises(RecordError, match="no run is of MD: there are DS, LD"):
         write("ordering_effect", few, tmp_path, baseline="MD")
+
+
+FOUR = ("DS", "DS,LD", "LD", "LD,DS")
+
+
+def test_one_run_that_does_not_arrive_censors_its_first_criterion():
+    """LD,DS never has 70 %, under four of five seeds."""
+    by_seed = {
+        seed: [run(label, [1, 7, 7], [70]) for label in FOUR[:3]]
+        + [run("LD,DS", [1, 1, 7 * (seed == 4)], [70])]
+        for seed in range(5)
+    }
+    _, row = effect.first_criterion_rows(by_seed, [70]).to_dict("records")
+    assert (row["measure"], row["verdict"]) == ("rounds to 70 %", "censored")
+    assert math.isnan(row["mean"]) and math.isnan(row["within"])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["DS", "LD"],  # One ordering each.
+        ["DS", "DS,LD", "LD"],  # Groups of two sizes.
+        ["DS", "DS,LD"],  # One group.
+        [*FOUR, "MD,DS (backtracking)", "MD,LD (backtracking)"],
+    ],
+)
+def test_nothing_is_taken_together_that_is_not_alike(labels):
+    assert effect.groups(labels) == {}
+    by_seed = {seed: [run(one, [7, 7], [70]) for one in labels] for seed in range(5)}
+    found = effect.first_criterion_rows(by_seed, [70])
+    assert found.empty and effect_page.by_first_criterion(found, "DS") == []

@@ -38,13 +38,6 @@ def test_the_figures_are_those_of_other_libraries(federation):
             assert found[name][number] == pytest.approx(value, abs=1e-12), name
 
 
-def test_jains_index_is_the_share_of_those_who_share():
-    """Jain, Chiu and Hawe's own example: k of n have the same, the others nothing."""
-    for share in (1, 3, 10):
-        accuracies = np.array([0.7] * share + [0.0] * (10 - share))
-        assert fairness.jain_index(accuracies) == pytest.approx(share / 10)
-
-
 def test_where_nobody_has_anything_right_all_are_alike():
     found = fairness.measured(np.zeros((1, 4), int), np.array([5, 5, 5, 5]))
     assert {name: float(values[0]) for name, values in found.items()} == {

@@ -116,3 +116,11 @@ def test_a_plain_record_counts_before_a_packed_one(runs):
     (folder / "clients.csv.gz").write_bytes(b"no gzip")
     assert schema.has_table(str(folder), "clients.csv")
     assert len(read.read_table(str(folder), "clients.csv")) == 200
+
+
+def test_whole_runs_are_found_and_nothing_else(tmp_path, write_ours):
+    write_ours(tmp_path / "a" / "run", [(1, 2), (3, 4)], [[1, 2], [2, 2]])
+    (tmp_path / "lost").mkdir()
+    (tmp_path / "lost" / "rounds.csv").write_text("round\n1\n")
+    (run,) = kept.kept_runs(str(tmp_path))
+    assert run.path == str(tmp_path / "a" / "run")

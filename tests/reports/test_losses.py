@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from folders import TRAINED
 
 from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
@@ -18,13 +19,7 @@ SIZES = [4, 1, 0]
 @pytest.fixture
 def folder(tmp_path):
     """A run folder whose record has losses; the last client has no examples."""
-    settings = {
-        "experiment": "wells",
-        "priority": ["DS"],
-        "local_epochs": 5,
-        "batch_size": 0,
-        "learning_rate": 0.1,
-    }
+    settings = {**TRAINED, "priority": ["DS"]}
     data = {"name": "wells", "clients": 3, "origin": {"source": "a test"}}
     info = {"label": "DS", "settings": settings, "data": data}
     (tmp_path / "run.json").write_text(json.dumps(info))

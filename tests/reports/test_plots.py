@@ -6,18 +6,13 @@ import sys
 import tempfile
 
 import pytest
+from folders import TRAINED
 
 from tff_pmc.record import read
 from tff_pmc.reports import plots
 
 CORRECT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]]
 EXAMPLES = [10] * 4
-TRAINED = {
-    "experiment": "celeba",
-    "local_epochs": 5,
-    "batch_size": 0,
-    "learning_rate": 0.215,
-}
 
 
 @pytest.mark.parametrize(
@@ -39,7 +34,7 @@ def test_a_plots_title_says_where_the_data_is_not_the_whole_set(
     run = run_of("DS", CORRECT, EXAMPLES, data=data, settings=TRAINED)
     title = plots.title_of([run])
     assert title.split("\n")[1:] == ([second_line] if second_line else [])
-    assert title.startswith("celeba: ") and "normalization" not in title
+    assert title.startswith("mine: ") and "normalization" not in title
     settings = {**TRAINED, "normalization": "max"}
     run = run_of("DS", CORRECT, EXAMPLES, data=data, settings=settings)
     assert plots.title_of([run]).splitlines()[0].endswith(", normalization max")
@@ -52,10 +47,10 @@ def test_a_plots_title_says_how_many_clients_and_how_they_trained(run_of):
         return run_of("DS", CORRECT, EXAMPLES, data=data, settings=settings)
 
     assert plots.title_of([of(3), of(4)]) == (
-        "celeba: m, 3 or 4 clients, E = 5, B = all, rate 0.215"
+        "mine: m, 3 or 4 clients, E = 5, B = all, rate 0.1"
     )
     partitioned = plots.title_of([of(4, partition="noniid"), of(4)])
-    assert partitioned == "celeba: m, 4 clients, noniid, E = 5, B = all, rate 0.215"
+    assert partitioned == "mine: m, 4 clients, noniid, E = 5, B = all, rate 0.1"
 
 
 def test_the_plots_of_a_folder_of_runs(run_of, write_ours, tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import recorded_settings, reference_code
+from tff_pmc.reports import reference_code, rounds_to_target
 
 
 @pytest.fixture
@@ -35,15 +35,15 @@ def runs(run_of):
     ],
 )
 def test_the_rule_is_that_of_the_runs(runs, settings, above):
-    assert recorded_settings.strictly_above(runs(*settings)) is above
+    assert rounds_to_target.strictly_above(runs(*settings)) is above
     for reach in ("", "at_least", "above"):
-        for run in recorded_settings.by_one_rule(runs(*settings), reach):
+        for run in rounds_to_target.by_one_rule(runs(*settings), reach):
             assert run.strictly_above is (reach == "above" if reach else above)
 
 
 def test_runs_by_different_rules_are_refused_in_one_line(runs):
     with pytest.raises(RecordError) as error:
-        recorded_settings.strictly_above(runs({"reach": "above"}, {}))
+        rounds_to_target.strictly_above(runs({"reach": "above"}, {}))
     expected = "run_0 has reach above and run_1 has at_least: choose by --reach"
     assert str(error.value) == expected
 
@@ -58,7 +58,7 @@ def test_runs_by_different_rules_are_refused_in_one_line(runs):
     ],
 )
 def test_the_targets_are_those_of_the_runs(runs, settings, targets):
-    assert recorded_settings.targets(runs(*settings)) == targets
+    assert rounds_to_target.targets_of(runs(*settings)) == targets
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,6 @@ def test_without_any_they_are_those_of_the_published_tables(run_of, names, targe
 
 def test_runs_with_other_targets_are_refused_in_one_line(runs):
     with pytest.raises(RecordError) as error:
-        recorded_settings.targets(runs({"targets": [70, 80]}, {"targets": [75]}))
+        rounds_to_target.targets_of(runs({"targets": [70, 80]}, {"targets": [75]}))
     expected = "run_0 has targets 70,80 and run_1 has 75: choose by --experiment"
     assert str(error.value) == expected

@@ -1,7 +1,7 @@
 """The last and the best round of runs: rows, table, file and plot, by hand."""
 
-import pandas as pd
 import pytest
+from folders import TRAINED
 from reported import write
 
 from tff_pmc.reports import fairness_page, summary
@@ -10,35 +10,15 @@ from tff_pmc.reports import fairness_page, summary
 EXAMPLES = [10, 10, 0, 20]
 FALLING = [[1, 1, 0, 2], [9, 5, 0, 20], [9, 6, 0, 18]]
 RISING = [[0, 0, 0, 0], [1, 1, 0, 2], [8, 8, 0, 16]]
-SETTINGS = {
-    "targets": [70, 95],
-    "experiment": "mine",
-    "local_epochs": 5,
-    "batch_size": 0,
-    "learning_rate": 0.1,
-}
 
 
 @pytest.fixture
 def runs(run_of, tmp_path):
     data = {"name": "m", "clients": 4}
     return [
-        run_of(label, correct, EXAMPLES, settings=SETTINGS, data=data, path=label)
+        run_of(label, correct, EXAMPLES, settings=TRAINED, data=data, path=label)
         for label, correct in (("DS", FALLING), ("LD,DS", RISING))
     ]
-
-
-def test_a_run_has_its_last_and_its_best_round(runs):
-    found = summary.rounds(runs[0])
-    assert found["last"]["round"] == 3 and found["best"]["round"] == 2
-    assert found["last"]["accuracy"] == 33 / 40
-    assert found["best"]["accuracy"] == 34 / 40
-    assert found["best"]["worst_tenth"] == 0.5  # Of 0.9, 0.5 and 1.
-    assert found["last"]["worst_tenth"] == 0.6
-    assert found["last"]["p10"] == pytest.approx(0.6 + 0.2 * 0.3)
-    # 0.9, 0.6, 0.9 around 0.8: the root of (0.01 + 0.04 + 0.01) / 3.
-    assert found["last"]["standard_deviation"] == pytest.approx(0.02**0.5)
-    assert found["last"]["jain_index"] == pytest.approx(2.4**2 / 3 / 1.98)
 
 
 def test_of_equally_good_rounds_the_first_is_the_best(run_of):
@@ -57,23 +37,6 @@ def test_the_table_says_both_rounds_or_that_they_are_one(runs):
     assert words[2][:6] == ["LD,DS", "last", "and", "best", "3", "0.8000"]
     assert words[2][6:] == ["0.8000", "0.8000", "0.0000", "1.0000"]
     assert len(lines) == 3
-
-
-def test_the_file_has_them_below_the_rounds(runs, tmp_path):
-    write("rounds_to_target", runs, tmp_path)
-    csv = pd.read_csv(tmp_path / "results.csv", dtype=str, keep_default_na=False)
-    rounds, own = csv[csv["devices"] != "all"], csv[csv["devices"] == "all"]
-    assert csv.index[csv["devices"] == "all"].min() == len(rounds)
-    assert set(rounds["quantity"]) == {"rounds", "gain"}
-    assert set(rounds["target_accuracy_pct"]) == {"70", "95"}
-    assert set(own["target_accuracy_pct"]) == {""}
-    names = ["round", "accuracy", "p10", "worst_tenth", "standard_deviation"]
-    expected = [f"{w}_{n}" for w in ("last", "best") for n in [*names, "jain_index"]]
-    assert list(own["quantity"]) == 2 * expected
-    value = own.set_index(["experiment", "quantity"])["value"].astype(float)
-    assert value["DS", "best_accuracy"] == 0.85
-    assert value["LD,DS", "last_round"] == 3
-    assert value["DS", "last_standard_deviation"] == 0.141421
 
 
 def test_the_report_draws_each_figure_over_the_rounds(runs, tmp_path):
@@ -120,3 +83,16 @@ def test_runs_of_the_published_code_are_drawn_without_our_settings(run_of, tmp_p
     run = run_of("DS", FALLING, EXAMPLES, settings={})
     write("fairness", [run], tmp_path)
     assert (tmp_path / "fairness.png").exists()
+
+
+def test_over_seeds_a_run_has_its_mean_and_its_spread_but_not_of_one(run_of):
+    """Last rounds of .5, .7 and .9; the numbers of the file are in the kept ones."""
+    by_seed = {
+        seed: [run_of("DS", [[0, 0], last], [10, 10])]
+        for seed, last in ((7, [4, 6]), (8, [6, 8]), (9, [9, 9]))
+    }
+    title, head, ds = summary.seeds_report(by_seed).text.splitlines()
+    assert "over 3 seeds" in title and "last accuracy" in head
+    assert ds.split()[:4] == ["DS", "0.7000", "±", "0.2000"]
+    text = summary.seeds_report({7: by_seed[7]}).text
+    assert text.splitlines()[2].split()[:3] == ["DS", "0.5000", "0.5000"]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tff_pmc
-from tff_pmc._lazy import tff
+from tff_pmc._lazy import tf, tff
 
 PRELUDE = """
 import os, signal, sys, time
@@ -126,6 +126,23 @@ def add():
         return tff.federated_sum(x)
 
     return add
+
+
+@pytest.fixture(scope="session")
+def pairs():
+    """The arrays of two structures, side by side, which are of the same kinds."""
+
+    def of(a, b):
+        tf.nest.assert_same_structure(a, b, check_types=True)
+        found = []
+        for theirs, ours in zip(tf.nest.flatten(a), tf.nest.flatten(b)):
+            assert type(ours) is type(theirs)
+            ours, theirs = np.asarray(ours), np.asarray(theirs)
+            assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+            found.append((theirs, ours))
+        return found
+
+    return of
 
 
 @pytest.fixture(scope="module")

@@ -11,18 +11,17 @@ from tff_pmc._lazy import tf
 @pytest.fixture
 def placed():
     """Places packs on workers, and tells where each is and in which order it came."""
-    from tff_pmc.runtime.cluster_packs import PacksOnWorkers, Traffic
+    from tff_pmc.runtime.cluster_packs import PacksOnWorkers
 
     client = types.SimpleNamespace(scatter=lambda *_, **options: options["workers"])
-    traffic = Traffic()
-    kept = PacksOnWorkers(types.SimpleNamespace(client=client), traffic)
+    kept = PacksOnWorkers(types.SimpleNamespace(client=client))
     packs = [[tf.constant([n, n], tf.int32)] for n in range(9)]
 
     def place(numbers, workers):
-        before = traffic.packs
+        before = kept.traffic.packs
         found = dict(kept.place([packs[n] for n in numbers], workers))
         where = "".join(found[k].worker for k in range(len(numbers)))
-        return where, list(found), (traffic.packs - before) // 8
+        return where, list(found), (kept.traffic.packs - before) // 8
 
     return place
 

@@ -226,6 +226,8 @@ def test_a_private_worker_listens_nowhere_and_another_on_a_port_it_tells_of(
         stdin=subprocess.PIPE,
     )
     host, worker, folder = read_report(process)
+    with open(f"/proc/{worker}/environ") as file:  # Else its memory climbs.
+        assert "MALLOC_ARENA_MAX=1" in file.read().split("\0")
     time.sleep(0.5)
     networks = [os.readlink(f"/proc/{pid}/ns/net") for pid in (host, "self")]
     assert (networks[0] != networks[1]) == private

@@ -105,6 +105,13 @@ def test_the_record_has_every_setting_once_by_its_flag():
     assert again == found
 
 
+def test_a_seed_takes_the_place_of_all_but_of_some():
+    names = {"partition_seed", "model_seed", "cohort_seed", "batch_seed"}
+    found = mnist().seeded(7, but_for=["batch_seed"]).by_flag()
+    seeds = {flag: found[flag] for flag in found if flag.endswith("_seed")}
+    assert seeds == {**dict.fromkeys(names, 7), "batch_seed": 0}
+
+
 def test_the_papers_name_of_the_model_divergence_is_accepted():
     assert flag_values.codes("MW,DS") == ("MD", "DS")
 

@@ -106,15 +106,14 @@ class TrainingOptions:
                 "packed clients need a tff.learning.models.FunctionalModel; with a "
                 "model_fn, pass each client's dataset of batches (packed=False)"
             )
-        of_packed_clients = (
-            "batch_size",
-            "seed",
-            "report_num_clients",
-            "keep_own_model",
-        )
-        for name in of_packed_clients if not packed else ():
-            value = getattr(self, name)
-            if len(value) if name == "keep_own_model" else value:
+        of_packed_clients = {
+            "batch_size": self.batch_size,
+            "seed": self.seed,
+            "report_num_clients": self.report_num_clients,
+            "keep_own_model": tuple(self.keep_own_model),
+        }
+        for name, value in of_packed_clients.items():
+            if value and not packed:
                 raise ValueError(
                     f"{name} is of packed clients only: a dataset of batches has its "
                     "own batches and order, and no client number"

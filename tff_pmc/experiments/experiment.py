@@ -10,12 +10,6 @@ from leaf_data.declare import Registry
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.papers import PAPERS
 
-DEFAULTS: Mapping[str, Any] = {
-    "model": "mnist_cnn",
-    "system": "prioritized",
-}
-"""The model and the system of an experiment that names none."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Row:
@@ -110,12 +104,8 @@ def experiment(name: str) -> Experiment:
 def values_of(name: str, protocol: str = "paper") -> dict[str, Any]:
     """The values by flag that an experiment starts from.
 
-    Args:
-        name: the name of the experiment.
-        protocol: `paper`, or one of the experiment's protocols.
-
-    Raises:
-        SettingError: there is no such experiment or protocol.
+    A protocol is `paper` or one of the experiment's. A `SettingError` says that there
+    is no such experiment, or protocol.
     """
     found = experiment(name)
     if protocol != "paper" and protocol not in found.protocols:
@@ -123,7 +113,7 @@ def values_of(name: str, protocol: str = "paper") -> dict[str, Any]:
             f"--protocol={protocol}: there is no such protocol of {name}"
         )
     return {
-        **DEFAULTS,
+        **{"model": "mnist_cnn", "system": "prioritized"},  # If it names no other.
         **found.settings,
         **found.protocols.get(protocol, {}),
         "experiment": name,
@@ -134,15 +124,9 @@ def values_of(name: str, protocol: str = "paper") -> dict[str, Any]:
 def settings(
     name: str, changes: Mapping[str, Any] | None = None, protocol: str = "paper"
 ) -> RunSettings:
-    """A named experiment's settings with some replaced.
+    """A named experiment's settings with some replaced, whatever the protocol.
 
-    Args:
-        name: the name of the experiment.
-        changes: the replaced values, by flag, whatever the protocol.
-        protocol: see `values_of`.
-
-    Raises:
-        SettingError: the experiment or protocol is unknown, a value is out of range,
-            or a flag does not belong to the chosen data set, model or system.
+    A `SettingError` says that the experiment or protocol is unknown, a value out of
+    range, or a flag of no use with the chosen data set, model or system.
     """
     return RunSettings.of(changes or {}, inherited=values_of(name, protocol))

@@ -23,18 +23,9 @@ def write(found: Experiment, runs: Sequence[Run], folder: str) -> str:
     """Writes the tables and plots of an experiment's runs.
 
     These are `results.csv`, `accuracy.png`, `adjustment_RUN.png` of each adjusted run,
-    `fairness.png`, and the experiment's own reports.
-
-    Args:
-        found: the experiment.
-        runs: its runs, in the order of its rows.
-        folder: where the files go, made if need be; they are replaced.
-
-    Returns:
-        The tables, as text for a terminal.
-
-    Raises:
-        RecordError: a record is broken, or the runs do not belong together.
+    `fairness.png`, and the experiment's own reports; files of these names are replaced.
+    The runs are in the order of the experiment's rows. Returns the tables as text for a
+    terminal.
     """
     shown = (*found.reports, *FOR_ALL)
     # Every experiment has the file, whatever it shows of it.
@@ -50,11 +41,7 @@ def write(found: Experiment, runs: Sequence[Run], folder: str) -> str:
 def write_seeds(
     found: Experiment, by_seed: Mapping[int, Sequence[Run]], folder: str
 ) -> str:
-    """Writes the tables and plots of an experiment's runs under several seeds.
-
-    Returns:
-        The tables, as text for a terminal.
-    """
+    """Does the same with an experiment's runs under several seeds."""
     output.write(plots.seeds_report(by_seed, what=label_word(found)), folder)
     # The baseline alone shows how far seeds move it, and has no effect.
     alone = all(len(runs) == 1 for runs in by_seed.values())

@@ -18,8 +18,8 @@ from tff_pmc.reports import (
     losses,
     output,
     read_folder,
-    recorded_settings,
     reference_export,
+    rounds_to_target,
 )
 from tff_pmc.settings import RunSettings
 
@@ -70,7 +70,7 @@ def _tables(command: Command, given: Mapping[str, Any]) -> str:
     read = read_folder.read_runs(command.tables)
     name = command.experiment if "experiment" in given else _own_experiment(read)
     found = experiment(name or command.experiment)
-    runs = recorded_settings.by_one_rule(read, _reach(given))
+    runs = rounds_to_target.by_one_rule(read, _reach(given))
     return reporting.write(found, runs, command.output_dir)
 
 

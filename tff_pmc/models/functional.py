@@ -89,7 +89,8 @@ class Cnn(NamedTuple):
         image: the shape of one image, `(height, width)` or with 3 colors; a square.
         side: of the convolutions' kernels.
         stages: the channels of each convolution, by stage.
-        units: of each dense layer; all but the last have ReLU.
+        units: of each dense layer; all but the last have ReLU. A last one of one
+            unit is a logit z, and the two scores are (0, z).
         parameters: how many there are.
         padding: "SAME", or "VALID" for convolutions that make images smaller.
     """
@@ -139,7 +140,7 @@ class Cnn(NamedTuple):
         for place, (kernel, bias) in enumerate(layers):
             x = before(x, place) @ kernel + bias
             x = tf.nn.relu(x) if place + 1 < len(layers) else x
-        return x
+        return x if self.units[-1] > 1 else tf.concat([tf.zeros_like(x), x], axis=1)
 
     def classifier(
         self,

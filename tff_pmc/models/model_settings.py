@@ -51,13 +51,7 @@ class ModelSettings(Settings):
         own = type(self)
         if not hasattr(own, "function"):
             raise TypeError(f"{own.__name__} has no `function` and no `build`")
-        return own.function(**self.arguments())
-
-    def arguments(self) -> dict[str, Any]:
-        """The settings by the names of the fields."""
-        return {
-            declared.name: getattr(self, declared.name) for declared in self.declared()
-        }
+        return own.function(**dataclasses.asdict(self))
 
 
 @dataclasses.dataclass(frozen=True)

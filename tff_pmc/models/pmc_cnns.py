@@ -96,15 +96,7 @@ def celeba_cnn(
     pooling, a dense layer of 512 ReLU units and one sigmoid unit. Arguments and errors
     are those of `mnist_cnn`; the input is uint8 `[n, 64, 64, 3]`, the labels are 0, 1.
     """
-    activation = activation_of(conv_activation)
-    weights = _CELEBA.initial_weights(initializer, seed)
-
-    @tf.function(autograph=False)
-    def predict_on_batch(model_weights, x, training=True):
-        del training  # The same forward pass trains and predicts.
-        return _scores(_CELEBA.outputs(model_weights[0], x, activation))
-
-    return classifier(weights, predict_on_batch, _CELEBA.image)
+    return _CELEBA.classifier(conv_activation, initializer, seed)
 
 
 def celeba_reference_cnn(
@@ -153,7 +145,7 @@ def celeba_reference_cnn(
         def before(x, place):
             return normalized(x) if place == 1 else x
 
-        return _scores(_CELEBA_REFERENCE.outputs(trainable[:8], x, activation, before))
+        return _CELEBA_REFERENCE.outputs(trainable[:8], x, activation, before)
 
     @tf.function(autograph=False)
     def predict_on_batch(model_weights, x, training=True):
@@ -202,10 +194,6 @@ def celeba_reference_cnn(
         forward_in_training=forward_in_training,
         local_weights=scale if frozen else (),
     )
-
-
-def _scores(logit):
-    return tf.concat([tf.zeros_like(logit), logit], axis=1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -37,6 +37,11 @@ SCHEMAS: Mapping[str, Schema] = {
             **dict.fromkeys(("train_loss", "validation_correct"), NUMBER),
         },
         check=check_rounds,
+        held=(
+            *(*_TOTALS, *_MEANS),
+            *map(ACCURACY.percentile, PERCENTILES),
+            *map(LOSS.percentile, PERCENTILES),
+        ),
     ),
     "clients.csv": Schema(
         {"round": COUNT, "client": TEXT, **_TOTALS},

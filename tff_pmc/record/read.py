@@ -84,20 +84,14 @@ class Run:
         return tuple(self.settings.get("targets", ()))
 
     @property
-    def recorded_reach(self) -> str:
-        """The rule of reaching a target on record, `at_least` or `above`.
-
-        It is empty for the published code's runs, which have no such setting.
-        """
-        if "settings" not in self.info:
-            return ""
-        return str(self.settings.get("reach", "at_least"))
-
-    @property
     def strictly_above(self) -> Optional[bool]:
-        """Whether a target is reached only above it; None where no rule is known."""
-        rule = self.reach or self.recorded_reach
-        return rule == "above" if rule else None
+        """Whether a target is reached only above it; None where no rule is known.
+
+        The published code's runs have no rule on record.
+        """
+        if not self.reach and "settings" not in self.info:
+            return None
+        return (self.reach or self.settings.get("reach", "at_least")) == "above"
 
     @property
     def accuracy(self) -> npt.NDArray[np.float64]:
@@ -132,12 +126,23 @@ class Run:
         """A sentence that says what it ran on and how."""
         settings, data = self.settings, self.data
         options = ", ".join(f"{k}={v}" for k, v in data.get("options", {}).items())
+        tested = settings.get("evaluate_clients", 0)
+        sample = ""
+        if 0 < tested < data.get("clients", 0):
+            error = 50 / tested**0.5
+            sample = (
+                f" Tested by {tested} of {data['clients']} clients: a share of the "
+                f"clients has a standard error of at most {error:.1f} points."
+            )
+        every = settings.get("evaluate_every", 1)
+        seldom = f" Tested after every {every} rounds." if every > 1 else ""
         return (
             f"Data: {data['name']} ({options}), from {self.source}. "
             f"{settings['model']}, "
             f"{settings['client_optimizer']} with rate {settings['learning_rate']:g}, "
             f"E = {settings['local_epochs']}, B = {settings['batch_size']}, "
             f"{settings['rounds']} rounds, seed {settings['batch_seed']}."
+            f"{sample}{seldom}"
         )
 
 
@@ -189,18 +194,19 @@ def read_run(path: str) -> Run:
             f"{path} has no accuracy, which this needs: its labels are numbers and "
             "no classes, and its record has losses"
         )
-    shape = (int(clients["round"].iloc[-1]), -1)
+    rounds = read_table(path, "rounds.csv")
     settings = run_json.by_flag(info.get("settings", {}))
+    correct, examples = of_every_round(path, settings, clients, len(rounds), "correct")
     adjustment = str(settings.get("adjustment", "fixed"))
     tested = adjustment != "fixed" or has_table(path, "candidates.csv")
     with_cohort = has_table(path, "cohort.csv")
     run = Run(
         label=info["label"],
         info=info,
-        rounds=read_table(path, "rounds.csv"),
+        rounds=rounds,
         weights=read_table(path, "weights.csv"),
-        correct=clients["correct"].to_numpy().reshape(shape),
-        examples=clients["examples"].to_numpy().reshape(shape)[0],
+        correct=correct,
+        examples=examples,
         adjustment=adjustment,
         candidates=read_table(path, "candidates.csv") if tested else None,
         # Not among the few files of a run that may be kept in a repository.
@@ -211,16 +217,37 @@ def read_run(path: str) -> Run:
     return run
 
 
-def _check_totals(run: Run) -> None:
-    """Holds `rounds.csv` against `clients.csv`, in the rounds that both have.
+def of_every_round(
+    path: str,
+    settings: Mapping[str, Any],
+    clients: pd.DataFrame,
+    num_rounds: int,
+    column: str,
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+    """A column of `clients.csv`, [rounds, clients], and the clients' examples.
 
-    A round's row is written before those of its clients: there may be one more.
+    A round without a test has the figures of the last one. A round's row is written
+    before those of its clients: where these are missing, it ends before.
     """
-    if not 0 <= len(run.rounds) - len(run.correct) <= 1:
+    of_first = int((clients["round"] == 1).sum())
+    tested = clients["round"].to_numpy()[::of_first]
+    every = int(settings.get("evaluate_every", 1))
+    planned = np.unique([1, *range(every, num_rounds + 1, every)])
+    if len(planned) == len(tested) + 1:
+        num_rounds = int(planned[-1]) - 1
+        planned = planned[:-1]
+    if not np.array_equal(planned, tested):
         raise RecordError(
-            f"{run.path}: rounds.csv has {len(run.rounds)} rounds and clients.csv has "
-            f"{len(run.correct)}"
+            f"{path}: rounds.csv has {num_rounds} rounds and clients.csv has "
+            f"{len(tested)}" + (f", tested every {every}" if every > 1 else "")
         )
+    values = clients[column].to_numpy().reshape(-1, of_first)
+    last = np.searchsorted(tested, np.arange(1, num_rounds + 1), side="right") - 1
+    return values[last], clients["examples"].to_numpy()[:of_first]
+
+
+def _check_totals(run: Run) -> None:
+    """Holds `rounds.csv` against `clients.csv`, in the rounds that both have."""
     for column, counts in (
         ("correct", run.correct.sum(axis=1)),
         ("examples", np.full(len(run.correct), run.examples.sum())),

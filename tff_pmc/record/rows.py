@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
 
+import leaf_data
 from tff_pmc import scores
 from tff_pmc.record.columns import row
 from tff_pmc.record.measures import ACCURACY, Measure, measure_of
@@ -19,18 +20,26 @@ if TYPE_CHECKING:
     from tff_pmc.systems.setup import Setup
 
 
+class ClientTests(NamedTuple):
+    """The clients that test a model, and what they found."""
+
+    clients: npt.NDArray[np.int64]  # Their numbers, [E].
+    examples: leaf_data.Examples  # Their test examples.
+    measured: Optional[npt.NDArray[Any]]  # [E]; None where there was no test.
+
+
 def tables_of(
     setup: Setup,
     round_num: int,
     chosen: Sequence[int],
     outcome: Round,
-    measured: npt.NDArray[Any],
+    tested: ClientTests,
     more: Mapping[str, float],
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows of a round by the table, in the order of writing."""
     settings, data = setup.settings, setup.data
-    measure = measure_of(data)
-    names, sizes = data.client_ids, np.asarray(data.test_examples.sizes, np.int64)
+    measure, measured = measure_of(data), tested.measured
+    names, sizes = data.client_ids, np.asarray(tested.examples.sizes, np.int64)
     train = outcome.metrics["client_work"]["train"]
     raw = np.asarray(train["criteria_by_client"], float)[chosen]
     excluded = np.asarray(train["excluded_by_client"])[chosen] > 0
@@ -41,27 +50,33 @@ def tables_of(
         "testing_rounds": len(outcome.tested),
         **more,
     }
-    table = data.client_table.values
+    found: dict[str, list[dict[str, Any]]] = {"clients": [], "groups": []}
+    if measured is not None:
+        own = tested.examples.client_ids
+        found["clients"] = client_rows(round_num, own, measured, sizes, measure)
+        values = data.client_table.values.items()
+        table = {name: column[tested.clients] for name, column in values}
+        found["groups"] = group_rows(round_num, table, measured, sizes, measure)
     return {
         "rounds": [of_round],
-        "clients": client_rows(round_num, names, measured, sizes, measure),
+        "clients": found["clients"],
         "cohort": cohort_rows(
             round_num, settings, in_force, names, chosen, raw, excluded
         ),
         "weights": weight_rows(round_num, settings, in_force, without(raw, excluded)),
         "candidates": candidate_rows(round_num, outcome.tested),
-        "groups": group_rows(round_num, table, measured, sizes, measure),
+        "groups": found["groups"],
     }
 
 
 def round_row(
     round_num: int,
-    measured: npt.NDArray[Any],
+    measured: Optional[npt.NDArray[Any]],
     sizes: npt.NDArray[np.int64],
     metrics: Mapping[str, Any],
     measure: Measure = ACCURACY,
 ) -> dict[str, Any]:
-    """The row of `rounds.csv`.
+    """The row of `rounds.csv`, whose columns of the test are empty without one.
 
     Accuracy weighted by local test size (PMC eq. 10), with its integers, percentiles
     over the clients' own accuracies, and the training side.
@@ -70,7 +85,7 @@ def round_row(
     examples = max(int(train["examples"]), 1)
     return {
         "round": round_num,
-        **measure.columns(measured, sizes),
+        **({} if measured is None else measure.columns(measured, sizes)),
         "train_loss": round(float(train["loss_sum"]) / examples, 6),
         "clients": int(train["clients"]),
         "excluded": int(train["excluded"]),

@@ -117,12 +117,13 @@ class RunFolder:
             )
         self._begun = False
         self._versions = versions()
+        session = {"at": _now(), "versions": self._versions}
         self._json = {
             **description,
             "versions": self._versions if before is None else before["versions"],
             "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
             "started": _now() if before is None else before["started"],
-            "resumed": [] if before is None else [*before["resumed"], self._session()],
+            "resumed": [] if before is None else [*before["resumed"], session],
         }
         if before is None:
             self._begin()
@@ -211,10 +212,6 @@ class RunFolder:
                 self._write_json(status)
         finally:
             os.close(self._lock)
-
-    def _session(self) -> dict[str, Any]:
-        """The time at which a run was resumed, and the versions in use."""
-        return {"at": _now(), "versions": self._versions}
 
     def _begin(self) -> None:
         self._begun = True

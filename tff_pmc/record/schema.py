@@ -41,12 +41,15 @@ class Schema(NamedTuple):
         others: the kind of the columns that have no name here; where there is none,
             they are not written, and those of an older record are text.
         check: a function that raises a `ValueError` for rows that do not go together.
+        held: the columns of the test, which are empty in rounds without one: what is
+            read has the values of the last.
     """
 
     kinds: Mapping[str, str]
     needed: tuple[str, ...] = ("round",)
     others: str = ""
     check: Callable[[pd.DataFrame], None] = lambda table: None
+    held: tuple[str, ...] = ()
 
     def kind(self, column: str) -> str:
         """Returns the kind by which a column is read."""
@@ -77,7 +80,7 @@ def read_csv(folder: str, name: str, schema: Schema) -> pd.DataFrame:
         raise RecordMissingError(f"{folder} has run.json but no {name}") from error
     with file:
         try:
-            table = _parse(file, schema)
+            table = _held(_parse(file, schema), schema)
             for column in table.columns:
                 _check_column(table[column], schema.kind(column))
             schema.check(table)
@@ -100,7 +103,10 @@ def _parse(file: BinaryIO, schema: Schema) -> pd.DataFrame:
     file.seek(-1, os.SEEK_END)
     if file.read() != b"\n":
         raise ValueError("it ends within a row")
-    kinds = {column: schema.kind(column) for column in names}
+    kinds = {
+        column: NUMBER if column in schema.held else schema.kind(column)
+        for column in names
+    }
     if kinds[names[-1]] in (TEXT, NUMBER):
         _check_widths(file, len(names))
     file.seek(0)
@@ -118,6 +124,22 @@ def _parse(file: BinaryIO, schema: Schema) -> pd.DataFrame:
     if list(table.columns) != names or not isinstance(table.index, pd.RangeIndex):
         raise ValueError("its rows do not have the columns of its header")
     return table
+
+
+def _held(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Fills the columns of the test where there was none."""
+    names = [column for column in table.columns if column in schema.held]
+    empty = table[names].isna()
+    if names and (empty.iloc[:1].any(axis=None) or empty.nunique(axis=1).gt(1).any()):
+        raise ValueError(f"a round has only some of {', '.join(names)}")
+    filled = table[names].ffill()
+    for column in names:
+        whole = schema.kind(column) == COUNT
+        if whole and (filled[column] % 1 == 0).all():
+            filled[column] = filled[column].astype("int64")
+        elif whole:
+            raise ValueError(f"a row has no {COUNT} as {column}")
+    return table.assign(**filled)
 
 
 def _check_widths(file: BinaryIO, width: int) -> None:
@@ -148,8 +170,11 @@ def _check_column(values: pd.Series[Any], kind: str) -> None:
         )
 
 
-def in_order(each: str = "") -> Callable[[pd.DataFrame], None]:
-    """Returns a check of rounds 1, 2, 3, ..., each with one row, or one for `each`."""
+def in_order(each: str = "", *, gaps: bool = False) -> Callable[[pd.DataFrame], None]:
+    """Returns a check of rounds 1, 2, 3, ..., each with one row, or one for `each`.
+
+    With `gaps` rounds may be missing behind the first.
+    """
 
     def check(table: pd.DataFrame) -> None:
         rounds = table["round"].to_numpy()
@@ -157,6 +182,7 @@ def in_order(each: str = "") -> Callable[[pd.DataFrame], None]:
         wrong = steps != 1
         if each:
             wrong &= steps != 0
+            wrong &= (steps < 0) | (not gaps)
             wrong[:1] |= steps[:1] != 1
         if wrong.any():
             place = int(wrong.argmax())
@@ -196,7 +222,7 @@ def check_clients(table: pd.DataFrame) -> None:
     """Refuses rows that no `clients.csv` has: the same clients in every round."""
     if table.empty:
         raise ValueError("it has no rows")
-    in_order("client")(table)
+    in_order("client", gaps=True)(table)
     if "correct" in table:
         check_counts(table)
     elif "loss_sum" not in table:  # A regression's.

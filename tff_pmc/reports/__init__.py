@@ -57,12 +57,10 @@ class SeedReport(Protocol):
     def __call__(
         self, by_seed: Mapping[int, Sequence[Run]], *, baseline: str
     ) -> Report:
-        """Returns the report.
+        """Returns the report on the runs of each seed, of the same labels.
 
-        Args:
-            by_seed: the runs of each seed, of the same orderings or systems.
-            baseline: the label of the ordering, or the title of the system, that the
-                others are held against.
+        `baseline` is the label of the ordering, or the title of the system, that the
+        others are held against.
         """
 
 
@@ -90,14 +88,12 @@ def _report_of(place: str, *args: Any, **options: Any) -> Report:
 
 
 # These belong to no paper, so that no module of theirs is found by the registries.
-for _name, _place in (
-    ("rounds_to_target", "tables.report"),
-    ("fairness", "fairness_page.report"),
-):
-    REPORTS.register(_name, functools.partial(_report_of, _place))
-for _name, _place in (
-    ("ordering_effect", "effect.report"),
-    ("system_effect", "effect.systems_report"),
-    ("seed_table", "summary.seeds_report"),
-):
-    SEED_REPORTS.register(_name, functools.partial(_report_of, _place))
+_OF_NO_PAPER: Sequence[tuple[Registry[Any], str, str]] = (
+    (REPORTS, "rounds_to_target", "tables.report"),
+    (REPORTS, "fairness", "fairness_page.report"),
+    (SEED_REPORTS, "ordering_effect", "effect.report"),
+    (SEED_REPORTS, "system_effect", "effect.systems_report"),
+    (SEED_REPORTS, "seed_table", "summary.seeds_report"),
+)
+for _registry, _name, _place in _OF_NO_PAPER:
+    _registry.register(_name, functools.partial(_report_of, _place))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from tff_pmc.record.read import Run
 from tff_pmc.reports import figures, styles
@@ -22,9 +21,6 @@ _ADJUSTMENTS = ("backtracking", "best_of_all")
 
 Groups = Mapping[str, Mapping[str, Sequence[Run]]]
 """Ordering or system -> the words that set its runs apart -> a run a seed."""
-
-Lines = Mapping[str, Any]
-"""The words that set runs apart -> the line; empty where there are none."""
 
 
 @figures.styled
@@ -42,10 +38,8 @@ def accuracy_plot(
 
         figure = accuracy_plot([read.read_run("runs/mine/DS")])
 
-    Args:
-        runs: the runs to draw; several of one label are the seeds of one line.
-        title: of the plot.
-        what: the word for what the labels of the runs name.
+    Several runs of one label are the seeds of one line. `what` is the word for what
+    the labels of the runs name.
     """
     groups: dict[str, dict[str, list[Run]]] = {}
     for run in runs:
@@ -102,7 +96,16 @@ def _in_panels(groups: Groups, title: str) -> Figure:
         for axes, (name, variants) in zip(every, panels.items())
     ]
     figures.entitle(figure, title)
-    handles = _common_handles(groups, base, lines)
+    handles = []
+    if base:
+        style = styles.style_of(base)
+        handles.append(figures.handle(style.label, style.color, lw=0.9))
+    handles += [
+        figures.handle(words or "fixed", linestyle=line)
+        for words, line in lines.items()
+    ]
+    band = figures.band_words(max(map(len, _every(groups))))
+    handles += [figures.handle(band, "none")] if band else []
     if any(marked):
         handles += printed_rounds.legend_handles()
     figures.name_panels(figure, every, figures.ACCURACY, handles)
@@ -113,8 +116,11 @@ def _every(groups: Groups) -> list[Sequence[Run]]:
     return [runs for variants in groups.values() for runs in variants.values()]
 
 
-def _lines_of(groups: Groups) -> Lines:
-    """Returns a line for each of the words that set runs apart, the fixed one solid."""
+def _lines_of(groups: Groups) -> Mapping[str, Any]:
+    """Returns a line for each of the words that set runs apart, the fixed one solid.
+
+    Without such words there is none.
+    """
     known = dict.fromkeys(words for variants in groups.values() for words in variants)
     if list(known) == [""]:
         return {}
@@ -124,7 +130,7 @@ def _lines_of(groups: Groups) -> Lines:
 
 
 def _draw(
-    axes: Any, groups: Groups, lines: Lines, **options: Any
+    axes: Any, groups: Groups, lines: Mapping[str, Any], **options: Any
 ) -> list[pd.Series[float]]:
     """Draws the curves of groups; returns what was drawn."""
     drawn = []
@@ -157,19 +163,3 @@ def _mark(axes: Any, groups: Groups) -> bool:
         for runs in variants.values()
     ]
     return any(marked)
-
-
-def _common_handles(groups: Groups, base: str, lines: Lines) -> list[Line2D]:
-    """What the lines are that all panels have."""
-    handles = []
-    if base:
-        style = styles.style_of(base)
-        handles.append(figures.handle(style.label, style.color, lw=0.9))
-    handles += [
-        figures.handle(words or "fixed", linestyle=line)
-        for words, line in lines.items()
-    ]
-    band = figures.band_words(max(map(len, _every(groups))))
-    if band:
-        handles.append(figures.handle(band, "none"))
-    return handles

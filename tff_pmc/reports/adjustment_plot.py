@@ -27,15 +27,9 @@ def adjustment_plot(
 
     Above, the accuracy of the model kept in each round, and hollow, in the color of
     its ordering, each candidate that was tested and rejected. Below, a lane an
-    ordering: filled where it was kept, a hollow mark where it was rejected.
-
-    Args:
-        run: an adjusted run (`candidates` is there).
-        title: the title of the plot.
-        reference: a run to compare with, drawn as a thin line of its test accuracy.
-
-    Raises:
-        RecordError: the run's ordering was fixed, so there is nothing to show.
+    ordering: filled where it was kept, a hollow mark where it was rejected. The test
+    accuracy of a `reference` is a thin line. A run whose ordering was fixed is a
+    `RecordError`.
     """
     tested = run.candidates
     if tested is None:

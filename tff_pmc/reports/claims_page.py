@@ -16,7 +16,7 @@ import os
 import pathlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 import pandas as pd
 
@@ -26,12 +26,7 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.claim_tables import Claim, claims
-from tff_pmc.reports.papers.judging import (
-    TOO_SHORT,
-    UNTESTABLE,
-    VERDICTS,
-    seed_of,
-)
+from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS, seed_of
 from tff_pmc.settings.papers import PAPERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -71,12 +66,8 @@ the noise floor the standard deviation of such a mean of the baseline against it
 class Judged(NamedTuple):
     """A claim, and what the kept runs say of it: a row of the table.
 
-    Attributes:
-        paper: as the other parts of the claim, see `claim_tables`.
-        ours: our number; empty without one.
-        kept: the runs that it is of.
-        verdict: one of `VERDICTS`.
-        why: the reason, or how to run it.
+    `ours` is our number, empty without one, `kept` the runs that it is of, `verdict`
+    one of `VERDICTS`, and `why` the reason, or how to run it.
     """
 
     paper: str
@@ -141,7 +132,11 @@ def answer(
 ) -> tuple[str, str, str, str]:
     """Returns the last four parts of a `Judged`."""
     own = {name: runs.get(name, []) for name in claim.experiments}
-    kept, how = _runs(own), f"{_HOW}{_commands(claim)}"
+    costs = {
+        name: f" (about {n:g} hours of one core)" for name, n in claim.hours.items()
+    }
+    commands = [_command(name) + costs.get(name, "") for name in claim.experiments]
+    kept, how = _runs(own), _HOW + "; ".join(commands)
     if claim.needs:
         return "", kept, UNTESTABLE, f"it takes {claim.needs}{how}"
     if not kept:
@@ -161,7 +156,8 @@ def _runs(found: Mapping[str, Sequence[Run]]) -> str:
     for name, runs in found.items():
         if runs:
             # One run may be in two kept folders.
-            number = count_of(len({_which(run) for run in runs}), "run")
+            different = {(run.label, seed_of(run), factors_mode(run)) for run in runs}
+            number = count_of(len(different), "run")
             texts.append(f"{name}: {number}, {seeds_of(runs)}")
     return "; ".join(texts)
 
@@ -179,10 +175,6 @@ def seeds_of(runs: Iterable[Run]) -> str:
     return f"seed{'' if len(seeds) == 1 else 's'} {', '.join(map(str, seeds))}"
 
 
-def _which(run: Run) -> tuple[Any, ...]:
-    return run.label, run.settings.get("batch_seed"), factors_mode(run)
-
-
 def factors_mode(run: Run) -> Optional[str]:
     """Returns what the factors of products were rounded to; None for float32."""
     versions = run.info.get("versions", {})
@@ -190,16 +182,6 @@ def factors_mode(run: Run) -> Optional[str]:
         return "TF32" if versions.get("gpu_factors") == "tf32" else None
     mode: Optional[str] = versions.get("onednn_fpmath_mode")
     return mode
-
-
-def _commands(claim: Claim) -> str:
-    """Returns the commands of a claim's experiments, with their cost where known."""
-    found = []
-    for name in claim.experiments:
-        hours = claim.hours.get(name)
-        cost = f" (about {hours:g} hours of one core)" if hours else ""
-        found.append(_command(name) + cost)
-    return "; ".join(found)
 
 
 def _command(experiment: str) -> str:

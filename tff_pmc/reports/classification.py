@@ -87,13 +87,9 @@ def confusion_matrix(
 
 def _matthews(confusion: Confusion) -> float:
     """Returns `R_K`, the correlation of labels and answers, by whole numbers."""
-    total = int(confusion.sum())
-    labels = [int(n) for n in confusion.sum(axis=1)]
-    answers = [int(n) for n in confusion.sum(axis=0)]
-    covariance = int(np.trace(confusion)) * total - _dot(labels, answers)
-    spread = (total**2 - _dot(labels, labels)) * (total**2 - _dot(answers, answers))
-    return covariance / math.sqrt(spread) if spread else 0.0
-
-
-def _dot(a: list[int], b: list[int]) -> int:
-    return sum(x * y for x, y in zip(a, b))
+    # Python's own, because a product of four counts may not fit into 64 bits.
+    whole = confusion.astype(object)
+    labels, answers, total = whole.sum(axis=1), whole.sum(axis=0), whole.sum()
+    covariance = np.trace(whole) * total - labels @ answers
+    spread = (total**2 - labels @ labels) * (total**2 - answers @ answers)
+    return float(covariance / math.sqrt(spread)) if spread else 0.0

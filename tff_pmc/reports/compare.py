@@ -18,13 +18,18 @@ from tff_pmc.reports import (
     Report,
     escape,
     figures,
-    recorded_settings,
     reference_code,
     styles,
 )
-from tff_pmc.reports.kept import rounds_of
+from tff_pmc.reports.pages import grid_text
 from tff_pmc.reports.read_folder import read_runs
-from tff_pmc.reports.rounds_to_target import DEVICES, reach_rule
+from tff_pmc.reports.rounds_to_target import (
+    DEVICES,
+    by_one_rule,
+    reach_rule,
+    rounds_of,
+    targets_of,
+)
 
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
 _LINES = {"a": styles.SOLID, "b": styles.DASHED}
@@ -41,34 +46,29 @@ def compare(
 ) -> pd.DataFrame:
     """Compares the runs of two folders, ordering by ordering.
 
-    Two single runs are compared whatever their orderings are, as `DS / LD`.
+    Two single runs are compared whatever their orderings are, as `DS / LD`. A folder
+    without runs, or with two of one ordering, is a `RecordError`.
 
     Args:
         path_a: a run or an experiments folder, ours or the published code's.
         path_b: another.
         targets: target accuracies, percent; by default the runs' own, and where none
             has any, those of the published tables on their data set.
-        reach: whether a device reaches a target when its accuracy is `above` it, as
-            the published evaluation script has it, or `at_least` the target. The same
-            rule on both sides; by default the runs' own.
+        reach: the rule of reaching a target on both sides, `above` (as the published
+            evaluation script has it) or `at_least`; by default the runs' own.
 
     Returns:
         Tidy rows with the columns experiment, quantity, target_accuracy_pct,
-        devices, round, a, b, difference (b minus a) and reach (the rule, of rounds:
-        `at_least` or `above`). The quantity is `rounds`
-        (until the share `devices` reached the target; empty: not reached) or
-        `accuracy` (of each round, on all clients' test examples). A row is there
-        if either side has it.
-
-    Raises:
-        RecordError: a folder has no run, or two runs of one ordering; or a default is
-            wanted, and the runs have different ones.
+        devices, round, a, b, difference (b minus a) and reach (of rounds). The quantity
+        is `rounds` (until the share `devices` reached the target; empty: not reached)
+        or `accuracy` (of each round, on all clients' test examples). A row is there if
+        either side has it.
     """
     runs_a, runs_b = read_runs(path_a), read_runs(path_b)
-    both = recorded_settings.by_one_rule([*runs_a, *runs_b], reach)
+    both = by_one_rule([*runs_a, *runs_b], reach)
     runs_a, runs_b = both[: len(runs_a)], both[len(runs_a) :]
     if targets is None:
-        targets = recorded_settings.targets(both) or reference_code.targets(both)
+        targets = targets_of(both) or reference_code.targets(both)
     published = any(isinstance(run, reference_code.ReferenceRun) for run in both)
     a, b = _by_label(runs_a, published), _by_label(runs_b, published)
     if len(a) == len(b) == 1 and a.keys() != b.keys():
@@ -150,10 +150,10 @@ def _by_label(runs: Sequence[read.Run], published: bool) -> dict[str, read.Run]:
 
 def _round_rows(label: str, pair: Pair, targets: Sequence[int]) -> list[dict[str, Any]]:
     a, b = ({} if run is None else rounds_of(run, targets) for run in pair)
+    start = {"experiment": label, "quantity": "rounds"}
     return [
         {
-            "experiment": label,
-            "quantity": "rounds",
+            **start,
             "target_accuracy_pct": target,
             "devices": f"{share}%",
             "a": a.get((target, share)),
@@ -166,57 +166,39 @@ def _round_rows(label: str, pair: Pair, targets: Sequence[int]) -> list[dict[str
 
 def _accuracy_rows(label: str, pair: Pair) -> list[dict[str, Any]]:
     a, b = ([] if run is None else run.accuracy.tolist() for run in pair)
+    start = {"experiment": label, "quantity": "accuracy"}
     return [
-        {
-            "experiment": label,
-            "quantity": "accuracy",
-            "round": round_num,
-            "a": in_a,
-            "b": in_b,
-        }
-        for round_num, (in_a, in_b) in enumerate(itertools.zip_longest(a, b), start=1)
+        {**start, "round": number, "a": in_a, "b": in_b}
+        for number, (in_a, in_b) in enumerate(itertools.zip_longest(a, b), start=1)
     ]
 
 
 def _rounds_text(rows: pd.DataFrame) -> str:
-    width = max(len(name) for name in rows["experiment"])
-    shares = " ".join(f"{share:>5}" for share in dict.fromkeys(rows["devices"]))
-    lines = [
-        "Rounds until a share of the devices reaches the target accuracy",
-        f"target  {'':{width}}        {shares}",
-    ]
-    for (label, target), part in rows.groupby(
-        ["experiment", "target_accuracy_pct"], sort=False
-    ):
-        start = f"{target:>4} %  {label:{width}}"
+    grid = [["target", "", "", *dict.fromkeys(rows["devices"])]]
+    keys = ["experiment", "target_accuracy_pct"]
+    for (label, target), part in rows.groupby(keys, sort=False):
+        start = [f"{target} %", str(label)]
         for name, form in (("a", ".0f"), ("b", ".0f"), ("difference", "+.0f")):
-            cells = " ".join(f"{_cell(value, form):>5}" for value in part[name])
-            lines.append(f"{start}  {_NAMES[name]:5} {cells}")
-            start = " " * len(start)
-    return "\n".join(lines)
+            cells = ["-" if pd.isna(one) else format(one, form) for one in part[name]]
+            grid.append([*start, _NAMES[name], *cells])
+            start = ["", ""]
+    title = "Rounds until a share of the devices reaches the target accuracy"
+    return f"{title}\n{grid_text(grid, 3)}"
 
 
 def _accuracy_text(rows: pd.DataFrame) -> str:
-    width = max(len(name) for name in rows["experiment"])
-    lines = [
-        "Accuracy on all clients' test examples, at the last round of both",
-        f"{'':{width}}  round      A      B    B-A   mean B-A   largest |B-A|",
-    ]
+    grid = [["", "round", "A", "B", "B-A", "mean B-A", "largest |B-A|"]]
     for label, part in rows.groupby("experiment", sort=False):
         common = part.dropna(subset=["difference"])
         if common.empty:
             side = "A" if part["b"].isna().all() else "B"
-            lines.append(f"{label:{width}}  only in {side}")
+            grid.append([str(label), *5 * [""], f"only in {side}"])
             continue
-        last = common.iloc[-1]
-        largest = common.loc[common["difference"].abs().idxmax()]
-        lines.append(
-            f"{label:{width}}  {last['round']:>5}  {last['a']:.3f}  {last['b']:.3f} "
-            f"{last['difference']:+.3f}     {common['difference'].mean():+.3f}   "
-            f"{abs(largest['difference']):.3f} in round {largest['round']}"
-        )
-    return "\n".join(lines)
-
-
-def _cell(value: float, form: str) -> str:
-    return "-" if pd.isna(value) else format(value, form)
+        last, differences = common.iloc[-1], common["difference"]
+        largest = common.loc[differences.abs().idxmax()]
+        cells = [f"{last['round']}", f"{last['a']:.3f}", f"{last['b']:.3f}"]
+        cells += [f"{last['difference']:+.3f}", f"{differences.mean():+.3f}"]
+        cells += [f"{abs(largest['difference']):.3f} in round {largest['round']}"]
+        grid.append([str(label), *cells])
+    title = "Accuracy on all clients' test examples, at the last round of both"
+    return f"{title}\n{grid_text(grid)}"

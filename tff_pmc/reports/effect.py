@@ -23,12 +23,17 @@ import pandas as pd
 
 from tff_pmc.record.read import BASELINE, Run, with_caveat
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import Report, effect_page, paired, recorded_settings
-from tff_pmc.reports.kept import rounds_of
+from tff_pmc.reports import Report, effect_page, paired
 from tff_pmc.reports.pages import Block, Page
 from tff_pmc.reports.paired import BySeed
-from tff_pmc.reports.rounds_to_target import DEVICES
+from tff_pmc.reports.rounds_to_target import (
+    DEVICES,
+    rounds_of,
+    strictly_above,
+    targets_of,
+)
 from tff_pmc.reports.weight_distances import (
+    Recorded,
     ordering_distances,
     pairwise_distances,
     recorded,
@@ -52,22 +57,16 @@ FIRST_COLUMNS = ("first_criterion", "measure", "orderings", *paired.COLUMNS, "wi
 def report(by_seed: BySeed, *, baseline: str = BASELINE) -> Report:
     """Returns the effects of orderings at the runs' own targets, as tables and a page.
 
-    `effect.csv` has `effect_rows`, `effect_distances.csv` has `distances`,
+    `effect.csv` has `effect_rows`, `effect_distances.csv` the total variations of each
+    two orderings' weights (the mean over the cohorts of the baseline's runs),
     `effect_first_criterion.csv` has `first_criterion_rows` (these two are not there
-    where they are empty), and the page `effect.md` all three.
-
-    Args:
-        by_seed: the runs of each seed.
-        baseline: the label of the runs that the others are held against.
-
-    Raises:
-        RecordError: see `effect_rows`; or two runs have different targets or rules.
+    where they are empty), and the page `effect.md` all three. Runs of different targets
+    or rules are a `RecordError`.
     """
     runs = paired.every(by_seed)
-    above = recorded_settings.strictly_above(runs)
-    targets = recorded_settings.targets(runs)
+    above, targets = strictly_above(runs), targets_of(runs)
     rows = effect_rows(by_seed, targets, baseline=baseline)
-    apart = distances(by_seed, baseline)
+    apart = pairwise_distances(*_cohorts(by_seed, baseline))
     together = first_criterion_rows(by_seed, targets, baseline)
     before: list[Block] = [
         *effect_page.intro(runs[0], list(by_seed), baseline, above),
@@ -124,22 +123,14 @@ def effect_rows(
     censored. Where either side is, under any seed, a mean would depend on when the runs
     ended, and only the signs are given.
 
-    Args:
-        by_seed: the runs of each seed, of the same orderings, the baseline among
-            them, all of equally many rounds.
-        targets: target accuracies, percent.
-        baseline: the label of the runs that the others are held against.
+    The columns `COLUMNS` are those of `paired.difference` (`more` rounds than DS are
+    worse), and of the weights: how unequal they are, how far (total variation) from
+    those of DS and, `from_first`, from those by the ordering's own first criterion
+    alone, as the mean over the cohorts of the runs of DS. Eight orderings and several
+    measures are many comparisons: one in twenty verdicts is chance.
 
-    Returns:
-        The columns `COLUMNS`: those of `paired.difference` (`more` rounds than DS are
-        worse), and of the weights: how unequal they are, how far (total variation)
-        from those of DS and, `from_first`, from those by the ordering's own first
-        criterion alone, as the mean over the cohorts of the runs of DS. Eight orderings
-        and several measures are many comparisons: one in twenty verdicts is chance.
-
-    Raises:
-        RecordError: there is no run of the baseline, or a seed has other orderings or
-            rounds than the others.
+    Runs without the baseline, or of other orderings or rounds under one of the seeds,
+    are a `RecordError`.
     """
     labels = paired.labels(by_seed)
     if baseline not in labels:
@@ -166,20 +157,11 @@ def effect_rows(
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def distances(by_seed: BySeed, baseline: str = BASELINE) -> pd.DataFrame:
-    """Returns total variations, a row and a column an ordering, of their weights.
-
-    They are means over the cohorts of the baseline's runs; empty where one of these has
-    no raw criteria on record.
-    """
-    return pairwise_distances(*recorded(_of(by_seed, baseline), paired.labels(by_seed)))
-
-
 def groups(labels: Sequence[str]) -> dict[str, list[str]]:
     """Returns first criterion -> the orderings that begin with it.
 
-    Empty unless two or more first criteria have equally many orderings, and more than
-    one; and where a label is more than an ordering, of an adjusted run say.
+    Empty unless two or more first criteria have equally many orderings, more than one
+    each, and no label is more than an ordering (of an adjusted run, say).
     """
     by_first: dict[str, list[str]] = {}
     for label in labels:
@@ -279,16 +261,17 @@ def _accuracies(run: Run) -> dict[str, float]:
     }
 
 
-def _of(by_seed: BySeed, label: str) -> list[Run]:
-    return [run for run in paired.every(by_seed) if run.label == label]
+def _cohorts(by_seed: BySeed, baseline: str) -> Recorded:
+    """Returns the cohorts of the baseline's runs, and what weighs them."""
+    runs = [run for run in paired.every(by_seed) if run.label == baseline]
+    return recorded(runs, paired.labels(by_seed))
 
 
 def _weights(by_seed: BySeed, baseline: str) -> dict[str, dict[str, float]]:
     """Returns the inequality of each ordering's weights on the baseline's cohorts."""
-    base = _of(by_seed, baseline)
-    tables = pd.concat([run.weights for run in base])
+    runs = paired.every(by_seed)
+    tables = pd.concat([run.weights for run in runs if run.label == baseline])
     means = tables.groupby("ordering", sort=False)[_WEIGHTS].mean()
-    found = ordering_distances(*recorded(base, paired.labels(by_seed)))
-    means["from_first"] = found["from_first"]
+    means["from_first"] = ordering_distances(*_cohorts(by_seed, baseline))["from_first"]
     by_label: dict[str, dict[str, float]] = means.to_dict("index")
     return by_label

@@ -128,10 +128,8 @@ def _grid(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[lis
         [
             str(row[what.replace(" ", "_")]),
             _mean(row, digits),
-            *(
-                number(row[name], f".{digits}f")
-                for name in ("noise_floor", "noise_floor_of_mean")
-            ),
+            number(row["noise_floor"], f".{digits}f"),
+            number(row["noise_floor_of_mean"], f".{digits}f"),
             str(row["verdict"]),
         ]
         for row in rows.to_dict("records")

@@ -89,15 +89,9 @@ def spreadsheet_cell(value: Any) -> Any:
 
 
 def write_csv(table: pd.DataFrame, path: str, **options: Any) -> None:
-    """Writes a table as a CSV that people open.
+    """Writes a table as a CSV that people open, with options of pandas' `to_csv`.
 
-    Args:
-        table: the table; texts in its cells, columns and index are escaped.
-        path: the file, which is replaced.
-        **options: of `pandas.DataFrame.to_csv`.
-
-    Raises:
-        OSError: it cannot be written.
+    Texts in its cells, columns and index are escaped.
     """
     import pandas as pd  # The command line's words need the rest without it.
 

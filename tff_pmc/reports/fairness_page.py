@@ -10,15 +10,7 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.measures import client_means
 from tff_pmc.record.read import Run
-from tff_pmc.reports import (
-    Report,
-    escape,
-    fairness,
-    figures,
-    plots,
-    styles,
-    summary,
-)
+from tff_pmc.reports import Report, escape, fairness, figures, plots, styles, summary
 from tff_pmc.reports.accuracy_plot import MOST_TOGETHER
 
 _IN_PANELS = {
@@ -41,10 +33,6 @@ def fairness_plot(runs: Sequence[Run], *, title: str = "") -> Figure:
     run whose ordering was adjusted is dashed, in the color of the ordering that it
     began with. Of more, each has a panel of its own, with the 10th percentile and the
     mean of the worst tenth, and the baseline in gray.
-
-    Args:
-        runs: the runs to draw.
-        title: the title of the plot.
     """
     draw = _by_measure if len(runs) <= MOST_TOGETHER else _by_run
     figure, every, shown = draw(runs)

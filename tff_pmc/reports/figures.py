@@ -69,16 +69,15 @@ def styled(draw: _Drawing) -> _Drawing:
 
 
 def panels(
-    count: int, *, columns: int = 4, height: float = 1.55, width: float = WIDTH
+    count: int, *, columns: int = 4, height: float = 1.55
 ) -> tuple[Figure, list[Any]]:
     """Returns a figure of small panels with common axes, and its panels.
 
-    `columns` are the most in a row, `height` (of a panel) and `width` (of all) are
-    inches.
+    `columns` are the most in a row, and `height` is that of a panel, inches.
     """
     columns = min(columns, count)
     rows = -(-count // columns)
-    size = (width, 0.75 + height * rows)
+    size = (WIDTH, 0.75 + height * rows)
     figure = Figure(figsize=size, dpi=DPI, layout="constrained")
     every: Any = figure.subplots(
         rows, columns, sharex=True, sharey=True, squeeze=False

@@ -65,14 +65,11 @@ def run_of_arrays(
             "a client must have from 0 to all of its test examples right, and a client "
             "must have some"
         )
-    columns = _OF_TESTS if candidates is None else candidates.columns
     for name in _OF_TESTS:
-        if name not in columns:
+        if candidates is not None and name not in candidates:
             raise RecordError(f"candidates lack the column {name!r}")
-    info = {
-        "settings": dict(settings or {}),
-        "data": {"name": "", "clients": len(sizes)},
-    }
+    data = {"name": "", "clients": len(sizes)}
+    info = {"settings": dict(settings or {}), "data": data}
     return Run(
         label=label,
         info=info,
@@ -89,12 +86,8 @@ def rounds_table(
 ) -> pd.DataFrame:
     """Returns what `rounds.csv` has of accuracies: over all clients, and percentiles.
 
-    Args:
-        correct: correctly classified test examples, int [rounds, clients].
-        examples: test examples of each client, int [clients].
-
-    Returns:
-        The columns `round` (from 1), `accuracy`, `p10`, `p50` and `p90`.
+    Of counts int [rounds, clients] and [clients], the columns `round` (from 1),
+    `accuracy`, `p10`, `p50` and `p90`.
     """
     columns = {
         "round": range(1, len(correct) + 1),

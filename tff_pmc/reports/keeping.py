@@ -10,8 +10,8 @@ kept packed, as `clients.csv.gz`; all readers take it so. `kept` reads what is k
 from __future__ import annotations
 
 import gzip
+import io
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 
@@ -28,18 +28,13 @@ _NOT_KEPT = ("checkpoints", "predictions")
 
 
 def keep(folder: str, destination: str) -> int:
-    """Copies what is worth keeping of a folder of runs.
-
-    Returns:
-        The bytes that were written.
-    """
+    """Copies what is worth keeping of a folder of runs; returns the bytes written."""
     if not kept_runs(folder):
         raise RecordError(f"{folder} holds no run")
     if os.path.lexists(destination):
         raise RecordError(f"{destination} is there already: name a new folder")
-    parts = list(_files(folder))
     size = 0
-    for part, names in parts:
+    for part, names in list(_files(folder)):
         own = os.path.normpath(os.path.join(destination, part))
         os.makedirs(own)
         for name in names:
@@ -62,17 +57,16 @@ def _copy(source: str, target: str) -> int:
     name = os.path.basename(source)
     packable = name.endswith(".csv") and is_record(name)
     with open_plain(source) as file:
-        if packable and os.fstat(file.fileno()).st_size > LARGEST_PLAIN:
-            target += PACKED
-            # Without name and time, so that equal records are equal files.
-            with (
-                open(target, "xb") as whole,
-                gzip.GzipFile(filename="", mode="wb", fileobj=whole, mtime=0) as packed,
-            ):
-                shutil.copyfileobj(file, packed)
-        else:
-            with open(target, "xb") as whole:
-                shutil.copyfileobj(file, whole)
+        content = file.read()
+    if packable and len(content) > LARGEST_PLAIN:
+        target += PACKED
+        # Without name and time, so that equal records are equal files.
+        packed = io.BytesIO()
+        with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as whole:
+            whole.write(content)
+        content = packed.getvalue()
+    with open(target, "xb") as copy:
+        copy.write(content)
     return os.path.getsize(target)
 
 

@@ -16,8 +16,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Optional
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tff_pmc.record import run_json
@@ -35,7 +33,6 @@ from tff_pmc.record.schema import (
     has_table,
     read_csv,
 )
-from tff_pmc.reports.rounds_to_target import DEVICES, Rounds, rounds_to_target
 
 CATALOG = "kept.json"
 _LARGEST = 1 << 20
@@ -60,8 +57,7 @@ _JOINT_TABLE = Schema(
 def kept_runs(folder: str) -> list[Run]:
     """Returns the runs under a folder, in the order of the folders' names.
 
-    Raises:
-        RecordError: a file does not parse; the message names it.
+    A file that does not parse is a `RecordError` that names it.
     """
     found = []
     for path, folders, names in os.walk(folder):
@@ -69,24 +65,6 @@ def kept_runs(folder: str) -> list[Run]:
         if "run.json" in names and has_table(path, "rounds.csv"):
             found.append(read_run(path))
     return found
-
-
-def totals(run: Run) -> tuple[npt.NDArray[np.int64], int]:
-    """Returns the test examples that are right in each round, and how many there are.
-
-    Of all clients together.
-    """
-    return run.correct.sum(axis=1), int(run.examples.sum())
-
-
-def rounds_of(
-    run: Run, targets: Sequence[int], devices: Sequence[int] = DEVICES
-) -> Rounds:
-    """Returns the rounds to targets of a run, by its rule; all are percent."""
-    above = bool(run.strictly_above)
-    return rounds_to_target(
-        run.correct, run.examples, targets, devices, strictly_above=above
-    )
 
 
 def cells_beside(runs: Sequence[Run], name: str) -> Optional[pd.DataFrame]:
@@ -98,10 +76,8 @@ def cells_beside(runs: Sequence[Run], name: str) -> Optional[pd.DataFrame]:
     """
     folders = {os.path.dirname(os.path.abspath(run.path)) for run in runs if run.path}
     recorded = any(os.path.exists(os.path.join(r.path, FOLDER)) for r in runs)
-    if recorded or len(folders) != 1:
-        return None
-    (folder,) = folders
-    if not os.path.exists(os.path.join(folder, name)):
+    folder = folders.pop() if len(folders) == 1 else ""
+    if recorded or not folder or not os.path.exists(os.path.join(folder, name)):
         return None
     schema = _DUAL_TABLE if name.startswith("dual") else _JOINT_TABLE
     return read_csv(folder, name, schema).drop(columns="data", errors="ignore")
@@ -116,12 +92,8 @@ def is_record(name: str) -> bool:
 class KeptFolder:
     """A folder of results.
 
-    Attributes:
-        name: of the folder.
-        path: to it.
-        command: the command that made it.
-        remark: what else a reader has to know.
-        as_made: file -> why the records do not suffice to make it again.
+    `command` made it, `remark` is what else a reader has to know, and `as_made` says of
+    files why the records do not suffice to make them again.
     """
 
     name: str
@@ -162,8 +134,7 @@ class KeptFolder:
 def kept_folders(path: str) -> list[KeptFolder]:
     """Returns the folders of results in a folder, or the one that it is.
 
-    Raises:
-        RecordError: it is no folder, or the catalog does not parse.
+    What is no folder, or has a catalog that does not parse, is a `RecordError`.
     """
     path = os.path.abspath(path)
     if os.path.exists(os.path.join(path, CATALOG)):

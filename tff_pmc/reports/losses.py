@@ -18,13 +18,7 @@ from matplotlib.figure import Figure
 from tff_pmc.record import read, run_json
 from tff_pmc.record.measures import LOSS
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import (
-    Report,
-    escape,
-    figures,
-    styles,
-    summary,
-)
+from tff_pmc.reports import Report, escape, figures, styles, summary
 from tff_pmc.reports.paired import BySeed, every
 from tff_pmc.reports.plots import title_of
 
@@ -75,17 +69,19 @@ def read_loss_run(path: str) -> LossRun:
     clients = read.read_table(path, "clients.csv")
     if LOSS.total not in clients:
         raise RecordError(f"{path} has accuracies and no losses")
-    shape = (int(clients["round"].iloc[-1]), -1)
-    examples = clients["examples"].to_numpy().reshape(shape)[0]
+    rounds = read.read_table(path, "rounds.csv")
+    settings = run_json.by_flag(info.get("settings", {}))
+    of_run = path, settings, clients, len(rounds)
+    losses, examples = read.of_every_round(*of_run, LOSS.total)
     return LossRun(
         label=info["label"],
         info=info,
-        rounds=read.read_table(path, "rounds.csv"),
+        rounds=rounds,
         weights=read.read_table(path, "weights.csv"),
-        correct=np.zeros((shape[0], 0), np.int64),
+        correct=np.zeros((len(losses), 0), np.int64),
         examples=examples,
         path=path,
-        losses=clients[LOSS.total].to_numpy().reshape(shape),
+        losses=losses,
     )
 
 

@@ -30,12 +30,7 @@ NO_FIGURES = "none"
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """The forms that are written.
-
-    Attributes:
-        tables: one of `TABLES`.
-        figures: one of `FIGURES`, or `NO_FIGURES`.
-    """
+    """The forms that are written: one of `TABLES`, and of `FIGURES` or `NO_FIGURES`."""
 
     tables: str = "markdown"
     figures: str = "png"
@@ -49,9 +44,7 @@ class Output:
 
 
 _PLAIN = Output()
-_in_force: contextvars.ContextVar[Output] = contextvars.ContextVar(
-    "output", default=_PLAIN
-)
+_in_force = contextvars.ContextVar("output", default=_PLAIN)
 
 
 def current() -> Output:
@@ -70,17 +63,9 @@ def using(forms: Output) -> Iterator[None]:
 
 
 def write(report: Report, folder: str) -> str:
-    """Writes the files of a report in the forms that are in force.
+    """Writes the files of a report in the forms that are in force; returns its text.
 
-    Args:
-        report: the report.
-        folder: where to, made if need be; files of the same names are replaced.
-
-    Returns:
-        Its text for a terminal.
-
-    Raises:
-        OSError: a file cannot be written.
+    The folder is made if need be, and files of the same names are replaced.
     """
     os.makedirs(folder, exist_ok=True)
     forms = current()

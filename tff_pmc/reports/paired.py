@@ -76,20 +76,15 @@ def rows(
 def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
     """Returns the differences of a run's measure from the baseline's, seed by seed.
 
-    Args:
-        own: the measure under each seed; infinite where it is censored.
-        base: the baseline's, under the same seeds.
-
-    Returns:
-        The columns `COLUMNS`. `mean` and `deviation` are of the differences, `interval`
-        is half the width of the 95 % confidence interval of the mean (Student's t;
-        empty below `MIN_SEEDS`); all three are empty where a side is censored.
-        `noise_floor` is the standard deviation of the difference between the baseline
-        and itself under another seed, empty where one is censored;
-        `noise_floor_of_mean` is it over the root of the number of seeds. `more_in` and
-        `less_in` count the seeds under which the run has more, or less. `verdict` is
-        `more` or `less` by the interval, `not shown` where it contains 0, `censored`,
-        or `undecided` below `MIN_SEEDS`.
+    Both have the measure under each seed, infinite where it is censored. Of `COLUMNS`,
+    `mean` and `deviation` are of the differences, `interval` is half the width of the
+    95 % confidence interval of the mean (Student's t; empty below `MIN_SEEDS`); all
+    three are empty where a side is censored. `noise_floor` is the standard deviation of
+    the difference between the baseline and itself under another seed, empty where one
+    is censored; `noise_floor_of_mean` is it over the root of the number of seeds.
+    `more_in` and `less_in` count the seeds under which the run has more, or less.
+    `verdict` is `more` or `less` by the interval, `not shown` where it contains 0,
+    `censored`, or `undecided` below `MIN_SEEDS`.
     """
     ours, theirs = np.array(own), np.array(base)
     count, mean, deviation, interval = len(ours), math.nan, math.nan, math.nan

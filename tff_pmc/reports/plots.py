@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tff_pmc.record.read import BASELINE, Run, data_caveat
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import Report
 from tff_pmc.reports.accuracy_plot import accuracy_plot
 from tff_pmc.reports.adjustment_plot import adjustment_plot
+from tff_pmc.reports.paired import BySeed, every
 
 
 def report(runs: Sequence[Run], what: str = "priority") -> Report:
     """Returns `accuracy.png`, and `adjustment_RUN.png` for each run that was adjusted.
 
-    Args:
-        runs: the runs of an experiment.
-        what: the word for what the labels of the runs name.
+    `what` is the word for what the labels of the runs name.
     """
     drawn = {"accuracy": accuracy_plot(runs, title=title_of(runs), what=what)}
     baseline = next((run for run in runs if run.label == BASELINE), None)
@@ -29,11 +28,9 @@ def report(runs: Sequence[Run], what: str = "priority") -> Report:
     return Report(figures=drawn)
 
 
-def seeds_report(
-    by_seed: Mapping[int, Sequence[Run]], what: str = "priority"
-) -> Report:
+def seeds_report(by_seed: BySeed, what: str = "priority") -> Report:
     """Returns `accuracy.png` of the runs of each seed: means, in bands."""
-    runs = [run for of_seed in by_seed.values() for run in of_seed]
+    runs = every(by_seed)
     figure = accuracy_plot(runs, title=title_of(runs), what=what)
     return Report(figures={"accuracy": figure})
 
@@ -45,27 +42,23 @@ def title_of(runs: Sequence[Run]) -> str:
     settings: of them it is the data alone.
     """
     caveat = data_caveat(runs)
-    try:
-        return _title(runs, caveat)
-    except RecordError:
-        return ", ".join(filter(None, [str(runs[0].data.get("name", "")), caveat]))
-
-
-def _title(runs: Sequence[Run], caveat: str) -> str:
     settings, data = runs[0].settings, runs[0].data
-    clients = dict.fromkeys(str(run.data["clients"]) for run in runs)
+    try:
+        experiment, epochs = settings["experiment"], settings["local_epochs"]
+        size, rate = settings["batch_size"], settings["learning_rate"]
+        clients = dict.fromkeys(str(run.data["clients"]) for run in runs)
+        own = str(data["name"])
+    except RecordError:
+        return ", ".join(filter(None, [str(data.get("name", "")), caveat]))
     dealt = data.get("options", {}).get("partition", "")
     partition = f"{dealt}, " if dealt else ""
-    experiment = settings["experiment"]
-    name = "" if data["name"] == experiment else f"{data['name']}, "
+    name = "" if own == experiment else f"{own}, "
     fraction = float(data.get("options", {}).get("image_fraction", 1))
     part = f"{fraction:g} of the images, " if fraction < 1 else ""
     normalization = settings.get("normalization", "sum")
     other = "" if normalization == "sum" else f", normalization {normalization}"
     return (
         f"{experiment}: {name}{part}{' or '.join(clients)} clients, "
-        f"{partition}E = {settings['local_epochs']}, "
-        f"B = {settings['batch_size'] or 'all'}, "
-        f"rate {settings['learning_rate']:g}{other}"
+        f"{partition}E = {epochs}, B = {size or 'all'}, rate {rate:g}{other}"
         + (f"\n({caveat})" if caveat else "")
     )

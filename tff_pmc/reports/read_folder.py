@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 from collections.abc import Sequence
-from typing import Callable
 
 from tff_pmc.record import run_json
 from tff_pmc.record.plain_files import names_in
@@ -19,16 +18,29 @@ from tff_pmc.reports import reference_code
 def read_runs(path: str) -> list[Run]:
     """Reads a run or an experiments folder; the folder shows whose it is.
 
-    Returns:
-        The runs: ours in the order in which they were made, where a `run.json` of all
-        of them has it, else of the folders' names; the published code's, whose folders
-        are named by a time, in that of the indices.
-
-    Raises:
-        RecordError: there is no run, or a run's file is broken.
-        FileNotFoundError: a run's file is missing.
+    Our runs come in the order in which they were made, where a `run.json` of all of
+    them has it, else of the folders' names; the published code's, whose folders are
+    named by a time, in that of the indices. No run, or one whose file is broken, is a
+    `RecordError`; a missing file is a `FileNotFoundError`, too.
     """
-    return sorted(map(_read_run, run_folders(path)), key=_place_in(path))
+    runs = [
+        reference_code.read_run(folder)
+        if reference_code.is_run(folder)
+        else read_run(folder)
+        for folder in run_folders(path)
+    ]
+    labels: Sequence[str] = ()
+    if os.path.exists(os.path.join(path, "run.json")):
+        with contextlib.suppress(RecordError):  # Each run's own file is what counts.
+            labels = run_json.read(path).get("settings", {}).get("orderings", ())
+    places = {label: place for place, label in enumerate(labels)}
+
+    def place(run: Run) -> int:
+        if isinstance(run, reference_code.ReferenceRun):
+            return run.index
+        return places.get(run.label, len(places))
+
+    return sorted(runs, key=place)
 
 
 def run_folders(path: str) -> list[str]:
@@ -64,25 +76,3 @@ def run_folders(path: str) -> list[str]:
             "folder of runs"
         )
     return folders
-
-
-def _read_run(folder: str) -> Run:
-    if reference_code.is_run(folder):
-        return reference_code.read_run(folder)
-    return read_run(folder)
-
-
-def _place_in(path: str) -> Callable[[Run], int]:
-    """Returns what gives a run of a folder its place among the others."""
-    labels: Sequence[str] = ()
-    if os.path.exists(os.path.join(path, "run.json")):
-        with contextlib.suppress(RecordError):  # Each run's own file is what counts.
-            labels = run_json.read(path).get("settings", {}).get("orderings", ())
-    places = {label: place for place, label in enumerate(labels)}
-
-    def place(run: Run) -> int:
-        if isinstance(run, reference_code.ReferenceRun):
-            return run.index
-        return places.get(run.label, len(places))
-
-    return place

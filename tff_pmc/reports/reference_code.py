@@ -69,14 +69,10 @@ class ReferenceRun(read.Run):
     """One run of the published code; tables take it like a run of ours.
 
     The clients are put into one order for all rounds: that of their `y_true`
-    columns. Where two clients have the same column, they cannot be told apart;
-    the one with fewer correct examples then comes first, and `correct` counts the
-    devices of each round but does not follow a device through the rounds.
-
-    Attributes:
-        index: the index of the ordering, 0 to 8.
-        client_ids: the clients, each named by its labels; None where two have
-            the same labels.
+    columns, which name them in `client_ids`. Where two clients have the same column,
+    they cannot be told apart, and `client_ids` is None; the one with fewer correct
+    examples then comes first, and `correct` counts the devices of each round but does
+    not follow a device through the rounds. `index` is that of the ordering, 0 to 8.
     """
 
     index: int = 0
@@ -89,8 +85,7 @@ class ReferenceRun(read.Run):
                 f"{self.path}: two clients have the same test labels, so the clients "
                 "of two rounds cannot be aligned"
             )
-        listed = self.listed(round_num)
-        return listed.reordered(_order(listed))
+        return _in_order(self.listed(round_num))
 
     def listed(self, round_num: int) -> Predictions:
         """Returns one round's predictions in the order of the round's shuffled list."""
@@ -113,13 +108,13 @@ def read_run(path: str) -> ReferenceRun:
     index = _number(path, parameters, PERMUTATION, 0, 8)
     clients = _number(path, parameters, NUM_CLIENTS, 1, 10**6)
     rounds = _round_numbers(path)
-    listed = _read_round(path, 1, clients)
-    first = listed.reordered(_order(listed))
-    data_set = _data_set(path, parameters, first)
+    first = _in_order(_read_round(path, 1, clients))
+    if LOCAL_DATA not in parameters and first.y.max() > 1:
+        raise RecordError(f"{path} is a run on neither MNIST nor CelebA")
+    data_set = "mnist" if LOCAL_DATA in parameters else "celeba"
     correct = [first.correct]
     for round_num in rounds[1:]:
-        listed = _read_round(path, round_num, clients)
-        found = listed.reordered(_order(listed))
+        found = _in_order(_read_round(path, round_num, clients))
         if found.client_ids != first.client_ids:
             raise RecordError(
                 f"{path}: round_{round_num} has other test labels than round_1"
@@ -140,10 +135,10 @@ def read_run(path: str) -> ReferenceRun:
     )
 
 
-def _order(listed: Predictions) -> list[int]:
-    """Returns places in the list by the clients' labels, then by correct counts."""
-    correct = listed.correct.tolist()
-    return sorted(range(len(correct)), key=lambda p: (listed.client_ids[p], correct[p]))
+def _in_order(listed: Predictions) -> Predictions:
+    """Returns predictions by the clients' labels, then by correct counts."""
+    keys = list(zip(listed.client_ids, listed.correct.tolist()))
+    return listed.reordered(sorted(range(len(keys)), key=keys.__getitem__))
 
 
 def _read_parameters(path: str) -> dict[str, str]:
@@ -171,9 +166,9 @@ def _number(
 
 
 def _round_numbers(path: str) -> list[int]:
-    names = [re.fullmatch(r"round_([0-9]+)", name) for name in names_in(path)]
     # Nobody's round has more digits, and Python refuses very many.
-    numbers = sorted(int(match.group(1)[:9]) for match in names if match)
+    names = [re.fullmatch(r"round_([0-9]+)", name) for name in names_in(path)]
+    numbers = sorted(int(match[1][:9]) for match in names if match)
     for expected, number in enumerate(numbers or [0], start=1):
         if number != expected:
             raise RecordError(f"{path} has no round_{expected}")
@@ -217,9 +212,3 @@ def _read_client(name: str) -> npt.NDArray[np.int64]:
     except (ValueError, IndexError):
         pass
     raise RecordError(f"{name} is not {HEADER} and the numbers of classes below it")
-
-
-def _data_set(path: str, parameters: dict[str, str], first: Predictions) -> str:
-    if LOCAL_DATA not in parameters and first.y.max() > 1:
-        raise RecordError(f"{path} is a run on neither MNIST nor CelebA")
-    return "mnist" if LOCAL_DATA in parameters else "celeba"

@@ -16,12 +16,7 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import reference_code
 from tff_pmc.reports.escape import printable
 
-_FORMS = {
-    "mnist": "mnist",
-    "digits5k": "mnist",
-    "celeba": "celeba",
-    "drawn_faces": "celeba",
-}
+_FORMS = dict(mnist="mnist", digits5k="mnist", celeba="celeba", drawn_faces="celeba")
 _REAL = {"mnist": "MNIST", "celeba": "CelebA"}
 _PRINTED_AS = {"CB": "IS", "IS": "CB"}
 _README = """\
@@ -65,17 +60,9 @@ def write(run_folder: str, output: str, target_accuracy: float = 0.95) -> None:
     them in a shuffled order, but nothing it computes depends on that order except
     tables that pair two runs by file name, which the shuffling makes wrong.
 
-    Args:
-        run_folder: a run's folder, with its record of predictions.
-        output: the new folder. `evaluation.py` takes the folder above it, and
-            every entry there for a run.
-        target_accuracy: the accuracy that `%_clients` in `accuracy.csv` is about;
-            by default the published code's.
-
-    Raises:
-        RecordError: the run's ordering has no index there, its record of predictions
-            is missing or does not fit its other records, a client has no test
-            example, or `output` is there already.
+    `output` is the new folder; `evaluation.py` takes the folder above it, and every
+    entry there for a run. `target_accuracy` is what `%_clients` in `accuracy.csv` is
+    about. A run that the form cannot hold is a `RecordError`.
     """
     run = read.read_run(run_folder)
     index, form = index_of(run), _form(run)

@@ -16,14 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from tff_pmc.record import read
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.claims_page import (
-    RESULTS,
-    by_experiment,
-    count_of,
-    factors_mode,
-    judged,
-    seeds_of,
-)
+from tff_pmc.reports import claims_page
+from tff_pmc.reports.claims_page import count_of, factors_mode, seeds_of
 from tff_pmc.reports.escape import printable
 from tff_pmc.reports.kept import KeptFolder, kept_folders
 from tff_pmc.reports.pages import markdown_table
@@ -65,12 +59,12 @@ def page(folder: str) -> str:
     folders = kept_folders(folder)
     runs = {kept.name: kept.runs() for kept in folders}
     every = [run for of_folder in runs.values() for run in of_folder]
-    verdicts = [(one.paper, one.verdict) for one in judged(claims(), every)]
+    verdicts = [(one.paper, one.verdict) for one in claims_page.judged(claims(), every)]
     name = os.path.basename(os.path.normpath(folder))
     parts = [
         _HEAD,
         markdown_table(_papers(verdicts), left=1),
-        markdown_table(_headlines(by_experiment(every)), left=3),
+        markdown_table(_headlines(claims_page.by_experiment(every)), left=3),
         _AGAIN,
         "## The kept results",
         _KEPT,
@@ -119,23 +113,15 @@ def _rounds(runs: Sequence[Run]) -> str:
 
 def _line(kept: KeptFolder, runs: Sequence[Run], link: str) -> str:
     """Returns the item of a kept folder: what ran, for how long, and its remark."""
-    facts = f"{_facts(runs)} {kept.remark}".rstrip()
-    return f"- [{kept.name}]({link}/{kept.name}): {facts}"
-
-
-def _facts(runs: Sequence[Run]) -> str:
-    """Returns a sentence on the runs, the seeds, the rounds and the hours."""
-    if not runs:
-        return "The runs are not kept."
-    told = [f"{count_of(len(runs), 'run')} of {_rounds(runs)} rounds", seeds_of(runs)]
-    told += [f"{word} factors" for word in _factors(runs)]
-    told += [f"on {gpu}" for gpu in _gpus(runs)]
-    return f"{', '.join([*told, _hours(runs)])}."
-
-
-def _gpus(runs: Iterable[Run]) -> list[str]:
-    found = {run.info.get("versions", {}).get("gpu") for run in runs}
-    return sorted(str(gpu) for gpu in found if gpu)
+    facts = "The runs are not kept"
+    if runs:
+        rounds = f"{count_of(len(runs), 'run')} of {_rounds(runs)} rounds"
+        told = [rounds, seeds_of(runs)]
+        told += [f"{word} factors" for word in _factors(runs)]
+        gpus = {str(run.info.get("versions", {}).get("gpu") or "") for run in runs}
+        told += [f"on {gpu}" for gpu in sorted(gpus - {""})]
+        facts = ", ".join([*told, _hours(runs)])
+    return f"- [{kept.name}]({link}/{kept.name}): {facts}. {kept.remark}".rstrip()
 
 
 def _factors(runs: Iterable[Run]) -> list[str]:
@@ -170,7 +156,7 @@ def _hours(runs: Iterable[Run]) -> str:
 
 def main() -> None:
     """Prints the page of `results/reproduced`, or of the folder that is named."""
-    folder = sys.argv[1] if len(sys.argv) > 1 else RESULTS
+    folder = sys.argv[1] if len(sys.argv) > 1 else claims_page.RESULTS
     try:
         sys.stdout.write(page(folder))
     except RecordError as error:

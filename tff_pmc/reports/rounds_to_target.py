@@ -1,13 +1,21 @@
-"""Rounds until a share of the devices reaches a target (PMC Tables 2, 4, 6)."""
+"""Rounds until a share of the devices reaches a target (PMC Tables 2, 4, 6).
+
+The targets, and the rule by which one is reached, are those that the runs have on
+record.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from typing import Optional
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
+
+from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import RecordError
 
 DEVICES = tuple(range(10, 100, 10))
 """The shares of the devices in the papers' columns, percent."""
@@ -64,11 +72,14 @@ def reaches(
     return hundredths > needed if strictly_above else hundredths >= needed
 
 
-def reach_rule(strictly_above: bool) -> str:
-    """Returns the rule by which a target is reached, as a sentence for a reader."""
-    rule = "above it" if strictly_above else "at least the target"
-    name = "above" if strictly_above else "at_least"
-    return f"A target is reached by an accuracy {rule} (--reach={name})."
+def rounds_of(
+    run: Run, targets: Sequence[int], devices: Sequence[int] = DEVICES
+) -> Rounds:
+    """Returns the rounds to targets of a run, by its rule; all are percent."""
+    above = bool(run.strictly_above)
+    return rounds_to_target(
+        run.correct, run.examples, targets, devices, strictly_above=above
+    )
 
 
 def gains(run: Rounds, baseline: Rounds) -> Rounds:
@@ -92,3 +103,54 @@ def average(
     number of columns.
     """
     return sum(values[target, share] or 0 for share in devices) / len(devices)
+
+
+def strictly_above(runs: Iterable[Run]) -> bool:
+    """Returns whether a target is reached only above it, by the rule of all runs.
+
+    Those of the published code have no such setting and do not count; without any that
+    has, a target is reached at it, too.
+    """
+    found = {
+        run.path: "above" if run.strictly_above else "at_least"
+        for run in runs
+        if run.strictly_above is not None
+    }
+    return bool(_common(found, "reach", "--reach") == "above")
+
+
+def by_one_rule(runs: Sequence[Run], reach: str = "") -> list[Run]:
+    """Returns the runs with one rule of reaching a target: this, or their own."""
+    rule = reach or ("above" if strictly_above(runs) else "at_least")
+    return [dataclasses.replace(run, reach=rule) for run in runs]
+
+
+def reach_rule(strictly_above: bool) -> str:
+    """Returns the rule by which a target is reached, as a sentence for a reader."""
+    rule = "above it" if strictly_above else "at least the target"
+    name = "above" if strictly_above else "at_least"
+    return f"A target is reached by an accuracy {rule} (--reach={name})."
+
+
+def targets_of(runs: Iterable[Run]) -> tuple[int, ...]:
+    """Returns the target accuracies that the runs have on record, percent.
+
+    Runs without any do not count; where no run has any, there are none.
+    """
+    found = {run.path: run.targets for run in runs if run.targets}
+    return tuple(_common(found, "targets", "--experiment") or ())
+
+
+def _common(found: Mapping[str, Any], name: str, flag: str) -> Any:
+    """Returns the value that all folders have; None where there are no folders."""
+    for folder, other in found.items():
+        first, value = next(iter(found.items()))
+        if other != value:
+            one, another = (
+                text if isinstance(text, str) else ",".join(map(str, text))
+                for text in (value, other)
+            )
+            raise RecordError(
+                f"{first} has {name} {one} and {folder} has {another}: choose by {flag}"
+            )
+    return next(iter(found.values()), None)

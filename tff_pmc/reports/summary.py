@@ -21,9 +21,6 @@ from tff_pmc.reports.paired import BySeed
 COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")
 """The columns of `results.csv`."""
 
-ALL_DEVICES = "all"
-"""What a summary has as its devices."""
-
 _TITLE = "Accuracy over all test examples, and how it is spread over the clients"
 _NOTE = "best: the round of the highest accuracy, which is chosen on the same examples"
 _TITLES = {
@@ -35,33 +32,21 @@ _OVER_SEEDS = {
     "best_accuracy": "best accuracy",
     **{f"last_{name}": one.title for name, one in fairness.MEASURES.items()},
 }
-_BOTH = "last and best"
-_DIGITS = 6
 
 
 def rounds(run: Run) -> dict[str, dict[str, float]]:
-    """The figures of a run's last and best round.
+    """The figures of a run's `last` and `best` round.
 
-    Returns:
-        For `last` and `best` the `round`, from 1, its `accuracy`, and the figures of
-        `fairness.MEASURES` by name.
+    They are the `round`, from 1, its `accuracy`, and those of `fairness.MEASURES`.
     """
-    accuracy = run.accuracy
+    accuracy, found = run.accuracy, {}
     places = {"last": len(accuracy) - 1, "best": int(accuracy.argmax())}
-    return {
-        which: {
-            "round": place + 1,
-            "accuracy": float(accuracy[place]),
-            **_spread(run, place),
-        }
-        for which, place in places.items()
-    }
-
-
-def _spread(run: Run, place: int) -> dict[str, float]:
-    """The figures of a round's spread."""
-    found = fairness.measured(run.correct[place], run.examples)
-    return {name: float(value) for name, value in found.items()}
+    for which, place in places.items():
+        spread = fairness.measured(run.correct[place], run.examples)
+        values = {"accuracy": accuracy[place], **spread}
+        own = {name: float(value) for name, value in values.items()}
+        found[which] = {"round": place + 1, **own}
+    return found
 
 
 def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
@@ -71,22 +56,17 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
     `last_standard_deviation` and `last_jain_index`, and the same of the `best`; they
     have no target, and `all` as their devices. Values have six decimals.
     """
-    found: list[dict[str, Any]] = [
-        {
-            "experiment": run.label,
-            "quantity": f"{which}_{name}",
-            "target_accuracy_pct": None,
-            "devices": ALL_DEVICES,
-            "value": round(value, _DIGITS),
-        }
-        for run in runs
-        for which, figures in rounds(run).items()
-        for name, value in figures.items()
-    ]
-    return table_of(found)
+    return table_of(
+        [
+            (run.label, f"{which}_{name}", None, "all", round(value, 6))
+            for run in runs
+            for which, figures in rounds(run).items()
+            for name, value in figures.items()
+        ]
+    )
 
 
-def table_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def table_of(rows: Sequence[Any]) -> pd.DataFrame:
     """Returns rows of `results.csv` as a table with its types, also without rows."""
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     # Nullable integers: a summary has no target.
@@ -102,7 +82,7 @@ def text(runs: Sequence[Run]) -> str:
     for run in runs:
         found = rounds(run)
         if found["last"]["round"] == found["best"]["round"]:
-            found = {_BOTH: found["last"]}
+            found = {"last and best": found["last"]}
         for which, figures in found.items():
             cells = [f"{figures[name]:.4f}" for name in _TITLES]
             lines.append([run.label, which, f"{figures['round']}", *cells])
@@ -117,8 +97,7 @@ def seeds_report(by_seed: BySeed, *, baseline: str = "") -> Report:
     It says how good each run is, and how much of that is the seed's. Nothing is held
     against the baseline here: whether two runs differ is `effect`'s question.
     """
-    every = [tidy_rows(runs) for runs in by_seed.values()]
-    return over_seeds(by_seed, pd.concat(every), _OVER_SEEDS)
+    return over_seeds(by_seed, tidy_rows(paired.every(by_seed)), _OVER_SEEDS)
 
 
 def over_seeds(
@@ -133,18 +112,13 @@ def over_seeds(
     """
     labels = paired.labels(by_seed)
     values = figures.groupby(["experiment", "quantity"], sort=False)["value"]
-    table = values.agg(
-        seeds="count",
-        mean="mean",
-        standard_deviation="std",
-        lowest="min",
-        highest="max",
-    )
+    spread = {"standard_deviation": "std", "lowest": "min", "highest": "max"}
+    table = values.agg(seeds="count", mean="mean", **spread)
 
     def cell(label: str, quantity: str) -> str:
         row = table.loc[(label, quantity)]
-        spread = number(row["standard_deviation"], ".4f")
-        return f"{row['mean']:.4f}" + (f" ± {spread}" if spread else "")
+        deviation = number(row["standard_deviation"], ".4f")
+        return f"{row['mean']:.4f}" + (f" ± {deviation}" if deviation else "")
 
     lines = [["", *shown.values()]]
     lines += [[label, *(cell(label, name) for name in shown)] for label in labels]

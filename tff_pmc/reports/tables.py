@@ -9,14 +9,15 @@ import pandas as pd
 
 from tff_pmc.record.read import BASELINE, Run, conditions_of, with_caveat
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import Report, pages, recorded_settings, summary
-from tff_pmc.reports.kept import rounds_of
+from tff_pmc.reports import Report, pages, summary
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
-    Rounds,
     average,
     gains,
     reach_rule,
+    rounds_of,
+    strictly_above,
+    targets_of,
 )
 
 AVERAGE = "Avg."
@@ -28,17 +29,16 @@ _TITLES = {
 
 def report(runs: Sequence[Run]) -> Report:
     """Returns `results.csv` and its page: `tidy_rows`, then `summary.tidy_rows`."""
-    tidy = tidy_rows(runs, recorded_settings.targets(runs))
-    notes = [
-        *_conditions(runs),
-        reach_rule(recorded_settings.strictly_above(runs)),
-    ]
+    tidy = tidy_rows(runs, targets_of(runs))
+    notes = [*_conditions(runs), reach_rule(strictly_above(runs))]
     table = pd.concat([tidy, summary.tidy_rows(runs)])
-    return Report(
-        text_tables(tidy),
-        {"results": with_caveat(table, runs)},
-        {"results": _page(tidy, notes)},
-    )
+    blocks: list[pages.Block] = [pages.Items(notes)]
+    for quantity, part in tidy.groupby("quantity", sort=False):
+        heading = pages.Heading(_TITLES[str(quantity)])
+        blocks += [heading, pages.Table(_lines(part), left=2)]
+    page = pages.Page("Rounds to target", blocks)
+    tables = {"results": with_caveat(table, runs)}
+    return Report(text_tables(tidy), tables, {"results": page})
 
 
 def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
@@ -50,13 +50,18 @@ def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
     reached). The gains need a run whose ordering is DS alone.
     """
     reached = {run.label: rounds_of(run, targets) for run in runs}
-    rows: list[dict[str, Any]] = []
-    for label, rounds in reached.items():
-        rows += _rows(label, "rounds", rounds, targets)
-    for label, rounds in reached.items():
-        if BASELINE in reached and label != BASELINE:
-            gained = gains(rounds, reached[BASELINE])
-            rows += _rows(label, "gain", gained, targets, with_average=True)
+    parts = [(label, "rounds", rounds) for label, rounds in reached.items()]
+    if BASELINE in reached:
+        base = reached[BASELINE]
+        others = [label for label in reached if label != BASELINE]
+        parts += [(one, "gain", gains(reached[one], base)) for one in others]
+    rows: list[tuple[Any, ...]] = []
+    for label, quantity, values in parts:
+        for target in targets:
+            start = (label, quantity, target)
+            rows += [(*start, f"{share}%", values[target, share]) for share in DEVICES]
+            if quantity == "gain":
+                rows.append((*start, AVERAGE, round(average(values, target), 2)))
     return summary.table_of(rows)
 
 
@@ -73,29 +78,13 @@ def text_tables(tidy: pd.DataFrame) -> str:
             if targets
             else ""
         )
-    parts = tidy.groupby("quantity", sort=False)
-    return "\n\n".join(_table(_TITLES[str(name)], part) for name, part in parts)
-
-
-def _rows(
-    label: str,
-    quantity: str,
-    values: Rounds,
-    targets: Sequence[int],
-    with_average: bool = False,
-) -> list[dict[str, Any]]:
-    rows = []
-    for target in targets:
-        cells: list[tuple[str, float | None]] = [
-            (f"{share}%", values[target, share]) for share in DEVICES
-        ]
-        if with_average:
-            cells.append((AVERAGE, round(average(values, target), 2)))
-        rows += [
-            dict(zip(summary.COLUMNS, (label, quantity, target, devices, value)))
-            for devices, value in cells
-        ]
-    return rows
+    texts = []
+    for name, part in tidy.groupby("quantity", sort=False):
+        lines = _lines(part)
+        order = list(dict.fromkeys(target for target, *_ in lines))
+        lines.sort(key=lambda line: order.index(line[0]))
+        texts.append(f"{_TITLES[str(name)]}\n{pages.grid_text(lines, 2)}")
+    return "\n\n".join(texts)
 
 
 def _conditions(runs: Sequence[Run]) -> list[str]:
@@ -115,25 +104,6 @@ def _lines(tidy: pd.DataFrame) -> list[list[str]]:
         texts = [_cell(cells[column], column) for column in columns]
         lines.append([f"{target} %", str(name), *texts])
     return lines
-
-
-def _page(tidy: pd.DataFrame, notes: Sequence[str]) -> pages.Page:
-    blocks: list[pages.Block] = [pages.Items(notes)]
-    for quantity, part in tidy.groupby("quantity", sort=False):
-        title = _TITLES[str(quantity)]
-        blocks += [pages.Heading(title), pages.Table(_lines(part), left=2)]
-    return pages.Page("Rounds to target", blocks)
-
-
-def _table(title: str, tidy: pd.DataFrame) -> str:
-    lines = _lines(tidy)
-    order = list(dict.fromkeys(target for target, *_ in lines))
-    width = max(len(name) for _, name, *_ in lines)
-    texts = [
-        f"{target:>6}  {name:{width}} " + " ".join(f"{cell:>6}" for cell in cells)
-        for target, name, *cells in sorted(lines, key=lambda line: order.index(line[0]))
-    ]
-    return "\n".join([title, *texts])
 
 
 def _cell(value: float | None, column: str) -> str:

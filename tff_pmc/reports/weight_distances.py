@@ -30,24 +30,14 @@ def ordering_distances(
     """Returns the distances of orderings, each the mean over the cohorts.
 
     A distance of two sets of weights is their total variation, between 0 and 1: the
-    share of weight that one moves away from the other.
+    share of weight that one moves away from the other. `cohorts` are the raw criteria
+    of each cohort, [clients, m], whose columns `criteria` names; a client with a value
+    that is not finite is not counted.
 
-    Args:
-        cohorts: the raw criteria of each cohort, [clients, m]. A client with a value
-            that is not finite is not counted.
-        criteria: the codes of the columns.
-        orderings: the orderings, of any of the criteria, most important first.
-        normalization: the normalization of the criteria; by default the papers'.
-
-    Returns:
-        A row an ordering, by its label such as `LD,DS`, with the columns `COLUMNS`:
-        `from_uniform`, from equal weights; `from_baseline`, from those by DS (NaN where
-        DS is no column); `from_first`, from those by the ordering's
-        own first criterion alone; `among_first`, the largest between two of the
-        `orderings` that begin with it.
-
-    Raises:
-        ValueError: an ordering names no criterion, or raw criteria are negative.
+    A row is an ordering, by its label such as `LD,DS`. Its columns: `from_uniform`,
+    from equal weights; `from_baseline`, from those by DS (NaN where DS is no column);
+    `from_first`, from those by the ordering's own first criterion alone; `among_first`,
+    the largest between two of the `orderings` that begin with it.
     """
     rows = []
     for raw in map(_counted, cohorts):
@@ -81,8 +71,7 @@ def pairwise_distances(
 ) -> pd.DataFrame:
     """Returns the distance of every ordering from every other, a mean over cohorts.
 
-    Arguments and errors are those of `ordering_distances`. A row and a column an
-    ordering, by their labels. Total variations: symmetric, 0 on the diagonal.
+    A row and a column an ordering, by their labels; see `ordering_distances`.
     """
     labels = [",".join(order) for order in orderings]
     found = []

@@ -21,7 +21,7 @@ from tensorflow.python.eager import cancellation
 
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
-from tff_pmc.runtime.cluster_packs import PacksOnWorkers, Traffic
+from tff_pmc.runtime.cluster_packs import PacksOnWorkers
 from tff_pmc.runtime.local import LocalEngine
 from tff_pmc.runtime.pack_sums import PackGraphs, merged_in_tree
 from tff_pmc.runtime.round_form import SumPacks
@@ -36,30 +36,22 @@ _LOOK_SECONDS = 5  # How often to look whether the workers of a call are still t
 Tensors = Sequence[tf.Tensor]
 
 
-class ClusterSums:
-    """Makes sums of packs by a cluster; its packs serve all computations."""
-
-    def __init__(self, connection: ClusterConnection) -> None:
-        self.connection = connection
-        self.traffic = Traffic()
-        self.packs = PacksOnWorkers(connection, self.traffic)
-        self.one_at_a_time = threading.Lock()
-
-
 class _Computation:
     """What sums the packs of one computation, whose graphs it sends once."""
 
-    def __init__(self, sums: ClusterSums, graphs: PackGraphs) -> None:
+    def __init__(
+        self, packs: PacksOnWorkers, one_at_a_time: threading.Lock, graphs: PackGraphs
+    ) -> None:
         content = cluster_tasks.to_bytes(graphs)
         digest = hashlib.blake2b(content, digest_size=16).hexdigest()
         self._graphs = cluster_tasks.Graphs(digest, content)
         self._on_workers: list[Any] = []  # The graphs' future, once there is one.
-        self._sums = sums
-        self._connection = sums.connection
+        self._packs, self._one_at_a_time = packs, one_at_a_time
+        self._connection = packs.connection
 
     def __call__(self, packs: Iterator[Tensors], sent: Tensors) -> list[tf.Tensor]:
         """The sum, made again when workers are lost, in the end a `ClusterError`."""
-        with self._sums.one_at_a_time:
+        with self._one_at_a_time:
             return self._total(list(packs), [tensor.numpy() for tensor in sent])
 
     def _total(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
@@ -86,7 +78,7 @@ class _Computation:
 
     def _attempt(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
         client, terms = self._connection.client, self._connection.terms
-        traffic = self._sums.traffic
+        traffic = self._packs.traffic
         begun: list[Any] = []
 
         def submit(worker: str, function: Callable[..., Any], *arguments: Any) -> _Sum:
@@ -112,7 +104,7 @@ class _Computation:
                     number: submit(
                         pack.worker, cluster_tasks.sum_of_pack, pack.future, at_workers
                     )
-                    for number, pack in self._sums.packs.place(packs, workers)
+                    for number, pack in self._packs.place(packs, workers)
                 }
                 total, _ = merged_in_tree(
                     (of_packs[number] for number in range(len(packs))), merged
@@ -124,7 +116,7 @@ class _Computation:
             with contextlib.suppress(Exception):
                 client.cancel(begun)
             raise
-        self._sums.packs.trim()
+        self._packs.trim()
         traffic.received += _num_bytes(found)
         return [tf.constant(array) for array in found]
 
@@ -154,7 +146,7 @@ class _Computation:
             raise _LostError(f"its data was {total.status}")
 
     def _after_a_loss(self) -> None:
-        self._sums.packs.forget_lost()
+        self._packs.forget_lost()
         if not self._connection.still_there(self._on_workers):
             self._on_workers.clear()
 
@@ -206,7 +198,8 @@ class ClusterEngine(LocalEngine):
         if isinstance(cluster, str):
             cluster = ClusterOptions(cluster)
         self.connection = ClusterConnection(cluster)
-        self.sums = ClusterSums(self.connection)
+        self.packs = PacksOnWorkers(self.connection)  # They serve all computations.
+        self._one_at_a_time = threading.Lock()
         self.record("clients")
 
     def record(self, spread: str) -> None:
@@ -219,7 +212,7 @@ class ClusterEngine(LocalEngine):
         self.connection.close()
 
     def _sum_packs(self, graphs: PackGraphs) -> SumPacks:
-        return _Computation(self.sums, graphs)
+        return _Computation(self.packs, self._one_at_a_time, graphs)
 
 
 def cluster_record(spread: str, threads: int) -> dict[str, str]:

@@ -11,6 +11,7 @@ import signal
 import time
 from typing import Any
 
+from leaf_data.errors import one_line
 from tff_pmc.runtime import cluster_probe, cluster_tasks, local_cluster
 from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
 
@@ -67,7 +68,7 @@ class ClusterConnection:
             self.client.wait_for_workers(1, timeout=seconds)
         except (Exception, asyncio.CancelledError) as error:
             raise ClusterError(
-                f"--cluster={self.address}: no worker is left ({_one_line(error)})"
+                f"--cluster={self.address}: no worker is left ({one_line(error)})"
             ) from error
 
     def still_there(self, futures: list[Any]) -> set[str]:
@@ -81,7 +82,7 @@ class ClusterConnection:
             return self.still_there(futures)
         except (Exception, asyncio.CancelledError) as error:
             raise ClusterError(
-                f"--cluster={self.address}: the scheduler is gone ({_one_line(error)})"
+                f"--cluster={self.address}: the scheduler is gone ({one_line(error)})"
             ) from error
         return {key for key, workers in found.items() if workers}
 
@@ -151,7 +152,7 @@ class ClusterConnection:
             ) from error
         except OSError as error:
             raise ClusterSettingError(
-                f"--cluster={options.address}: {_one_line(error)}"
+                f"--cluster={options.address}: {one_line(error)}"
             ) from error
 
     def _check_workers(self) -> None:
@@ -177,7 +178,7 @@ class ClusterConnection:
                 who = "the scheduler cannot be used: it needs this package, too"
                 error = getattr(error, "__cause__", None) or error
             raise ClusterSettingError(
-                f"--cluster={self.address}: {who} ({_one_line(error or future.status)})"
+                f"--cluster={self.address}: {who} ({one_line(error or future.status)})"
             )
 
 
@@ -186,7 +187,3 @@ def _threads_here() -> int:
 
     asked = tf.config.threading.get_intra_op_parallelism_threads()
     return int(asked or len(os.sched_getaffinity(0)))
-
-
-def _one_line(error: object) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -55,9 +55,9 @@ class HeldPack(NamedTuple):
 class PacksOnWorkers:
     """Packs by a digest of what travels; the ones not used for longest go first."""
 
-    def __init__(self, connection: ClusterConnection, traffic: Traffic) -> None:
-        self._connection = connection
-        self._traffic = traffic
+    def __init__(self, connection: ClusterConnection) -> None:
+        self.connection = connection
+        self.traffic = Traffic()
         self._remembered_bytes = REMEMBERED_BYTES
         self._held: collections.OrderedDict[str, HeldPack] = collections.OrderedDict()
 
@@ -93,7 +93,7 @@ class PacksOnWorkers:
 
     def forget_lost(self) -> None:
         """Forgets the packs that no worker has any more."""
-        there = self._connection.still_there(
+        there = self.connection.still_there(
             [held.future for held in self._held.values()]
         )
         for key, held in list(self._held.items()):
@@ -109,10 +109,10 @@ class PacksOnWorkers:
 
     def _put(self, key: str, parts: list[Part], worker: str) -> HeldPack:
         num_bytes = sum(map(_num_bytes, parts))
-        (future,) = self._connection.client.scatter(
+        (future,) = self.connection.client.scatter(
             [parts], workers=[worker], hash=False
         )
-        self._traffic.packs += num_bytes
+        self.traffic.packs += num_bytes
         self._held[key] = HeldPack(future, worker, num_bytes)
         self._held.move_to_end(key)
         return self._held[key]

@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from leaf_data.errors import one_line
 from tff_pmc.runtime import values
 from tff_pmc.runtime.pack_sums import GraphParts, ImportedGraph, PackGraphs
 
@@ -68,7 +69,7 @@ class RoundForm:
                 self._two_arguments(computation), _NO_GRAPPLER
             )
         except Exception as error:  # TFF raises many kinds here.
-            raise NotInFormError(values.one_line(error)) from error
+            raise NotInFormError(one_line(error)) from error
         self._import(form, sum_packs)
 
     def __call__(self, argument: Any) -> Any:
@@ -159,7 +160,7 @@ class RoundForm:
             self._report = _imported(form.report)
             self._update = _imported(form.update, slice(num_state, None))
         except ValueError as error:
-            raise NotInFormError(values.one_line(error)) from error
+            raise NotInFormError(one_line(error)) from error
         plain = len(flat) - len(values.flat_types(modular))
         self._moduli = [None] * plain + moduli
         assert len(self._moduli) == len(flat)

@@ -10,6 +10,8 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from leaf_data.errors import one_line
+
 # A packed client, as `clients.packing.element_spec` has it.
 _PACKED = {"x", "y", "client"}
 
@@ -182,11 +184,6 @@ def _from_elements(
             row = tff.structure.to_odict_or_tuple(row)
         rows.append(row)
     return tf.data.Dataset.from_generator(lambda: iter(rows), output_signature=specs)
-
-
-def one_line(thing: Any) -> str:
-    """The beginning of its text, without line breaks."""
-    return " ".join(str(thing).split())[:300]
 
 
 class WrongDataError(TypeError):

@@ -130,14 +130,9 @@ class WorkerEngine:
         self.context: Any = None
         self._host = subprocess.Popen(
             [
-                sys.executable,
-                "-I",
-                "-S",
-                worker_host.__file__,
-                self._folder,
-                str(int(private)),
-            ]
-            + [_worker_binary()],
+                *(sys.executable, "-I", "-S", worker_host.__file__),
+                *(self._folder, str(int(private)), _worker_binary()),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -151,7 +146,8 @@ class WorkerEngine:
             message = f"the TFF worker did not start: {self._last_words()}"
             self.close()
             raise WorkerStartError(message)
-        self.context = WorkerContext(self.target, self.raise_if_dead)
+        target = f"unix:{self._folder}/worker.sock"
+        self.context = WorkerContext(target, self.raise_if_dead)
         self.async_context = self.context.inner
 
     def _listen(self) -> None:
@@ -172,11 +168,6 @@ class WorkerEngine:
                 break
         self._died.set()
         self._ready.set()
-
-    @property
-    def target(self) -> str:
-        """The gRPC target of the worker."""
-        return f"unix:{self._folder}/worker.sock"
 
     def raise_if_dead(self) -> None:
         """Raises `WorkerDiedError`, with the worker's last words, if it ended."""

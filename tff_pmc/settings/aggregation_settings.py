@@ -76,7 +76,13 @@ class AggregationSettings(Settings):
         super().__post_init__()
         if self.normalization == "range" and not self.criteria_ranges:
             raise SettingError("--normalization=range needs --criteria_ranges")
-        self._check_attributes()
+        taken = {*criteria_lib.REGISTRY, *criteria_lib.ALIASES, *RESERVED}
+        for name in self.client_attributes:
+            if name in taken or not name.isidentifier():
+                raise SettingError(
+                    f"--client_table: an attribute cannot be called {name!r}: it must "
+                    "be a word, and no criterion's code or column of the record"
+                )
         for flag in ("criteria", "priority"):
             codes = getattr(self, flag)
             text = f"--{flag}={','.join(codes)}"
@@ -85,15 +91,6 @@ class AggregationSettings(Settings):
         _named("--criteria", self.resolve_criteria)
         _named("--priority", lambda: scores.prioritized(self.priority, self.criteria))
         _named("--criteria_ranges", lambda: self.scores_normalization)
-
-    def _check_attributes(self) -> None:
-        taken = {*criteria_lib.REGISTRY, *criteria_lib.ALIASES, *RESERVED}
-        for name in self.client_attributes:
-            if name in taken or not name.isidentifier():
-                raise SettingError(
-                    f"--client_table: an attribute cannot be called {name!r}: it must "
-                    "be a word, and no criterion's code or column of the record"
-                )
 
     def resolve_criteria(self) -> tuple[criteria_lib.Criterion, ...]:
         """The criteria, those that are attributes of clients among them."""

@@ -15,9 +15,6 @@ ENGINES = ("local", "worker", "cluster")
 """`local` runs TFF's computations in this process, `worker` in TFF's own worker, and
 `cluster` on the workers of Dask distributed."""
 
-SPREADS = ("auto", "runs", "clients")
-"""What is spread over a cluster: whole runs, or the clients of each round."""
-
 LOCAL = "local"
 """The address that stands for a cluster of this machine alone."""
 
@@ -79,7 +76,7 @@ class ClusterOptions(Settings):
         "--output_dir must be where all machines find them. clients: the packs of each "
         "round (--num_packs, at least as many as workers). auto: runs, if there are at "
         "least two, and as many as workers; else clients.",
-        choices=SPREADS,
+        choices=("auto", "runs", "clients"),
     )
 
     @property

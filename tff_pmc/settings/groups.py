@@ -149,6 +149,18 @@ class RecordSettings(Settings):
         "Tables 3, 5 and 7, Dual's tables and the export to the published code's form "
         "need.",
     )
+    evaluate_every: int = setting(
+        1,
+        "The model is tested after the first round, and after every so many rounds. "
+        "Where there is no test, tables and plots have the figures of the last one.",
+        within=_SOME,
+    )
+    evaluate_clients: int = setting(
+        0,
+        "How many clients test the model, drawn once and the same in all runs; they "
+        "alone are on record. 0 is all.",
+        within=_COUNT,
+    )
     reach: str = setting(
         "at_least",
         "A device reaches a target at an accuracy of at least it (the papers), or "
@@ -160,3 +172,7 @@ class RecordSettings(Settings):
         "The target accuracies of the tables, percent, as 70,80,90.",
         parse=flag_values.percentages,
     )
+
+    def tests(self, round_num: int) -> bool:
+        """Whether the model is tested after a round, counted from 1."""
+        return round_num == 1 or round_num % self.evaluate_every == 0

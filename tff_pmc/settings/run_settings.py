@@ -31,9 +31,6 @@ GROUPS: dict[str, type[Settings]] = {
 }
 """The groups that every run has, by the names of `RunSettings`'s attributes."""
 
-CHOSEN = ("system", "dataset", "model")
-"""The flags that choose a registered thing, which has settings of its own."""
-
 
 @dataclasses.dataclass(frozen=True)
 class System(Settings, abc.ABC):
@@ -137,6 +134,15 @@ def in_small_letters(label: str) -> str:
 SYSTEMS: Registry[type[System]] = Registry("system", "tff_pmc.systems")
 """The systems by name."""
 
+CHOSEN: Mapping[str, Mapping[str, Any]] = {
+    "system": SYSTEMS,
+    "dataset": DATASETS,
+    "model": MODELS,
+}
+"""What is chosen by name and has settings of its own, by the flag that chooses."""
+
+_OF_CHOSEN = ("system", "data", "model")  # The groups of these settings.
+
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
@@ -186,18 +192,8 @@ class RunSettings:
         """
         both = {"protocol": "paper", **(inherited or {}), **values}
         names = {flag: both[flag] for flag in CHOSEN}
-        registries: dict[str, Mapping[str, Any]] = {
-            "system": SYSTEMS,
-            "dataset": DATASETS,
-            "model": MODELS,
-        }
-        chosen = {flag: _chosen(flag, registries[flag], names[flag]) for flag in CHOSEN}
-        groups: dict[str, type[Settings]] = {
-            "system": chosen["system"],
-            "data": chosen["dataset"],
-            "model": chosen["model"],
-            **GROUPS,
-        }
+        chosen = [_chosen(flag, name) for flag, name in names.items()]
+        groups: dict[str, Any] = {**dict(zip(_OF_CHOSEN, chosen)), **GROUPS}
         known = {"experiment", "protocol", *CHOSEN}
         known.update(flag for group in groups.values() for flag in group.flags())
         for flag in values:
@@ -206,9 +202,7 @@ class RunSettings:
                     f"--{flag} is of no use with {names['dataset']}, {names['model']} "
                     f"and the system {names['system']}"
                 )
-        made: dict[str, Any] = {
-            name: group.of_flags(both) for name, group in groups.items()
-        }
+        made = {name: group.of_flags(both) for name, group in groups.items()}
         settings = cls(both["experiment"], both["protocol"], names, **made)
         settings.system.check(settings)
         return settings
@@ -223,11 +217,7 @@ class RunSettings:
 
     def by_flag(self) -> dict[str, Any]:
         """All values by flag."""
-        found = {
-            "experiment": self.experiment,
-            "protocol": self.protocol,
-            **self.names,
-        }
+        found = dict(self.names, experiment=self.experiment, protocol=self.protocol)
         for group in self.groups().values():
             found.update(group.by_flag())
         return found
@@ -249,14 +239,12 @@ class RunSettings:
 
     def groups(self) -> dict[str, Settings]:
         """The groups by their names in the record."""
-        return {
-            name: getattr(self, name) for name in ("system", "data", "model", *GROUPS)
-        }
+        return {name: getattr(self, name) for name in (*_OF_CHOSEN, *GROUPS)}
 
     def as_record(self) -> dict[str, Any]:
         """The settings as `run.json` has them: a table for each group, by flag."""
         groups = {name: group.by_flag() for name, group in self.groups().items()}
-        for group, flag in zip(("system", "data", "model"), CHOSEN):
+        for group, flag in zip(_OF_CHOSEN, CHOSEN):
             groups[group] = {flag: self.names[flag], **groups[group]}
         return {"experiment": self.experiment, "protocol": self.protocol, **groups}
 
@@ -292,8 +280,8 @@ class RunSettings:
         )
 
 
-def _chosen(flag: str, registry: Mapping[str, Any], name: str) -> Any:
+def _chosen(flag: str, name: str) -> Any:
     try:
-        return registry[name]
+        return CHOSEN[flag][name]
     except UnknownNameError as error:
         raise SettingError(f"--{flag}={name}: {error}") from error

@@ -26,7 +26,6 @@ class AdaFedWeightsOnly(ScoredSystem):
 
     name = "AdaFed, weights only"
     needs_server_examples = True
-    adapts_loss: ClassVar[bool] = False  # Whether the server sends class weights.
     members: ClassVar[tuple[str, ...]] = (QUALITY,)  # Whose product is the weight.
 
     power: float = setting(
@@ -64,14 +63,13 @@ class AdaFedWeightsOnly(ScoredSystem):
             power=self.power,
             criteria=setup.criteria[1:],
             score=self.score(setup.settings),
-            adapt_loss=self.adapts_loss,
             **self.loss_options(),
             **setup.process_options,
         )
 
     def loss_options(self) -> dict[str, Any]:
-        """The options of the adaptive loss; none without it."""
-        return {}
+        """Whether the loss adapts: then the server sends class weights."""
+        return {"adapt_loss": False}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +77,6 @@ class AdaFed(AdaFedWeightsOnly):
     """AdaFed: weights by accuracy, and class weights `1 / (F1 + epsilon)` (3.1)."""
 
     name = "AdaFed"
-    adapts_loss = True
 
     epsilon: float = setting(
         0.1,
@@ -90,8 +87,8 @@ class AdaFed(AdaFedWeightsOnly):
     )
 
     def loss_options(self) -> dict[str, Any]:
-        """The epsilon of the class weights."""
-        return {"epsilon": self.epsilon}
+        """It does, by this epsilon."""
+        return {"adapt_loss": True, "epsilon": self.epsilon}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leaf_data.declare import ABOVE_0, BELOW_1, Range, setting
 from tff_pmc import scores
-from tff_pmc.settings.run_settings import SYSTEMS, RunSettings, System
+from tff_pmc.settings.run_settings import (
+    SYSTEMS,
+    RunSettings,
+    System,
+    in_small_letters,
+)
 from tff_pmc.systems.rounds import FixedRounds, Rounds
 
 if TYPE_CHECKING:
@@ -62,19 +67,14 @@ class FactorySystem(System):
 
 @dataclasses.dataclass(frozen=True)
 class _Baseline(FactorySystem):
-    """A factory of `aggregation.baselines`, whose options are the system's settings."""
-
-    builder: ClassVar[str] = ""  # The name of the function that makes the factory.
-
-    def options(self, settings: RunSettings) -> dict[str, Any]:
-        """The function's arguments: the system's own settings."""
-        return {own.name: getattr(self, own.name) for own in self.declared()}
+    """A factory of `aggregation.baselines`, of the same name, by the own settings."""
 
     def factory(self, settings: RunSettings) -> Any:
         """Makes the factory."""
         from tff_pmc.aggregation import baselines
 
-        return getattr(baselines, self.builder)(**self.options(settings))
+        build = getattr(baselines, in_small_letters(self.name))
+        return build(**dataclasses.asdict(self))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +82,6 @@ class SimpleAverage(_Baseline):
     """The simple average of Dual's Table I: all clients count alike."""
 
     name = "Simple average"
-    builder = "simple_average"
     weighs_equally = True
 
 
@@ -91,7 +90,6 @@ class WeightedMean(_Baseline):
     """The weighted mean of Dual's Table I: federated averaging by TFF's own mean."""
 
     name = "Weighted mean"
-    builder = "weighted_mean"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +97,6 @@ class Median(_Baseline):
     """The median of Dual's Table I: all clients count alike, and no sum gives it."""
 
     name = "Median"
-    builder = "median"
     weighs_equally = True
 
 
@@ -108,7 +105,6 @@ class Momentum(_Baseline):
     """The momentum of Dual's Table I, on the weighted mean."""
 
     name = "Momentum"
-    builder = "momentum"
 
     beta: float = setting(
         0.9,
@@ -129,7 +125,6 @@ class Personalized(_Baseline):
     """The personalized baseline of Dual's Table I, by its formula or by its text."""
 
     name = "Personalized"
-    builder = "personalized"
     weighs_equally = True
 
     alpha: float = setting(
@@ -196,7 +191,6 @@ class Laplace(_Baseline):
     """The differential privacy of Dual's Table I: noise, and no guarantee."""
 
     name = "Laplace"
-    builder = "laplace"
     weighs_equally = True
 
     epsilon: float = setting(
@@ -207,9 +201,12 @@ class Laplace(_Baseline):
         within=ABOVE_0,
     )
 
-    def options(self, settings: RunSettings) -> dict[str, Any]:
-        """The noise is drawn by the seed of the batches."""
-        return {**super().options(settings), "seed": settings.training.batch_seed}
+    def factory(self, settings: RunSettings) -> Any:
+        """Makes the factory; the noise is drawn by the seed of the batches."""
+        from tff_pmc.aggregation import baselines
+
+        seed = settings.training.batch_seed
+        return baselines.laplace(epsilon=self.epsilon, seed=seed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,7 +214,6 @@ class Quantized(_Baseline):
     """The quantization of Dual's Table I: each client's parameters, then their mean."""
 
     name = "Quantized"
-    builder = "simple_average"
     weighs_equally = True
 
     bits: int = setting(
@@ -228,9 +224,11 @@ class Quantized(_Baseline):
         within=Range(lambda n: 1 <= n <= 16, "from 1 to 16"),
     )
 
-    def options(self, settings: RunSettings) -> dict[str, Any]:
-        """None: the client rounds, and not the mean."""
-        return {}
+    def factory(self, settings: RunSettings) -> Any:
+        """The simple average: the client rounds, and not the mean."""
+        from tff_pmc.aggregation import baselines
+
+        return baselines.simple_average()
 
     def client_step(self, settings: RunSettings) -> Any:
         """The rounding of the trained model, at the client."""
@@ -247,7 +245,6 @@ class QuantizedUpdates(_Baseline):
     """
 
     name = "Quantized updates"
-    builder = "quantized_updates"
 
     levels: int = setting(
         256,
@@ -260,11 +257,9 @@ class QuantizedUpdates(_Baseline):
     )
 
 
-SYSTEMS.register("simple_average", SimpleAverage)
-SYSTEMS.register("weighted_mean", WeightedMean)
-SYSTEMS.register("median", Median)
-SYSTEMS.register("momentum", Momentum)
-SYSTEMS.register("personalized", Personalized)
-SYSTEMS.register("laplace", Laplace)
-SYSTEMS.register("quantized", Quantized)
-SYSTEMS.register("quantized_updates", QuantizedUpdates)
+_SYSTEMS: tuple[type[System], ...] = (
+    *(SimpleAverage, WeightedMean, Median, Momentum, Personalized, Laplace),
+    *(Quantized, QuantizedUpdates),
+)
+for _system in _SYSTEMS:
+    SYSTEMS.register(in_small_letters(_system.name), _system)

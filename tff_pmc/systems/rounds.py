@@ -43,6 +43,8 @@ class Rounds(abc.ABC):
         traffic: the bytes that a client sends and receives; see
             `processes.communication`.
         num_judges: the number of clients that judge each candidate.
+        initialize: makes the state before the first round.
+        get_model_weights: the model of a state, a `tff.learning.models.ModelWeights`.
     """
 
     num_judges = 0
@@ -53,6 +55,8 @@ class Rounds(abc.ABC):
         from tff_pmc.processes.communication import traffic
 
         self._process = process
+        self.initialize = process.initialize
+        self.get_model_weights = process.get_model_weights
         signature = train.type_signature
         state = signature.parameter[0].member
         self.traffic = traffic(
@@ -63,14 +67,6 @@ class Rounds(abc.ABC):
             two_stage=setup.settings.two_stage,
             own_metrics=OwnMetrics.of(setup.model).specs,
         )
-
-    def initialize(self) -> Any:
-        """The state before the first round."""
-        return self._process.initialize()
-
-    def get_model_weights(self, state: Any) -> Any:
-        """The model of a state, a `tff.learning.models.ModelWeights`."""
-        return self._process.get_model_weights(state)
 
     @abc.abstractmethod
     def next(self, state: Any, packs: Any) -> Round:

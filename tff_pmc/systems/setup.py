@@ -35,27 +35,22 @@ class Setup:
         there either: the runs of one command stay comparable. A `SettingError` says
         what of the settings does not fit the data.
         """
-        able = int(np.count_nonzero(data.train_examples.sizes))
-        settings.training.cohort_size(able, settings.dataset)
-        _check_data(settings, data)
+        _check(settings, data)
         judge_on, judged = settings.adjustment.judge_on, data.test_examples
         if judge_on == "server":
-            assert data.server_examples is not None  # `_check_data` has refused it.
+            assert data.server_examples is not None  # `_check` has refused it.
             judged = data.server_examples
         elif judge_on == "local_validation":
             fraction = settings.adjustment.validation_fraction
             data, judged = data.hold_out(fraction, settings.data.seed)
-        for what, examples in (("test", data.test_examples), ("validation", judged)):
-            if not examples.num_examples:
-                raise SettingError(f"no client of {data.name} has {what} examples")
+        if not judged.num_examples:
+            raise SettingError(f"no client of {data.name} has validation examples")
         return cls(settings, data, judged)
 
     def cohort(self, round_num: int) -> list[int]:
         """The clients of a round, ascending, of those that have training examples."""
-        able, training = (
-            np.flatnonzero(self.data.train_examples.sizes),
-            self.settings.training,
-        )
+        training = self.settings.training
+        able = np.flatnonzero(self.data.train_examples.sizes)
         size = training.cohort_size(len(able), self.settings.dataset)
         chosen = cohort(training.cohort_seed, round_num, len(able), size)
         return [int(able[place]) for place in chosen]
@@ -93,7 +88,7 @@ class Setup:
     @property
     def server_examples(self) -> tuple[Any, Any]:
         """The inputs and labels of the server's own examples."""
-        assert self.data.server_examples is not None  # `_check_data` has refused it.
+        assert self.data.server_examples is not None  # `_check` has refused it.
         examples = self.data.server_examples
         return np.asarray(examples.x), np.asarray(examples.y)
 
@@ -121,6 +116,9 @@ class Setup:
         from tff_pmc.aggregation import SumOptions
 
         training, on = self.settings.training, self.settings.aggregation
+        own_models: Any = ()
+        if training.keep_own_model:
+            own_models = self.data.client_table.values.get("adversary", ())
         return dict(
             client_optimizer_fn=self.client_optimizer,
             server_optimizer_fn=tff.learning.optimizers.build_sgdm(
@@ -130,7 +128,7 @@ class Setup:
             batch_size=training.batch_size,
             seed=training.batch_seed,
             client_attributes=on.client_attributes,
-            keep_own_model=self._own_models(),
+            keep_own_model=[int(client) for client in np.flatnonzero(own_models)],
             report_num_clients=len(self.data.client_ids),
             sums=SumOptions(
                 clip_norm=on.clip_norm or None,
@@ -138,13 +136,6 @@ class Setup:
                 **of_sums,
             ),
         )
-
-    def _own_models(self) -> list[int]:
-        """The clients that ignore the server's model."""
-        if not self.settings.training.keep_own_model:
-            return []
-        adversary = self.data.client_table.values.get("adversary", ())
-        return [int(client) for client in np.flatnonzero(adversary)]
 
 
 def cohort(seed: int, round_num: int, num_clients: int, size: int) -> list[int]:
@@ -157,8 +148,12 @@ def cohort(seed: int, round_num: int, num_clients: int, size: int) -> list[int]:
     return sorted(int(k) for k in chosen)
 
 
-def _check_data(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
+def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     """Refuses settings that do not fit the data."""
+    able = int(np.count_nonzero(data.train_examples.sizes))
+    settings.training.cohort_size(able, settings.dataset)
+    if not data.test_examples.num_examples:
+        raise SettingError(f"no client of {data.name} has test examples")
     known = data.train_examples.attributes
     for criterion in settings.aggregation.resolve_criteria():
         for name in criteria_lib.example_attributes([criterion]):

@@ -128,6 +128,7 @@ DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
 --cluster=tcp://127.0.0.1:1 | no scheduler answers
 --experiment=mnist_iid --data_dir=/no/such/dir | /no/such/dir
 """
+SEARCH = "--experiment=lr_search --search_for=quickstart"
 SHORT = {
     "ADAFED_": "--experiment=adafed_",
     "DUAL": "--experiment=dual_criterion",
@@ -141,8 +142,7 @@ def test_a_bad_flag_is_one_line_and_exit_code_2(run, case):
     words, says = case.split(" | ")
     for short, whole in SHORT.items():
         words = words.replace(short, whole)
-    done = run(*words.split())
-    assert done.returncode == 2
+    done = run(*words.split(), code=2)
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert says in done.stderr
     assert done.stdout == ""
@@ -157,11 +157,15 @@ def test_a_bad_flag_is_one_line_and_exit_code_2(run, case):
         ("--output_dir=/dev/null/below", "--output_dir=/dev/null/below"),
     ],
 )
-def test_what_does_not_fit_the_data_is_one_line_and_exit_code_2(flag, says, run):
-    done = run(flag)
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert says in done.stderr
+@pytest.mark.parametrize(
+    "made", ["--experiment=quickstart", SEARCH, "--seeds=0,1 --priority=DS"]
+)
+def test_what_does_not_fit_the_data_is_refused_before_a_folder_is_made(
+    flag, made, says, refused, tmp_path
+):
+    """One line, and exit code 2: of runs, a search of the rate, and several seeds."""
+    assert says in refused(f"--output_dir={tmp_path / 'out'}", *made.split(), flag)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -176,15 +180,14 @@ def test_what_does_not_fit_the_data_is_one_line_and_exit_code_2(flag, says, run)
     ],
 )
 def test_folders_that_are_no_runs_are_named_in_one_line(
-    tmp_path, flag, folder, says, run
+    tmp_path, flag, folder, says, refused
 ):
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "run.json").write_text('{"settings": {}}')
     path = tmp_path / folder
-    done = run(
+    line = refused(
         f"--{flag}={path},{path}" if flag == "compare" else f"--{flag}={path}",
         *("--experiment=celeba", f"--output_dir={tmp_path / 'out'}"),
     )
-    assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert says in done.stderr and "Errno" not in done.stderr
+    assert says in line and "Errno" not in line
     assert not (tmp_path / "out").exists()

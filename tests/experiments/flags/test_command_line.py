@@ -59,24 +59,6 @@ def test_attributes_of_clients_are_criteria(labels):
     assert labels(*flags, attributes=("trusted",)) == ["trusted,DS"]
 
 
-def test_the_protocol_sets_what_the_published_code_does_otherwise():
-    from tff_pmc.experiments.flags import command_line, flag_definitions
-
-    def parsed(*arguments):
-        given = flag_definitions.parse(["--experiment=celeba", *arguments])
-        (settings,) = command_line.runs_of(command_line.command_of(given), given)
-        return settings.by_flag()
-
-    paper, theirs = parsed(), parsed("--protocol=reference_code")
-    assert {flag for flag in theirs if theirs[flag] != paper.get(flag)} >= {
-        "protocol", "model", "client_rule", "reach", "cohort_rounding", "initializer",
-        "model_divergence",
-    }  # fmt: skip
-    assert theirs["model"] == "celeba_reference_cnn"
-    own = parsed("--protocol=reference_code", "--reach=at_least")
-    assert own["reach"] == "at_least" and own["client_rule"] == "reference_code"
-
-
 def test_a_cluster_is_asked_for_by_engine_or_by_address():
     from tff_pmc.experiments.flags.command import Command
     from tff_pmc.experiments.flags.command_line import cluster_of

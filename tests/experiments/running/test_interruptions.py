@@ -1,10 +1,11 @@
-"""Interrupts, closed pipes and a worker that dies."""
+"""Interrupts, closed pipes, a worker that dies, and kills."""
 
 import json
 import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -74,3 +75,17 @@ def test_a_worker_that_dies_ends_the_run_and_keeps_the_record(tmp_path, long_run
     (line,) = [line for line in err.splitlines() if "run_experiments.py:" in line]
     assert "ended by signal 9" in line
     assert "--resume" in line
+
+
+@pytest.mark.slow  # `make kill-test` is the same with fifty kills.
+def test_killed_in_a_save_and_at_random_a_run_ends_as_if_it_had_not_been():
+    done = subprocess.run(
+        [sys.executable, "tools/kill_test.py", "--kills=2"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "kill 1: in a save" in done.stdout and "kill 2: at random" in done.stdout
+    assert done.stdout.endswith("2 kills, every run as without them\n")

@@ -48,7 +48,6 @@ def test_femnist_from_leafs_files_to_table_1(
         *("--priority=DS", "--adjustment=backtracking", f"--output_dir={folder}"),
     ]
     done = run(*flags)
-    assert done.returncode == 0, done.stderr
     assert "Table 1 of the device-aware paper" in done.stdout
     assert (leaf_folder / "data" / "femnist_cache" / "femnist.npz").exists()
     adjusted = folder / "MD-DS-LD_backtracking"
@@ -63,7 +62,6 @@ def test_femnist_from_leafs_files_to_table_1(
     tried = adjusted / "candidates.csv"
     tried.write_bytes(tried.read_bytes()[:-5])  # A row lost after its checkpoint.
     done = run(*flags, "--resume")
-    assert done.returncode == 0, done.stderr
     assert "the record lacks rows" in done.stderr
     assert records(folder) == before
 
@@ -73,8 +71,8 @@ def test_without_any_test_example_nothing_is_begun(leaf_folder, tmp_path, run):
         *("--experiment=femnist", f"--data_dir={leaf_folder}", "--rounds=1"),
         *("--sample_fraction=0.08", "--clients_per_round=1"),
         f"--output_dir={tmp_path / 'out'}",
+        code=2,
     )
-    assert done.returncode == 2, done.stdout
     assert "no client of femnist has test examples" in done.stderr.splitlines()[-1]
     assert not (tmp_path / "out").exists()
 
@@ -92,7 +90,6 @@ def test_faces_from_their_files_to_pmcs_tables(tmp_path, run, table):
         *("--clients_per_round=2", "--reach=above", f"--output_dir={folder}"),
     ]
     done = run(*flags)
-    assert done.returncode == 0, done.stderr
     assert "drawn" in done.stdout
     for name in ("table6.md", "table7.md", "figure3.png"):
         assert (folder / name).exists(), name
@@ -102,15 +99,13 @@ def test_faces_from_their_files_to_pmcs_tables(tmp_path, run, table):
         assert all("drawn" in row["data"] for row in table(folder / name)), name
     for name, single in (("DS", "DS"), ("IS-CB-DS", "IS,CB,DS")):
         done = run(f"--export={folder / name}", f"--output_dir={tmp_path / name}")
-        assert done.returncode == 0, done.stderr
         done = run(f"--compare={folder / name},{tmp_path / name}")
-        assert done.returncode == 0 and single in done.stdout, done.stderr
+        assert single in done.stdout
         # The targets and the rule are the run's own.
         assert "  85 %" in done.stdout and "  95 %" not in done.stdout
         assert "--reach=above" in done.stdout
     made = tmp_path / "made"
     done = run("--experiment=celeba", f"--tables={folder}", f"--output_dir={made}")
-    assert done.returncode == 0, done.stderr
     for name in ("table6.csv", "table6.md", "table7.md", "figure3.csv"):
         assert (made / name).read_bytes() == (folder / name).read_bytes()
     assert "--reach=above" in (made / "table6.md").read_text()

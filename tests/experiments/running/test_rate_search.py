@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import leaf_data
-from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.record.record_error import RecordError
 
@@ -134,26 +133,3 @@ def test_a_half_done_search_goes_on(
     ):
         with pytest.raises(RecordError, match=flag):
             rate_search.search(other, data, str(folder), resume=True, **how)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"clients_per_round": 5}, "has 4 clients"),
-        ({"criteria": ("DS", "IS")}, "--criteria: IS needs"),
-        ({"model": "celeba_cnn"}, "--model=celeba_cnn takes inputs of"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused_before_a_folder_is_made(
-    rate_search, data, tmp_path, changes, message
-):
-    from tff_pmc.experiments.running import suite
-
-    unfit, out = runs(0.1, **changes), tmp_path / "out"
-    for make in (
-        lambda: rate_search.search(unfit, data, str(out)),
-        lambda: suite.run_all(unfit, lambda one: data, str(out), seeds=[0, 1]),
-    ):
-        with pytest.raises(SettingError, match=message):
-            make()
-        assert not out.exists()

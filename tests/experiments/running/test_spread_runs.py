@@ -32,8 +32,7 @@ def flags_of_cluster(dask_cluster):
 @pytest.fixture(scope="module")
 def serial(tmp_path_factory, run):
     folder = tmp_path_factory.mktemp("serial") / "out"
-    done = run(*FLAGS, f"--output_dir={folder}")
-    assert done.returncode == 0, done.stderr
+    run(*FLAGS, f"--output_dir={folder}")
     return folder
 
 
@@ -80,7 +79,6 @@ def test_runs_of_workers_that_die_are_the_serial_runs(
     killer.start()
     done = run(*FLAGS, *flags_of_cluster, f"--output_dir={folder}")
     killer.join()
-    assert done.returncode == 0, done.stderr
     assert killed
     assert records(folder) == records(serial)
     assert "runs: 100%" in done.stderr and "2/2" in done.stderr
@@ -101,7 +99,6 @@ def test_seeds_are_spread_too(run, flags_of_cluster, tmp_path, records):
     short = [*FLAGS, "--rounds=1", "--seeds=1,2"]
     for name, more in (("serial", []), ("spread", flags_of_cluster)):
         done = run(*short, *more, f"--output_dir={tmp_path / name}")
-        assert done.returncode == 0, done.stderr
     assert "4/4" in done.stderr
     assert records(tmp_path / "serial") == records(tmp_path / "spread")
 
@@ -112,8 +109,7 @@ def test_clients_of_rounds_give_the_same_records(
 ):
     folder = tmp_path / "out"
     arguments = [*flags_of_cluster, "--spread=clients", f"--output_dir={folder}"]
-    done = run(*FLAGS, *arguments)
-    assert done.returncode == 0, done.stderr
+    run(*FLAGS, *arguments)
     assert records(folder) == records(serial)
     info = json.loads((folder / "DS" / "run.json").read_text())
     assert info["versions"]["spread"] == "clients"
@@ -121,7 +117,6 @@ def test_clients_of_rounds_give_the_same_records(
         path = folder / name / "run.json"
         path.write_text(path.read_text().replace('"finished"', '"interrupted"'))
     resumed = run(*FLAGS, f"--output_dir={folder}", "--resume")
-    assert resumed.returncode == 0
     said = [line for line in resumed.stderr.splitlines() if "other versions" in line]
     assert len(said) == len(RUNS) and "'cluster'" in said[0]
 
@@ -153,9 +148,8 @@ def test_folders_that_a_worker_does_not_share_are_refused(
     (worker, *_) = client.scheduler_info()["workers"]
     client.submit(hide, "x", workers=[worker], pure=False).result()
     arguments = [f"--data_dir={tmp_path / 'data'}", f"--output_dir={tmp_path / 'out'}"]
-    done = run(*FLAGS, *flags_of_cluster, *arguments)
+    done = run(*FLAGS, *flags_of_cluster, *arguments, code=2)
     client.restart_workers([worker])
-    assert done.returncode == 2
     (line,) = [li for li in done.stderr.splitlines() if "run_experiments.py:" in li]
     assert f"the worker {worker} does not share" in line and "--data_dir" in line
 
@@ -165,10 +159,9 @@ def test_an_error_of_a_run_is_that_error(run, flags_of_cluster, tmp_path):
     """A folder holds another run, which only its worker sees."""
     folder = tmp_path / "out"
     arguments = [*FLAGS, "--rounds=1", f"--output_dir={folder}"]
-    assert run(*arguments).returncode == 0
+    run(*arguments)
     path = folder / RUNS[1] / "run.json"
     path.write_text(path.read_text().replace('"cohort_seed": 0', '"cohort_seed": 5'))
-    done = run(*arguments, *flags_of_cluster, "--resume")
-    assert done.returncode == 2
+    done = run(*arguments, *flags_of_cluster, "--resume", code=2)
     (line,) = [li for li in done.stderr.splitlines() if "run_experiments.py:" in li]
     assert "is another run (cohort_seed: 5 there, 0 here)" in line

@@ -128,7 +128,7 @@ def kept(monkeypatch):
         path = f"{experiment}/{seed}/{label}"
         return Given(label, info, table, table, reached, None, path=path, **own)
 
-    monkeypatch.setattr("tff_pmc.reports.kept.rounds_to_target", given)
+    monkeypatch.setattr("tff_pmc.reports.rounds_to_target.rounds_to_target", given)
     return make
 
 

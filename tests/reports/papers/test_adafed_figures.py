@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import pandas as pd
 import pytest
 from reported import write
 
@@ -111,23 +110,3 @@ def test_of_several_seeds_the_mean_is_drawn_in_a_band(system_run, tmp_path):
     said = write("adafed_figures", by_seed, tmp_path, baseline="FedAvg")
     assert [path.name for path in tmp_path.iterdir()] == ["figure5.png"]
     assert said == "AdaFed's Figure 6 is not drawn: the runs have no F1 on record"
-
-
-def test_the_page_by_hand(system_run, tmp_path):
-    runs = [
-        system_run("FedAvg", [0.1, 0.5, 0.7, 0.81, 0.8, 0.9], experiment="adafed_2"),
-        system_run("AdaFed", [0.3, 0.6, 0.8, 0.81, 0.9, 0.9], experiment="adafed_2"),
-    ]
-    text = write("adafed_page", runs, tmp_path)
-    table = pd.read_csv(tmp_path / "adafed.csv", dtype=str).set_index("system")
-    row = table.loc["AdaFed"]
-    # (20 + 10 + 10 + 0 + 10) / 5, and the same five over six rounds.
-    assert (row["lead 1-5"], row["lead"]) == ("10.0", "8.33")
-    assert (row["to 80 %"], row["to 90 %"], row["to 95 %"]) == ("3", "5", "-")
-    assert row["round 5"] == "0.9"
-    page = (tmp_path / "adafed.md").read_text(encoding="utf-8")
-    assert page.startswith("# adafed_2: accuracy on the reported images\n")
-    assert "`figure2.png` is Figure 2" in page and "figure1.png" not in page
-    assert "AdaFed, weights only was not run" in page
-    assert "4.0.3" not in page  # These claims need simulation 2 as well.
-    assert "AdaFed's simulation 2." in text

@@ -189,20 +189,6 @@ def test_one_client_with_three_digits_refutes_that_they_have_two(kept, most, wor
     assert (number.split()[-3], found) == (f"{most - 2:+.1f}", word)
 
 
-def test_groups_count_by_their_means_and_not_by_their_best(kept):
-    """Two are 1 round sooner than the mean of four, of which one is 6 sooner."""
-    orders = ["DS,LD,MD", "DS,MD,LD", "LD,DS,MD", "LD,MD,DS", "MD,DS,LD", "MD,LD,DS"]
-    rounds = dict(zip(orders, (30, 30, 24, 32, 34, 34)))
-    cells = [(75, s) for s in (20, 30, 40, 50)] + [(80, s) for s in (20, 30, 40, 50)]
-    runs = [
-        kept(label, k, "femnist", dict.fromkeys(cells, own))
-        for label, own in rounds.items()
-        for k in range(5)
-    ]
-    number, word, _ = judged("are the best of the six, at 75", runs, "DA")
-    assert word == "reproduced" and number.count(" +1.0 ± 0.0") == 4
-
-
 def test_other_epochs_are_held_against_one_run_a_seed_of_their_length(kept):
     """E = 1 arrives two rounds later; a run of other rounds is not its pair."""
 

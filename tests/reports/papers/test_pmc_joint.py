@@ -14,19 +14,16 @@ Y = [0, 1, 0, 1, 1, 0]  # Three clients with two examples each.
 SPLITS = [0, 2, 4, 6]
 
 
-def write_files(folder, index, rounds, celeba=False):
-    """A run of the published code; a round lists (predictions, labels) of its files."""
-    folder.mkdir(parents=True)
-    kind = "" if celeba else "Local dataset type: iid\r\n"
-    lines = f"{kind}K (number of clients): {len(rounds[0])}\r\nPermutation: {index}"
-    (folder / "params.txt").write_bytes(lines.encode())
-    for number, files in enumerate(rounds, start=1):
-        (folder / f"round_{number}").mkdir()
-        for place, (predicted, labels) in enumerate(files, start=1):
-            rows = [f"{p},{y}\n" for p, y in zip(predicted, labels)]
-            path = folder / f"round_{number}" / f"client_{place}.csv"
-            path.write_text("y_pred,y_true\n" + "".join(rows))
-    return folder
+@pytest.fixture
+def write_files(write_theirs):
+    """A function that writes a run of one round, files of (predictions, labels)."""
+
+    def write(folder, index, files, celeba=False):
+        kind = [] if celeba else ["Local dataset type: iid"]
+        lines = [*kind, f"K (number of clients): {len(files)}", f"Permutation: {index}"]
+        return write_theirs(folder, lines, [[(y, p) for p, y in files]])
+
+    return write
 
 
 def cells(rows, experiment):
@@ -99,27 +96,31 @@ DS_FILES = [((0, 0), FIRST), ((1, 1), SECOND)]
 LD_FILES = [((1, 1), SECOND), ((0, 0), FIRST)]
 
 
-def test_published_runs_are_aligned_by_labels_or_paired_by_file(tmp_path):
+def test_published_runs_are_aligned_by_labels_or_paired_by_file(tmp_path, write_files):
     """Both are wrong on the first client's second example, in other files."""
-    write_files(tmp_path / "1", 0, [DS_FILES])
-    write_files(tmp_path / "2", 1, [LD_FILES])
+    write_files(tmp_path / "1", 0, DS_FILES)
+    write_files(tmp_path / "2", 1, LD_FILES)
     assert cells(joint(tmp_path), "LD") == [1, 0, 0, 3]
     assert cells(joint(tmp_path, "shuffled"), "LD") == [0, 1, 1, 2]
 
 
-def test_published_runs_whose_clients_look_alike_are_not_aligned(tmp_path, fails):
+def test_published_runs_whose_clients_look_alike_are_not_aligned(
+    tmp_path, fails, write_files
+):
     alike = [((0, 0), FIRST), ((0, 1), FIRST)]
-    write_files(tmp_path / "1", 0, [alike], celeba=True)
-    write_files(tmp_path / "2", 1, [alike], celeba=True)
+    write_files(tmp_path / "1", 0, alike, celeba=True)
+    write_files(tmp_path / "2", 1, alike, celeba=True)
     fails(lambda: joint(tmp_path), tmp_path, "same test labels", "cannot be aligned")
     assert cells(joint(tmp_path, "shuffled"), "CB") == [1, 0, 0, 3]
 
 
-def test_published_test_sets_of_other_sizes_still_line_up_row_by_row(tmp_path):
+def test_published_test_sets_of_other_sizes_still_line_up_row_by_row(
+    tmp_path, write_files
+):
     """One client has three examples: its rows meet those of two others."""
     long, short = ((0, 0, 1), (0, 0, 0)), ((1,), (1,))  # Wrong in the third.
-    write_files(tmp_path / "1", 0, [[long, short]], celeba=True)
-    write_files(tmp_path / "2", 2, [[short, long]], celeba=True)
+    write_files(tmp_path / "1", 0, [long, short], celeba=True)
+    write_files(tmp_path / "2", 2, [short, long], celeba=True)
     assert cells(joint(tmp_path), "IS") == [1, 0, 0, 3]
     assert cells(joint(tmp_path, "shuffled"), "IS") == [0, 1, 1, 2]
 

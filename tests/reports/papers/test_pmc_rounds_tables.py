@@ -24,26 +24,6 @@ def published_rows(number):
     return pmc_paper.published_rows(number, like)[0]
 
 
-@pytest.mark.parametrize(
-    "number, targets, rounds",
-    [(2, (70, 80, 90, 95), 101), (4, (70, 80, 90, 95), 301), (6, (70, 80, 85), 100)],
-)
-def test_the_published_rounds_give_the_published_gains_and_averages(
-    number, targets, rounds, page, published_as_runs
-):
-    cells = page.by_line(number)
-    for target in targets:
-        runs = published_as_runs(number, target, rounds)
-        ours = pmc_rounds_tables.tidy_rows(by_label(runs), (target,))
-        # Tables 2 and 4 have all nine rows; of Table 6 two rows cannot be.
-        assert ours["experiment"].nunique() == (7 if number == 6 else 9)
-        for row in ours.itertuples():
-            if row.devices == "Avg. (text)":
-                continue
-            printed = cells[row.experiment, target].get(row.devices, np.nan)
-            assert row.value == pytest.approx(printed, abs=0.006, nan_ok=True), row
-
-
 def test_which_numbers_of_the_papers_text_stand_beside_ours(tmp_path, celeba_runs):
     """What they are is in the kept tables, which are made again to the byte."""
     numbers = {6: ["8.6", "11.5", "13.0"], 4: ["-0.1", "0.2", "2.1", "1.7"], 2: []}

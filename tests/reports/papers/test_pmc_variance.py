@@ -35,37 +35,11 @@ def runs(run_of):
     return [dataclasses.replace(made[0], weights=weights()), *made[1:]]
 
 
-def test_the_first_criterions_variation_stands_beside_what_was_reached(runs):
-    table = pmc_variance.orderings(runs)
-    assert table["first"].tolist() == ["DS", "LD", "MD", "LD", "MD"]
-    assert table["coefficient_of_variation"].tolist() == [0.1, 0.3, 0.2, 0.3, 0.2]
-    assert table["best_accuracy"].tolist() == [0.5, 0.9, 0.7, 0.8, 0.6]
-    # All arrive at 50 % in round 2; DS never at 95 %, which is left out.
-    assert table["gain at 50 %"].tolist() == [0] * 5
-    assert "gain at 95 %" not in table
-
-
-def test_the_rank_correlation_by_hand(runs):
-    """Ranks 1, 4.5, 2.5, 4.5, 2.5 and 1, 5, 3, 4, 2: Pearson's of them is 0.949."""
-    found = pmc_variance.correlations(pmc_variance.orderings(runs))
-    assert found["best_accuracy"] == pytest.approx(9 / (9 * 10) ** 0.5)
-    assert pd.isna(found["gain at 50 %"])  # The same for all.
-
-
 def test_the_variation_is_the_mean_over_the_runs_that_have_it(runs):
     more = weights({"DS": 0.3, "LD": 0.3, "MD": 0.2})
     both = [*runs[:1], dataclasses.replace(runs[1], weights=more)]
     found = pmc_variance.first_variation(both)
     assert found == pytest.approx({"DS": 0.2, "LD": 0.3, "MD": 0.2})
-
-
-def test_write_says_what_it_found(tmp_path, runs):
-    text = write("pmc_variance", runs, tmp_path)
-    assert "Rank correlation with best accuracy: +0.95." in text
-    assert (
-        pd.read_csv(tmp_path / "variance.csv", index_col=0).loc["LD", "first"] == "LD"
-    )
-    assert "| LD,DS,MD | LD | 0.3000 |" in (tmp_path / "variance.md").read_text()
 
 
 def test_without_weights_or_three_criteria_it_is_left_out(tmp_path, runs):

@@ -6,7 +6,6 @@ check gathers the cells that do not agree and compares them with the ones known
 """
 
 import csv
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -73,11 +72,6 @@ def test_ours_beside_theirs():
     assert joined["difference"].fillna(99).tolist() == [-1.5, 99, 99, 99]
     with pytest.raises(ValueError, match="one-to-one"):
         published.beside(ours, pd.concat([theirs, theirs]), keys)
-
-
-def test_rounds_as_text():
-    texts = [published.rounds_text(v) for v in (10.0, 22.5, 41 + 5 / 6, math.nan)]
-    assert texts == ["10", "22.5", "41.83", "—"]
 
 
 def test_a_table_that_is_missing_is_a_note(monkeypatch, tmp_path):

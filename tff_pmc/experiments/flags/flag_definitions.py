@@ -76,29 +76,24 @@ def _of_registry(
     what: str, flag: str, registry: Mapping[str, type[Settings]], base: type[Settings]
 ) -> Iterable[Section]:
     """Builds a section for every class in which registered things declare settings."""
-    owners: dict[type, list[str]] = {base: []}
-    by_owner: dict[type, list[Setting]] = {base: list(base.declared())}
+    yield Section(EVERY_RUN, f"Every {what}", base.declared())
+    by_owner: dict[type, tuple[list[str], dict[str, Setting]]] = {}
     # By name: which module was imported first must not change the help.
     for name, group in sorted(registry.items()):
         for declared in group.declared():
-            owner = declared.owner
-            names = owners.setdefault(owner, [])
+            names, settings = by_owner.setdefault(declared.owner, ([], {}))
+            settings.setdefault(declared.flag, declared)
             if name not in names:
                 names.append(name)
-            if declared.flag not in (s.flag for s in by_owner.setdefault(owner, [])):
-                by_owner[owner].append(declared)
-    for owner, settings in by_owner.items():
-        if owner is base:
-            yield Section(EVERY_RUN, f"Every {what}", tuple(settings))
-            continue
-        names = owners[owner]
+    by_owner.pop(base, None)
+    for names, settings in by_owner.values():
         plural = "s" if len(names) > 1 else ""
         used = [n for n, e in EXPERIMENTS.items() if _uses(e, flag, names)]
         experiments = f" (--experiment={', '.join(used)})" if used else ""
         heading = f"{what.capitalize()}{plural} {', '.join(names)}{experiments}"
         papers = {EXPERIMENTS[name].paper for name in used} - {""}
         part = papers.pop() if len(papers) == 1 else NO_PAPER
-        yield Section(part, heading, tuple(settings))
+        yield Section(part, heading, tuple(settings.values()))
 
 
 def _uses(found: Experiment, flag: str, names: Sequence[str]) -> bool:

@@ -26,8 +26,9 @@ class RoundDone(NamedTuple):
     round_num: int  # From 1.
     tables: Mapping[str, Sequence[Mapping[str, Any]]]  # The record's rows by the table.
     weights: Any  # The model's `ModelWeights` after the round.
-    # Of each client, [K]: its correct test examples, or the sum of their losses.
-    measured: np.ndarray
+    # Of each client that tests, [E]: its correct test examples, or the sum of their
+    # losses. None where the model was not tested after this round.
+    measured: Optional[np.ndarray]
     predicted: Optional[np.ndarray]  # Each test example's label, [N], if recorded.
     seconds: Mapping[str, float]  # Of the training, `train`, and the tests, `test`.
 
@@ -86,6 +87,8 @@ class ProgressBar:
 
 def words_of(row: Mapping[str, Any], seconds: float, measure: Measure) -> str:
     """A round in the words of the progress bar."""
+    if measure.mean not in row:
+        return f"not tested, {seconds:.1f} s"
     percentiles = "/".join(f"{row[f'{measure.prefix}p{p}']:.2f}" for p in PERCENTILES)
     name = measure.mean.replace("_", " ")
     text = f"{name} {row[measure.mean]:.3f}, p10/50/90 {percentiles}, {seconds:.1f} s"

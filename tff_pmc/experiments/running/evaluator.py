@@ -6,39 +6,61 @@ from typing import Any, Optional
 
 import numpy as np
 
+import leaf_data
 from tff_pmc import processes
 from tff_pmc.processes.server_examples import build_confusion, f1_of_classes
 from tff_pmc.record import measures
 from tff_pmc.systems.setup import Setup
 
+_SAMPLE = 82  # A stream of random numbers of its own.
+
+
+def tested_clients(data: leaf_data.FederatedDataset, count: int) -> np.ndarray:
+    """The numbers of the clients that test, ascending: so many, or 0 for all.
+
+    They depend on the federation alone, so that they are the same under all seeds.
+    """
+    clients = np.arange(data.test_examples.num_clients)
+    able = np.flatnonzero(data.test_examples.sizes)
+    if not count or count >= len(able):
+        return clients
+    return np.sort(np.random.default_rng([_SAMPLE, count]).choice(able, count, False))
+
 
 class TestEvaluator:
     """The clients' test examples, and the computation that judges a model on them.
 
-    Its `measure` is what they are measured by. With `--predictions` each single answer
-    is recorded.
+    With `--predictions` each single answer is recorded.
+
+    Attributes:
+        clients: the numbers of the clients that test, [E].
+        examples: the test examples of these.
+        measure: what they are measured by.
     """
 
     __test__ = False  # No test of pytest's, whatever its name begins with.
 
     def __init__(self, setup: Setup) -> None:
         settings, data = setup.settings, setup.data
-        self._examples = data.test_examples
+        self.clients = tested_clients(data, settings.record.evaluate_clients)
+        self.examples, self._sizes = data.test_examples, data.test_examples.sizes
+        if len(self.clients) < self.examples.num_clients:
+            self.examples = self.examples.subset(self.clients)
         self.measure = measures.measure_of(data)
         self._single = settings.record.predictions
         self._own = settings.system.own_answers(setup)
         if self._single or self._own:
             self._compute = processes.build_federated_prediction(
-                setup.model, self._examples.num_examples
+                setup.model, self.examples.num_examples
             )
             packs = processes.prediction_packs
         else:
             build = processes.build_correct_counts
             if self.measure is measures.LOSS:
                 build = processes.build_loss_sums
-            self._compute = build(setup.model, self._examples.num_clients)
+            self._compute = build(setup.model, self.examples.num_clients)
             packs = processes.evaluation_packs
-        self._packs = packs(self._examples, num_packs=settings.training.num_packs)
+        self._packs = packs(self.examples, num_packs=settings.training.num_packs)
         self._confusion, server = None, data.server_examples
         if server is not None:
             self._confusion = build_confusion(
@@ -68,19 +90,21 @@ class TestEvaluator:
     ) -> tuple[np.ndarray, Optional[np.ndarray]]:
         """Judges a model, or takes the correct examples that are known already.
 
-        Returns the correct examples of each client, int64 [K], or the sums of their
-        losses, float64; and the predicted label of each example, [N], if single answers
-        are recorded.
+        Returns the correct examples of each client that tests, int64 [E], or the sums
+        of their losses, float64; and the predicted label of each example, [N], if
+        single answers are recorded.
         """
         if known is not None and not self._single:
-            return np.asarray(known, np.int64), None
+            return np.asarray(known, np.int64)[self.clients], None
         if self._own is not None:
-            result = self._own.answer(weights)
+            owner = np.repeat(np.arange(len(self._sizes)), self._sizes)
+            tests = np.isin(owner, self.clients)
+            result = self._own.answer(weights)[tests]
         else:
             kind = np.int64 if self.measure.counted else np.float64
             result = np.asarray(self._compute(weights, self._packs), kind)
         if not self._single and self._own is None:
             return result, None
-        right = np.concatenate([[0], np.cumsum(result == self._examples.y)])
-        counts = np.diff(right[self._examples.row_splits])
+        right = np.concatenate([[0], np.cumsum(result == self.examples.y)])
+        counts = np.diff(right[self.examples.row_splits])
         return counts, result if self._single else None

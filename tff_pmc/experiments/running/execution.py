@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from typing import Any, Optional
@@ -20,20 +21,21 @@ from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.cluster_options import ClusterOptions
 
+MANY_CLIENTS = 10_000
+"""More clients than these are not tested in each round without a line that says so."""
 
+
+@dataclasses.dataclass
 class Federations:
     """Loads the federation of a run; the last one is kept, as memory is limited.
 
     It travels to another process as the places it loads from, without what it holds.
     """
 
-    def __init__(
-        self, data_dir: str, cache_dir: str, table: leaf_data.ClientTable
-    ) -> None:
-        """Takes the folders, empty for the defaults, and the clients' attributes."""
-        self.data_dir, self.cache_dir = data_dir, cache_dir
-        self.table = table
-        self._last: Optional[tuple[str, leaf_data.FederatedDataset]] = None
+    data_dir: str  # Empty for the default, as the next.
+    cache_dir: str
+    table: leaf_data.ClientTable  # The clients' attributes.
+    _last: Optional[tuple[str, leaf_data.FederatedDataset]] = None
 
     def __call__(self, settings: RunSettings) -> leaf_data.FederatedDataset:
         """The federation of a run's settings."""
@@ -47,14 +49,12 @@ class Federations:
         return self._last[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        places = {
-            name: os.path.abspath(path) if path else ""
-            for name, path in (
-                ("data_dir", self.data_dir),
-                ("cache_dir", self.cache_dir),
-            )
+        absolute = {
+            name: path and os.path.abspath(path)
+            for name, path in self.__dict__.items()
+            if name in ("data_dir", "cache_dir")
         }
-        return {**self.__dict__, **places, "_last": None}
+        return {**self.__dict__, **absolute, "_last": None}
 
 
 def execute(
@@ -82,6 +82,13 @@ def execute(
             f"The system {runs[0].names['system']} needs the totals first: two "
             "aggregations a round, and every client's update is kept until the "
             "second"
+        )
+    tested = data.test_examples.num_clients
+    if tested > MANY_CLIENTS and not runs[0].record.evaluate_clients:
+        print(
+            f"Each round is tested by all {tested:,} clients, and has a row of each: "
+            "--evaluate_clients=1000 takes a sample of them, --evaluate_every=10 fewer "
+            "rounds"
         )
     if command.tensorboard:
         print(printable(tensorboard_events.how_to_open(output_dir)), flush=True)

@@ -56,7 +56,7 @@ def run(
         else:
             state = last.state
         rounds = settings.training.rounds
-        told = [callbacks.predictions(folder.path, data.test_examples), *listeners]
+        told = [callbacks.predictions(folder.path, evaluator.examples), *listeners]
         if tensorboard:
             from tff_pmc.experiments.running import tensorboard_events
 
@@ -110,7 +110,9 @@ def _round(
     outcome = process.next(state, setup.pack(chosen))
     weights = process.get_model_weights(outcome.state)
     train_seconds = outcome.train_seconds or time.perf_counter() - start
-    measured, predicted = evaluator.of(weights, outcome.counts)
+    measured = predicted = None
+    if setup.settings.record.tests(round_num):
+        measured, predicted = evaluator.of(weights, outcome.counts)
     seconds = {
         "train": train_seconds,
         "test": time.perf_counter() - start - train_seconds,
@@ -123,7 +125,8 @@ def _round(
         * process.traffic.per_client_testing,
         **at_server,
     }
-    tables = rows.tables_of(setup, round_num, chosen, outcome, measured, columns)
+    tested = rows.ClientTests(evaluator.clients, evaluator.examples, measured)
+    tables = rows.tables_of(setup, round_num, chosen, outcome, tested, columns)
     tables["class_f1"] = rows.f1_rows(round_num, f1)
     return outcome.state, callbacks.RoundDone(
         round_num, tables, weights, measured, predicted, seconds

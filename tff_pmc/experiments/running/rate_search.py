@@ -63,7 +63,8 @@ def search(
         return found[target, _SHARE]
 
     def reached(done: RoundDone) -> bool:
-        return first_round(done.measured[np.newaxis]) is not None
+        tested = done.measured
+        return tested is not None and first_round(tested[np.newaxis]) is not None
 
     Setup.of(first, data)  # Refused before a folder is made.
     plan = loop.describe(first, data)

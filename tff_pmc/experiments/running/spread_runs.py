@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from tqdm import tqdm
 
+from leaf_data.errors import one_line
 from tff_pmc.record import files
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
@@ -138,10 +139,9 @@ class SpreadRuns:
             return
         error = future.exception() if future.status == "error" else None
         if error is None or isinstance(error, KilledWorker):
-            words = " ".join(str(error or future.status).split())[:300]
             raise ClusterError(
                 f"--cluster={self._connection.address}: the run {job.settings.label} "
-                f"ended with its workers ({words})"
+                f"ended with its workers ({one_line(error or future.status)})"
             )
         raise error
 

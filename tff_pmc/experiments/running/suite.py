@@ -83,7 +83,7 @@ def run_all(
 
     with contextlib.ExitStack() as held:
         if seeds:
-            plan = _without_seeds(_plan(runs, data), runs[0], seeds)
+            plan = _plan(runs, data, seeds)
             held.enter_context(folder_of_runs(output_dir, plan, resume=resume))
         finished: collections.Counter[str] = collections.Counter()
         text = ""
@@ -127,44 +127,30 @@ def _report_seeds(
 
 
 def _plan(
-    runs: Sequence[RunSettings], data: leaf_data.FederatedDataset
+    runs: Sequence[RunSettings],
+    data: leaf_data.FederatedDataset,
+    seeds: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """Describes the runs: the settings that all share, and the labels of the runs."""
-    plan = loop.describe(runs[0], data)
-    for name in ("label", "system", "note"):
-        del plan[name]
-    recorded = [settings.as_record() for settings in runs]
-    plan["settings"] = {
-        group: value if isinstance(value, str) else _common(group, recorded)
-        for group, value in recorded[0].items()
-    }
-    for flag in ("priority", "adjustment"):
-        for group in plan["settings"].values():
-            if isinstance(group, dict):
-                group.pop(flag, None)
-    plan["settings"]["orderings"] = [settings.label for settings in runs]
+    """Describes the runs: what all of them share, their labels, and their seeds."""
+    described = loop.describe(runs[0], data)["data"]
+    own = {"priority", "adjustment", *(runs[0].seed_flags if seeds else ())}
+    # The seed is among the options of the data; systems may differ in their data.
     if EXPERIMENTS[runs[0].experiment].compares_systems:
-        for name in ("clients", "options"):  # They differ, too.
-            plan["data"].pop(name)
-    return plan
-
-
-def _without_seeds(
-    plan: dict[str, Any], settings: RunSettings, seeds: Sequence[int]
-) -> dict[str, Any]:
-    """The plan of runs under several seeds, which has the seeds in one place."""
-    for group in plan["settings"].values():
-        for flag in settings.seed_flags if isinstance(group, dict) else ():
-            group.pop(flag, None)
-    plan["data"].pop("options", None)  # The seed is among them.
-    plan["settings"]["seeds"] = list(seeds)
-    return plan
-
-
-def _common(group: str, recorded: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The settings of a group that are the same in all runs."""
-    return {
-        flag: value
-        for flag, value in recorded[0][group].items()
-        if all(flag in one[group] and one[group][flag] == value for one in recorded)
-    }
+        del described["clients"], described["options"]
+    elif seeds:
+        del described["options"]
+    first, *others = (settings.as_record() for settings in runs)
+    shared: dict[str, Any] = {}
+    for group, values in first.items():
+        shared[group] = values
+        if isinstance(values, dict):
+            shared[group] = {
+                flag: value
+                for flag, value in values.items()
+                if flag not in own
+                and all((flag, value) in one[group].items() for one in others)
+            }
+    shared["orderings"] = [settings.label for settings in runs]
+    if seeds:
+        shared["seeds"] = list(seeds)
+    return {"settings": shared, "data": described}

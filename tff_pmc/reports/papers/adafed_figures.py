@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
 import pandas as pd
@@ -17,7 +17,16 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.read import Run, conditions_of
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, figures, pages, styles
+from tff_pmc.reports import (
+    REPORTS,
+    SEED_REPORTS,
+    Report,
+    figures,
+    pages,
+    paired,
+    styles,
+)
+from tff_pmc.reports.paired import BySeed
 from tff_pmc.reports.papers.claim_tables import claims
 from tff_pmc.reports.papers.judging import TOO_SHORT
 from tff_pmc.reports.papers.quantities import FEDAVG, class_f1, round_of_accuracy
@@ -65,9 +74,9 @@ def report(runs: Sequence[Run], *, numbers: Sequence[int]) -> Report:
     return Report("\n".join(missing), figures=found)
 
 
-def seeds_report(by_seed: Mapping[int, Sequence[Run]], *, baseline: str) -> Report:
+def seeds_report(by_seed: BySeed, *, baseline: str) -> Report:
     """Returns the experiment's figures of the runs, the baseline's among them."""
-    runs = [run for of_seed in by_seed.values() for run in of_seed]
+    runs = paired.every(by_seed)
     return report(runs, numbers=numbers_of(runs[0].settings["experiment"]))
 
 
@@ -99,20 +108,22 @@ def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
     figures.round_axis(grid[0], max(int(curve.index.max()) for curve in every))
     count = max(len(found) for p in panels.values() for found in p.values())
     handles, labels = grid[0].get_legend_handles_labels()
+    columns, letters = (len(labels), 125) if of_classes else (2, 92)
     if of_classes:
         figures.name_panels(figure, grid, "F1")
     else:
         grid[0].set_xlabel(figures.ROUNDS)
         grid[0].set_ylabel(published.shows)
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=len(labels) if of_classes else 2,
-        title=figures.band_words(count) or None,
-    )
-    said = textwrap.fill(_said(number), 125 if of_classes else 92)
-    figure.suptitle(f"{_title(runs[0], number)}\n{said}", fontsize=7)
+    place = {"loc": "outside lower center", "ncols": columns}
+    band = figures.band_words(count) or None
+    figure.legend(handles, labels, title=band, **place)
+    said = [
+        claim.says.partition(" (Here")[0]
+        for claim in claims("AdaFed")
+        if str(number) in claim.place.split()
+    ]
+    words = textwrap.fill(" ".join(["The paper:", *said]), letters)
+    figure.suptitle(f"{_title(runs[0], number)}\n{words}", fontsize=7)
     return figure
 
 
@@ -128,16 +139,6 @@ def _title(run: Run, number: int) -> str:
     )
 
 
-def _said(number: int) -> str:
-    """What the paper says of a figure, in our words."""
-    said = [
-        claim.says.partition(" (Here")[0]
-        for claim in claims("AdaFed")
-        if str(number) in claim.place.split()
-    ]
-    return " ".join(["The paper:", *said])
-
-
 Curves = dict[str, list[pd.Series]]
 
 
@@ -145,16 +146,10 @@ def _panels(runs: Sequence[Run], column: str) -> Optional[dict[str, Curves]]:
     """The curves of each panel by the runs' labels, one a seed."""
     panels: dict[str, Curves] = {}
     for run in runs:
-        table = run.rounds.set_index("round")
-        if not column:
-            found = class_f1(run)
-            if found is None:
-                return None
-            table = found
-        elif column not in table:
+        rounds = run.rounds.set_index("round")
+        table = rounds.get([column]) if column else class_f1(run)
+        if table is None:
             return None
-        else:
-            table = table[[column]]
         for name, curve in table.items():
             title = "" if column else f"class {name}"
             panels.setdefault(title, {}).setdefault(run.label, []).append(curve)

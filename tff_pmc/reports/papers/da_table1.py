@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, Report, pages
 from tff_pmc.reports.papers import published
+from tff_pmc.reports.papers.published import DA_STUDIES
 from tff_pmc.reports.rounds_to_target import rounds_to_target
 
 TITLE = "Table 1 of the device-aware paper: rounds until the devices reach a target"
@@ -39,18 +39,6 @@ BEST, MEAN = "Best", "Mean"
 PUBLISHED_BEST = "Md≻Ds≻Ld"
 """The initial ordering of the one row the paper prints of Final, its best."""
 
-_ORDERINGS = [",".join(order) for order in itertools.permutations(["DS", "LD", "MD"])]
-_ROWS = {order: order.title().replace(",", "≻") for order in _ORDERINGS}
-STUDIES = {
-    "Ind": {
-        "DS": "Dataset size (base)",
-        "MD": "Model divergence",
-        "LD": "Label diversity",
-    },
-    "MCA": _ROWS,
-    "Final": {f"{order} (backtracking)": row for order, row in _ROWS.items()},
-}
-"""Study -> label of a run -> its row, named as in the paper."""
 _SINGLE = np.array([len(shares) == 1 for shares in COLUMNS.values()])
 
 
@@ -63,31 +51,19 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
     that reached the most cells over both targets, then the one with the fewest rounds
     over these cells, then the first. A mean is exact, and not reached where one of its
     parts is not: a mean of the rest would look better than it is. Rows whose run is
-    missing are left out, `Best` and `Mean` where one of the six is.
-    Three studies: `Ind` (one criterion), `MCA` (an ordering of three, fixed, and
-    the `Mean` of the six) and `Final` (online adjustment by backtracking from each
-    initial ordering, and the `Best` and the `Mean` of the six). `Best` is the
-    initial ordering that reached the most cells over both targets, then the one
-    with the fewest rounds over these cells, then the first.
-
-    A cell is the first round in which the share of the devices reaches the
-    target, by the rule of `rounds_to_target`: a device without test examples
-    counts as a device and never reaches. A mean is exact, and not reached where
-    one of its parts is not: a mean of the rest would look better than it is.
-
-    Args:
-        runs: some or all of the fifteen, in any order. Rows whose run is missing are
-            left out, `Best` and `Mean` where one of the six is; other runs are ignored.
-
-    Returns:
-        The columns `KEYS` and `value`, in rounds (NaN: not reached).
-
-    Raises:
-        RecordError: two runs have one label, or runs have other clients.
+    missing are left out, `Best` and `Mean` where one of the six is. Two runs of one
+    label, or of other clients, are a `RecordError`.
     """
-    _check(runs)
+    seen: set[str] = set()
+    for run in runs:
+        if run.label in seen:
+            raise RecordError(f"Table 1: two runs of {run.label}; give one of each")
+        seen.add(run.label)
+        if not np.array_equal(run.examples, runs[0].examples):
+            both = f"{runs[0].label} and {run.label}"
+            raise RecordError(f"Table 1: the runs {both} have other clients")
     rows: list[dict[str, Any]] = []
-    for study, names in STUDIES.items():
+    for study, names in DA_STUDIES.items():
         part = _rows_of(study, runs)
         if study != "Ind" and len(part) == len(names):
             mean = np.mean(list(part.values()), axis=0)
@@ -103,38 +79,23 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*KEYS, "value"])
 
 
-def compare(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Returns our cells beside the published; its row of Final is our `Best`, too."""
-    best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
-    return published.beside(ours, pd.concat([theirs, best.assign(row=BEST)]), KEYS)
-
-
 def report(runs: Sequence[Run]) -> Report:
     """Returns `table1.csv` and `table1.md`; nothing where no run is in the table.
 
-    The rule of reaching a target is the paper's, at least the target. Two runs of one
-    label, or of other clients, are a `RecordError`.
+    The rule of reaching a target is the paper's, at least the target.
     """
     ours = tidy_rows(runs)
     if ours.empty:
         return Report()
     theirs, missing = published.table_or_note("da_table1", ours)
     notes = [*_notes(runs), *missing]
-    cells = compare(ours, theirs).fillna({"printed": ""})
+    # The one row that is printed of Final is its best: it stands beside ours, too.
+    best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
+    theirs = pd.concat([theirs, best.assign(row=BEST)])
+    cells = published.beside(ours, theirs, KEYS).fillna({"printed": ""})
     head = f"{TITLE}\n\nEach cell: ours (published)."
     text, page = pages.of_grids(head, notes, _grids(cells))
     return Report(text, {"table1": cells}, {"table1": page}, digits=10)
-
-
-def _check(runs: Sequence[Run]) -> None:
-    seen: set[str] = set()
-    for run in runs:
-        if run.label in seen:
-            raise RecordError(f"Table 1: two runs of {run.label}; give one of each")
-        seen.add(run.label)
-        if not np.array_equal(run.examples, runs[0].examples):
-            names = f"{runs[0].label} and {run.label}"
-            raise RecordError(f"Table 1: the runs {names} have other clients")
 
 
 def _rows_of(study: str, runs: Sequence[Run]) -> dict[str, npt.NDArray[np.float64]]:
@@ -142,7 +103,7 @@ def _rows_of(study: str, runs: Sequence[Run]) -> dict[str, npt.NDArray[np.float6
     by_label = {run.label: run for run in runs}
     return {
         row: _cells(by_label[label])
-        for label, row in STUDIES[study].items()
+        for label, row in DA_STUDIES[study].items()
         if label in by_label
     }
 
@@ -171,7 +132,6 @@ def _best(part: Mapping[str, npt.NDArray[np.float64]]) -> str:
 
 
 def _notes(runs: Sequence[Run]) -> list[str]:
-    """Returns the notes on the runs and on the rules."""
     examples, rounds = runs[0].examples, [len(run.accuracy) for run in runs]
     span = f"{min(rounds)} to " if min(rounds) < max(rounds) else ""
     notes = [
@@ -187,13 +147,13 @@ def _notes(runs: Sequence[Run]) -> list[str]:
             "and never reach a target."
         )
     starts = _rows_of("Final", runs)
-    if len(starts) == len(_ORDERINGS):
+    if len(starts) == len(DA_STUDIES["Final"]):
         notes.append(
             f"{BEST}: of the six initial orderings, the most cells reached, then the "
             f"fewest rounds: ours {_best(starts)}, the paper's {PUBLISHED_BEST}."
         )
     labels = [run.label for run in runs]
-    needed = [label for names in STUDIES.values() for label in names]
+    needed = [label for names in DA_STUDIES.values() for label in names]
     missing = [label for label in needed if label not in labels]
     others = [label for label in labels if label not in needed]
     if missing:

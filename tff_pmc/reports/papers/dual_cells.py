@@ -64,11 +64,11 @@ def rows_of(runs: Sequence[Run]) -> list[Run]:
     rows = [run for run in runs if is_row(run)]
     seen: dict[tuple[str, str], Run] = {}
     for run in rows:
-        other = seen.setdefault((_algorithm(run), clients_of(run)), run)
+        other = seen.setdefault(_key(run), run)
         if other is not run:
             raise RecordError(
-                f"{other.path} and {run.path} are both runs of {_algorithm(run)} with "
-                f"{clients_of(run)}: Dual's tables take one run of a row"
+                f"{other.path} and {run.path} are both runs of "
+                f"{' with '.join(_key(run))}: Dual's tables take one run of a row"
             )
     return sorted(rows, key=lambda run: order.index(run.settings["system"]))
 
@@ -90,7 +90,7 @@ def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
     members = rows_of(runs)
     kept = cells_beside(members, f"dual_table{table}.csv")
     if kept is not None:
-        of_runs = [(_algorithm(run), clients_of(run)) for run in members]
+        of_runs = [*map(_key, members)]
         there = list(zip(kept["algorithm"], kept["clients"]))
         names = [n for c in ("ours_{}", "{}_at") for n in map(c.format, CHOICES)]
         columns = [*KEYS, *names, "difference"]
@@ -99,11 +99,7 @@ def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
         epochs = _epochs(run)
         found = {epoch: _measures(run, epoch, table) for epoch in epochs.values()}
         for metric, name in METRICS.items():
-            row: dict[str, Any] = {
-                "algorithm": _algorithm(run),
-                "clients": clients_of(run),
-                "metric": metric,
-            }
+            row: dict[str, Any] = dict(zip(KEYS, (*_key(run), metric)))
             for choice in CHOICES:
                 chosen = found.get(epochs.get(choice, 0))
                 row[f"ours_{choice}"] = getattr(chosen, name, float("nan"))
@@ -117,14 +113,14 @@ def is_row(run: Run) -> bool:
 
     Runs of before that quantized updates have the name of the paper's quantization.
     """
-    settings = run.settings
-    if settings["system"] == "quantized" and "quantized_levels" in settings:
-        return False
-    return settings["system"] in ALGORITHMS
+    system = run.settings["system"]
+    of_before = system == "quantized" and "quantized_levels" in run.settings
+    return system in ALGORITHMS and not of_before
 
 
-def _algorithm(run: Run) -> str:
-    return ALGORITHMS[run.settings["system"]]
+def _key(run: Run) -> tuple[str, str]:
+    """Returns the algorithm and the clients of a run, as the paper prints them."""
+    return ALGORITHMS[run.settings["system"]], clients_of(run)
 
 
 def _epochs(run: Run) -> dict[str, int]:

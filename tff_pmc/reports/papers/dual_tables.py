@@ -36,6 +36,7 @@ JUDGED_ON = {
 }
 """`--judge_on` in words."""
 
+_LEFT_OUT = "{} is left out: no run of its algorithms."
 _SAME = ("Simple Average", "Weighted Mean")
 _STYLES = (("#332288", "o"), ("#dd6655", "s"), ("#117733", "^"))
 
@@ -50,14 +51,10 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
     """
     members = rows_of(runs)
     if not members:
-        return _left_out(table)
+        return Report(_LEFT_OUT.format(TITLES[table]))
     ours = tidy_rows(runs, table)
     theirs, missing = _published(table)
-    precision = (
-        "macro averages."
-        if table == 4
-        else f"of the class {POSITIVE} (obstacles: blocked)."
-    )
+    of_class = f"of the class {POSITIVE} (obstacles: blocked)."
     notes = [
         *_caveats(members),
         *conditions_of(runs),
@@ -65,7 +62,7 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
         "the last. validated: the best one on the evaluation set, where a run recorded "
         "that. difference: best epoch minus published.",
         *_lambda_notes(members),
-        f"Precision and F1 are {precision}",
+        f"Precision and F1 are {'macro averages.' if table == 4 else of_class}",
         *missing,
         *(_noise(theirs) if table == 4 else []),
         *published.rows_note([run.label for run in runs if not is_row(run)]),
@@ -104,7 +101,7 @@ def seeds_report(
     first = next(iter(by_seed.values()))
     members = rows_of(first)
     if not members:
-        return _left_out(table)
+        return Report(_LEFT_OUT.format(TITLES[table]))
     theirs, _ = _published(table)
     notes_of_data = _caveats(members)
     comparable = STAND_IN not in notes_of_data
@@ -132,11 +129,6 @@ def seeds_report(
     text, page = pages.of_grids(f"{TITLES[table]}, seeds", notes, parts)
     name = f"dual_table{table}"
     return Report(text, {name: rows}, {name: page}, digits=6)
-
-
-def _left_out(table: int) -> Report:
-    """Returns what is said where no run is a row."""
-    return Report(f"{TITLES[table]} is left out: no run of its algorithms.")
 
 
 def _published(table: int) -> tuple[pd.DataFrame, list[str]]:

@@ -15,8 +15,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.papers.judging import Labeled, in_the_papers_reading, seed_of
+from tff_pmc.reports.papers.judging import Labeled, other_reading, seed_of
 from tff_pmc.reports.papers.printed_rounds import SHARE
 from tff_pmc.reports.papers.quantities import (
     FEDAVG,
@@ -24,6 +23,7 @@ from tff_pmc.reports.papers.quantities import (
     round_of_accuracy,
     row_of_dual,
 )
+from tff_pmc.reports.rounds_to_target import rounds_of
 
 LAST = 5
 """The number of last rounds over which a mean is taken."""
@@ -69,7 +69,7 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
         for run in runs
         if all(run.settings.get(k) == v for k, v in headline.settings.items())
     ]
-    values, used = _measured(headline, in_the_papers_reading(fitting))
+    values, used = _measured(headline, [r for r in fitting if not other_reading(r)])
     if not values:
         values, used = _measured(headline, fitting)
     if not values:

@@ -27,6 +27,7 @@ from tff_pmc.reports.papers.judging import (
     seed_of,
     together,
 )
+from tff_pmc.reports.papers.published import rounds_saved
 from tff_pmc.reports.papers.quantities import (
     FEDAVG,
     IN_CELLS,
@@ -34,7 +35,6 @@ from tff_pmc.reports.papers.quantities import (
     QUANTITIES,
     Row,
     mean_rounds,
-    printed_gains,
     reached_by,
     row_of_dual,
 )
@@ -171,7 +171,7 @@ def _printed(
     sides = []
     both = (own, cells, row.tables[0]), (others, theirs, row.tables[-1])
     for labels, of_cells, table in both:
-        gains = [printed_gains(table, x).get(c) for x in labels for c in of_cells]
+        gains = [rounds_saved(table, x).get(c) for x in labels for c in of_cells]
         known = [gain for gain in gains if gain is not None and not math.isnan(gain)]
         if len(known) < len(gains):
             return ()

@@ -62,8 +62,7 @@ class Measure(NamedTuple):
         within: the limits of the sign `within`.
         digits: decimals that are shown.
         printed: the least and the most that the paper prints of it.
-        equal: whether both sides have the same weights in every round of every seed,
-            so that they are one algorithm.
+        equal: whether both weigh alike in every round, so that they are one algorithm.
         part: whether it is of a part of the columns that the paper speaks of.
         lacks: why it cannot be measured; the sides are empty then.
     """
@@ -91,7 +90,7 @@ def judged(
     weights are equal, which is a matter of the data: of all of it, and of the paper's.
     """
     runs = list(runs)
-    data, others = _data_caveats(runs), _caveats(runs, least_rounds)
+    data, others = _caveats(runs, least_rounds)
     found = [one._replace(equal=one.equal and not data) for one in measures]
     numbers, words = [], []
     for one in found:
@@ -200,22 +199,18 @@ def _number(measure: Measure, stat: Mapping[str, float]) -> str:
     return text
 
 
-def _data_caveats(runs: Sequence[Run]) -> list[str]:
-    """Returns why runs are not on the paper's data; nothing where they are."""
-    data = "; ".join(sorted({run.data_caveat for run in runs} - {""}))
+def _caveats(runs: Sequence[Run], least_rounds: int) -> tuple[list[str], list[str]]:
+    """Returns why runs are not on the paper's data, and what else they lack."""
+    caveats = "; ".join(sorted({run.data_caveat for run in runs} - {""}))
     parts = sorted({image_fraction(run) for run in runs} - {1.0})
-    found = [f"not on the paper's data: {data}"] if data else []
-    return found + [f"on {part:g} of the images" for part in parts]
-
-
-def _caveats(runs: Sequence[Run], least_rounds: int) -> list[str]:
-    """Returns why runs are not the paper's experiment otherwise."""
+    data = [f"not on the paper's data: {caveats}"] if caveats else []
+    data += [f"on {part:g} of the images" for part in parts]
     readings = sorted({other_reading(run) for run in runs} - {""})
-    found = [f"kept only with {reading}" for reading in readings]
+    others = [f"kept only with {reading}" for reading in readings]
     shortest = min((len(run.rounds) for run in runs), default=least_rounds)
     if shortest < least_rounds:
-        found.append(f"after {shortest} rounds, fewer than {least_rounds}")
-    return found
+        others.append(f"after {shortest} rounds, fewer than {least_rounds}")
+    return data, others
 
 
 def other_reading(run: Run) -> str:
@@ -226,11 +221,6 @@ def other_reading(run: Run) -> str:
     if relu and MODELS[model]().conv_activation != "relu":
         return "ReLU after the convolutions, which the text does not have"
     return ""
-
-
-def in_the_papers_reading(runs: Iterable[Run]) -> list[Run]:
-    """Returns those of the runs that have their paper's network."""
-    return [run for run in runs if not other_reading(run)]
 
 
 def image_fraction(run: Run) -> float:
@@ -249,13 +239,10 @@ def by_seed(
     one command. Runs of another reading than the paper's count where there are no
     others. Of two such folders under one seed the one with more of the data set
     counts, then that with the longer runs, then that with more runs. A run whose label
-    is empty is passed over.
-
-    Raises:
-        RecordError: no seed has; the message names the labels that are missing.
+    is empty is passed over. Where no seed has all labels, a `RecordError` names them.
     """
     runs = list(runs)
-    own_reading = in_the_papers_reading(runs)
+    own_reading = [run for run in runs if not other_reading(run)]
     if 0 < len(own_reading) < len(runs):
         with contextlib.suppress(RecordError):
             return by_seed(own_reading, labels, label_of)

@@ -24,12 +24,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.read import BASELINE, Run, data_caveat, with_caveat
-from tff_pmc.reports import Report, figures, recorded_settings, styles
-from tff_pmc.reports.kept import totals
+from tff_pmc.reports import Report, figures, styles
 from tff_pmc.reports.pages import grid_text
 from tff_pmc.reports.papers import pmc_paper, printed_rounds, published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
-from tff_pmc.reports.rounds_to_target import reach_rule, reaches
+from tff_pmc.reports.rounds_to_target import reach_rule, reaches, strictly_above
 
 TITLE = "PMC Figure {figure}: {experiment}, test accuracy in each round"
 SCRIPT_TITLE = (
@@ -66,12 +65,21 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
         best = int(curve.argmax())
         grid.append([name, f"{curve[best]:.4f}", f"{best + 1}", f"{curve[-1]:.4f}"])
     caption = _title_of(TITLE, paper, rows)
-    text = "\n\n".join(
-        [caption, grid_text(grid), "\n".join([*paper.notes(runs), *_notes(paper)])]
-    )
-    table = with_caveat(_table_of(curves), rows.values())
-    name = f"figure{paper.figure}"
-    return Report(text, {name: table}, figures={name: draw(rows, caption)}, digits=10)
+    notes = [
+        "The paper prints no numbers of this figure: its curves are ours alone, and "
+        "its diamonds are of the table of rounds."
+    ]
+    if paper.text_numbers:
+        notes.append(
+            "The numbers of the paper's text are beside ours in "
+            f"table{paper.rounds_table}.md."
+        )
+    if paper.labels_in_doubt:
+        notes.append(
+            "The paper's labels IS and CB are probably exchanged here, as in Table 6."
+        )
+    words = [caption, grid_text(grid), "\n".join([*paper.notes(runs), *notes])]
+    return _made(f"figure{paper.figure}", words, rows, curves, draw(rows, caption))
 
 
 def script_report(
@@ -86,7 +94,7 @@ def script_report(
     rows = paper.rows(runs)
     if not rows:
         return Report()  # `report` says why.
-    above = recorded_settings.strictly_above(runs)
+    above = strictly_above(runs)
     curves = {name: accuracy_until(run, target) for name, run in rows.items()}
     base = curves.get(BASELINE, (None, None))[1]
     grid = [["ordering", "round", "gain over DS"]]
@@ -97,11 +105,10 @@ def script_report(
     head = f"Round in which the accuracy over all test examples first is {reached_at}"
     caption = _title_of(SCRIPT_TITLE, paper, rows, target=target)
     notes = "\n".join([*paper.notes(runs), reach_rule(above)])
-    text = "\n\n".join([caption, f"{head}\n{grid_text(grid)}", notes])
+    words = [caption, f"{head}\n{grid_text(grid)}", notes]
     drawn = {label: curve for label, (curve, _) in curves.items()}
-    table = with_caveat(_table_of(drawn, target_accuracy_pct=target), rows.values())
-    name, figure = f"figure{paper.figure}_script", draw_script(curves, caption, target)
-    return Report(text, {name: table}, figures={name: figure}, digits=10)
+    figure, more = draw_script(curves, caption, target), {"target_accuracy_pct": target}
+    return _made(f"figure{paper.figure}_script", words, rows, drawn, figure, **more)
 
 
 def _title_of(
@@ -113,36 +120,22 @@ def _title_of(
     return f"{words}\n({caveat})" if caveat else words
 
 
-def _table_of(curves: Mapping[str, Curve], **more: object) -> pd.DataFrame:
-    """Returns a row a round of each curve: experiment, `more`, round and accuracy."""
-    return pd.concat(
-        pd.DataFrame(
-            {
-                "experiment": published.pmc_experiment(name),
-                **more,
-                "round": range(1, len(curve) + 1),
-                "accuracy": curve,
-            }
-        )
-        for name, curve in curves.items()
-    )
-
-
-def _notes(paper: PaperResults) -> list[str]:
-    notes = [
-        "The paper prints no numbers of this figure: its curves are ours alone, and "
-        "its diamonds are of the table of rounds."
-    ]
-    if paper.text_numbers:
-        notes.append(
-            "The numbers of the paper's text are beside ours in "
-            f"table{paper.rounds_table}.md."
-        )
-    if paper.labels_in_doubt:
-        notes.append(
-            "The paper's labels IS and CB are probably exchanged here, as in Table 6."
-        )
-    return notes
+def _made(
+    name: str,
+    words: Sequence[str],
+    rows: Mapping[str, Run],
+    curves: Mapping[str, Curve],
+    figure: Figure,
+    **more: object,
+) -> Report:
+    """Returns a figure, and a table with a row a round of each of its curves."""
+    parts = []
+    for label, curve in curves.items():
+        start = {"experiment": published.pmc_experiment(label), **more}
+        own = {"round": range(1, len(curve) + 1), "accuracy": curve}
+        parts.append(pd.DataFrame({**start, **own}))
+    table = with_caveat(pd.concat(parts), rows.values())
+    return Report("\n\n".join(words), {name: table}, figures={name: figure}, digits=10)
 
 
 @figures.styled
@@ -197,9 +190,9 @@ def accuracy_until(run: Run, target: int) -> tuple[Curve, Optional[int]]:
     And that round, None if it is not reached by the run's rule; then all rounds are
     there.
     """
-    correct, examples = totals(run)
-    above = bool(run.strictly_above)
-    reached = np.flatnonzero(reaches(correct, examples, target, above))
+    correct, examples = run.correct.sum(axis=1), int(run.examples.sum())
+    rule = bool(run.strictly_above)
+    reached = np.flatnonzero(reaches(correct, examples, target, rule))
     last = int(reached[0]) + 1 if reached.size else None
     return correct[:last] / examples, last
 
@@ -210,9 +203,12 @@ def draw_script(curves: Reached, title: str, target: int) -> Figure:
     figure, every = figures.panels(len(curves), columns=3)
     baseline = curves.get(BASELINE)
     for axes, (name, (curve, reached)) in zip(every, curves.items()):
+        drawn = [(name, curve, 1.2)]
         if baseline is not None and name != BASELINE:
-            _curve_from_0(axes, baseline[0], BASELINE, 0.9)
-        _curve_from_0(axes, curve, name, 1.2)
+            drawn.insert(0, (BASELINE, baseline[0], 0.9))
+        for label, values, width in drawn:
+            color = styles.style_of(label).color
+            axes.plot([0.0, *values], color=color, linewidth=width)
         axes.axhline(target / 100, color=_LINES, linestyle="--", linewidth=0.8)
         where = "not reached"
         if reached is not None:
@@ -228,12 +224,6 @@ def draw_script(curves: Reached, title: str, target: int) -> Figure:
     behind = "\nGray: DS." if baseline is not None and len(curves) > 1 else ""
     figures.entitle(figure, f"{title}{behind}")
     return figure
-
-
-def _curve_from_0(axes: Any, curve: Curve, name: str, width: float) -> None:
-    # From 0 at round 0, as the published script has it.
-    color = styles.style_of(name).color
-    axes.plot([0.0, *curve], color=color, linewidth=width)
 
 
 pmc_paper.register("pmc_figure{figure}", report)

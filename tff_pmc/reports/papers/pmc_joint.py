@@ -32,7 +32,7 @@ from tff_pmc.record.predictions import Predictions, read_predictions
 from tff_pmc.record.read import BASELINE, Run, with_caveat
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import Report, pages
-from tff_pmc.reports.kept import cells_beside, totals
+from tff_pmc.reports.kept import cells_beside
 from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import PAPER
 from tff_pmc.reports.reference_code import ReferenceRun
@@ -143,7 +143,7 @@ def _grid(cells: pd.DataFrame) -> pages.Grid:
 
 def best_round(run: Run) -> int:
     """Returns the first round of the highest accuracy over all test examples."""
-    return int(totals(run)[0].argmax()) + 1
+    return int(run.accuracy.argmax()) + 1
 
 
 def joint_rows(

@@ -17,7 +17,6 @@ import pandas as pd
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, Report, reference_code
-from tff_pmc.reports.kept import totals
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.rounds_to_target import DEVICES
 from tff_pmc.reports.tables import AVERAGE
@@ -30,25 +29,19 @@ Cell = tuple[str, str, int, str]
 """The `KEYS` of a cell."""
 
 
-def _length(run: Run) -> int:
-    return len(totals(run)[0])
-
-
 @dataclasses.dataclass(frozen=True)
 class PaperResults:
-    """The tables and the figure of one experiment.
+    """The tables and the figure of one experiment, by their numbers.
 
     Attributes:
         title: the experiment in the paper's words.
         data_set: whose orderings these are, as `reference_code.orderings` has it.
-        rounds_table: number of the table of rounds and gains.
-        joint_table: number of the table of right and wrong.
-        figure: number of the figure.
+        rounds_table: of rounds and gains.
+        joint_table: of right and wrong.
+        figure: of accuracies.
         prose: notes on what the paper's text says of the table of rounds.
-        text_numbers: numbers in the paper's text, by the `KEYS` of the cell they are
-            of.
-        rounds: the round in which a run that does not arrive counts as arriving, where
-            the table has such runs.
+        text_numbers: of the paper's text, by the `KEYS` of the cell they are of.
+        rounds: in which a run that does not arrive counts as arriving, if there is one.
         labels_in_doubt: whether the labels IS and CB are probably exchanged.
     """
 
@@ -93,10 +86,10 @@ class PaperResults:
                 raise RecordError(
                     f"{first.path} and {run.path} were tested on other clients"
                 )
-            if _length(run) != _length(first):
+            if len(run.correct) != len(first.correct):
                 raise RecordError(
-                    f"{first.path} has {_length(first)} rounds and {run.path} has "
-                    f"{_length(run)}: PMC's tables compare equally long runs"
+                    f"{first.path} has {len(first.correct)} rounds and {run.path} has "
+                    f"{len(run.correct)}: PMC's tables compare equally long runs"
                 )
         return rows
 
@@ -107,7 +100,7 @@ class PaperResults:
         source = f" ({first.source})" if first.source else ""
         notes = [
             f"Runs: {first.data['name']}{source}, {len(first.examples)} clients, "
-            f"{_length(first)} rounds; one run a row, so without the spread over "
+            f"{len(first.correct)} rounds; one run a row, so without the spread over "
             "seeds."
         ]
         missing = [name for name in self.labels if name not in rows]

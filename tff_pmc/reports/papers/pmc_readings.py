@@ -22,10 +22,10 @@ from scipy import stats
 
 from tff_pmc.record.read import BASELINE, Run
 from tff_pmc.reports import Report, figures, output
-from tff_pmc.reports.kept import kept_runs, rounds_of
+from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.pages import Heading, Page, Table
 from tff_pmc.reports.papers import published
-from tff_pmc.reports.rounds_to_target import DEVICES
+from tff_pmc.reports.rounds_to_target import DEVICES, rounds_of
 from tff_pmc.reports.styles import Style
 
 ROUNDS = 30
@@ -78,12 +78,7 @@ def cells(found: Readings) -> pd.DataFrame:
     and `high` the 95 % prediction interval for one more run, empty where a seed does
     not arrive, and `inside` says whether the interval has the printed round.
     """
-    table = published.table("pmc_table4")
-    table = table[table["quantity"] == "rounds"]
-    printed = {
-        (int(row.target_accuracy_pct), row.devices): row.value
-        for row in table.itertuples()
-    }
+    printed = published.rounds_of_ds("pmc_table4")
     rows = []
     for (key, own), target, share in itertools.product(
         found.items(), _TARGETS, DEVICES
@@ -92,7 +87,7 @@ def cells(found: Readings) -> pd.DataFrame:
         reached = [one[target, share] for one in of_seeds]
         arrived = [r if r and r <= ROUNDS else None for r in reached]
         low, high = prediction_interval([r or math.inf for r in arrived])
-        theirs = printed[target, f"{share}%"]
+        theirs = printed[target, share]
         shown = " ".join(str(r or "-") for r in arrived)
         inside = low <= theirs <= high
         rows.append((*key, target, f"{share}%", shown, low, high, theirs, inside))
@@ -170,12 +165,10 @@ def figure(found: Readings) -> Any:
         style = _READINGS[key]
         label = f"{style.label}, {len(own)} seeds"
         figures.curve(axes, curves, style, label=label)
-    table = published.table("pmc_table4")
-    half = table[(table["quantity"] == "rounds") & (table["devices"] == "50%")]
-    marks = half[half["target_accuracy_pct"].isin(_TARGETS)]
+    printed = published.rounds_of_ds("pmc_table4")
     axes.scatter(
-        marks["value"],
-        marks["target_accuracy_pct"] / 100,
+        [printed[target, 50] for target in _TARGETS],
+        [target / 100 for target in _TARGETS],
         marker="D",
         s=18,
         facecolors="white",

@@ -23,14 +23,15 @@ import numpy as np
 import pandas as pd
 
 from tff_pmc.record.read import BASELINE, Run, data_caveat, with_caveat
-from tff_pmc.reports import Report, pages, recorded_settings
-from tff_pmc.reports.kept import rounds_of
+from tff_pmc.reports import Report, pages
 from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     average,
     reach_rule,
+    rounds_of,
+    strictly_above,
 )
 from tff_pmc.reports.tables import AVERAGE
 
@@ -62,7 +63,7 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     if BASELINE not in rows:
         why = f"no run of {BASELINE}, its baseline"
         return Report(f"PMC Table {number} is left out: {why}.")
-    above = recorded_settings.strictly_above(runs)
+    above = strictly_above(runs)
     ours = tidy_rows(rows, paper.targets)
     theirs, missing = pmc_paper.published_rows(number, ours)
     notes = [*paper.notes(runs), reach_rule(above), *_RULES]

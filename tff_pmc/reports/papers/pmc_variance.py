@@ -17,9 +17,8 @@ import pandas as pd
 
 from tff_pmc.record.read import BASELINE, Run, conditions_of, with_caveat
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import REPORTS, Report, pages, recorded_settings
-from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.rounds_to_target import average
+from tff_pmc.reports import REPORTS, Report, pages
+from tff_pmc.reports.rounds_to_target import average, rounds_of, targets_of
 
 TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"
 VARIATION, BEST = "coefficient_of_variation", "best_accuracy"
@@ -37,9 +36,12 @@ def report(runs: Sequence[Run]) -> Report:
         + ("not known for every ordering." if np.isnan(rho) else f"{rho:+.2f}.")
         for name, rho in found.items()
     ]
-    notes = [*conditions_of(runs[:1]), *words, _TIES]
-    head = ["ordering", "first criterion", "its coefficient of variation", *found]
-    grid = [head]
+    notes = [*conditions_of(runs[:1]), *words]
+    notes.append(
+        "Orderings that share their first criterion have tied ranks, and each ran "
+        "once. This shows how the numbers lie, not that one is the cause of the other."
+    )
+    grid = [["ordering", "first criterion", "its coefficient of variation", *found]]
     for label, row in table.iterrows():
         values = [row["first"], f"{row[VARIATION]:.4f}"]
         values += ["" if np.isnan(row[name]) else f"{row[name]:.4g}" for name in found]
@@ -47,12 +49,6 @@ def report(runs: Sequence[Run]) -> Report:
     text, page = pages.of_grids(TITLE, notes, {"Orderings": grid})
     tables = {"variance": with_caveat(table, runs)}
     return Report(text, tables, {"variance": page}, digits=6)
-
-
-_TIES = (
-    "Orderings that share their first criterion have tied ranks, and each ran once. "
-    "This shows how the numbers lie, not that one is the cause of the other."
-)
 
 
 def orderings(runs: Sequence[Run]) -> pd.DataFrame:
@@ -108,17 +104,12 @@ def _gains(run: Run, runs: Sequence[Run]) -> dict[str, float]:
     if base is None:
         return {}
     found = {}
-    for target in recorded_settings.targets(runs):
-        name = f"gain at {target} %"
-        try:
-            own, start = (rounds_of(one, (target,)) for one in (run, base))
-        except RecordError:
-            continue
-        if any(value is None for value in start.values()):
-            continue
-        last = len(run.rounds)
-        gains = {key: (start[key] or 0) - (own[key] or last) for key in start}
-        found[name] = average(gains, target)
+    for target in targets_of(runs):
+        own, start = (rounds_of(one, (target,)) for one in (run, base))
+        if None not in start.values():
+            last = len(run.rounds)
+            gains = {key: (start[key] or 0) - (own[key] or last) for key in start}
+            found[f"gain at {target} %"] = average(gains, target)
     return found
 
 

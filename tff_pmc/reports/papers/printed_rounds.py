@@ -7,31 +7,28 @@ ours filled, the printed ones hollow.
 
 from __future__ import annotations
 
-import functools
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from tff_pmc.record.read import BASELINE, Run
-from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.kept import rounds_of
+from tff_pmc.record.read import Run
 from tff_pmc.reports.papers import published
+from tff_pmc.reports.rounds_to_target import rounds_of
 from tff_pmc.reports.styles import Style
 
 SHARE = 50
 """The share of the devices whose rounds are marked, percent."""
 
-_PMC = {"mnist_iid": 2, "mnist_noniid": 4, "celeba": 6}
-_DA_ALONE = {
-    "DS": "Dataset size (base)",
-    "MD": "Model divergence",
-    "LD": "Label diversity",
+_TABLES = {
+    "mnist_iid": "pmc_table2",
+    "mnist_noniid": "pmc_table4",
+    "celeba": "pmc_table6",
+    "femnist": "da_table1",
 }
 
-Marks = dict[int, float]
+Marks = Mapping[int, float]
 """Target, percent -> round."""
 
 
@@ -40,25 +37,21 @@ def printed(experiment: str, label: str) -> Marks:
 
     Empty where the papers print nothing of it, or where the tables are not there.
     """
+    if experiment not in _TABLES:
+        return {}
     try:
-        if experiment in _PMC:
-            return _of_pmc(_PMC[experiment], label)
-        return _of_da(label) if experiment == "femnist" else {}
+        base = published.rounds_of_ds(_TABLES[experiment])
+        saved = published.rounds_saved(_TABLES[experiment], label)
     except published.PublishedTableMissing:
         return {}
+    found = {t: base[t, p] - gain for (t, p), gain in saved.items() if p == SHARE}
+    return {target: rounds for target, rounds in found.items() if rounds == rounds}
 
 
 def ours(run: Run, targets: Iterable[int]) -> Marks:
-    """Returns the same of a run, for those of the targets that are on record."""
-    found: Marks = {}
-    for target in targets:
-        try:
-            reached = rounds_of(run, (target,), (SHARE,))[target, SHARE]
-        except RecordError:
-            continue
-        if reached is not None:
-            found[target] = float(reached)
-    return found
+    """Returns the same of a run, for those of the targets that it reaches."""
+    reached = rounds_of(run, [*targets], (SHARE,))
+    return {target: rounds for (target, _), rounds in reached.items() if rounds}
 
 
 def draw(axes: Any, runs: Sequence[Run], style: Style) -> bool:
@@ -70,8 +63,7 @@ def draw(axes: Any, runs: Sequence[Run], style: Style) -> bool:
     """
     if runs[0].settings.get("normalization", "sum") != "sum":
         return False
-    experiment = runs[0].settings.get("experiment", "")
-    known = printed(experiment, runs[0].label)
+    known = printed(runs[0].settings.get("experiment", ""), runs[0].label)
     theirs = _within(axes, known)
     if not theirs:
         return False
@@ -110,40 +102,4 @@ def _within(axes: Any, marks: Any) -> Marks:
         target: number
         for target, number in marks.items()
         if left <= number <= right and low <= target / 100 <= high
-    }
-
-
-@functools.cache
-def _table(name: str) -> pd.DataFrame:
-    return published.table(name)
-
-
-def _of_pmc(number: int, label: str) -> Marks:
-    """Rounds of DS, from which the other orderings' gains are taken."""
-    table = _table(f"pmc_table{number}")
-    table = table[table["devices"] == f"{SHARE}%"]
-    base = _column(table, published.pmc_experiment(BASELINE))
-    if label == BASELINE:
-        return base
-    gained = _column(table, published.pmc_experiment(label))
-    return {
-        target: base[target] - gain for target, gain in gained.items() if target in base
-    }
-
-
-def _of_da(label: str) -> Marks:
-    table = _table("da_table1")
-    ordering, _, adjusted = label.partition(" (")
-    study = "Final" if adjusted else "MCA" if "," in label else "Ind"
-    row = _DA_ALONE.get(label, ordering.title().replace(",", "≻"))
-    chosen = (table["study"] == study) & (table["column"] == f"{SHARE}%")
-    return _column(table[chosen].rename(columns={"row": "experiment"}), row)
-
-
-def _column(table: pd.DataFrame, row: str) -> Marks:
-    own = table[table["experiment"] == row]
-    return {
-        int(cell["target_accuracy_pct"]): float(cell["value"])
-        for cell in own.to_dict("records")
-        if not math.isnan(cell["value"])
     }

@@ -6,9 +6,11 @@ missing, a report goes on without them and says so.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -22,23 +24,35 @@ DASH = "—"
 """Not reached, as the papers print it."""
 
 
+_ORDERINGS = {
+    ",".join(order): "≻".join(order).title()
+    for order in itertools.permutations(["DS", "LD", "MD"])
+}
+DA_STUDIES: Mapping[str, Mapping[str, str]] = {
+    "Ind": {
+        "DS": "Dataset size (base)",
+        "MD": "Model divergence",
+        "LD": "Label diversity",
+    },
+    "MCA": _ORDERINGS,
+    "Final": {f"{order} (backtracking)": row for order, row in _ORDERINGS.items()},
+}
+"""Study of DA's Table 1 -> label of a run -> its row, named as in the paper."""
+
+Rounds = Mapping[tuple[int, int], float]
+"""Target and share of the devices, percent -> rounds; NaN for a dash."""
+
+
 class PublishedTableMissing(FileNotFoundError):
     """A published table is not where it should be."""
 
 
 def table(name: str) -> pd.DataFrame:
-    """Returns a published table, as printed.
+    """Returns a published table as printed, by its name, for example `da_table1`.
 
-    Args:
-        name: the name of its file in `results/paper` without `.csv`, for example
-            `da_table1`.
-
-    Returns:
-        A row a cell: the columns that say which cell, `printed` (the text on the
-        page) and `value` (float, NaN where the page has a dash).
-
-    Raises:
-        PublishedTableMissing: there is no such file.
+    It has a row a cell: the columns that say which cell, `printed` (the text on the
+    page) and `value` (float, NaN where the page has a dash). The name is that of its
+    file in `results/paper`; without one it is a `PublishedTableMissing`.
     """
     path = os.path.join(FOLDER, f"{name}.csv")
     try:
@@ -79,6 +93,45 @@ def beside(
     joined = pd.merge(left, right, how="left", on=keys, validate="one_to_one")
     joined["difference"] = joined["ours"] - joined["published"]
     return joined
+
+
+@functools.cache
+def rounds_of_ds(name: str) -> Rounds:
+    """Returns the rounds that DS, the baseline, needs in a table of PMC's or DA's."""
+    if name == "da_table1":
+        return _cells(name, study="Ind", row=DA_STUDIES["Ind"][BASELINE])
+    return _cells(name, experiment=pmc_experiment(BASELINE))
+
+
+@functools.cache
+def rounds_saved(name: str, label: str) -> Rounds:
+    """Returns the rounds that such a table has a run save over DS, by its label.
+
+    Empty for a run that is no row of it.
+    """
+    if label == BASELINE:
+        return {cell: 0.0 * rounds for cell, rounds in rounds_of_ds(name).items()}
+    if name != "da_table1":
+        return _cells(name, experiment=pmc_experiment(label))
+    for study, rows in DA_STUDIES.items():
+        if label in rows:
+            own, base = _cells(name, study=study, row=rows[label]), rounds_of_ds(name)
+            return {cell: base[cell] - rounds for cell, rounds in own.items()}
+    return {}
+
+
+def _cells(name: str, **row: str) -> Rounds:
+    """Returns the cells of one row; its averages are none."""
+    found = table(name)
+    for column, value in row.items():
+        found = found[found[column] == value]
+    shares = found["devices" if "devices" in found else "column"].str.rstrip("%")
+    targets = found["target_accuracy_pct"]
+    return {
+        (int(target), int(share)): float(rounds)
+        for target, share, rounds in zip(targets, shares, found["value"])
+        if share.isdigit()
+    }
 
 
 def rounds_text(rounds: float) -> str:

@@ -5,7 +5,6 @@ Claims about rounds have them as less, so that more is better in all of them.
 
 from __future__ import annotations
 
-import functools
 import os
 import statistics
 import types
@@ -16,10 +15,9 @@ import pandas as pd
 
 from tff_pmc.record.read import BASELINE, Run, read_table
 from tff_pmc.record.record_error import RecordError, TooShortError
-from tff_pmc.reports.kept import rounds_of
-from tff_pmc.reports.papers import dual_cells, judging, published
-from tff_pmc.reports.papers.da_table1 import STUDIES
+from tff_pmc.reports.papers import dual_cells, judging
 from tff_pmc.reports.papers.judging import Cells, Labeled
+from tff_pmc.reports.rounds_to_target import Rounds, rounds_of
 
 FEDAVG = "FedAvg"
 
@@ -76,18 +74,18 @@ Quantity = Callable[[Labeled, str, Cells, Row], float]
 """The runs of a seed, the label of one, cells and the row -> the number."""
 
 
+def _rounds_of_cells(run: Run, cells: Cells) -> Rounds:
+    targets, shares = (tuple(dict.fromkeys(one)) for one in zip(*cells))
+    return rounds_of(run, targets, shares)
+
+
 def mean_rounds(run: Run, cells: Cells, *, name: str = "") -> float:
     """Returns the mean over cells of the rounds until they are reached.
 
     A run that does not arrive counts as arriving in its last round, as in PMC's Table
-    6. One with a `name` has to: others are held against it.
-
-    Raises:
-        TooShortError: a run that has to arrive did not.
+    6. One with a `name` has to (else a `TooShortError`): others are held against it.
     """
-    targets = tuple(dict.fromkeys(target for target, _ in cells))
-    shares = tuple(dict.fromkeys(share for _, share in cells))
-    reached, last = rounds_of(run, targets, shares), len(run.rounds)
+    reached, last = _rounds_of_cells(run, cells), len(run.rounds)
     for target, share in cells:
         if name and reached[target, share] is None:
             raise TooShortError(
@@ -118,43 +116,9 @@ def _cells_that_lose(runs: Labeled, label: str, cells: Cells, row: Row) -> float
     return statistics.fmean(lost)
 
 
-@functools.cache
-def printed_gains(table: str, label: str) -> Mapping[tuple[int, int], float]:
-    """Returns the rounds that a published table has a run save over DS, by its cells.
-
-    Empty for a run that is no row of it.
-    """
-    found = published.table(table)
-    if table == "da_table1":
-        study = next((name for name, own in STUDIES.items() if label in own), "")
-        if not study:
-            return {}
-        base, own = (
-            found[(found["study"] == name) & (found["row"] == STUDIES[name][run])]
-            for name, run in (("Ind", BASELINE), (study, label))
-        )
-        base = base.set_index(["target_accuracy_pct", "column"])["value"]
-        own = own.set_index(["target_accuracy_pct", "column"])["value"]
-        found = (base.loc[own.index] - own).rename_axis(index={"column": "devices"})
-        found = found.reset_index()
-    else:
-        found = found[found["experiment"] == published.pmc_experiment(label)]
-        if label == BASELINE:
-            found = found.assign(value=0.0 * found["value"])
-    return {
-        (int(target), int(share.rstrip("%"))): float(value)
-        for target, share, value in zip(
-            found["target_accuracy_pct"], found["devices"], found["value"]
-        )
-        if share.rstrip("%").isdigit()
-    }
-
-
 def reached_by(runs: Iterable[Run], cells: Cells) -> Cells:
     """Returns the cells that all of some runs reach."""
-    targets = tuple(dict.fromkeys(target for target, _ in cells))
-    shares = tuple(dict.fromkeys(share for _, share in cells))
-    every = [rounds_of(run, targets, shares) for run in runs]
+    every = [_rounds_of_cells(run, cells) for run in runs]
     return [cell for cell in cells if all(one[cell] is not None for one in every)]
 
 
@@ -163,10 +127,6 @@ def best_round(
 ) -> float:
     """Returns the accuracy of the best round, in points."""
     return 100 * float(runs[label].accuracy.max())
-
-
-def _second_half(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
-    return 100 * runs[label].late_accuracy
 
 
 def mean_of_column(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
@@ -264,7 +224,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "gain": _gain,
     "cells that lose": _cells_that_lose,
     "best round": best_round,
-    "second half": _second_half,
+    "second half": lambda runs, label, cells, row: 100 * runs[label].late_accuracy,
     "column": mean_of_column,
     "lead": _lead,
     "rounds to a goal": _rounds_to_a_goal,

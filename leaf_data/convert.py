@@ -1,0 +1,98 @@
+"""Makes a store of LEAF's JSON files, or of a folder of CSVs.
+
+    python -m leaf_data.convert leaf/data/shakespeare my_store
+    python -m leaf_data.convert devices my_store --label=activity --test_fraction=0.2
+
+Of LEAF's `preprocess.sh` all that is numbers can be taken: x is float32 and y integers
+or floats. Of CSVs, one for each client and named after it, the column `--label` is y,
+whole numbers from 0, and the others are x, float32.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+import tqdm
+
+from leaf_data.errors import DataError, reading
+from leaf_data.formats import leaf_json, places
+from leaf_data.store import Client, write_store
+
+_LARGEST_CSV = 1 << 28  # Bytes, of one client.
+
+
+def clients_of_leaf(folder: str) -> Iterator[Client]:
+    """The users of LEAF's files in a folder, and their test examples if it has some."""
+    by_number: dict[int, list[leaf_json.LeafFile]] = {}
+    for file in leaf_json.find("LEAF", [folder]):
+        by_number.setdefault(file.number, []).append(file)
+    for files in by_number.values():
+        found = [leaf_json.read(file.path, _arrays)[0] for file in files]
+        if len({frozenset(users) for users in found}) > 1:
+            raise DataError(f"{files[0].path} and {files[1].path} have other users")
+        for user in found[0]:
+            yield (user, *(array for users in found for array in users[user]))
+
+
+def clients_of_csvs(folder: str, label: str) -> Iterator[Client]:
+    """The clients of the CSVs in a folder."""
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".csv"))
+    columns: list[str] = []
+    for name in names:
+        path = os.path.join(folder, name)
+        with reading(path, "cannot be read as CSV", ValueError, csv.Error):
+            text = places.read(path, _LARGEST_CSV).decode("utf-8-sig")
+            header, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+            columns = columns or header
+            if header != columns or columns.count(label) != 1:
+                raise ValueError(f"it has to have the columns {columns}, {label} once")
+            table = np.array(rows, np.float64).reshape(len(rows), len(columns))
+            place = columns.index(label)
+            labels = table[:, place].astype(np.int32)
+            if (labels != table[:, place]).any():
+                raise ValueError(f"{label} has to be whole numbers")
+            x = np.delete(table, place, axis=1).astype(np.float32)
+        yield name[: -len(".csv")], x, labels
+
+
+def _arrays(x: list[Any], y: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    try:
+        return np.array(x, np.float32), np.array(y)
+    except ValueError as error:
+        raise DataError("its examples are not numbers of one shape") from error
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Carries out the command; returns the exit code."""
+    words = (__doc__ or "").partition("\n")[0]
+    parser = argparse.ArgumentParser("python -m leaf_data.convert", description=words)
+    parser.add_argument("folder", help="LEAF's JSON files, or CSVs")
+    parser.add_argument("store", help="the folder that is made")
+    parser.add_argument("--label", default="", help="of CSVs: the column of the labels")
+    parser.add_argument("--test_fraction", type=float, default=0.0)
+    parser.add_argument("--seed", type=int, default=0, help="of the test fraction")
+    given = parser.parse_args(arguments)
+    try:
+        if given.label:
+            clients = clients_of_csvs(given.folder, given.label)
+        else:
+            clients = clients_of_leaf(given.folder)
+        shown = tqdm.tqdm(clients, "clients", unit="client", mininterval=1)
+        options = {"test_fraction": given.test_fraction, "seed": given.seed}
+        write_store(shown, given.store, **options)
+    except (DataError, OSError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,211 @@
+"""A federation on disk that is mapped and not read: a store.
+
+    leaf_data.write_store(clients, "my_store", test_fraction=0.2)
+    data = leaf_data.open_store("my_store")
+
+A store is a folder: `client_ids.npy` [K], and for each part, `train`, `test` and
+perhaps `server`, `PART_x.npy` [N, ...], `PART_y.npy` [N, ...], `PART_row_splits.npy`
+[K + 1] and `PART_NAME.npy` of each attribute of the examples, as `Examples` has them;
+`header.json` has their types, shapes and checksums.
+
+A run reads of it what its cohorts need. `python -m leaf_data.convert` makes one of
+LEAF's JSON files or of a folder of CSVs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data.errors import DataError, check_name, reading
+from leaf_data.examples import INPUT_TYPES, ClientIds, Examples
+from leaf_data.federated import SERVER, FederatedDataset, Origin
+from leaf_data.formats import npy_folder, places
+from leaf_data.formats.places import Folder
+from leaf_data.pixels import NO_PIXELS, PixelConvention
+
+Client = tuple[Any, ...]
+"""A client's name, x and y, and perhaps the x and y it is tested on."""
+
+_SPLIT_STREAM = 81  # Beside those that partitions draw from.
+_ROWS = 1 << 16  # That are copied at once.
+
+
+def write_store(
+    clients: Union[FederatedDataset, Iterable[Client]],
+    path: Folder,
+    *,
+    test_fraction: float = 0.0,
+    seed: int = 0,
+) -> None:
+    """Writes a store, client by client, so that it may be larger than memory.
+
+    Args:
+        clients: a data set; or what gives for each client `(name, x, y)`, with x
+            [n, ...] of one of `INPUT_TYPES` and y [n] integers from 0, or floats
+            [n, ...] of a regression; or `(name, x, y, x_test, y_test)`.
+        path: the folder, which is made.
+        test_fraction: the part of each client's examples, drawn at random, on which it
+            is tested, where none are given for that.
+        seed: the seed of this choice.
+
+    Raises:
+        DataError: the folder is there already or cannot be made, or a client is not as
+            above; the message names it. Nothing is left behind then.
+
+    Example:
+        >>> write_store((read(file) for file in files), "store", test_fraction=0.2)
+    """
+    if not 0 <= test_fraction < 1:
+        raise DataError(f"test_fraction has to be from 0 to below 1: {test_fraction}")
+    with npy_folder.Writer(os.fspath(path)) as writer:
+        if isinstance(clients, FederatedDataset):
+            about = _write_data(writer, clients)
+        else:
+            about = _write_clients(writer, clients, test_fraction, seed)
+        with reading(os.fspath(path), "cannot be written"):
+            writer.finish(about)
+
+
+def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
+    """Opens a store; its arrays are mapped, and read where they are used.
+
+    Args:
+        path: the folder.
+        verify: whether to read all of it and hold it against the checksums.
+
+    Raises:
+        DataError: the folder is no store, or a file is not what its header says.
+    """
+    folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    arrays, header = npy_folder.open_folder(folder, verify=verify)
+    try:
+        name, num_classes = str(header["name"]), int(header["num_classes"])
+        pixels = PixelConvention(**header["pixels"])
+        parts = list(header["parts"])
+        names = ClientIds(arrays["client_ids"])
+        examples = {
+            part: Examples(
+                x=arrays[f"{part}_x"],
+                y=arrays[f"{part}_y"],
+                row_splits=arrays[f"{part}_row_splits"],
+                client_ids=(SERVER,) if part == SERVER else names,
+                attributes={
+                    name: arrays[f"{part}_{name}"] for name in header["attributes"]
+                },
+            )
+            for part in parts
+        }
+        return FederatedDataset(
+            name=name,
+            train_examples=examples["train"],
+            test_examples=examples["test"],
+            server_examples=examples.get(SERVER),
+            num_classes=num_classes,
+            pixel_convention=pixels,
+            origin=Origin("store", ((npy_folder.HEADER, _digest(folder)),), folder),
+            options={},
+        )
+    except DataError as error:
+        raise DataError(f"{folder}: {error}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{folder}: is no store, it lacks {error}") from error
+
+
+def _digest(folder: str) -> str:
+    """The checksum of the header, which has those of all arrays."""
+    return places.sha256(os.path.join(folder, npy_folder.HEADER))
+
+
+def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, Any]:
+    parts = {"train": data.train_examples, "test": data.test_examples}
+    if data.server_examples is not None:
+        parts[SERVER] = data.server_examples
+    writer.append("client_ids", ClientIds.of(data.client_ids).encoded)
+    shared = set(data.train_examples.attributes)
+    attributes = sorted(shared.intersection(*(e.attributes for e in parts.values())))
+    for part, examples in parts.items():
+        columns = {"x": examples.x, "y": examples.y}
+        columns.update({name: examples.attributes[name] for name in attributes})
+        for name, array in columns.items():
+            for start in range(0, max(1, len(array)), _ROWS):
+                writer.append(f"{part}_{name}", array[start : start + _ROWS])
+        writer.append(f"{part}_row_splits", examples.row_splits)
+    return {
+        "name": data.name,
+        "num_classes": data.num_classes,
+        "pixels": dataclasses.asdict(data.pixel_convention),
+        "parts": list(parts),
+        "attributes": attributes,
+    }
+
+
+def _write_clients(
+    writer: npy_folder.Writer, clients: Iterable[Client], fraction: float, seed: int
+) -> dict[str, Any]:
+    names: dict[str, None] = {}
+    splits: dict[str, list[int]] = {"train": [0], "test": [0]}
+    num_classes = 0
+    for number, (name, *arrays) in enumerate(clients):
+        if not isinstance(name, str) or not name or name in names:
+            raise DataError(f"client {number}: {name!r} is no name, or there twice")
+        names[check_name(name, f"client {number}")] = None
+        try:
+            pairs = _pairs(arrays, fraction, (seed, number))
+            for part, (x, y) in zip(splits, pairs):
+                writer.append(f"{part}_x", x)
+                writer.append(f"{part}_y", y)
+                splits[part].append(splits[part][-1] + len(y))
+                if y.dtype == np.int32 and len(y):
+                    if y.min() < 0:
+                        raise DataError(f"y has a negative label, {y.min()}")
+                    num_classes = max(num_classes, int(y.max()) + 1)
+        except DataError as error:
+            raise DataError(f"client {name}: {error}") from error
+    if not names:
+        raise DataError("there has to be at least one client")
+    if not splits["test"][-1]:
+        raise DataError("no client has test examples: give a test_fraction")
+    writer.append("client_ids", ClientIds.of(list(names)).encoded)
+    for part, found in splits.items():
+        writer.append(f"{part}_row_splits", np.array(found, np.int64))
+    return {
+        "name": "store",
+        "num_classes": num_classes,
+        "pixels": dataclasses.asdict(NO_PIXELS),
+        "parts": list(splits),
+        "attributes": [],
+    }
+
+
+def _pairs(
+    arrays: Sequence[Any], fraction: float, stream: tuple[int, int]
+) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    """A client's (x, y) to train on, and to be tested on."""
+    if len(arrays) not in (2, 4):
+        raise DataError("has to be (name, x, y), or have x_test and y_test, too")
+    found = [_checked(*arrays[place : place + 2]) for place in range(0, len(arrays), 2)]
+    if len(found) == 2:
+        return found
+    ((x, y),) = found
+    seed, number = stream
+    order = np.random.default_rng([seed, _SPLIT_STREAM, number]).permutation(len(y))
+    count = int(fraction * len(y))
+    train, test = np.sort(order[count:]), np.sort(order[:count])
+    return [(x[train], y[train]), (x[test], y[test])]
+
+
+def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    x, y = np.asarray(x), np.asarray(y)
+    if x.ndim < 1 or y.ndim < 1 or len(x) != len(y):
+        raise DataError(f"x and y have to hold a row an example: {x.shape}, {y.shape}")
+    if x.dtype not in INPUT_TYPES:
+        raise DataError(f"x has to be one of {', '.join(INPUT_TYPES)}, not {x.dtype}")
+    if y.dtype.kind not in "iuf":
+        raise DataError(f"y has to be integers or floats, not {y.dtype}")
+    return x, y.astype(np.float32 if y.dtype.kind == "f" else np.int32)

@@ -1,0 +1,67 @@
+"""Tests of the model by a sample of the clients, and not after every round."""
+
+import csv
+import pathlib
+
+import numpy as np
+import pytest
+
+from tff_pmc.experiments import experiment as experiments
+from tff_pmc.experiments.running import loop
+from tff_pmc.experiments.running.evaluator import tested_clients
+from tff_pmc.record import read
+from tff_pmc.runtime import Runtime
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The same run by flag values: tested by all always, and by few seldom."""
+    made = {}
+    for name, changes in {
+        "all": {},
+        "few": {"evaluate_clients": 7, "evaluate_every": 3},
+    }.items():
+        values = {"rounds": 7, "priority": ("DS",), "clients_per_round": 5.0, **changes}
+        settings = experiments.settings("quickstart", values)
+        folder = str(tmp_path_factory.mktemp(name) / "run")
+        data = settings.data.load()
+        with Runtime():
+            loop.run(settings, data, folder, title=None)
+        made[name] = read.read_run(folder), data
+    return made
+
+
+def rows(run, name):
+    with open(pathlib.Path(run.path, name), newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_who_tests_and_when_changes_nothing_of_the_training(runs):
+    (full, data), (few, _) = runs["all"], runs["few"]
+    clients = tested_clients(data, 7)
+    assert len(set(clients)) == 7 and list(clients) == sorted(clients)
+    assert list(few.rounds["train_loss"]) == list(full.rounds["train_loss"])
+    tested = [row for row in rows(few, "rounds.csv") if row["accuracy"]]
+    assert [int(row["round"]) for row in tested] == [1, 3, 6]
+    for row in tested:
+        own = full.correct[int(row["round"]) - 1, clients]
+        assert int(row["correct"]) == own.sum()
+    assert len(rows(few, "clients.csv")) == 3 * 7
+    names = [row["client"] for row in rows(few, "clients.csv")[:7]]
+    assert names == [data.client_ids[k] for k in clients]
+
+
+def test_between_tests_a_reader_has_the_last_ones_figures(runs):
+    few, _ = runs["few"]
+    assert few.correct.shape == (7, 7)
+    of = {1: 1, 2: 1, 3: 3, 4: 3, 5: 3, 6: 6, 7: 6}
+    full, data = runs["all"]
+    clients = tested_clients(data, 7)
+    for round_num, tested in of.items():
+        want = full.correct[tested - 1, clients]
+        np.testing.assert_array_equal(few.correct[round_num - 1], want)
+        assert few.rounds["correct"][round_num - 1] == want.sum()
+    assert "Tested by 7 of 100 clients" in few.conditions
+    assert "at most 18.9 points" in few.conditions  # 100 sqrt(.25 / 7)
+    assert "Tested after every 3 rounds" in few.conditions
+    assert "Tested" not in full.conditions

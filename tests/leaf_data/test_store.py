@@ -1,0 +1,215 @@
+"""Stores: federations on disk that are mapped and not read."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+import leaf_data
+from leaf_data import convert
+from leaf_data.examples import ClientIds
+
+
+def numbers(count, seed=0):
+    random = np.random.RandomState(seed)
+    return random.rand(count, 3).astype(np.float32), random.randint(0, 4, count)
+
+
+CLIENTS = [("a", *numbers(5)), ("ü", *numbers(0)), ("c c", *numbers(10, 1))]
+
+
+def written(folder, clients=None, **options):
+    path = str(folder / "store")
+    options = options or {"test_fraction": 0.2}
+    leaf_data.write_store(
+        iter(CLIENTS if clients is None else clients), path, **options
+    )
+    return path
+
+
+def test_a_data_set_is_what_it_was(tmp_path):
+    data = leaf_data.load("digits5k", partition="noniid", seed=3)
+    path = str(tmp_path / "store")
+    leaf_data.write_store(data, path)
+    found = leaf_data.open_store(path, verify=True)
+    assert found.num_classes == data.num_classes
+    assert found.pixel_convention == data.pixel_convention
+    for part in ("train_examples", "test_examples"):
+        mine, own = getattr(data, part), getattr(found, part)
+        assert own.client_ids == mine.client_ids and mine.client_ids == own.client_ids
+        for name in ("x", "y", "row_splits"):
+            np.testing.assert_array_equal(getattr(own, name), getattr(mine, name))
+            assert getattr(own, name).dtype == getattr(mine, name).dtype
+    assert found.describe().splitlines()[1:-1] == data.describe().splitlines()[1:-1]
+
+
+def test_of_clients_each_example_is_trained_on_or_tested_on_once(tmp_path):
+    data = leaf_data.open_store(written(tmp_path))
+    assert list(data.client_ids) == ["a", "ü", "c c"]
+    assert list(data.train_examples.sizes) == [4, 0, 8]
+    assert list(data.test_examples.sizes) == [1, 0, 2]
+    assert data.num_classes == 4
+    for name, x, y in CLIENTS:
+        parts = [e.client(name) for e in (data.train_examples, data.test_examples)]
+        found = np.concatenate([np.c_[p["x"], p["y"]] for p in parts])
+        want = np.c_[x, y]
+        np.testing.assert_allclose(found[np.lexsort(found.T)], want[np.lexsort(want.T)])
+    again = tmp_path / "again"
+    again.mkdir()
+    other = leaf_data.open_store(written(again, test_fraction=0.2, seed=1))
+    assert not np.array_equal(other.test_examples.x, data.test_examples.x)
+
+
+def test_test_examples_may_be_given_and_nothing_is_in_memory(tmp_path):
+    clients = [(name, x, y, x[:1] + 1, y[:1]) for name, x, y in CLIENTS]
+    data = leaf_data.open_store(written(tmp_path, clients))
+    np.testing.assert_array_equal(data.train_examples.x[:5], CLIENTS[0][1])
+    np.testing.assert_array_equal(data.test_examples.x[0], CLIENTS[0][1][0] + 1)
+    base = data.train_examples.x
+    while not isinstance(base, np.memmap):
+        base = base.base
+    assert base.filename is None or base.filename.endswith("train_x.npy")
+
+
+@pytest.mark.parametrize(
+    "clients, options, message",
+    [
+        ([], {}, "at least one client"),
+        ([("a", *numbers(2))], {"test_fraction": 0.0}, "give a test_fraction"),
+        ([("a", *numbers(2))], {"test_fraction": 1.0}, "below 1"),
+        ([("a", *numbers(5))] * 2, {}, "'a' is no name, or there twice"),
+        ([("", *numbers(5))], {}, "'' is no name"),
+        ([("a\n", *numbers(5))], {}, "control character"),
+        ([("a", numbers(5)[0])], {}, "client a: has to be"),
+        ([("a", numbers(5)[0], numbers(4)[1])], {}, "client a: x and y have to hold"),
+        ([("a", numbers(5)[0], -numbers(5)[1] - 1)], {}, "client a: y has a negative"),
+        ([("a", [["w"]], [0])], {}, "client a: x has to be one of"),
+        ([("a", *numbers(5)), ("b", np.zeros((5, 2), np.float32), [0] * 5)], {}, "b: "),
+    ],
+)
+def test_what_is_no_client_is_refused_and_leaves_nothing(
+    tmp_path, clients, options, message
+):
+    with pytest.raises(leaf_data.DataError, match=message):
+        written(tmp_path, clients, **(options or {"test_fraction": 0.4}))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_store_is_not_written_over(tmp_path):
+    path = written(tmp_path)
+    with pytest.raises(leaf_data.DataError, match="is there already"):
+        written(tmp_path)
+    assert leaf_data.open_store(path).client_ids[0] == "a"
+
+
+def changed(path, name, change):
+    file = os.path.join(path, name)
+    with open(file, "rb") as opened:
+        content = change(opened.read())
+    with open(file, "wb") as opened:
+        opened.write(content)
+
+
+def header(path, change):
+    def of(content):
+        found = json.loads(content)
+        change(found)
+        return json.dumps(found).encode()
+
+    changed(path, "header.json", of)
+
+
+BROKEN = {
+    "no header": lambda p: os.remove(f"{p}/header.json"),
+    "no JSON": lambda p: changed(p, "header.json", lambda c: c[:-2]),
+    "another format": lambda p: header(p, lambda h: h.update(format=2)),
+    "no list": lambda p: header(p, lambda h: h.update(arrays=[])),
+    "a path": lambda p: header(p, lambda h: h["arrays"].update({"../x": {}})),
+    "no classes": lambda p: header(p, lambda h: h.pop("num_classes")),
+    "no part": lambda p: header(p, lambda h: h["parts"].remove("test")),
+    "a shape": lambda p: header(p, lambda h: h["arrays"]["train_y"].update(shape=[9])),
+    "an array is gone": lambda p: os.remove(f"{p}/train_x.npy"),
+    "it is cut": lambda p: changed(p, "train_x.npy", lambda c: c[:-1]),
+    "it is longer": lambda p: changed(p, "train_x.npy", lambda c: c + b"0"),
+    "no array": lambda p: changed(p, "train_x.npy", lambda c: b"x" + c[1:]),
+    "a FIFO": lambda p: (os.remove(f"{p}/train_y.npy"), os.mkfifo(f"{p}/train_y.npy")),
+    "a label": lambda p: changed(p, "train_y.npy", lambda c: c[:-1] + b"\x01"),
+    "splits": lambda p: changed(p, "train_row_splits.npy", lambda c: c[:-1] + b"\x01"),
+    "a name twice": lambda p: changed(
+        p, "client_ids.npy", lambda c: c.replace(b"c c", b"a\0\0")
+    ),
+    "a NUL in a name": lambda p: changed(
+        p, "client_ids.npy", lambda c: c.replace(b"c c", b"c\0c")
+    ),
+    "no UTF-8": lambda p: changed(
+        p, "client_ids.npy", lambda c: c.replace(b"c c", b"\xffcc")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_store_is_refused_in_a_line_that_names_it(tmp_path, name):
+    path = written(tmp_path)
+    BROKEN[name](path)
+    with pytest.raises(leaf_data.DataError, match=path) as raised:
+        leaf_data.open_store(path)
+    assert "\n" not in str(raised.value)
+
+
+def test_one_bit_more_is_found_when_it_is_asked_for(tmp_path):
+    path = written(tmp_path)
+    changed(path, "train_x.npy", lambda c: c[:-1] + bytes([c[-1] ^ 1]))
+    leaf_data.open_store(path)
+    with pytest.raises(leaf_data.DataError, match="train_x.npy: is not what was wri"):
+        leaf_data.open_store(path, verify=True)
+
+
+def test_names_are_as_in_a_tuple():
+    names = ("a", "ü", "c c")
+    ids = ClientIds.of(names)
+    assert len(ids) == 3 and list(ids) == [*names] and ids[1] == "ü"
+    assert ids[1:] == names[1:] and ids == names and ids != names[:2]
+    assert ids == ClientIds.of(ids) and "ü" in ids and ids.index("c c") == 2
+
+
+def leaf_file(folder, part, users):
+    (folder / part).mkdir(parents=True)
+    data = {user: {"x": x, "y": y} for user, (x, y) in users.items()}
+    content = {
+        "users": list(users),
+        "num_samples": [len(y) for _, y in users.values()],
+        "user_data": data,
+    }
+    path = folder / part / f"all_data_0_keep_0_{part}_9.json"
+    path.write_text(json.dumps(content))
+
+
+def test_leafs_files_and_csvs_are_converted(tmp_path, capsys):
+    leaf_file(tmp_path / "leaf", "train", {"u": ([[0.5], [1]], [0, 1])})
+    leaf_file(tmp_path / "leaf", "test", {"u": ([[0.25]], [1])})
+    store = str(tmp_path / "of_leaf")
+    assert convert.main([str(tmp_path / "leaf"), store]) == 0
+    data = leaf_data.open_store(store)
+    assert data.train_examples.x.tolist() == [[0.5], [1]]
+    assert data.test_examples.client("u")["y"].tolist() == [1]
+    csvs = tmp_path / "csvs"
+    csvs.mkdir()
+    for name in ("d1", "d2"):
+        (csvs / f"{name}.csv").write_text("a,kind,b\n" + "1,0,2\n3,1,4\n" * 5)
+    store = str(tmp_path / "of_csvs")
+    arguments = [str(csvs), store, "--label=kind", "--test_fraction=0.2"]
+    assert convert.main(arguments) == 0
+    data = leaf_data.open_store(store)
+    assert data.client_ids == ("d1", "d2") and list(data.train_examples.sizes) == [8, 8]
+    assert {tuple(row) for row in data.train_examples.x.tolist()} == {(1, 2), (3, 4)}
+    capsys.readouterr()
+    (csvs / "d2.csv").write_text("a,kind,b\n1,0.5,2\n")
+    shutil.rmtree(store)
+    assert convert.main(arguments) == 2
+    assert (
+        "d2.csv: cannot be read as CSV (kind has to be whole"
+        in (capsys.readouterr().err.splitlines()[-1])
+    )
+    assert not os.path.exists(store)
