@@ -7,9 +7,6 @@ import dataclasses
 import re
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from leaf_data.declare import (
     A_SEED,
     Registry,
@@ -19,16 +16,10 @@ from leaf_data.declare import (
     unknown,
 )
 from leaf_data.errors import DataError
-from leaf_data.examples import Examples
-from leaf_data.federated import FederatedDataset, Origin
+from leaf_data.federated import FederatedDataset
 from leaf_data.formats.places import Folder
-from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.splits import partition as partitions
 
 Kind = TypeVar("Kind", bound="Dataset")
-
-_Pool = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]  # Images and labels.
-_NUM_CLIENTS = 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,36 +97,6 @@ class Dataset(Settings, abc.ABC):
         except SettingError as error:
             words = re.sub(r"--(\w+)", lambda m: names.get(m[1], m[0]), str(error))
             raise DataError(words) from error
-
-
-@dataclasses.dataclass(frozen=True)
-class Partitioned(Dataset):
-    """A data set whose examples come without clients and are dealt to 100 here."""
-
-    partition: str = setting(
-        "iid",
-        "How the training images are dealt to the clients: iid, or noniid, which sorts "
-        "them by label, cuts them into 200 shards and gives each client two.",
-        choices=tuple(partitions.BY_NAME),
-    )
-
-    def _dealt(
-        self, name: str, train: _Pool, test: _Pool, origin: Origin
-    ) -> FederatedDataset:
-        """Returns digits dealt so; client i has the i-th run of the test images."""
-        cut = partitions.BY_NAME[self.partition]
-        parts = cut(train[1], _NUM_CLIENTS, self.seed)
-        test_parts = np.split(np.arange(len(test[1])), _NUM_CLIENTS)
-        ids = [f"client_{index:03d}" for index in range(_NUM_CLIENTS)]
-        return FederatedDataset(
-            name,
-            Examples.from_parts(*train, parts, ids),
-            Examples.from_parts(*test, test_parts, ids),
-            num_classes=10,
-            pixel_convention=WHITE_ON_BLACK,
-            origin=origin,
-            options=self.options(),
-        )
 
 
 DATASETS: Registry[type[Dataset]] = Registry("data set", "leaf_data.datasets")

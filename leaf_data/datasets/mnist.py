@@ -16,13 +16,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.dataset import Partitioned, register
+from leaf_data.dataset import Dataset, register
+from leaf_data.declare import setting
 from leaf_data.errors import DataError, one_line
+from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats import idx, places
 from leaf_data.formats.places import Folder
+from leaf_data.pixels import WHITE_ON_BLACK
+from leaf_data.splits import partition as partitions
 
 Arrays = dict[str, npt.NDArray[np.uint8]]
+_Pool = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]  # Images and labels.
+_NUM_CLIENTS = 100
 
 # The idx files, by the names of the arrays in `mnist.npz`.
 _IDX_NAMES = {
@@ -42,6 +48,36 @@ _NPZ_NAME = "mnist.npz"
 # Keras's download and cache are used, not its reader.
 _KERAS_URL = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/mnist.npz"
 _KERAS_SHA256 = "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d1"
+
+
+@dataclasses.dataclass(frozen=True)
+class Partitioned(Dataset):
+    """A data set whose examples come without clients and are dealt to 100 here."""
+
+    partition: str = setting(
+        "iid",
+        "How the training images are dealt to the clients: iid, or noniid, which sorts "
+        "them by label, cuts them into 200 shards and gives each client two.",
+        choices=tuple(partitions.BY_NAME),
+    )
+
+    def _dealt(
+        self, name: str, train: _Pool, test: _Pool, origin: Origin
+    ) -> FederatedDataset:
+        """Returns digits dealt so; client i has the i-th run of the test images."""
+        cut = partitions.BY_NAME[self.partition]
+        parts = cut(train[1], _NUM_CLIENTS, self.seed)
+        test_parts = np.split(np.arange(len(test[1])), _NUM_CLIENTS)
+        ids = [f"client_{index:03d}" for index in range(_NUM_CLIENTS)]
+        return FederatedDataset(
+            name,
+            Examples.from_parts(*train, parts, ids),
+            Examples.from_parts(*test, test_parts, ids),
+            num_classes=10,
+            pixel_convention=WHITE_ON_BLACK,
+            origin=origin,
+            options=self.options(),
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +123,7 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
         if os.path.isfile(npz):
             return _from_npz(npz, "npz file")
     if data_dir is not None:
-        raise DataError(f"mnist: no data in {_looked_for(folders)}")
+        raise _missing(folders)
     cached = os.path.join(os.path.expanduser("~"), ".keras", "datasets", _NPZ_NAME)
     if os.path.isfile(cached):
         return _from_npz(cached, "Keras's cache")
@@ -95,10 +131,10 @@ def read(data_dir: Folder | None) -> tuple[Arrays, Origin]:
     try:
         downloaded = _download()
     except Exception as error:  # Keras raises plain Exceptions.
-        where = _looked_for(folders) if folders else f"{cached} (Keras's cache)"
+        nowhere = f"mnist: no data in {cached} (Keras's cache)"
         raise DataError(
-            f"mnist: no data in {where}, and Keras could not download it "
-            f"({one_line(error)}): pass data_dir or set "
+            f"{_missing(folders) if folders else nowhere}, and Keras could not "
+            f"download it ({one_line(error)}): pass data_dir or set "
             f"{places.ENVIRONMENT_VARIABLE} to the folder that holds the idx files or "
             f"{_NPZ_NAME}"
         ) from error
@@ -118,14 +154,11 @@ def _from_npz(path: str, source: str) -> tuple[Arrays, Origin]:
     return idx.read_npz(path, _SHAPES), Origin.of_files(source, [path])
 
 
-def _looked_for(folders: tuple[str, ...]) -> str:
+def _missing(folders: tuple[str, ...]) -> DataError:
     """Says what was looked for and where; of a part of the files, which are missing."""
-    text = (
-        f"{' or '.join(folders)}: looked for {', '.join(_IDX_NAMES.values())} "
-        f"(.gz or unpacked) and {_NPZ_NAME}"
-    )
+    words = f"{', '.join(_IDX_NAMES.values())} (.gz or unpacked) and {_NPZ_NAME}"
     for folder in folders:
-        missing = [n for n in _IDX_NAMES.values() if not idx.find(folder, n)]
-        if len(missing) < len(_IDX_NAMES):
-            text += f"; {folder} lacks {', '.join(missing)}"
-    return text
+        lacks = [n for n in _IDX_NAMES.values() if not idx.find(folder, n)]
+        if len(lacks) < len(_IDX_NAMES):
+            words += f"; {folder} lacks {', '.join(lacks)}"
+    return places.missing("mnist", folders, words)

@@ -91,9 +91,9 @@ def _find(
     for path in (os.path.join(f, n) for f in folders for n in (name, name + ".lzma")):
         if os.path.isfile(path):
             return path, database.words
-    searched = f"no {name} or {name}.lzma in {' or '.join(folders)}"
+    missing = places.missing(database.dataset, folders, f"{name} or {name}.lzma")
     if not download:
-        raise DataError(f"{database.dataset}: {searched}")
+        raise missing
     own = os.path.expanduser(os.fspath(cache_dir or os.path.join("~", ".tff")))
     path = os.path.join(own, name)
     if os.path.isfile(path):
@@ -107,10 +107,10 @@ def _find(
             database.download(partial)
             os.replace(os.path.join(partial, name), path)
     except Exception as error:  # TensorFlow and urllib raise many kinds.
+        start = f"{missing}, and" if folders else f"{database.dataset}:"
         raise DataError(
-            f"{database.dataset}: {searched + ', and ' if folders else ''}TFF could "
-            f"not download {name} ({one_line(error)}): pass data_dir or set "
-            f"{places.ENVIRONMENT_VARIABLE} to the folder that holds it"
+            f"{start} TFF could not download {name} ({one_line(error)}): pass data_dir "
+            f"or set {places.ENVIRONMENT_VARIABLE} to the folder that holds it"
         ) from error
     return path, f"{database.words} (its download)"
 

@@ -85,6 +85,8 @@ def test_what_is_held_out_may_be_mixed_and_dealt_anew(toy_dataset):
         data.hold_out(0.5, 3, pooled=pooled) for pooled in (False, True)
     )
     np.testing.assert_array_equal(kept.train_examples.x, same.train_examples.x)
+    both = np.concatenate([kept.train_examples.x, own.x])
+    assert sorted(both[:, 0]) == list(range(50))  # None is in both.
     assert own.sizes.tolist() == pooled.sizes.tolist() == [5, 2, 0, 17]
     assert sorted(own.x[:, 0]) == sorted(pooled.x[:, 0])
     np.testing.assert_array_equal(pooled.y, pooled.x[:, 0] % 3)

@@ -14,7 +14,7 @@ from leaf_data.dataset import DATASETS
 
 NAMES = (
     *("celeba", "cifar10", "digits5k", "drawn_faces", "drawn_obstacles", "femnist"),
-    *("mnist", "mnist_adafed", "obstacles"),
+    *("mnist", "mnist_adafed", "obstacles", "store"),
 )
 
 

@@ -44,6 +44,13 @@ def test_mnist_from_idx_files(
     _check_small(data, small_mnist, "idx files")
     found = [name.split(".")[0] for name, _ in data.origin.files]
     assert found == list(mnist_names.values())
+    for partition in ("iid", "noniid"):  # The seed decides who has what.
+        one, same, other = (
+            leaf_data.load("mnist", no_mnist / "data", partition=partition, seed=seed)
+            for seed in (0, 0, 1)
+        )
+        np.testing.assert_array_equal(one.train_examples.x, same.train_examples.x)
+        assert np.any(one.train_examples.x != other.train_examples.x)
 
 
 def test_mnist_by_environment_variable_cache_and_download(

@@ -41,13 +41,3 @@ def test_idx_files_that_are_something_else(tmp_path, packed, assert_refused, as_
     fails(as_idx(np.zeros(6, np.uint8)), f"{words}00000801")
     fails(as_idx(np.zeros((2, 3), np.uint8), kind=13), f"{words}00000d02")
     fails(as_idx(np.zeros((3, 2), np.uint8)), f"{words}000008020000000300000002, not")
-
-
-def test_gzip_files_that_are_truncated_or_corrupt(tmp_path, assert_refused, as_idx):
-    path = tmp_path / "file.gz"
-    array = np.random.RandomState(0).randint(0, 256, (20, 30)).astype(np.uint8)
-    good = gzip.compress(as_idx(array))
-    for data in (good[:-20], good[:-4], good[:-8] + bytes(4) + good[-4:], b"text"):
-        path.write_bytes(data)
-        words = "truncated or corrupt"
-        assert_refused(lambda: idx.read(str(path), (20, 30)), path, words)
