@@ -150,21 +150,6 @@ def test_the_orderings_searched_are_of_the_criteria_named(toy_model):
     assert [score.label for score in process.candidates] == ["DS,MD", "MD,DS"]
 
 
-def test_traffic_is_that_of_the_types(toy_model):
-    """51 float32 parameters, 7 sums, 3 criteria; 4 integers and floats measured."""
-    from tff_pmc.processes.communication import traffic
-
-    train = online(toy_model, report_num_clients=6).parts.train.type_signature
-    state = train.parameter[0].member
-    found = traffic(
-        state.global_model_weights, state.client_work, train.result.metrics.member
-    )
-    model, seed_and_round = 51 * 4, 2 * 4
-    up = 7 * model + 7 * 4 + 3 * 4 + 4 * 4
-    assert found.per_client_training == model + seed_and_round + up
-    assert found.per_client_testing == model + 4
-
-
 def test_pairs_are_filled_up_with_empty_packs(toy_examples):
     packs = tff_pmc.pack(toy_examples, COHORT, num_packs=2)
     tests = tff_pmc.processes.evaluation_packs(toy_examples, num_packs=1)
