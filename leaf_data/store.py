@@ -22,6 +22,8 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data.dataset import Dataset, register
+from leaf_data.declare import setting
 from leaf_data.errors import DataError, check_name, reading
 from leaf_data.examples import INPUT_TYPES, ClientIds, Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
@@ -209,3 +211,30 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     if y.dtype.kind not in "iuf":
         raise DataError(f"y has to be integers or floats, not {y.dtype}")
     return x, y.astype(np.float32 if y.dtype.kind == "f" else np.int32)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored(Dataset):
+    """A store of your own, on disk, of up to millions of clients."""
+
+    path: str = setting(
+        "", "The folder of the store, as leaf_data.write_store writes it.", flag="store"
+    )
+    verify: bool = setting(
+        False,
+        "Read all of the store, and hold it against its checksums, before the run.",
+        flag="verify_data",
+    )
+
+    def load(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Opens the store; `data_dir` has no meaning here."""
+        if not self.path:
+            raise DataError("store: name its folder with --store")
+        data = open_store(self.path, verify=self.verify)
+        # Where it is and how it was opened are not what it is.
+        return dataclasses.replace(data, options={"seed": self.seed})
+
+
+register("store", Stored)
