@@ -54,7 +54,7 @@ def rounds(folder):
 
 
 def test_rounds_saved_over_the_columns_that_every_run_reached():
-    folder = KEPT / "mnist_table4_relu"
+    folder = KEPT / "mnist_table4"
     runs = [[rounds(folder / s / label) for label in ("LD", "DS")] for s in SEEDS]
     reached = [c for c in COLUMNS if all(c in run for pair in runs for run in pair)]
     saved = [np.mean([ds[c] - ld[c] for c in reached]) for ld, ds in runs]
