@@ -226,9 +226,10 @@ class FederatedDataset:
         classes, labels = "float32 labels", ""
         if self.has_classes:
             classes = f"{self.num_classes} classes"
-            has = np.zeros((train.num_clients, self.num_classes), bool)
-            has[np.repeat(np.arange(train.num_clients), train.sizes), train.y] = True
-            labels = f", {_range(has.sum(axis=1))} labels a client"
+            owner = np.repeat(np.arange(train.num_clients), train.sizes)
+            pairs = np.unique(owner << 32 | train.y)
+            found = np.bincount(pairs >> 32, minlength=train.num_clients)
+            labels = f", {_range(found)} labels a client"
         lines = [
             f"{self.name} ({options}): {train.num_clients} clients, "
             f"{classes}, {shape} {train.x.dtype}",

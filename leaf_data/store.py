@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from leaf_data.dataset import Dataset, register
 from leaf_data.declare import setting
-from leaf_data.errors import DataError, check_name, reading
+from leaf_data.errors import DataError, check_name, one_line, reading
 from leaf_data.examples import INPUT_TYPES, ClientIds, Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import npy_folder, places
@@ -87,8 +87,11 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
     folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
     arrays, header = npy_folder.open_folder(folder, verify=verify)
     try:
-        name, num_classes = str(header["name"]), int(header["num_classes"])
+        name, num_classes = check_name(header["name"]), int(header["num_classes"])
         pixels = PixelConvention(**header["pixels"])
+        check_name(pixels.name)
+        if {type(pixels.background), type(pixels.ink)} - {int, type(None)}:
+            raise DataError("pixels are whole numbers, or none")
         parts = list(header["parts"])
         names = ClientIds(arrays["client_ids"])
         examples = {
@@ -113,10 +116,8 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             origin=Origin("store", ((npy_folder.HEADER, _digest(folder)),), folder),
             options={},
         )
-    except DataError as error:
-        raise DataError(f"{folder}: {error}") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{folder}: is no store, it lacks {error}") from error
+    except Exception as error:  # What a header says may be of any kind and size.
+        raise DataError(f"{folder}: is no store ({one_line(error)})") from error
 
 
 def _digest(folder: str) -> str:

@@ -27,6 +27,7 @@ HEADER = "header.json"
 
 _FORMAT: Any = numpy.lib.format  # It has no types.
 _LARGEST_HEADER = 1 << 20  # Bytes.
+_LONGEST_NAME = 100
 _CHUNK = 1 << 24
 
 
@@ -128,10 +129,12 @@ def open_folder(
         raise DataError(f"{name}: lists no arrays")
     arrays = {}
     for array, declared in listed.items():
-        if not array.isidentifier() or not isinstance(declared, dict):
+        usable = array.isidentifier() and len(array) <= _LONGEST_NAME
+        if not usable or not isinstance(declared, dict):
             raise DataError(f"{name}: {array[:40]!a} is no array")
         file = os.path.join(path, f"{array}.npy")
-        with reading(file, "cannot be read", ValueError):
+        # Damaged headers make numpy raise nearly anything.
+        with reading(file, "cannot be read", Exception):
             arrays[array] = _mapped(file, declared)
         if verify and _sha256(arrays[array]) != declared.get("sha256"):
             raise DataError(f"{file}: is not what was written (sha256)")

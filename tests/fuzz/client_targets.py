@@ -1,4 +1,4 @@
-"""Readers of federations: LEAF's JSON and TFF's databases."""
+"""Readers of federations: LEAF's JSON, TFF's databases, and stores."""
 
 from __future__ import annotations
 
@@ -195,3 +195,40 @@ def _edit_packed(source, data):
 
 _read_packed = _reader("femnist", "emnist_all.sqlite.lzma")
 register("sqlite_lzma", _packed_seeds, _edit_packed, _read_packed)
+
+
+@functools.cache
+def _store():
+    """The files of a small store, by name."""
+    x = np.arange(12, dtype=np.float32).reshape(6, 2)
+    clients = [(name, x, np.arange(6) % 3) for name in ("a", "bb", "ü")]
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "store")
+        leaf_data.write_store(clients, path, test_fraction=0.5)
+        return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def _read_store(name, folder, data):
+    for file, content in {**_store(), name: data}.items():
+        (folder / file).write_bytes(content)
+    loaded = _check_clients(leaf_data.open_store(folder))
+    loaded.describe()
+    for examples in (loaded.train_examples, loaded.test_examples):
+        for client in loaded.client_ids:
+            own = examples.client(client)
+            assert len(own["x"]) == len(own["y"])
+            assert ((own["y"] >= 0) & (own["y"] < loaded.num_classes)).all()
+
+
+for _name, _mutate in {
+    "header.json": edit_json,
+    "client_ids.npy": flip,
+    "train_row_splits.npy": flip,
+    "test_y.npy": flip,
+}.items():
+    register(
+        f"store_{_name.partition('.')[0]}",
+        functools.partial(lambda name: [_store()[name]], _name),
+        _mutate,
+        functools.partial(_read_store, _name),
+    )
