@@ -88,6 +88,8 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
     arrays, header = npy_folder.open_folder(folder, verify=verify)
     try:
         name, num_classes = check_name(header["name"]), int(header["num_classes"])
+        if not 0 <= num_classes < 2**31:
+            raise DataError(f"num_classes is {num_classes}")
         pixels = PixelConvention(**header["pixels"])
         check_name(pixels.name)
         if {type(pixels.background), type(pixels.ink)} - {int, type(None)}:
