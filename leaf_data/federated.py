@@ -26,6 +26,7 @@ SERVER = "server"
 
 # A stream of its own: partitions draw from the seed too.
 _HOLD_OUT_STREAM = 80
+_AT_ONCE = 1 << 16  # Clients.
 _MANY_FILES = 4  # More files than these are not listed one by one.
 
 
@@ -226,10 +227,7 @@ class FederatedDataset:
         classes, labels = "float32 labels", ""
         if self.has_classes:
             classes = f"{self.num_classes} classes"
-            owner = np.repeat(np.arange(train.num_clients), train.sizes)
-            pairs = np.unique(owner << 32 | train.y)
-            found = np.bincount(pairs >> 32, minlength=train.num_clients)
-            labels = f", {_range(found)} labels a client"
+            labels = f", {_range(_labels_a_client(train))} labels a client"
         lines = [
             f"{self.name} ({options}): {train.num_clients} clients, "
             f"{classes}, {shape} {train.x.dtype}",
@@ -241,6 +239,18 @@ class FederatedDataset:
         if self.pixel_convention != NO_PIXELS:
             lines.append(f"pixels: {self.pixel_convention}")
         return "\n".join([*lines, f"from {self.origin}"])
+
+
+def _labels_a_client(examples: Examples) -> list[int]:
+    """The numbers of labels of the clients that have the fewest and the most."""
+    found: list[int] = []
+    for start in range(0, examples.num_clients, _AT_ONCE):
+        splits = examples.row_splits[start : start + _AT_ONCE + 1]
+        owner = np.repeat(np.arange(len(splits) - 1), np.diff(splits))
+        pairs = np.unique(owner << 32 | examples.y[splits[0] : splits[-1]])
+        counts = np.bincount(pairs >> 32, minlength=len(splits) - 1)
+        found += [int(counts.min()), int(counts.max())]
+    return found
 
 
 def _client_data(examples: Examples) -> tff.simulation.datasets.ClientData:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import leaf_data
 from leaf_data.declare import SettingError
@@ -49,11 +50,15 @@ class Setup:
 
     def cohort(self, round_num: int) -> list[int]:
         """The clients of a round, ascending, of those that have training examples."""
-        training = self.settings.training
-        able = np.flatnonzero(self.data.train_examples.sizes)
+        training, able = self.settings.training, self._able
         size = training.cohort_size(len(able), self.settings.dataset)
         chosen = cohort(training.cohort_seed, round_num, len(able), size)
         return [int(able[place]) for place in chosen]
+
+    @functools.cached_property
+    def _able(self) -> npt.NDArray[np.int64]:
+        """The clients that have training examples."""
+        return np.flatnonzero(self.data.train_examples.sizes)
 
     def pack(self, chosen: Sequence[int]) -> list[Any]:
         """A cohort's packs; see `packing.pack`."""
