@@ -307,7 +307,7 @@ def main():
             "Making" if anew else "Updating",
             ".".join(str(part) for part in python["version"]),
             reason,
-            " (half a minute to 3 minutes, 2.5 GB)" if anew else "",
+            " (10 seconds to 2 minutes, 2.5 GB)" if anew else "",
         )
     )
     began = time.time()
