@@ -1,11 +1,11 @@
 """Makes a store of LEAF's JSON files, or of a folder of CSVs.
 
-    python -m leaf_data.convert leaf/data/shakespeare my_store
+    python -m leaf_data.convert leaf/data/synthetic my_store
     python -m leaf_data.convert devices my_store --label=activity --test_fraction=0.2
 
-Of LEAF's `preprocess.sh` all that is numbers can be taken: x is float32 and y integers
-or floats. Of CSVs, one for each client and named after it, the column `--label` is y,
-whole numbers from 0, and the others are x, float32.
+Of LEAF's data sets those can be taken whose x are numbers of one shape: they become
+float32. Texts and names of images are refused. Of CSVs, one for each client and named
+after it, the column `--label` is y, whole numbers from 0, and the others are x, float32.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def clients_of_leaf(folder: str) -> Iterator[Client]:
     for file in leaf_json.find("LEAF", [folder]):
         by_number.setdefault(file.number, []).append(file)
     for files in by_number.values():
-        found = [leaf_json.read(file.path, _arrays)[0] for file in files]
+        found, digests = zip(*(leaf_json.read(file.path, _arrays) for file in files))
+        leaf_json.check_apart(files, digests)
         if len({frozenset(users) for users in found}) > 1:
             raise DataError(f"{files[0].path} and {files[1].path} have other users")
         for user in found[0]:

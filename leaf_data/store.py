@@ -48,7 +48,8 @@ def write_store(
     """Writes a store, client by client, so that it may be larger than memory.
 
     Args:
-        clients: a data set; or what gives for each client `(name, x, y)`, with x
+        clients: a data set without a client table, of whose attributes those are kept
+            that all parts have; or what gives for each client `(name, x, y)`, with x
             [n, ...] of one of `INPUT_TYPES` and y [n] integers from 0, or floats
             [n, ...] of a regression; or `(name, x, y, x_test, y_test)`.
         path: the folder, which is made.
@@ -90,6 +91,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
         name, num_classes = check_name(header["name"]), int(header["num_classes"])
         if not 0 <= num_classes < 2**31:
             raise DataError(f"num_classes is {num_classes}")
+        source, options = check_name(header["source"]), dict(header["options"])
         pixels = PixelConvention(**header["pixels"])
         check_name(pixels.name)
         if {type(pixels.background), type(pixels.ink)} - {int, type(None)}:
@@ -115,8 +117,9 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             server_examples=examples.get(SERVER),
             num_classes=num_classes,
             pixel_convention=pixels,
-            origin=Origin("store", ((npy_folder.HEADER, _digest(folder)),), folder),
-            options={},
+            # Who wrote it knows more: that the data is incomplete, say.
+            origin=Origin(source, ((npy_folder.HEADER, _digest(folder)),), folder),
+            options=options,
         )
     except Exception as error:  # What a header says may be of any kind and size.
         raise DataError(f"{folder}: is no store ({one_line(error)})") from error
@@ -132,6 +135,8 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
     if data.server_examples is not None:
         parts[SERVER] = data.server_examples
     writer.append("client_ids", ClientIds.of(data.client_ids).encoded)
+    if data.client_table.values:
+        raise DataError("a store keeps no client table: give it beside the store")
     shared = set(data.train_examples.attributes)
     attributes = sorted(shared.intersection(*(e.attributes for e in parts.values())))
     for part, examples in parts.items():
@@ -143,6 +148,8 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
         writer.append(f"{part}_row_splits", examples.row_splits)
     return {
         "name": data.name,
+        "source": f"a store of {data.origin.source}",
+        "options": dict(data.options),
         "num_classes": data.num_classes,
         "pixels": dataclasses.asdict(data.pixel_convention),
         "parts": list(parts),
@@ -181,6 +188,8 @@ def _write_clients(
         writer.append(f"{part}_row_splits", np.array(found, np.int64))
     return {
         "name": "store",
+        "source": "a store",
+        "options": {},
         "num_classes": num_classes,
         "pixels": dataclasses.asdict(NO_PIXELS),
         "parts": list(splits),
@@ -213,7 +222,12 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         raise DataError(f"x has to be one of {', '.join(INPUT_TYPES)}, not {x.dtype}")
     if y.dtype.kind not in "iuf":
         raise DataError(f"y has to be integers or floats, not {y.dtype}")
-    return x, y.astype(np.float32 if y.dtype.kind == "f" else np.int32)
+    if y.dtype.kind == "f":
+        return x, y.astype(np.float32)
+    labels = y.astype(np.int32)
+    if not np.array_equal(labels, y):
+        raise DataError(f"y has a label beyond 2^31: {y[labels != y][0]}")
+    return x, labels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -237,7 +251,7 @@ class Stored(Dataset):
             raise DataError("store: name its folder with --store")
         data = open_store(self.path, verify=self.verify)
         # Where it is and how it was opened are not what it is.
-        return dataclasses.replace(data, options={"seed": self.seed})
+        return dataclasses.replace(data, options={**data.options, "seed": self.seed})
 
 
 register("store", Stored)

@@ -42,6 +42,7 @@ def test_a_data_set_is_what_it_was(tmp_path):
         for name in ("x", "y", "row_splits"):
             np.testing.assert_array_equal(getattr(own, name), getattr(mine, name))
             assert getattr(own, name).dtype == getattr(mine, name).dtype
+    assert found.options == data.options and data.origin.source in str(found.origin)
     assert found.describe().splitlines()[1:-1] == data.describe().splitlines()[1:-1]
 
 
@@ -85,6 +86,7 @@ def test_test_examples_may_be_given_and_nothing_is_in_memory(tmp_path):
         ([("a", numbers(5)[0])], {}, "client a: has to be"),
         ([("a", numbers(5)[0], numbers(4)[1])], {}, "client a: x and y have to hold"),
         ([("a", numbers(5)[0], -numbers(5)[1] - 1)], {}, "client a: y has a negative"),
+        ([("a", numbers(1)[0], [2**32 + 1])], {}, "client a: y has a label beyond"),
         ([("a", [["w"]], [0])], {}, "client a: x has to be one of"),
         ([("a", *numbers(5)), ("b", np.zeros((5, 2), np.float32), [0] * 5)], {}, "b: "),
     ],

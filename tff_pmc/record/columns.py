@@ -88,7 +88,9 @@ SCHEMAS: Mapping[str, Schema] = {
 
 def row(table: str, *values: Any) -> dict[str, Any]:
     """Returns a row of values in the order in which the columns are declared."""
-    return dict(zip(SCHEMAS[f"{table}.csv"].kinds, values))
+    columns = SCHEMAS[f"{table}.csv"].kinds
+    assert len(columns) == len(values), table
+    return dict(zip(columns, values))
 
 
 def check_declared(name: str, columns: Sequence[str]) -> None:
