@@ -5,7 +5,7 @@
 
 Of LEAF's data sets those can be taken whose x are numbers of one shape: they become
 float32. Texts and names of images are refused. Of CSVs, one for each client and named
-after it, the column `--label` is y, whole numbers from 0, and the others are x, float32.
+after it, the column `--label` is y, whole numbers from 0; the others are x, float32.
 """
 
 from __future__ import annotations
