@@ -51,8 +51,6 @@ def read(files: Sequence[leaf_json.LeafFile]) -> Arrays:
     arrays: Arrays = {
         "client_ids": np.array(list(users), str),
         "files": np.array(list(users.values()), np.int64),
-        "source_names": np.array([os.path.basename(file.path) for file in files]),
-        "source_sha256": np.array(digests),
     }
     for part, of_users in parts.items():
         ordered = [of_users.pop(user, _EMPTY) for user in users]

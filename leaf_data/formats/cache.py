@@ -1,8 +1,9 @@
 """Arrays that took long to make, kept on disk beside what they were made from.
 
-A cache is one uncompressed `.npz` file, with the arrays the key it was made under and a
-sha256 of them all. It is only ever replaced whole. What is in it is believed no more
-than other data: who reads one says which arrays there have to be, and checks them.
+A cache is a folder of arrays (`npy_folder`), which are mapped and not read, with a key:
+the names, sizes and times of the files that they were made from, and with their
+sha256s of then. It is only ever replaced whole. What is in it is believed no more than
+other data: who reads one says which arrays there have to be, and checks them.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import hashlib
 import json
 import logging
 import os
-import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from leaf_data.errors import DataError, one_line, reading
 from leaf_data.examples import Examples
-from leaf_data.formats import npz, places
+from leaf_data.formats import npy_folder, places
 from leaf_data.formats.places import Folder
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -37,23 +37,26 @@ Fields = Mapping[str, tuple[tuple[int, ...], Any]]
 """The shape and type of one example's value in each field, by the field's name."""
 
 # Part of every key: what another version of the conversions made is not used.
-_VERSION = 1
-_KEY, _CHECKSUM = "key", "sha256"
+_VERSION = 2
+_SHA256 = "source_sha256"
 _LOG = logging.getLogger(__name__)
 
 
 def cached(
     name: str,
     folder: str,
-    key: str,
+    paths: Sequence[str],
     make: Callable[[], Arrays],
     cache_dir: Folder | None,
     form: Form,
-    check: Callable[[Arrays], None],
-) -> Arrays:
-    """Returns the arrays that `make` returned when it was last called with this key.
+    check: Callable[[Arrays], None] = lambda arrays: None,
+    **more: Any,
+) -> tuple[Arrays, list[str]]:
+    """Returns the arrays that `make` once made of these files, and the files' sha256s.
 
-    They are of this form, and `check` raises what else is wrong with them.
+    The arrays are of this form, and `check` raises what else is wrong with them;
+    `more` is what else they depend on. Files of the same names, sizes and times are
+    taken for the same and not read again.
 
     The cache is in `folder`'s subfolder `NAME_cache`. Where that cannot be written it
     is in `$XDG_CACHE_HOME/tff_pmc/NAME_cache` (by default `~/.cache/...`), which is
@@ -61,39 +64,38 @@ def cached(
     made anew; one that cannot be written is a warning, and the arrays are returned all
     the same.
     """
-    paths = _places(name, folder, cache_dir)
-    for path in paths:
-        arrays = _load(path, key, form, check)
-        if arrays is not None:
-            return arrays
+    key, wanted = _key(paths, more), {**form, _SHA256: ("S", (len(paths),))}
+    possible = _places(name, folder, cache_dir)
+    for path in possible:
+        found = _load(path, key, wanted, check)
+        if found is not None:
+            return found
     arrays = make()
     check(arrays)
-    writable = [path for path in paths if _writable(os.path.dirname(path))]
-    if writable != paths:
+    digests = [places.sha256(path) for path in paths]
+    if _key(paths, more) != key:
+        raise DataError(f"{folder}: its files changed while they were read")
+    writable = [path for path in possible if _writable(os.path.dirname(path))]
+    if writable != possible:
         where = f"the cache is {writable[0]}" if writable else "no cache is kept"
         _LOG.warning("%s: %s is not writable, %s", name, folder, where)
     if writable:
-        _save(writable[0], key, arrays)
-    return arrays
+        _save(writable[0], key, {**arrays, _SHA256: np.array(digests, "S")})
+    return arrays, digests
 
 
-def key_of_files(paths: Iterable[str], **more: Any) -> str:
-    """Returns a key: the files' names, sizes, times and contents, and more."""
+def _key(paths: Sequence[str], more: Mapping[str, Any]) -> str:
+    """The files' names, sizes and times, and more, as a digest."""
     files = []
     for path in paths:
-        # Size and time alone are those of other data, too, when that is unpacked with
-        # its times. So all is read, a gigabyte a second.
-        digest = places.sha256(path)
         with reading(path):
             status = os.stat(path)
-        names = path.split(os.sep)[-2:]
-        files.append([*names, status.st_size, status.st_mtime_ns, digest])
-    return json.dumps({"files": files, "version": _VERSION, **more}, sort_keys=True)
-
-
-def checksums(key: str) -> list[str]:
-    """Returns the sha256s of the files that `key_of_files` made a key of."""
-    return [file[-1] for file in json.loads(key)["files"]]
+        # Unpacked with its times, other data could be of the same size and time; when
+        # the file was last changed here cannot be set.
+        times = status.st_mtime_ns, status.st_ctime_ns
+        files.append([*path.split(os.sep)[-2:], status.st_size, *times])
+    key = json.dumps({"files": files, "version": _VERSION, **more}, sort_keys=True)
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
 
 
 def clients_form(parts: Sequence[str], fields: Fields) -> dict[str, Any]:
@@ -140,7 +142,7 @@ def _places(name: str, folder: str, cache_dir: Folder | None) -> list[str]:
         real = os.path.realpath(folder).encode(errors="surrogateescape")
     except ValueError as error:  # A NUL, or half a character.
         raise DataError(f"{name}: {ascii(folder)} cannot be a folder") from error
-    shared = hashlib.sha256(real).hexdigest()[:16] + ".npz"
+    shared = hashlib.sha256(real).hexdigest()[:16]
     if cache_dir is not None:
         given = os.fspath(cache_dir)
         own = os.path.join(os.path.expanduser(given), sub)
@@ -149,7 +151,7 @@ def _places(name: str, folder: str, cache_dir: Folder | None) -> list[str]:
             raise DataError(f"{name}: cache_dir {shown} is not writable")
         return [os.path.join(own, shared)]
     beside = os.path.join(folder, sub)
-    path = os.path.join(beside, f"{name}.npz")
+    path = os.path.join(beside, name)
     if _writable(beside):
         return [path]
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -166,63 +168,42 @@ def _writable(folder: str) -> bool:
 
 def _load(
     path: str, key: str, form: Form, check: Callable[[Arrays], None]
-) -> Arrays | None:
-    try:
-        with npz.opened(path, stored=True) as members:
-            if str(members[_KEY].read()) != key:
-                _LOG.info("%s: made from other data, is made anew", path)
-                return None
-            _check_form(members, {_KEY: ("U", ()), _CHECKSUM: ("U", ()), **form})
-            arrays = {name: member.read() for name, member in members.items()}
-        del arrays[_KEY]
-        # The CRCs of the format, checked by now, do not tell of an array that a
-        # damaged table of contents leaves out.
-        if arrays.pop(_CHECKSUM) != _checksum(arrays):
-            raise ValueError("wrong checksum")
-        check(arrays)
-        return arrays
-    except FileNotFoundError:
+) -> tuple[Arrays, list[str]] | None:
+    if not os.path.lexists(path):
         return None
-    except Exception as error:  # Damaged files make numpy raise nearly anything.
+    try:
+        arrays, header = npy_folder.open_folder(path)
+        if header.get("key") != key:
+            _LOG.info("%s: made from other data, is made anew", path)
+            return None
+        _check_form(arrays, form)
+        check(arrays)
+        return arrays, arrays.pop(_SHA256).astype(str).tolist()
+    except Exception as error:  # What is not text makes numpy raise its own.
         _LOG.warning("%s: damaged (%s), is made anew", path, one_line(error))
         return None
 
 
-def _check_form(headers: Mapping[str, npz.Member], form: Form) -> None:
-    if set(headers) != set(form):
-        raise ValueError("it has other arrays")
+def _check_form(arrays: Arrays, form: Form) -> None:
+    if set(arrays) != set(form):
+        raise DataError("it has other arrays")
     sizes: dict[str, int] = {}
     for name, (dtype, shape) in form.items():
-        found = headers[name]
+        found = arrays[name]
         known = [
             sizes.setdefault(size, here) if isinstance(size, str) else size
             for size, here in zip(shape, found.shape)
         ]
-        right = found.dtype.kind == "U" if dtype == "U" else found.dtype == dtype
-        if not right or len(shape) != len(found.shape) or known != list(found.shape):
-            raise ValueError(f"{name} is of another type or shape")
+        right = found.dtype.kind == dtype if dtype in "US" else found.dtype == dtype
+        if not right or len(shape) != found.ndim or known != list(found.shape):
+            raise DataError(f"{name} is of another type or shape")
 
 
 def _save(path: str, key: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    # A name of its own: two processes may be at it at once.
-    partial = f"{path}.{uuid.uuid4().hex}.partial"
     try:
-        with open(partial, "wb") as file:
-            own = {_KEY: np.array(key), _CHECKSUM: np.array(_checksum(arrays))}
-            np.savez(file, **own, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
+        with npy_folder.Writer(path, replace=True) as writer:
+            for name, array in arrays.items():
+                writer.append(name, array)
+            writer.finish({"key": key})
     except OSError as error:
         _LOG.warning("%s: cannot be written (%s), no cache is kept", path, error)
-    finally:
-        if os.path.exists(partial):
-            os.remove(partial)
-
-
-def _checksum(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
-    digest = hashlib.sha256()
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
-        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
-    return digest.hexdigest()

@@ -16,7 +16,7 @@ from PIL import Image, UnidentifiedImageError
 
 from leaf_data.errors import DataError, check_name, reading
 from leaf_data.formats import places
-from leaf_data.formats.cache import Arrays, cached, checksums, key_of_files
+from leaf_data.formats.cache import cached
 from leaf_data.formats.places import Folder
 
 _SUFFIXES = (".jpg", ".jpeg", ".png")
@@ -75,30 +75,19 @@ def decoded(
     in `root`, or the folder `beside`.
     """
     paths = [os.path.join(root, file) for file in files]
-    key = key_of_files(paths, side=side, resize=resize)
-    digests = checksums(key)
-    together = _digest_of(files, digests)
-
-    def check(arrays: Arrays) -> None:
-        if str(arrays["source_sha256"]) != together:
-            raise DataError(f"{root}: its images changed while they were read")
-
-    arrays = cached(
+    arrays, digests = cached(
         name,
         beside or root,
-        # Its digest: spelled out, the key of many files is megabytes.
-        hashlib.sha256(key.encode()).hexdigest(),
-        lambda: _decode(name, root, files, side, resize),
+        paths,
+        lambda: {"x": _decode(name, root, files, side, resize)},
         cache_dir,
-        {"x": ("uint8", (len(paths), side, side, 3)), "source_sha256": ("U", ())},
-        check,
+        {"x": ("uint8", (len(paths), side, side, 3))},
+        side=side,
+        resize=resize,
     )
+    lines = (f"{name} {digest}\n" for name, digest in zip(files, digests))
+    together = hashlib.sha256("".join(lines).encode()).hexdigest()
     return Images(arrays["x"], files, digests, together)
-
-
-def _digest_of(names: Sequence[str], digests: Sequence[str]) -> str:
-    lines = (f"{name} {digest}\n" for name, digest in zip(names, digests))
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def find(folder: str) -> dict[str, str]:
@@ -119,8 +108,8 @@ def find(folder: str) -> dict[str, str]:
     return found
 
 
-def decode(path: str) -> tuple[bytes, Image.Image]:
-    """Returns a file's bytes, and the image in them, RGB.
+def decode(path: str) -> Image.Image:
+    """Returns the image in a file, RGB.
 
     What Pillow decodes without an error counts as whole: it refuses a file that is cut
     off, not every byte that was changed.
@@ -138,7 +127,7 @@ def decode(path: str) -> tuple[bytes, Image.Image]:
                 raise ValueError(f"it has {pixels:,} pixels, more than {_MAX_PIXELS:,}")
             if image.format != "PNG" and content.count(_SCAN) * pixels > _MAX_SCANNED:
                 raise ValueError(f"it has {content.count(_SCAN)} scans")
-            return content, image.convert("RGB")
+            return image.convert("RGB")
 
 
 def resized(image: Image.Image, side: int) -> npt.NDArray[np.uint8]:
@@ -155,17 +144,15 @@ def resized(image: Image.Image, side: int) -> npt.NDArray[np.uint8]:
 
 def _decode(
     name: str, root: str, files: Sequence[str], side: int, resize: bool
-) -> Arrays:
+) -> npt.NDArray[np.uint8]:
     x = np.zeros((len(files), side, side, 3), np.uint8)
-    digests = []
     progress = tqdm.tqdm(files, f"{name}, once", unit="image", delay=2, mininterval=1)
     for row, file in enumerate(progress):
         path = os.path.join(root, file)
-        content, image = decode(path)
+        image = decode(path)
         if not resize and image.size != (side, side):
             raise DataError(
                 f"{path}: is {image.width} x {image.height}, not {side} x {side}"
             )
         x[row] = resized(image, side)
-        digests.append(hashlib.sha256(content).hexdigest())
-    return {"x": x, "source_sha256": np.array(_digest_of(files, digests))}
+    return x

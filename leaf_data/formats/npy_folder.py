@@ -32,13 +32,18 @@ _CHUNK = 1 << 24
 
 
 class Writer:
-    """Writes such a folder; used as a context, it leaves nothing behind on an error."""
+    """Writes such a folder; used as a context, it leaves nothing behind on an error.
 
-    def __init__(self, path: str) -> None:
+    One that is there already is refused, or replaced when the new one is whole.
+    """
+
+    def __init__(self, path: str, *, replace: bool = False) -> None:
         self._path = os.path.abspath(os.path.expanduser(path))
-        if os.path.lexists(self._path):
+        self._replace = replace
+        if os.path.lexists(self._path) and not replace:
             raise DataError(f"{path}: is there already")
         self._partial = f"{self._path}.{uuid.uuid4().hex}.partial"
+        self._old = f"{self._partial}.old"
         self._files: dict[str, BinaryIO] = {}
         self._like: dict[str, npt.NDArray[Any]] = {}
         self._rows: dict[str, int] = {}
@@ -84,6 +89,9 @@ class Writer:
             file.write(header.encode())
             file.flush()
             os.fsync(file.fileno())
+        if self._replace and os.path.lexists(self._path):
+            # Who has mapped the old one keeps it.
+            os.rename(self._path, self._old)
         os.rename(self._partial, self._path)
 
     def _file(self, name: str) -> str:
@@ -105,7 +113,10 @@ class Writer:
     def __exit__(self, *unused: Any) -> None:
         for file in self._files.values():
             file.close()
-        shutil.rmtree(self._partial, ignore_errors=True)
+        for path in (self._partial, self._old):
+            if os.path.lexists(path) and not os.path.isdir(path):
+                os.remove(path)
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def open_folder(

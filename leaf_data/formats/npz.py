@@ -37,12 +37,12 @@ class Member(NamedTuple):
 
 @contextlib.contextmanager
 def opened(
-    path: places.Folder, at_most: int | None = None, stored: bool = False
+    path: places.Folder, at_most: int | None = None
 ) -> Iterator[dict[str, Member]]:
     """Opens a file and reads all its headers; gives the arrays by name, in its order.
 
     Damaged files make Python and numpy raise nearly anything, here and in `read`: who
-    opens one has to expect every `Exception`. Where `stored`, nothing is unpacked.
+    opens one has to expect every `Exception`.
     """
     with places.open_file(path, at_most) as file:
         with zipfile.ZipFile(file) as archive:
@@ -50,9 +50,6 @@ def opened(
             found = archive.infolist()
             if len(found) > _MOST:
                 raise ValueError(f"it has more than {_MOST} arrays")
-            size = os.fstat(file.fileno()).st_size
-            if stored and sum(info.file_size for info in found) > size:
-                raise ValueError("its arrays share bytes, or are compressed otherwise")
             for info in found:
                 name, suffix = os.path.splitext(info.filename)
                 words = ascii(name[:40])
@@ -61,16 +58,16 @@ def opened(
                 if name in members:
                     raise ValueError(f"{words} is there twice")
                 try:
-                    members[name] = _member(archive, info, stored)
+                    members[name] = _member(archive, info)
                 except ValueError as error:
                     raise ValueError(f"{words} {error}") from error
             yield members
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, stored: bool) -> Member:
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     if info.flag_bits & _ENCRYPTED:
         raise ValueError("is encrypted")
-    if info.compress_type not in (_METHODS[:1] if stored else _METHODS):
+    if info.compress_type not in _METHODS:
         raise ValueError("is compressed otherwise")
     with archive.open(info) as file:
         # The later versions are for headers of more than 64 KB.

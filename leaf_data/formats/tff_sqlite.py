@@ -70,12 +70,10 @@ def load(
     """Finds, downloads if allowed, and reads a database, or reads its cache."""
     path, source = _find(database, folders, cache_dir, download)
     folder = os.path.dirname(path)
-    key = cache.key_of_files([path])
-    (digest,) = cache.checksums(key)
-    arrays = cache.cached(
+    arrays, (digest,) = cache.cached(
         f"{database.dataset}_tff",
         folder,
-        key,
+        [path],
         lambda: _unpacked(path, database),
         cache_dir,
         cache.clients_form(PARTS, database.fields),

@@ -73,7 +73,7 @@ def one_round(model, examples, **more):
         priority=("CB", "DS", "IS"),
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(RATE),
         local_epochs=EPOCHS,
-        report_num_clients=examples.num_clients,
+        report_cohort=examples.num_clients,
         **more,
     )
     packs = tff_pmc.pack(

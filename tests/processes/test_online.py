@@ -99,7 +99,7 @@ def test_rounds_follow_the_judge_and_keep_its_model(runtime, toy_examples, toy_m
 def test_candidates_are_judged_on_every_clients_examples(
     runtime, toy_examples, toy_model
 ):
-    process = online(toy_model, report_num_clients=toy_examples.num_clients)
+    process = online(toy_model, num_clients=toy_examples.num_clients)
     tests = tff_pmc.processes.evaluation_packs(toy_examples)
     output = process.next(
         process.initialize(), tff_pmc.pack(toy_examples, COHORT), tests

@@ -59,15 +59,15 @@ PRIORITIZED = [
         r"\(sharp\).*packed clients only",
     ),
     (lambda: {"packed": False, "seed": 1}, "seed"),
-    (lambda: {"packed": False, "report_num_clients": 6}, "report_num_clients"),
+    (lambda: {"packed": False, "report_cohort": 6}, "report_cohort"),
     (lambda: private(), "declared range for every criterion"),
     (lambda: private(normalization="max"), "declared range for every criterion"),
     (lambda: private(**RANGED), "needs clip_norm"),
     (
-        lambda: {**private(**RANGED, clip_norm=1.0), "report_num_clients": 6},
-        "report_num_clients shows",
+        lambda: {**private(**RANGED, clip_norm=1.0), "report_cohort": 6},
+        "report_cohort shows",
     ),
-    (lambda: {**scalars(), "report_num_clients": 6}, "scalar_sum_factory"),
+    (lambda: {**scalars(), "report_cohort": 6}, "scalar_sum_factory"),
     *(
         (
             lambda n=n: dict(score=scores.owa("most"), sums=tff_pmc.SumOptions(n)),

@@ -40,16 +40,15 @@ def build_packed_client_work(
     """Builds the client work for packs of packed clients.
 
     Its type is that of `build_client_work`, with the data of `packing.element_spec`.
-    With `report_num_clients` the measurements have `criteria_by_client`, float32
-    [clients, m], raw, and `excluded_by_client`, float32 [clients], which a deployment
-    must not show.
+    With `report_cohort` the measurements have `criteria_by_client`, float32 [cohort,
+    m], raw, and `excluded_by_client`, float32 [cohort], which a deployment must not
+    show.
 
     With `num_weighted_classes` clients receive not the weights W but `<weights=W,
     class_weights=float32[classes]>`. With `updates_wait`, for simulation, nothing is
     weighted or summed yet, and the result is that of `stack_updates`: memory grows with
     the pack.
     """
-    report_num_clients = options.report_num_clients
     spec = element_spec(
         model.input_spec, options.client_attributes, example_attributes(criteria)
     )
@@ -74,7 +73,7 @@ def build_packed_client_work(
         if metrics is not None:
             no_metrics = model.initialize_metrics_state()
             own_metrics = tf.nest.map_structure(tf.zeros_like, no_metrics)
-        by_client = tf.zeros([report_num_clients or 0, num_criteria + 1])
+        by_client = tf.zeros([options.report_cohort or 0, num_criteria + 1])
         round_seed = tf.stack([state["seed"], state["round"]])
         fold_in = tf.random.experimental.stateless_fold_in
         clients = PackedClients.read(pack)
@@ -111,15 +110,15 @@ def build_packed_client_work(
                 own_metrics = tf.nest.map_structure(tf.add, own_metrics, found)
             if updates_wait:
                 waiting = append_update(waiting, contribution)
-            if report_num_clients is not None:
+            if options.report_cohort is not None:
                 left_out = tf.cast(tf.logical_not(contribution.included), tf.float32)
                 by_client = tf.tensor_scatter_nd_add(
                     by_client,
-                    [[element["client"]]],
+                    [[element["place"]]],
                     tf.concat([contribution.raw, [left_out]], 0)[tf.newaxis],
                 )
         measured = sums.measurements(options.only_counts)
-        if report_num_clients is not None:
+        if options.report_cohort is not None:
             measured["criteria_by_client"] = by_client[:, :-1]
             measured["excluded_by_client"] = by_client[:, -1]
         if updates_wait:

@@ -1,12 +1,12 @@
 """Many whole clients in one pack.
 
 A *packed* element is one whole client, `OrderedDict(x=[n, ...], y=[n],
-client=int32 [])`, with attributes of the client or of its examples where criteria need
-them; a *pack* is a sequence of them, which to TFF is the data of one of its clients.
-A deployment has one client in a pack; a simulation packs many, so that one TensorFlow
-loop trains them and no model travels for each. `client` is the client's index in the
-federation: random streams and per-client results belong to it, so that neither
-depends on how clients were packed.
+client=int32 [], place=int32 [])`, with attributes of the client or of its examples
+where criteria need them; a *pack* is a sequence of them, which to TFF is the data of
+one of its clients. A deployment has one client in a pack; a simulation packs many, so
+that one TensorFlow loop trains them and no model travels for each. `client` is the
+client's index in the federation, to which its random streams belong, and `place` that
+in the cohort, where its results are told: neither depends on how clients were packed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def element_spec(
 ) -> collections.OrderedDict:
     """The `TensorSpec`s of one packed client of a model, with the attributes named."""
     x, y = split_batch(input_spec)
-    spec = collections.OrderedDict(x=x, y=y, client=tf.TensorSpec([], tf.int32))
+    number = tf.TensorSpec([], tf.int32)
+    spec = collections.OrderedDict(x=x, y=y, client=number, place=number)
     if client_attributes:
         spec["attributes"] = attribute_spec(client_attributes)
     if example_attributes:
@@ -226,29 +227,31 @@ def pack_arrays(
         if max(sum(clients[i].x.nbytes for i in pack) for pack in packs) <= max_bytes:
             break
         num_packs += 1
-    return [_one_pack([clients[i] for i in pack], attributes) for pack in packs]
+    return [_one_pack(clients, places, attributes) for places in packs]
 
 
 def _one_pack(
-    clients: Sequence[ClientArrays], attributes: Mapping[str, np.ndarray]
+    cohort: Sequence[ClientArrays],
+    places: Sequence[int],
+    attributes: Mapping[str, np.ndarray],
 ) -> tf.data.Dataset:
-    """A dataset of given elements, for which no function has to be traced."""
+    """A dataset of some of a cohort, for which no function has to be traced."""
     elements = []
-    for client in clients:
-        element = collections.OrderedDict(
-            x=client.x, y=client.y, client=np.int32(client.number)
-        )
+    for place in places:
+        client = cohort[place]
+        element = collections.OrderedDict(x=client.x, y=client.y)
+        element.update(client=np.int32(client.number), place=np.int32(place))
         own = {name: column[client.number] for name, column in attributes.items()}
         extras = {"attributes": own, "example_attributes": client.example_attributes}
         for name, known in extras.items():
             if known:
                 element[name] = tf.nest.map_structure(np.float32, dict(known))
         elements.append(element)
-    x, y = clients[0].x, clients[0].y
+    x, y = cohort[0].x, cohort[0].y
     spec = element_spec(
         [tf.TensorSpec([None, *part.shape[1:]], part.dtype) for part in (x, y)],
         attributes,
-        clients[0].example_attributes,
+        cohort[0].example_attributes,
     )
     flat = tf.nest.flatten(spec)
     variant = tf.raw_ops.ListDataset(

@@ -29,9 +29,9 @@ class TrainingOptions:
         seed: packed only: the seed of the order of the batches.
         client_attributes: the names of attributes that travel with each client;
             `criteria.attribute(name)` makes one a criterion.
-        report_num_clients: packed simulation only: the federation's size; the
-            metrics then show each client's raw criteria. None (the default)
-            keeps everything but sums from the server.
+        report_cohort: packed simulation only: the most clients in a round; the metrics
+            then show each one's raw criteria, in the order in which `pack` was given
+            them. None (the default) keeps everything but sums from the server.
         keep_own_model: packed simulation only: the numbers of the clients that ignore
             the model received and go on with their own, as AdaFed's adversaries do.
             Their models travel in the client work's state, because TFF's clients
@@ -59,7 +59,7 @@ class TrainingOptions:
     batch_size: int = 0
     seed: int = 0
     client_attributes: Sequence[str] = ()
-    report_num_clients: Optional[int] = None
+    report_cohort: Optional[int] = None
     keep_own_model: Sequence[int] = ()
     metrics_aggregator: Optional[MetricsAggregator] = None
     sums: SumOptions = PLAIN_SUMS
@@ -79,9 +79,9 @@ class TrainingOptions:
             raise ValueError(
                 "metrics_aggregator would aggregate without noise: privacy excludes it"
             )
-        if self.sums.hiding and self.report_num_clients is not None:
+        if self.sums.hiding and self.report_cohort is not None:
             raise ValueError(
-                "report_num_clients shows each client's criteria: it excludes privacy "
+                "report_cohort shows each client's criteria: it excludes privacy "
                 "and scalar_sum_factory"
             )
 
@@ -109,7 +109,7 @@ class TrainingOptions:
         of_packed_clients = {
             "batch_size": self.batch_size,
             "seed": self.seed,
-            "report_num_clients": self.report_num_clients,
+            "report_cohort": self.report_cohort,
             "keep_own_model": tuple(self.keep_own_model),
         }
         for name, value in of_packed_clients.items():

@@ -153,6 +153,7 @@ def build_online_adjusted_fed_avg(
     criteria: Sequence[Union[str, criteria_lib.Criterion]] = ("DS", "LD", "MD"),
     policy: str = "backtracking",
     judge: Optional[tff.Computation] = None,
+    num_clients: Optional[int] = None,
     two_stage: bool = False,
     **training_options: Any,
 ) -> OnlineAdjustedFedAvg:
@@ -171,10 +172,11 @@ def build_online_adjusted_fed_avg(
         judge: `(<W@SERVER, J@CLIENTS> -> int32@SERVER)`, how many examples a model
             gets right, for whatever data J. By default
             `build_federated_evaluation`, which needs a functional model.
+        num_clients: the number of clients in the federation, K, for each of which the
+            default judge then counts; by default it counts for all together.
         two_stage: whether the sums are made as `build_two_stage_fed_avg` makes them,
             which OWA and Choquet need without declared ranges.
-        **training_options: the attributes of `TrainingOptions`. With
-            `report_num_clients` the default judge counts for each client, too.
+        **training_options: the attributes of `TrainingOptions`.
 
     Returns:
         An `OnlineAdjustedFedAvg`: `initialize()`, `next(state, clients, judges)`,
@@ -201,7 +203,7 @@ def build_online_adjusted_fed_avg(
     except ValueError as error:
         raise ValueError(f"policy {error}") from error
     options = TrainingOptions(**training_options)
-    judge = judge or default_judge(model_fn, options.report_num_clients, options.sums)
+    judge = judge or default_judge(model_fn, num_clients, options.sums)
     searched = priority, candidates, criteria
     parts = build_parts(model_fn, *searched, options, first=first, two_stage=two_stage)
     return OnlineAdjustedFedAvg(parts, policy, judge)

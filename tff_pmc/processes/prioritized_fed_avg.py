@@ -90,7 +90,7 @@ def build_prioritized_fed_avg(
             its `minima` every OWA and Choquet integral.
         **training_options: the attributes of `TrainingOptions`: `client_optimizer_fn`,
             which is needed, `server_optimizer_fn`, `packed`, `local_epochs`,
-            `batch_size`, `seed`, `client_attributes`, `report_num_clients`,
+            `batch_size`, `seed`, `client_attributes`, `report_cohort`,
             `keep_own_model`, `metrics_aggregator` and `sums`, a `SumOptions`
             (normalization, clipping, secure sums, privacy).
 

@@ -41,8 +41,8 @@ def tables_of(
     measure, measured = measure_of(data), tested.measured
     names, sizes = data.client_ids, np.asarray(tested.examples.sizes, np.int64)
     train = outcome.metrics["client_work"]["train"]
-    raw = np.asarray(train["criteria_by_client"])[chosen].astype(float)
-    excluded = np.asarray(train["excluded_by_client"])[chosen] > 0
+    raw = np.asarray(train["criteria_by_client"], float)
+    excluded = np.asarray(train["excluded_by_client"]) > 0
     in_force = outcome.in_force
     of_round = {
         **round_row(round_num, measured, sizes, outcome.metrics, measure),

@@ -59,10 +59,9 @@ class ScoredSystem(System):
         """The rounds of a search; it begins with the score in force."""
         from tff_pmc import processes
 
-        settings = setup.settings
-        options: dict[str, Any] = {}
+        settings, judge = setup.settings, None
         if settings.adjustment.judge_on == "server":
-            options["judge"] = processes.build_server_judge(
+            judge = processes.build_server_judge(
                 setup.model, *setup.server_examples, setup.data.num_classes
             )
         online = processes.build_online_adjusted_fed_avg(
@@ -71,7 +70,8 @@ class ScoredSystem(System):
             first=self.score(settings),
             policy=settings.adjustment.adjustment,
             criteria=setup.criteria,
-            **options,
+            judge=judge,
+            num_clients=setup.judged.num_clients,
             **setup.process_options,
         )
         return SearchRounds(setup, online)

@@ -50,10 +50,14 @@ class Setup:
 
     def cohort(self, round_num: int) -> list[int]:
         """The clients of a round, ascending, of those that have training examples."""
-        training, able = self.settings.training, self._able
-        size = training.cohort_size(len(able), self.settings.dataset)
-        chosen = cohort(training.cohort_seed, round_num, len(able), size)
+        able, seed = self._able, self.settings.training.cohort_seed
+        chosen = cohort(seed, round_num, len(able), self._cohort_size)
         return [int(able[place]) for place in chosen]
+
+    @property
+    def _cohort_size(self) -> int:
+        training = self.settings.training
+        return training.cohort_size(len(self._able), self.settings.dataset)
 
     @functools.cached_property
     def _able(self) -> npt.NDArray[np.int64]:
@@ -134,7 +138,7 @@ class Setup:
             seed=training.batch_seed,
             client_attributes=on.client_attributes,
             keep_own_model=[int(client) for client in np.flatnonzero(own_models)],
-            report_num_clients=len(self.data.client_ids),
+            report_cohort=self._cohort_size,
             sums=SumOptions(
                 clip_norm=on.clip_norm or None,
                 max_update_norm=on.max_update_norm,

@@ -49,7 +49,7 @@ def test_femnist_from_leafs_files_to_table_1(
     ]
     done = run(*flags)
     assert "Table 1 of the device-aware paper" in done.stdout
-    assert (leaf_folder / "data" / "femnist_cache" / "femnist.npz").exists()
+    assert (leaf_folder / "data" / "femnist_cache" / "femnist").exists()
     adjusted = folder / "MD-DS-LD_backtracking"
     assert {row["examples"] for row in table(adjusted / "candidates.csv")} == {"12"}
     assert (folder / "table1.md").exists() and (folder / "table1.csv").exists()

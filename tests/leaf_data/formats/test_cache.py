@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import os
+import shutil
 
 import numpy as np
 import pytest
 
 from leaf_data import DataError
-from leaf_data.formats import cache
+from leaf_data.formats import cache, npy_folder
 
 ARRAYS = {
     "client_ids": np.array(["f0001_41", "é"]),
@@ -18,7 +21,6 @@ ARRAYS = {
     "y_all": np.array([0, 2, 1], np.int32),
     "none_all": np.zeros((3, 0), np.int32),
 }
-FLIPPED = ARRAYS["x_all"][::-1]
 FIELDS = {"x": ((300,), "uint8"), "y": ((), "int32"), "none": ((0,), "int32")}
 
 
@@ -26,6 +28,7 @@ FIELDS = {"x": ((300,), "uint8"), "y": ((), "int32"), "none": ((0,), "int32")}
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     (tmp_path / "data").mkdir()
+    (tmp_path / "source").write_text("data")
     return tmp_path
 
 
@@ -40,18 +43,15 @@ class Maker:
         return dict(ARRAYS)
 
 
-def _get(folder, make, key="key", cache_dir=None):
-    arrays = cache.cached(
-        *(
-            "toy",
-            str(folder),
-            key,
-            make,
-            cache_dir,
-            cache.clients_form(("all",), FIELDS),
-        ),
-        check=lambda arrays: cache.check_clients(arrays, ("all",), 3),
+def _get(folder, make, cache_dir=None, **more):
+    source = folder.parent / "source"
+    arrays, (digest,) = cache.cached(
+        *("toy", str(folder), [str(source)], make, cache_dir),
+        cache.clients_form(("all",), FIELDS),
+        lambda arrays: cache.check_clients(arrays, ("all",), 3),
+        **more,
     )
+    assert digest == hashlib.sha256(source.read_bytes()).hexdigest()
     assert arrays.keys() == ARRAYS.keys()
     for name, array in ARRAYS.items():
         assert arrays[name].dtype == array.dtype
@@ -59,7 +59,9 @@ def _get(folder, make, key="key", cache_dir=None):
 
 
 def _files(folder):
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+    """The caches, complete or not, below a folder."""
+    found = folder.glob("**/toy_cache/*")
+    return sorted(str(path.relative_to(folder)) for path in found)
 
 
 def test_made_once_beside_the_data(home):
@@ -67,57 +69,87 @@ def test_made_once_beside_the_data(home):
     for _ in range(3):
         _get(home / "data", make)
     assert make.calls == 1
-    assert _files(home) == ["data/toy_cache/toy.npz"]
-    _get(home / "data", make, key="another")
-    _get(home / "data", make, key="another")
+    _get(home / "data", make, other=True)
+    _get(home / "data", make, other=True)
     assert make.calls == 2
-    assert _files(home) == ["data/toy_cache/toy.npz"]
+    assert _files(home) == ["data/toy_cache/toy"]
+
+
+def test_made_anew_when_a_file_is_changed_or_unpacked_with_its_times(home):
+    make, source = Maker(), home / "source"
+    before = source.stat()
+    for number, content in enumerate(["data", "more data", "atad"], 1):
+        if number > 1:
+            source.write_text(content)
+            os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
+        for _ in range(2):
+            _get(home / "data", make)
+        assert make.calls == number
+
+
+def test_files_that_change_while_they_are_read_are_refused(home):
+    def make():
+        (home / "source").write_text("other data")
+        return dict(ARRAYS)
+
+    with pytest.raises(DataError, match="changed while they were read"):
+        _get(home / "data", make)
+    assert _files(home) == []
+    (home / "source").unlink()
+    with pytest.raises(DataError, match="source: cannot be read"):
+        _get(home / "data", make)
 
 
 def _forge(**changes):
-    """Saves other arrays, the checksum right; None for what is not there."""
+    """Writes other arrays, all checksums right; None for what is not there."""
 
-    def save(path, whole):
-        arrays = {**ARRAYS, **changes}
-        arrays = {name: a for name, a in arrays.items() if a is not None}
-        digest = np.array(cache._checksum(arrays))
-        np.savez(path, key=whole["key"], sha256=digest, **arrays)
+    def write(path):
+        arrays, header = npy_folder.open_folder(str(path))
+        found = {**{name: a.copy() for name, a in arrays.items()}, **changes}
+        shutil.rmtree(path)
+        with npy_folder.Writer(str(path)) as writer:
+            for name, array in found.items():
+                if array is not None:
+                    writer.append(name, array)
+            writer.finish({"key": header["key"]})
 
-    return save
+    return write
+
+
+def _cut(path):
+    os.truncate(path / "x_all.npy", 900)
 
 
 FORGED = {
-    "cut": lambda path, whole: path.write_bytes(path.read_bytes()[:-1]),
-    "empty": lambda path, whole: path.write_bytes(b""),
-    "packed": lambda path, whole: np.savez_compressed(path, **whole),
-    "other": lambda path, whole: np.savez(
-        path, **{**whole, "x_all": ARRAYS["x_all"] + 1}
-    ),
-    "objects": lambda path, whole: np.savez(path, x=np.array([{}], dtype=object)),
+    "cut": _cut,
+    "empty": lambda path: (path / "header.json").write_bytes(b""),
+    "no header": lambda path: (path / "header.json").unlink(),
+    "a file": lambda path: (shutil.rmtree(path), path.write_text("")),
+    "objects": lambda path: np.save(path / "x_all.npy", np.array([{}], dtype=object)),
+    "a list": lambda path: (path / "header.json").write_text(json.dumps([1])),
     "no images": _forge(x_all=None),
     "one more": _forge(more=np.zeros(3)),
     "floats": _forge(x_all=ARRAYS["x_all"].astype(np.float32)),
     "other images": _forge(x_all=np.zeros((3, 9), np.uint8)),
-    "one number": _forge(sizes_all=np.int64(3)),
     "negative sizes": _forge(sizes_all=np.array([5, -2])),
     "sizes that wrap": _forge(sizes_all=np.array([2**63 - 1, -(2**63) + 4])),
     "labels above": _forge(y_all=np.full(3, 3, np.int32)),
     "a name twice": _forge(client_ids=np.array(["a", "a"])),
     "an end of a line": _forge(client_ids=np.array(["a", "b\nc"])),
+    "another checksum": _forge(source_sha256=np.array(["é"])),
+    "no text": _forge(source_sha256=np.array([b"\xff"])),
 }
 
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_damaged_or_forged_cache_is_made_anew(home, name, caplog):
     _get(home / "data", Maker())
-    path = home / "data" / "toy_cache" / "toy.npz"
-    with np.load(path) as file:
-        whole = {name: file[name] for name in file.files}
-    _forge()(path, whole)
+    path = home / "data" / "toy_cache" / "toy"
+    _forge()(path)
     never = Maker()
     _get(home / "data", never)
     assert never.calls == 0  # The forger's tools are good enough.
-    FORGED[name](path, whole)
+    FORGED[name](path)
     make = Maker()
     for _ in range(2):
         _get(home / "data", make)
@@ -126,23 +158,22 @@ def test_a_damaged_or_forged_cache_is_made_anew(home, name, caplog):
 
 def test_an_interruption_leaves_nothing_half(home, monkeypatch):
     _get(home / "data", Maker())
-    path = home / "data" / "toy_cache" / "toy.npz"
-    good = path.read_bytes()
 
-    def interrupted(file, **arrays):
-        file.write(b"half")
+    def interrupted(*unused):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(np, "savez", interrupted)
+    monkeypatch.setattr(npy_folder.Writer, "finish", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        _get(home / "data", Maker(), key="another")
-    assert path.read_bytes() == good
-    assert _files(home) == ["data/toy_cache/toy.npz"]
+        _get(home / "data", Maker(), other=True)
+    never = Maker()
+    _get(home / "data", never)
+    assert never.calls == 0 and _files(home) == ["data/toy_cache/toy"]
 
 
 def test_a_full_disk_is_only_a_warning(home, monkeypatch, caplog):
     full = OSError(28, "No space left on device")
-    monkeypatch.setattr(np, "savez", lambda *_, **__: (_ for _ in ()).throw(full))
+    fails = lambda *unused: (_ for _ in ()).throw(full)  # noqa: E731
+    monkeypatch.setattr(npy_folder.Writer, "append", fails)
     _get(home / "data", Maker())
     assert "No space left on device" in caplog.text and _files(home) == []
 
@@ -154,7 +185,7 @@ def test_cache_dir_holds_the_caches_of_several_folders(home):
         _get(home / "data", first, cache_dir=home / "caches")
         _get(home / "more", second, cache_dir=str(home / "caches"))
     assert (first.calls, second.calls) == (1, 1)
-    assert len(_files(home / "caches" / "toy_cache")) == len(_files(home)) == 2
+    assert len(_files(home / "caches")) == len(_files(home)) == 2
     (home / "file").write_text("")
     with pytest.raises(DataError, match="toy: cache_dir .*file is not writable"):
         _get(home / "data", Maker(), cache_dir=home / "file")
@@ -186,22 +217,3 @@ def test_without_any_place_the_arrays_are_still_made(home, monkeypatch, caplog):
         _get(home / "data", make)
         assert make.calls == calls
     assert "no cache is kept" in caplog.text
-
-
-def test_the_key_of_files(home):
-    paths = [home / "data" / name for name in ("a", "b")]
-
-    def key(contents="ab", times=(5, 5), chosen=slice(None), version=1):
-        for path, content, time in zip(paths, contents, times):
-            path.write_text(content)
-            os.utime(path, ns=(5, time))
-        return cache.key_of_files(map(str, paths[chosen]), version=version)
-
-    assert key() == key()
-    others = {key(version=2), key(chosen=slice(1)), key(chosen=slice(None, None, -1))}
-    # "ac" is as long as at first, and of the same time.
-    others |= {key(times=(6, 5)), key(["a", "more"]), key("ac")}
-    assert len(others) == 6 and key() not in others
-    for path in (home / "none", home):
-        with pytest.raises(DataError, match="cannot be read"):
-            cache.key_of_files([str(path)])

@@ -23,10 +23,9 @@ def _encoded(form, size=(20, 20), mode="RGB", **options):
 )
 def test_the_content_decides_and_not_the_name(tmp_path, form, suffix, mode):
     path = tmp_path / ("a" + suffix)
-    content = _encoded(form, mode=mode)
-    path.write_bytes(content)
-    found, image = image_folder.decode(str(path))
-    assert found == content and image.mode == "RGB" and image.size == (20, 20)
+    path.write_bytes(_encoded(form, mode=mode))
+    image = image_folder.decode(str(path))
+    assert image.mode == "RGB" and image.size == (20, 20)
 
 
 @pytest.mark.parametrize("form", ["TIFF", "JPEG2000", "GIF", "BMP", "WEBP", "EPS"])

@@ -25,7 +25,6 @@ READERS = {
     "image": image_folder.decode,
     "json": lambda path: leaf_json.read(path, lambda x, y: x),
     "sha256": places.sha256,
-    "key": lambda path: cache.key_of_files([path]),
     "tff": lambda path: tff_sqlite.read(path, celeba.DATABASE),
     "attributes": celeba_files.read_attributes,
     "table": leaf_data.read_client_table,
@@ -65,14 +64,14 @@ def test_what_is_no_regular_file_is_refused(
 
 def _cached(folder, cache_dir=None):
     """A cache of no array."""
-    cache.cached("toy", folder, "key", dict, cache_dir, {}, lambda arrays: None)
+    cache.cached("toy", folder, [], dict, cache_dir, {})
 
 
 def test_a_fifo_as_the_cache_is_made_anew(tmp_path, no_hang):
     (tmp_path / "toy_cache").mkdir()
-    path = _fifo(tmp_path / "toy_cache" / "toy.npz")
+    path = _fifo(tmp_path / "toy_cache" / "toy")
     _cached(str(tmp_path))
-    assert path.is_file()
+    assert path.is_dir()
 
 
 def test_names_that_no_file_can_have(tmp_path, assert_refused):

@@ -84,7 +84,7 @@ def _measure(
         for chosen in cohorts:
             metrics = rounds.next(state, setup.pack(chosen)).metrics
             table = metrics["client_work"]["train"]["criteria_by_client"]
-            measured.append(np.asarray(table, float)[chosen])
+            measured.append(np.asarray(table, float))
     return measured
 
 
