@@ -14,6 +14,7 @@ import leaf_data
 from leaf_data.declare import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tff
+from tff_pmc.models import ModelSettings
 from tff_pmc.settings.run_settings import RunSettings
 
 MOST_RECORDED_CLASSES = 256
@@ -83,7 +84,7 @@ class Setup:
     @functools.cached_property
     def model(self) -> Any:
         """The model, a `tff.learning.models.FunctionalModel`."""
-        return self.settings.model.build()
+        return _built(self.settings.model)
 
     @functools.cached_property
     def criteria(self) -> tuple[criteria_lib.Criterion, ...]:
@@ -145,6 +146,12 @@ class Setup:
                 **of_sums,
             ),
         )
+
+
+@functools.lru_cache(maxsize=1)
+def _built(settings: ModelSettings) -> Any:
+    """The model, one for runs of equal settings: what is traced of it serves them."""
+    return settings.build()
 
 
 def cohort(seed: int, round_num: int, num_clients: int, size: int) -> list[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, Optional
 
 import numpy as np
@@ -25,6 +27,12 @@ def tested_clients(data: leaf_data.FederatedDataset, count: int) -> np.ndarray:
     if not count or count >= len(able):
         return clients
     return np.sort(np.random.default_rng([_SAMPLE, count]).choice(able, count, False))
+
+
+@functools.lru_cache(maxsize=1)
+def _traced(build: Callable[..., Any], model: Any, num_clients: int) -> Any:
+    """The computation, which the next run of an equal model need not trace again."""
+    return build(model, num_clients)
 
 
 class TestEvaluator:
@@ -58,7 +66,7 @@ class TestEvaluator:
             build = processes.build_correct_counts
             if self.measure is measures.LOSS:
                 build = processes.build_loss_sums
-            self._compute = build(setup.model, self.examples.num_clients)
+            self._compute = _traced(build, setup.model, self.examples.num_clients)
             packs = processes.evaluation_packs
         self._packs = packs(self.examples, num_packs=settings.training.num_packs)
         self._confusion, server = None, data.server_examples
