@@ -42,6 +42,7 @@ _PLACES = {
     "build_prioritized_fed_avg": "processes",
     "build_server_judge": "processes",
     "build_two_stage_fed_avg": "processes",
+    "counterfactuals": "processes",
     "evaluation_packs": "processes",
     "pack": "clients",
     "pack_client_data": "clients",

@@ -5,7 +5,7 @@ import pytest
 
 from tff_pmc import scores
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.record import rows
+from tff_pmc.record import rows, weight_rows
 from tff_pmc.record.measures import LOSS
 from tff_pmc.systems import rounds
 
@@ -19,7 +19,7 @@ class TestRows:
 
     def weights(self, *priority):
         made = MNIST.replaced(priority=priority)
-        return rows.weight_rows(1, made, made.system.score(made), self.raw)
+        return weight_rows.weight_rows(1, made, made.system.score(made), self.raw)
 
     def test_accuracy_is_weighted_by_local_test_size(self):
         """5 of 10 and 30 of 30: 35 of 40, and no device counts twice."""
@@ -49,7 +49,7 @@ class TestRows:
         assert found["DS"]["total_variation"] == pytest.approx(expected, rel=1e-6)
 
     def test_the_cohorts_weights_sum_to_one(self):
-        found = rows.cohort_rows(
+        found = weight_rows.cohort_rows(
             1, MNIST, DS, ["a", "b", "c"], [2, 0, 1], self.raw, np.zeros(3, bool)
         )
         assert [row["client"] for row in found] == ["c", "a", "b"]
@@ -57,7 +57,7 @@ class TestRows:
         assert found[1]["LD"] == 3
 
     def test_a_client_left_out_keeps_its_criteria_and_has_no_weight(self):
-        found = rows.cohort_rows(
+        found = weight_rows.cohort_rows(
             1,
             MNIST,
             DS,
@@ -76,12 +76,12 @@ class TestRows:
         assert len(found) == 10
 
     def test_of_many_criteria_the_orderings_are_not_recorded(self):
-        assert len(rows.recorded_orderings(("DS", "LD", "MD", "CB"))) == 4 + 24
-        assert len(rows.recorded_orderings(("DS", "LD", "MD", "a", "b"))) == 5
+        assert len(weight_rows.recorded_orderings(("DS", "LD", "MD", "CB"))) == 4 + 24
+        assert len(weight_rows.recorded_orderings(("DS", "LD", "MD", "a", "b"))) == 5
 
     def test_where_all_count_alike_so_says_the_record(self):
         median = MNIST.replaced(system="median")
-        found = rows.cohort_rows(
+        found = weight_rows.cohort_rows(
             *(1, median, median.system.score(median), ["a", "b", "c"], [0, 1, 2]),
             np.array([[1.0, 1, 1], [9, 1, 1], [5, 1, 1]]),
             np.array([0, 1, 0], bool),

@@ -10,6 +10,7 @@ they share. Online adjustment is `build_online_adjusted_fed_avg`, or as one pure
 
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes.adaptive_fed_avg import build_adafed
+from tff_pmc.processes.counterfactuals import counterfactuals
 from tff_pmc.processes.dataset_evaluation import with_client_number
 from tff_pmc.processes.evaluation import (
     build_correct_counts,
@@ -57,6 +58,7 @@ __all__ = [
     "build_prioritized_fed_avg",
     "build_server_judge",
     "build_two_stage_fed_avg",
+    "counterfactuals",
     "evaluation_packs",
     "pair_packs",
     "prediction_packs",

@@ -6,7 +6,7 @@ framing or compression.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import tensorflow as tf
 import tensorflow_federated as tff
@@ -35,6 +35,7 @@ def traffic(
     normalization: str = "sum",
     two_stage: bool = False,
     own_metrics: Any = (),
+    num_sums: Optional[int] = None,
 ) -> Traffic:
     """The traffic of a process, from the types in its `next`.
 
@@ -45,16 +46,18 @@ def traffic(
     `tf.TensorSpec`s of what a client reports of the model's own metrics, whose
     finalized values are other numbers. The normalization `max` sends maxima too; with
     `two_stage` the totals (or maxima) come back to the clients, which send the sums of
-    the normalized criteria, too.
+    the normalized criteria, too. `num_sums` are the sums that the round needs, where
+    it makes more for a look at what else it could have been.
     """
     specs = tff.types.type_to_tf_tensor_specs
     model, state = size(specs(weights_type)), dict(specs(work_state_type))
     state.pop("memory", None)
     metrics = specs(metrics_type)
-    num_sums, scalars = 1, [tf.TensorSpec([], tf.float32)]
+    made, scalars = 1, [tf.TensorSpec([], tf.float32)]
     if "monomials" in metrics["aggregator"]:
         totals, monomials = (metrics["aggregator"][k] for k in ("totals", "monomials"))
-        (num_sums,), scalars = monomials.shape, [totals, monomials]
+        made = num_sums or monomials.shape[0]
+        scalars = [totals, tf.TensorSpec([made], monomials.dtype)]
         scalars += [totals] if normalization == "max" else []
         scalars += 2 * [totals] if two_stage else []
     f1 = metrics["distributor"] if "distributor" in metrics else ()
@@ -64,7 +67,7 @@ def traffic(
         if name in MEASUREMENTS
     ]
     sent = model + size(state) + size(f1)
-    training = sent + num_sums * model + size(scalars)
+    training = sent + made * model + size(scalars)
     training += size(measured) + size(own_metrics)
     return Traffic(training, model + _COUNT_BYTES)
 

@@ -18,6 +18,8 @@ from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
 from tff_pmc.processes.round_parts import ModelFn
 
+_COUNT_BITS = 31  # Of a client's correct examples, an int32.
+
 
 def build_federated_evaluation(
     model: ModelFn,
@@ -92,8 +94,12 @@ def build_correct_counts(
     *,
     batch_size: int = BATCH_SIZE,
     metrics: Optional[tff.Computation] = None,
+    secure: bool = False,
 ) -> tff.Computation:
-    """The packed form of `build_federated_evaluation`: counts, by default alone."""
+    """The packed form of `build_federated_evaluation`: counts, by default alone.
+
+    With `secure` they are a secure sum, of which the server sees the total alone.
+    """
 
     @tf.function
     def count(weights, examples):
@@ -127,7 +133,11 @@ def build_correct_counts(
         return correct[0] if num_clients is None else correct, state
 
     def combine(found):
-        correct = tff.federated_sum(found[0])
+        correct = found[0]
+        if secure:
+            correct = tff.federated_secure_sum_bitwidth(correct, _COUNT_BITS)
+        else:
+            correct = tff.federated_sum(correct)
         if metrics is None:
             return correct
         return tff.federated_zip(

@@ -51,7 +51,7 @@ class OnlineOutput(NamedTuple):
     metrics: collections.OrderedDict
     trials: list[search.Trial]
     counts: np.ndarray
-    train_seconds: float
+    train_seconds: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,12 +96,18 @@ class OnlineAdjustedFedAvg:
         start = time.perf_counter()
         trained = self.parts.train(state.learning, clients)
         train_seconds = time.perf_counter() - start
+        return self.choose(state, trained, judges)._replace(train_seconds=train_seconds)
+
+    def choose(
+        self, state: OnlineState, trained: Any, judges: Sequence[Any]
+    ) -> OnlineOutput:
+        """Tests candidates on what `parts.train` gave, the second part of `next`."""
         before = search.SearchState(int(state.index), int(state.correct))
         trials = search.Trials(self.policy, len(self.candidates), before)
         tested = None
         while trials.next is not None:
             index = trials.next
-            stepped = self._step(state, trained, self.candidates[index])
+            stepped = self.step(state, trained, self.candidates[index])
             counts = np.asarray(self.judge(stepped["weights"], judges), np.int64)
             trials.report(int(counts.sum()))
             # The models of the others need not stay in memory.
@@ -128,18 +134,39 @@ class OnlineAdjustedFedAvg:
         next_state = OnlineState(
             learning, np.int32(found.index), np.int32(found.correct)
         )
-        return OnlineOutput(next_state, metrics, trials.tried, counts, train_seconds)
+        return OnlineOutput(next_state, metrics, trials.tried, counts)
 
     def get_model_weights(self, state: OnlineState) -> Any:
         """The model of a state, a `tff.learning.models.ModelWeights`."""
         return state.learning.global_model_weights
 
-    def _step(self, state: OnlineState, trained: Any, score: Score) -> Any:
-        """Makes the server's step with one candidate; no client takes part."""
+    def step(
+        self,
+        state: OnlineState,
+        trained: Any,
+        score: Score,
+        rate: Optional[float] = None,
+    ) -> Any:
+        """The server's step with one score, for which no client does anything.
+
+        `trained` is what `parts.train` gave, and `rate` another learning rate of the
+        server. A `ValueError` says that the sums do not cover the score, or that the
+        server's optimizer has no learning rate.
+        """
+        optimizer = self.parts.round_parts.server_optimizer
+        optimizer_state = state.learning.finalizer
+        if rate is not None:
+            settings = optimizer.get_hparams(optimizer_state)
+            if "learning_rate" not in settings:
+                raise ValueError(
+                    "the server's optimizer has no learning rate to change"
+                )
+            settings["learning_rate"] = np.float32(rate)
+            optimizer_state = optimizer.set_hparams(optimizer_state, settings)
         return self.parts.step(
             self.parts.round_parts.plan.basis.coefficients(score),
             trained["sums"],
-            state.learning.finalizer,
+            optimizer_state,
             state.learning.global_model_weights,
         )
 
@@ -154,6 +181,7 @@ def build_online_adjusted_fed_avg(
     policy: str = "backtracking",
     judge: Optional[tff.Computation] = None,
     num_clients: Optional[int] = None,
+    others: Sequence[Score] = (),
     two_stage: bool = False,
     **training_options: Any,
 ) -> OnlineAdjustedFedAvg:
@@ -174,6 +202,8 @@ def build_online_adjusted_fed_avg(
             `build_federated_evaluation`, which needs a functional model.
         num_clients: the number of clients in the federation, K, for each of which the
             default judge then counts; by default it counts for all together.
+        others: scores that are not searched, and whose models follow from the sums,
+            too; see `counterfactuals`.
         two_stage: whether the sums are made as `build_two_stage_fed_avg` makes them,
             which OWA and Choquet need without declared ranges.
         **training_options: the attributes of `TrainingOptions`.
@@ -205,5 +235,6 @@ def build_online_adjusted_fed_avg(
     options = TrainingOptions(**training_options)
     judge = judge or default_judge(model_fn, num_clients, options.sums)
     searched = priority, candidates, criteria
-    parts = build_parts(model_fn, *searched, options, first=first, two_stage=two_stage)
+    more = dict(first=first, others=others, two_stage=two_stage)
+    parts = build_parts(model_fn, *searched, options, **more)
     return OnlineAdjustedFedAvg(parts, policy, judge)

@@ -64,6 +64,7 @@ def build_parts(
     options: TrainingOptions,
     *,
     first: Optional[Score] = None,
+    others: Sequence[Score] = (),
     two_stage: bool,
 ) -> OnlineParts:
     """Checks and builds the parts; args are of `build_online_adjusted_fed_avg`."""
@@ -83,7 +84,7 @@ def build_parts(
         if first not in candidates:
             raise ValueError(f"the score {first.label!r} is not among the candidates")
         index = list(candidates).index(first)
-    basis = Basis.of(len(found), candidates)
+    basis = Basis.of(len(found), [*candidates, *others])
     parts = build_round_parts(model_fn, found, basis, options, two_stage=two_stage)
     initialize = _build_initialize(parts, index)
     train = build_train(parts, initialize.type_signature.result.member)
@@ -155,9 +156,11 @@ def default_judge(
 ) -> tff.Computation:
     """An evaluation, by client or of all, which needs a functional model.
 
-    Its counts are exact, so that it is refused beside hidden sums.
+    Its counts are exact, so that beside hidden sums it is refused; where these are
+    secure ones, a count of all is one, too.
     """
-    for name in sums.hiding:
+    secure = list(sums.hiding) == ["scalar_sum_factory"] and num_clients is None
+    for name in () if secure else sums.hiding:
         raise ValueError(
             f"{name} would hide the sums of training, while the default judge "
             "returns exact counts of correct examples: give a judge of your own"
@@ -167,7 +170,7 @@ def default_judge(
             "a model_fn needs a judge of its own: a computation (<W@SERVER, "
             "data@CLIENTS> -> int32@SERVER) of how many examples a model gets right"
         )
-    return build_correct_counts(model_fn, num_clients)
+    return build_correct_counts(model_fn, num_clients, secure=secure)
 
 
 def _build_initialize(parts: RoundParts, first: int) -> tff.Computation:

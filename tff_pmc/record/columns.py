@@ -69,6 +69,15 @@ SCHEMAS: Mapping[str, Schema] = {
         needed=("round", "trial", "ordering", "correct", "examples", "kept"),
         check=check_candidates,
     ),
+    "counterfactuals.csv": Schema(
+        {
+            **{"round": COUNT, "weighting": TEXT, "rate": NUMBER, "in_force": FLAG},
+            **{"correct": COUNT, "examples": COUNT, "worst_tenth": NUMBER},
+            **{"jain_index": NUMBER, "total_variation": NUMBER},
+        },
+        needed=("round", "weighting", "rate", "in_force", "correct", "examples"),
+        check=in_order("weighting", "rate", gaps=True),
+    ),
     "class_f1.csv": Schema(
         {"round": COUNT, "class": COUNT, "f1": SHARE},
         needed=("round", "class", "f1"),

@@ -9,11 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 import leaf_data
-from tff_pmc import scores
 from tff_pmc.record.columns import row
 from tff_pmc.record.measures import ACCURACY, Measure, measure_of
-from tff_pmc.settings import RunSettings
-from tff_pmc.settings.flag_values import all_orderings
+from tff_pmc.record.weight_rows import (
+    cohort_rows,
+    counterfactual_rows,
+    digits,
+    weight_rows,
+    without,
+)
 
 if TYPE_CHECKING:
     from tff_pmc.systems.rounds import Round, Tested
@@ -65,6 +69,9 @@ def tables_of(
         ),
         "weights": weight_rows(round_num, settings, in_force, without(raw, excluded)),
         "candidates": candidate_rows(round_num, outcome.tested),
+        "counterfactuals": counterfactual_rows(
+            round_num, settings, outcome, without(raw, excluded)
+        ),
         "groups": found["groups"],
     }
 
@@ -112,79 +119,6 @@ def client_rows(
     ]
 
 
-def cohort_rows(
-    round_num: int,
-    settings: RunSettings,
-    in_force: scores.Score,
-    client_ids: Sequence[str],
-    cohort: Sequence[int],
-    raw: npt.NDArray[np.float64],
-    excluded: npt.NDArray[np.bool_],
-) -> list[dict[str, Any]]:
-    """The rows of `cohort.csv`: raw criteria [clients, m], left out or not, weights."""
-    weights = _weights_in_force(settings, in_force, without(raw, excluded))
-    criteria = settings.aggregation.criteria
-    return [
-        {
-            "round": round_num,
-            "client": client_ids[k],
-            **{code: _digits(value) for code, value in zip(criteria, values)},
-            "excluded": int(left_out),
-            "weight": _digits(weight),
-        }
-        for k, values, left_out, weight in zip(cohort, raw, excluded, weights)
-    ]
-
-
-def without(
-    raw: npt.NDArray[np.float64], excluded: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.float64]:
-    """The criteria, NaN for the clients that were left out, who have no weight."""
-    return np.where(excluded[:, np.newaxis], np.nan, raw)
-
-
-def weight_rows(
-    round_num: int,
-    settings: RunSettings,
-    in_force: scores.Score,
-    raw: npt.NDArray[np.float64],
-    others: Sequence[scores.Score] = (),
-) -> list[dict[str, Any]]:
-    """The rows of `weights.csv`: could another ordering have mattered?
-
-    One row for each single criterion and each ordering of the criteria, and for the
-    score in force if it is none: how unequal its weights are, and the share of weight
-    that it would move away from the score in force.
-    """
-    criteria = settings.aggregation.criteria
-    compared = [
-        scores.prioritized(order, criteria) for order in recorded_orderings(criteria)
-    ]
-    by_label = {score.label: score for score in [*compared, in_force, *others]}
-    taken = _weights_in_force(settings, in_force, raw)
-    rows = []
-    for label, score in by_label.items():
-        weights = _weights(settings, score, raw)
-        found = (
-            scores.coefficient_of_variation(weights),
-            scores.effective_clients(weights),
-            scores.total_variation(weights, taken),
-        )
-        in_use = int(label == in_force.label)
-        rows.append(row("weights", round_num, label, in_use, *map(_digits, found)))
-    return rows
-
-
-def recorded_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
-    """The orderings whose weights are recorded beside those in force.
-
-    With more than four criteria their orderings are too many to write in every
-    round: then the single ones.
-    """
-    few = len(criteria) <= 4
-    return all_orderings(criteria)[: None if few else len(criteria)]
-
-
 def candidate_rows(round_num: int, tested: Sequence[Tested]) -> list[dict[str, Any]]:
     """The rows of `candidates.csv`: each candidate tested, in the order of testing.
 
@@ -203,7 +137,7 @@ def candidate_rows(round_num: int, tested: Sequence[Tested]) -> list[dict[str, A
 def f1_rows(round_num: int, f1: Sequence[float]) -> list[dict[str, Any]]:
     """The rows of `class_f1.csv`: F1 of each class, of the model after the round."""
     return [
-        row("class_f1", round_num, label, _digits(value))
+        row("class_f1", round_num, label, digits(value))
         for label, value in enumerate(f1)
     ]
 
@@ -241,25 +175,3 @@ def group_rows(
                 }
             )
     return rows
-
-
-def _weights_in_force(
-    settings: RunSettings, in_force: scores.Score, raw: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """The weights of the clients in the run's own aggregation, [clients]."""
-    if settings.system.weighs_equally:
-        included = np.isfinite(raw).all(axis=1)
-        return np.asarray(included / max(int(included.sum()), 1))
-    return _weights(settings, in_force, raw)
-
-
-def _weights(
-    settings: RunSettings, score: scores.Score, raw: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    normalization = settings.aggregation.scores_normalization
-    return scores.participant_weights(raw, score, normalization)
-
-
-def _digits(value: float) -> float:
-    """Float32 carries seven digits; more in a file would be noise."""
-    return float(f"{float(value):.7g}")

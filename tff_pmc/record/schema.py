@@ -170,7 +170,7 @@ def _check_column(values: pd.Series[Any], kind: str) -> None:
         )
 
 
-def in_order(each: str = "", *, gaps: bool = False) -> Callable[[pd.DataFrame], None]:
+def in_order(*each: str, gaps: bool = False) -> Callable[[pd.DataFrame], None]:
     """Returns a check of rounds 1, 2, 3, ..., each with one row, or one for `each`.
 
     With `gaps` rounds may be missing behind the first.
@@ -190,11 +190,11 @@ def in_order(each: str = "", *, gaps: bool = False) -> Callable[[pd.DataFrame], 
                 f"row {place + 1} is of round {rounds[place]}: rounds are 1, 2, 3, ... "
                 "in this order"
             )
-        if each and each in table:
-            twice = table.duplicated(["round", each])
+        if each and {*each} <= {*table.columns}:
+            twice = table.duplicated(["round", *each])
             if twice.any():
                 row = table[twice].iloc[0]
-                raise ValueError(f"round {row['round']} has {row[each]!r} twice")
+                raise ValueError(f"round {row['round']} has {row[each[0]]!r} twice")
 
     return check
 

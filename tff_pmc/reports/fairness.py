@@ -21,33 +21,18 @@ from typing import Callable, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tff_pmc.record.measures import Floats, client_means, percentile
-
-
-def worst_tenth(accuracies: Floats) -> Floats:
-    """The mean of the ceil(K / 10) lowest accuracies: "worst 10 %" of Li et al."""
-    count = -(-accuracies.shape[-1] // 10)
-    found: Floats = np.sort(accuracies, axis=-1)[..., :count].mean(axis=-1)
-    return found
+from tff_pmc.record.measures import (
+    Floats,
+    client_means,
+    jain_index,
+    percentile,
+    worst_tenth,
+)
 
 
 def standard_deviation(accuracies: Floats) -> Floats:
     """The root of the variance of Li et al.: the clients are all, and no sample."""
     found: Floats = accuracies.std(axis=-1)
-    return found
-
-
-def jain_index(accuracies: Floats) -> Floats:
-    """Jain's fairness index, `(sum x)^2 / (n sum x^2)`, from 1/n to 1.
-
-    It is k/n where k of n share the accuracy and the others have none. Where all have 0
-    they are alike, and the index is 1.
-    """
-    squares = accuracies.shape[-1] * np.square(accuracies).sum(axis=-1)
-    total = np.square(accuracies.sum(axis=-1))
-    found: Floats = np.divide(
-        total, squares, out=np.ones_like(squares), where=squares > 0
-    )
     return found
 
 

@@ -138,6 +138,53 @@ class AdjustmentSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
+class CounterfactualSettings(Settings):
+    """The models that a round would have had under other weightings, judged beside."""
+
+    title: ClassVar[str] = "Counterfactuals of a round"
+
+    kinds: tuple[str, ...] = setting(
+        (),
+        "The weightings of which each round's model is judged, too, though it is not "
+        "taken: orderings (each criterion alone and every ordering), averages:STEP "
+        "(weighted averages, in steps such as 0.25), or ranges (OWA by every "
+        "quantifier, with --normalization=range); or several, as "
+        "orderings,averages:0.5.",
+        flag="counterfactuals",
+        parse=flag_values.words,
+    )
+    rates: tuple[float, ...] = setting(
+        (),
+        "Server learning rates with which each of these is judged, as 0.5,1,2; by "
+        "default the run's own.",
+        flag="counterfactual_rates",
+        parse=flag_values.rates,
+    )
+    every: int = setting(
+        1,
+        "They are judged after the first round, and after every so many rounds.",
+        flag="counterfactual_every",
+        within=_SOME,
+    )
+    clients: int = setting(
+        0,
+        "How many clients judge them, drawn once and the same in all runs; 0 is all. "
+        "On which examples, --judge_on says.",
+        flag="counterfactual_clients",
+        within=_COUNT,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not all(0 < rate < math.inf for rate in self.rates):
+            raise SettingError("--counterfactual_rates has to be above 0, and finite")
+
+    def judges(self, round_num: int) -> bool:
+        """Whether there are any, and they are judged after a round, counted from 1."""
+        return bool(self.kinds) and (round_num == 1 or round_num % self.every == 0)
+
+
+@dataclasses.dataclass(frozen=True)
 class RecordSettings(Settings):
     """The record of a run, and the rule by which tables read it."""
 

@@ -19,6 +19,7 @@ from tff_pmc.scores import Score
 from tff_pmc.settings.aggregation_settings import AggregationSettings
 from tff_pmc.settings.groups import (
     AdjustmentSettings,
+    CounterfactualSettings,
     RecordSettings,
     TrainingSettings,
 )
@@ -27,6 +28,7 @@ GROUPS: dict[str, type[Settings]] = {
     "training": TrainingSettings,
     "aggregation": AggregationSettings,
     "adjustment": AdjustmentSettings,
+    "counterfactual": CounterfactualSettings,
     "record": RecordSettings,
 }
 """The groups that every run has, by the names of `RunSettings`'s attributes."""
@@ -86,6 +88,8 @@ class System(Settings, abc.ABC):
             raise SettingError(f"{flag}: {error}") from error
         if settings.adjustment.searches:
             self.candidates(settings)
+        if settings.counterfactual.kinds:
+            self.counterfactuals(settings)
 
     def candidates(self, settings: RunSettings) -> list[Score]:
         """The scores that an online adjustment searches, in the order of testing.
@@ -96,6 +100,17 @@ class System(Settings, abc.ABC):
         raise SettingError(
             f"--adjustment={settings.adjustment.adjustment} searches orderings, which "
             f"the system {settings.names['system']} does not have"
+        )
+
+    def counterfactuals(self, settings: RunSettings) -> list[Score]:
+        """The scores whose models are judged beside, that in force the first of them.
+
+        Raises:
+            SettingError: there are none, or the sums do not hold them.
+        """
+        raise SettingError(
+            "--counterfactuals: of the system "
+            f"{settings.names['system']} no other weighting's model follows"
         )
 
     def label(self, settings: RunSettings) -> str:
@@ -160,6 +175,7 @@ class RunSettings:
         training: rounds, cohorts and local training.
         aggregation: criteria and their aggregation.
         adjustment: the search over candidates.
+        counterfactual: the weightings that are judged beside.
         record: what is recorded.
     """
 
@@ -172,6 +188,7 @@ class RunSettings:
     training: TrainingSettings
     aggregation: AggregationSettings
     adjustment: AdjustmentSettings
+    counterfactual: CounterfactualSettings
     record: RecordSettings
 
     @classmethod

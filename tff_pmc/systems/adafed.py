@@ -67,6 +67,10 @@ class AdaFedWeightsOnly(ScoredSystem):
             **setup.process_options,
         )
 
+    def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
+        """Refuses them: what clients train depends on the weighting in force."""
+        return super(ScoredSystem, self).counterfactuals(settings)
+
     def loss_options(self) -> dict[str, Any]:
         """Whether the loss adapts: then the server sends class weights."""
         return {"adapt_loss": False}

@@ -19,6 +19,7 @@ from tff_pmc.settings.run_settings import (
     System,
     in_small_letters,
 )
+from tff_pmc.systems.counterfactuals import scores_of
 from tff_pmc.systems.rounds import FixedRounds, Rounds, SearchRounds
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class ScoredSystem(System):
 
     def build(self, setup: Setup) -> Rounds:
         """The rounds with the score in force, or with a search over candidates."""
-        if setup.settings.adjustment.searches:
+        settings = setup.settings
+        if settings.adjustment.searches or settings.counterfactual.kinds:
             return self._build_search(setup)
         score = self.score(setup.settings)
         return FixedRounds(setup, self.build_process(setup), score)
@@ -55,8 +57,15 @@ class ScoredSystem(System):
             **setup.process_options,
         )
 
+    def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
+        """The scores that `--counterfactuals` names, that in force before them."""
+        return scores_of(settings, self.score(settings))
+
     def _build_search(self, setup: Setup) -> Rounds:
-        """The rounds of a search; it begins with the score in force."""
+        """The rounds of a search, which begins with the score in force.
+
+        Or of no search, where other weightings are judged beside.
+        """
         from tff_pmc import processes
 
         settings, judge = setup.settings, None
@@ -64,9 +73,15 @@ class ScoredSystem(System):
             judge = processes.build_server_judge(
                 setup.model, *setup.server_examples, setup.data.num_classes
             )
+        candidates, beside = [self.score(settings)], []
+        if settings.adjustment.searches:
+            candidates = self.candidates(settings)
+        if settings.counterfactual.kinds:
+            beside = self.counterfactuals(settings)
         online = processes.build_online_adjusted_fed_avg(
             setup.model,
-            candidates=self.candidates(settings),
+            candidates=candidates,
+            others=beside,
             first=self.score(settings),
             policy=settings.adjustment.adjustment,
             criteria=setup.criteria,
@@ -74,7 +89,7 @@ class ScoredSystem(System):
             num_clients=setup.judged.num_clients,
             **setup.process_options,
         )
-        return SearchRounds(setup, online)
+        return SearchRounds(setup, online, beside)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
+import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
 
-from tff_pmc.scores import Score
+import leaf_data
+from tff_pmc.scores import Basis, Score
 
 if TYPE_CHECKING:
+    from tff_pmc.processes.counterfactuals import Counterfactual
     from tff_pmc.systems.setup import Setup
 
 
@@ -34,6 +39,8 @@ class Round(NamedTuple):
     # test sets.
     counts: Optional[npt.NDArray[np.int64]] = None
     train_seconds: Optional[float] = None  # Of training alone, where there was more.
+    counterfactuals: Sequence[Counterfactual] = ()  # In order.
+    judged: Optional[leaf_data.Examples] = None  # What these were judged on.
 
 
 class Rounds(abc.ABC):
@@ -49,8 +56,13 @@ class Rounds(abc.ABC):
 
     num_judges = 0
 
-    def __init__(self, setup: Setup, process: Any, train: Any) -> None:
-        """Takes a process, and its computation of one round's training."""
+    def __init__(
+        self, setup: Setup, process: Any, train: Any, num_sums: Optional[int] = None
+    ) -> None:
+        """Takes a process, and its computation of one round's training.
+
+        `num_sums` is how many sums the rounds need, where more are made.
+        """
         from tff_pmc.clients.model_metrics import OwnMetrics
         from tff_pmc.processes.communication import traffic
 
@@ -66,6 +78,7 @@ class Rounds(abc.ABC):
             normalization=setup.settings.aggregation.normalization,
             two_stage=setup.settings.two_stage,
             own_metrics=OwnMetrics.of(setup.model).specs,
+            num_sums=num_sums,
         )
 
     @abc.abstractmethod
@@ -87,25 +100,51 @@ class FixedRounds(Rounds):
 
 
 class SearchRounds(Rounds):
-    """The rounds of `processes.OnlineAdjustedFedAvg`."""
+    """The rounds of `processes.OnlineAdjustedFedAvg`, with or without a search.
 
-    def __init__(self, setup: Setup, online: Any) -> None:
-        from tff_pmc import processes
+    Without one its policy is `fixed`, and only what is asked for beside is judged.
+    """
 
-        super().__init__(setup, online, online.parts.train)
-        judge_on, judged = setup.settings.adjustment.judge_on, setup.judged
-        self._counts_clients = judge_on == "test"
+    def __init__(self, setup: Setup, online: Any, beside: Sequence[Score] = ()) -> None:
+        """Takes the process, and the scores that are judged beside."""
+        from tff_pmc.processes import evaluation_packs
+        from tff_pmc.systems.setup import drawn_clients
+
+        settings, judged = setup.settings, setup.judged
+        needed = Basis.of(len(setup.criteria), online.candidates)
+        super().__init__(setup, online, online.parts.train, len(needed))
+        self._searches = settings.adjustment.searches
+        self._chooser = online
+        if not self._searches:
+            self._chooser = dataclasses.replace(online, judge=lambda *unused: 0)
+        judge_on, num_packs = settings.adjustment.judge_on, settings.training.num_packs
+        self._tests = judge_on == "test"
         self._num_examples = judged.num_examples
+        self._plan, self._beside = settings.counterfactual, beside
+        self._beside_examples = judged
         self._judged_packs: list[Any] = []
-        if judge_on != "server":
-            num_packs = setup.settings.training.num_packs
-            self._judged_packs = processes.evaluation_packs(judged, num_packs=num_packs)
+        if judge_on == "server":
+            self._beside_packs = self._judged_packs
+            return
+        self._judged_packs = evaluation_packs(judged, num_packs=num_packs)
+        if self._searches:
             self.num_judges = int((judged.sizes > 0).sum())
+        drawn = drawn_clients(judged, self._plan.clients)
+        self._beside_packs = self._judged_packs
+        if len(drawn) < judged.num_clients:
+            self._beside_examples = judged.subset(drawn)
+            self._beside_packs = evaluation_packs(
+                self._beside_examples, num_packs=num_packs
+            )
 
     def next(self, state: Any, packs: Any) -> Round:
         """Runs one round, with the score that its search chooses."""
-        output = self._process.next(state, packs, self._judged_packs)
-        candidates, chosen = self._process.candidates, int(output.state.index)
+        online = self._process
+        start = time.perf_counter()
+        trained = online.parts.train(state.learning, packs)
+        train_seconds = time.perf_counter() - start
+        output = self._chooser.choose(state, trained, self._judged_packs)
+        candidates, chosen = online.candidates, int(output.state.index)
         tested = (
             Tested(
                 candidates[trial.index].label,
@@ -115,11 +154,33 @@ class SearchRounds(Rounds):
             )
             for trial in output.trials
         )
+        beside = self._judge_beside(state, trained, candidates[chosen])
+        counts = output.counts if self._searches else None
+        if beside and beside[0].rate is None and self._all_judge_beside:
+            counts = beside[0].correct
         return Round(
             output.state,
             output.metrics,
             candidates[chosen],
-            tuple(tested),
-            output.counts if self._counts_clients else None,
-            output.train_seconds,
+            tuple(tested) if self._searches else (),
+            counts if self._tests else None,
+            train_seconds,
+            beside,
+            self._beside_examples,
         )
+
+    @property
+    def _all_judge_beside(self) -> bool:
+        return self._beside_packs is self._judged_packs
+
+    def _judge_beside(
+        self, state: Any, trained: Any, in_force: Score
+    ) -> list[Counterfactual]:
+        """The models of other weightings, that in force the first of them."""
+        from tff_pmc.processes.counterfactuals import judge_all
+
+        if not self._plan.judges(int(state.learning.client_work["round"]) + 1):
+            return []
+        every = {score.label: score for score in [in_force, *self._beside]}
+        given = self._process, state, trained, self._beside_packs
+        return judge_all(*given, every.values(), self._plan.rates)

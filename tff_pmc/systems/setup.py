@@ -17,6 +17,7 @@ from tff_pmc._lazy import tff
 from tff_pmc.models import ModelSettings
 from tff_pmc.settings.run_settings import RunSettings
 
+_SAMPLE = 82  # A stream of random numbers of its own.
 MOST_RECORDED_CLASSES = 256
 """The most classes whose labels `--predictions` records, as bytes."""
 
@@ -154,6 +155,19 @@ def _built(settings: ModelSettings) -> Any:
     return settings.build()
 
 
+def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.int64]:
+    """The numbers of so many clients, of those that have examples; 0 for all clients.
+
+    They are ascending, and depend on the examples' federation alone, so that they are
+    the same under all seeds.
+    """
+    clients = np.arange(examples.num_clients)
+    able = np.flatnonzero(examples.sizes)
+    if not count or count >= len(able):
+        return clients
+    return np.sort(np.random.default_rng([_SAMPLE, count]).choice(able, count, False))
+
+
 def cohort(seed: int, round_num: int, num_clients: int, size: int) -> list[int]:
     """Chooses a round's clients: a pure function of (seed, round).
 
@@ -207,6 +221,8 @@ def _check_without_classes(settings: RunSettings, name: str) -> None:
     for criterion in criteria:
         if criterion.needs_classes or criterion.needs_server_examples:
             raise SettingError(f"--criteria: {criterion.code} needs classes, {why}")
+    if settings.counterfactual.kinds:
+        raise SettingError(f"--counterfactuals compares accuracies, {why}")
     if settings.adjustment.searches:
         policy = settings.adjustment.adjustment
         raise SettingError(f"--adjustment={policy} compares accuracies, {why}")

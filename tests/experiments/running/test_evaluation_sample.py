@@ -32,9 +32,9 @@ def runs(tmp_path_factory):
 
 
 def sample(data):
-    from tff_pmc.experiments.running.evaluator import tested_clients
+    from tff_pmc.systems.setup import drawn_clients
 
-    return tested_clients(data, 7)
+    return drawn_clients(data.test_examples, 7)
 
 
 def rows(run, name):

@@ -5,7 +5,7 @@ import pytest
 
 from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.record import rows
+from tff_pmc.record import weight_rows
 
 CODES = ("DS", "LD", "MD")
 CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4"
@@ -62,5 +62,5 @@ def test_settings_decide_form_label_and_folder():
     with pytest.raises(SettingError, match="--adjustment.*the system owa"):
         made(adjustment="best_of_all")
     owa = made()
-    found = rows.weight_rows(1, owa, owa.system.score(owa), np.ones((3, 3)))
+    found = weight_rows.weight_rows(1, owa, owa.system.score(owa), np.ones((3, 3)))
     assert [row["ordering"] for row in found if row["in_force"]] == [owa.label]

@@ -8,25 +8,10 @@ from typing import Any, Optional
 
 import numpy as np
 
-import leaf_data
 from tff_pmc import processes
 from tff_pmc.processes.server_examples import build_confusion, f1_of_classes
 from tff_pmc.record import measures
-from tff_pmc.systems.setup import Setup
-
-_SAMPLE = 82  # A stream of random numbers of its own.
-
-
-def tested_clients(data: leaf_data.FederatedDataset, count: int) -> np.ndarray:
-    """The numbers of the clients that test, ascending: so many, or 0 for all.
-
-    They depend on the federation alone, so that they are the same under all seeds.
-    """
-    clients = np.arange(data.test_examples.num_clients)
-    able = np.flatnonzero(data.test_examples.sizes)
-    if not count or count >= len(able):
-        return clients
-    return np.sort(np.random.default_rng([_SAMPLE, count]).choice(able, count, False))
+from tff_pmc.systems.setup import Setup, drawn_clients
 
 
 @functools.lru_cache(maxsize=1)
@@ -50,7 +35,9 @@ class TestEvaluator:
 
     def __init__(self, setup: Setup) -> None:
         settings, data = setup.settings, setup.data
-        self.clients = tested_clients(data, settings.record.evaluate_clients)
+        self.clients = drawn_clients(
+            data.test_examples, settings.record.evaluate_clients
+        )
         self.examples, self._sizes = data.test_examples, data.test_examples.sizes
         if len(self.clients) < self.examples.num_clients:
             self.examples = self.examples.subset(self.clients)

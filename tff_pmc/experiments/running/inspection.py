@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 import leaf_data
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.record import rows
+from tff_pmc.record.weight_rows import weight_rows
 from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings
 from tff_pmc.systems.setup import Setup
@@ -42,7 +42,7 @@ def inspect(
     weights = pd.DataFrame(
         row
         for number, raw in enumerate(measured, 1)
-        for row in rows.weight_rows(number, settings, in_force, raw, others)
+        for row in weight_rows(number, settings, in_force, raw, others)
     )
     means = weights.groupby("ordering", sort=False).mean(numeric_only=True)
     lines = [data.describe(), ""]

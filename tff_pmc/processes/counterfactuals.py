@@ -1,0 +1,103 @@
+"""What a round's model would have been under other weightings, judged and not taken.
+
+A round's sums hold the model of every score over the basis, and of every learning rate
+of the server: so a cohort trains once, and the models are made and judged one after
+another. Nobody sees a client's update for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from tff_pmc.processes.online_adjusted import OnlineAdjustedFedAvg, OnlineState
+from tff_pmc.scores import Score
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Counterfactual(NamedTuple):
+    """A weighting that was judged.
+
+    Attributes:
+        score: the score.
+        rate: the server's learning rate; None for that of the process.
+        correct: what the judge found of its model, int64 [] or [K].
+    """
+
+    score: Score
+    rate: Optional[float]
+    correct: npt.NDArray[np.int64]
+
+
+def judge_all(
+    online: OnlineAdjustedFedAvg,
+    state: OnlineState,
+    trained: Any,
+    judges: Sequence[Any],
+    scores: Iterable[Score],
+    rates: Sequence[float] = (),
+) -> list[Counterfactual]:
+    """Judges the models of scores, and of rates, on what `parts.train` gave.
+
+    The errors are those of `OnlineAdjustedFedAvg.step`.
+    """
+    found = []
+    for score in scores:
+        for rate in rates or (None,):
+            stepped = online.step(state, trained, score, rate)
+            correct = np.asarray(online.judge(stepped["weights"], judges), np.int64)
+            found.append(Counterfactual(score, rate, correct))
+    return found
+
+
+def counterfactuals(
+    online: OnlineAdjustedFedAvg,
+    state: OnlineState,
+    clients: Sequence[Any],
+    judges: Sequence[Any],
+    scores: Optional[Sequence[Score]] = None,
+    rates: Sequence[float] = (),
+) -> pd.DataFrame:
+    """Asks what a round would become under each of several weightings.
+
+    The cohort trains once, and the state stays as it is: `online.next` may be called
+    with it as if nothing had been asked.
+
+    Args:
+        online: the process, of `build_online_adjusted_fed_avg`; its judge judges.
+        state: its state before the round.
+        clients: the cohort's data, as of `online.next`.
+        judges: the data of those who judge, as of `online.next`.
+        scores: the weightings; by default the candidates of the process. Its `others`
+            may be among them.
+        rates: the server's learning rates; by default that of the process.
+
+    Returns:
+        A data frame with a row for each score and rate: `score` (its label), `rate`
+        (NaN for that of the process) and `correct`, the examples that the model gets
+        right, of all who judge together.
+
+    Raises:
+        ValueError: the sums of the process do not cover a score, or rates are given
+            and the server's optimizer has none.
+
+    Example:
+        >>> tests = tff_pmc.evaluation_packs(data.test_examples)
+        >>> tff_pmc.counterfactuals(online, state, clients, tests)
+    """
+    import pandas as pd
+
+    trained = online.parts.train(state.learning, clients)
+    wanted = online.candidates if scores is None else scores
+    found = judge_all(online, state, trained, judges, wanted, rates)
+    columns = {
+        "score": [one.score.label for one in found],
+        "rate": np.array([one.rate for one in found], float),
+        "correct": [int(one.correct.sum()) for one in found],
+    }
+    return pd.DataFrame(columns)
