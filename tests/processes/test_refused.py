@@ -120,7 +120,12 @@ CASES = [
     *(("build_two_stage_fed_avg", *case) for case in TWO_STAGE),
     *(("build_factory_fed_avg", *case) for case in FACTORY),
     *(("build_adafed", *case) for case in ADAFED),
-    *(("build_online_adjusted_fed_avg", *case) for case in [*ONLINE, *HIDDEN]),
+    *(("build_online_adjusted_fed_avg", *case) for case in [*ONLINE, HIDDEN[0]]),
+    (
+        "build_online_adjusted_fed_avg",
+        lambda: {**scalars(), "num_clients": 6},
+        HIDDEN[1][1],
+    ),
     *(("build_online_adjusted_iterative_process", *case) for case in HIDDEN),
 ]
 

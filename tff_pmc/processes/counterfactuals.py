@@ -40,7 +40,7 @@ def judge_all(
     trained: Any,
     judges: Sequence[Any],
     scores: Iterable[Score],
-    rates: Sequence[float] = (),
+    rates: Sequence[Optional[float]] = (None,),
 ) -> list[Counterfactual]:
     """Judges the models of scores, and of rates, on what `parts.train` gave.
 
@@ -48,7 +48,7 @@ def judge_all(
     """
     found = []
     for score in scores:
-        for rate in rates or (None,):
+        for rate in rates:
             stepped = online.step(state, trained, score, rate)
             correct = np.asarray(online.judge(stepped["weights"], judges), np.int64)
             found.append(Counterfactual(score, rate, correct))
@@ -94,7 +94,7 @@ def counterfactuals(
 
     trained = online.parts.train(state.learning, clients)
     wanted = online.candidates if scores is None else scores
-    found = judge_all(online, state, trained, judges, wanted, rates)
+    found = judge_all(online, state, trained, judges, wanted, rates or (None,))
     columns = {
         "score": [one.score.label for one in found],
         "rate": np.array([one.rate for one in found], float),

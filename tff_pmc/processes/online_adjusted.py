@@ -201,7 +201,8 @@ def build_online_adjusted_fed_avg(
             gets right, for whatever data J. By default
             `build_federated_evaluation`, which needs a functional model.
         num_clients: the number of clients in the federation, K, for each of which the
-            default judge then counts; by default it counts for all together.
+            default judge then counts; by default it counts for all together, with a
+            `scalar_sum_factory` by a secure sum.
         others: scores that are not searched, and whose models follow from the sums,
             too; see `counterfactuals`.
         two_stage: whether the sums are made as `build_two_stage_fed_avg` makes them,
@@ -233,7 +234,7 @@ def build_online_adjusted_fed_avg(
     except ValueError as error:
         raise ValueError(f"policy {error}") from error
     options = TrainingOptions(**training_options)
-    judge = judge or default_judge(model_fn, num_clients, options.sums)
+    judge = judge or default_judge(model_fn, num_clients, options.sums, secure=True)
     searched = priority, candidates, criteria
     more = dict(first=first, others=others, two_stage=two_stage)
     parts = build_parts(model_fn, *searched, options, **more)

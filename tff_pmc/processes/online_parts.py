@@ -152,14 +152,14 @@ def build_step(parts: RoundParts) -> Callable[..., collections.OrderedDict]:
 
 
 def default_judge(
-    model_fn: Any, num_clients: Optional[int], sums: SumOptions
+    model_fn: Any, num_clients: Optional[int], sums: SumOptions, *, secure: bool = False
 ) -> tff.Computation:
     """An evaluation, by client or of all, which needs a functional model.
 
-    Its counts are exact, so that beside hidden sums it is refused; where these are
-    secure ones, a count of all is one, too.
+    Its counts are exact, so that it is refused beside hidden sums; beside secure ones
+    it may be `secure` itself, if it counts for all together.
     """
-    secure = list(sums.hiding) == ["scalar_sum_factory"] and num_clients is None
+    secure &= list(sums.hiding) == ["scalar_sum_factory"] and num_clients is None
     for name in () if secure else sums.hiding:
         raise ValueError(
             f"{name} would hide the sums of training, while the default judge "

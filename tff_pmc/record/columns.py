@@ -69,7 +69,7 @@ SCHEMAS: Mapping[str, Schema] = {
         needed=("round", "trial", "ordering", "correct", "examples", "kept"),
         check=check_candidates,
     ),
-    "counterfactuals.csv": Schema(
+    "weightings.csv": Schema(
         {
             **{"round": COUNT, "weighting": TEXT, "rate": NUMBER, "in_force": FLAG},
             **{"correct": COUNT, "examples": COUNT, "worst_tenth": NUMBER},

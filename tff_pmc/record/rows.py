@@ -69,7 +69,7 @@ def tables_of(
         ),
         "weights": weight_rows(round_num, settings, in_force, without(raw, excluded)),
         "candidates": candidate_rows(round_num, outcome.tested),
-        "counterfactuals": counterfactual_rows(
+        "weightings": counterfactual_rows(
             round_num, settings, outcome, without(raw, excluded)
         ),
         "groups": found["groups"],

@@ -97,7 +97,7 @@ def counterfactual_rows(
     outcome: Round,
     raw: npt.NDArray[np.float64],
 ) -> list[dict[str, Any]]:
-    """The rows of `counterfactuals.csv`: each weighting whose model was judged beside.
+    """The rows of `weightings.csv`: each weighting whose model was judged beside.
 
     The share of weight that it moves away from the weighting in force stands there, and
     of judges that are clients how the accuracy is spread over them.
@@ -116,8 +116,8 @@ def counterfactual_rows(
             spread = digits(float(worst_tenth(local))), digits(float(jain_index(local)))
         rows.append(
             row(
-                *("counterfactuals", round_num, one.score.label, rate),
-                int(one.score == outcome.in_force),
+                *("weightings", round_num, one.score.label, rate),
+                int(one.score == outcome.in_force and one.rate is None),
                 *(int(one.correct.sum()), int(sizes.sum()), *spread),
                 digits(scores.total_variation(weights, taken)),
             )

@@ -155,8 +155,8 @@ class CounterfactualSettings(Settings):
     )
     rates: tuple[float, ...] = setting(
         (),
-        "Server learning rates with which each of these is judged, as 0.5,1,2; by "
-        "default the run's own.",
+        "Server learning rates with which each of these is judged beside the run's "
+        "own, as 0.5,2.",
         flag="counterfactual_rates",
         parse=flag_values.rates,
     )

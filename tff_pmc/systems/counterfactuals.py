@@ -57,7 +57,9 @@ def _averages(step: str, settings: RunSettings, kind: str) -> list[scores.Score]
     for bars in itertools.combinations(range(size), len(criteria) - 1):
         ends = (-1, *bars, size)
         weights = [(b - a - 1) / count for a, b in zip(ends, ends[1:])]
-        found.append(scores.weighted_average(weights, criteria))
+        alone = scores.single(criteria[weights.index(max(weights))], criteria)
+        average = scores.weighted_average(weights, criteria)
+        found.append(alone if max(weights) == 1 else average)
         if len(found) > MOST:
             raise _refused(kind, f"more than {MOST} weightings")
     return found

@@ -121,6 +121,9 @@ class SearchRounds(Rounds):
         self._tests = judge_on == "test"
         self._num_examples = judged.num_examples
         self._plan, self._beside = settings.counterfactual, beside
+        own = settings.training.server_learning_rate
+        # The run's own first: the others are held against it.
+        self._rates = [None, *(rate for rate in self._plan.rates if rate != own)]
         self._beside_examples = judged
         self._judged_packs: list[Any] = []
         if judge_on == "server":
@@ -156,7 +159,7 @@ class SearchRounds(Rounds):
         )
         beside = self._judge_beside(state, trained, candidates[chosen])
         counts = output.counts if self._searches else None
-        if beside and beside[0].rate is None and self._all_judge_beside:
+        if beside and self._beside_packs is self._judged_packs:
             counts = beside[0].correct
         return Round(
             output.state,
@@ -169,10 +172,6 @@ class SearchRounds(Rounds):
             self._beside_examples,
         )
 
-    @property
-    def _all_judge_beside(self) -> bool:
-        return self._beside_packs is self._judged_packs
-
     def _judge_beside(
         self, state: Any, trained: Any, in_force: Score
     ) -> list[Counterfactual]:
@@ -183,4 +182,4 @@ class SearchRounds(Rounds):
             return []
         every = {score.label: score for score in [in_force, *self._beside]}
         given = self._process, state, trained, self._beside_packs
-        return judge_all(*given, every.values(), self._plan.rates)
+        return judge_all(*given, every.values(), self._rates)

@@ -1,0 +1,127 @@
+"""Runs whose rounds are judged under other weightings, too: the record stays."""
+
+import csv
+import pathlib
+
+import pytest
+
+from leaf_data.declare import SettingError
+from tff_pmc.experiments import experiment as experiments
+from tff_pmc.record import read
+from tff_pmc.reports import REPORTS
+
+ASKED = {
+    "counterfactuals": ("orderings", "averages:0.5"),
+    "counterfactual_rates": (0.5,),
+    "counterfactual_every": 2,
+}
+CASES = {
+    "plain": {},
+    "asked": ASKED,
+    "few judge": {**ASKED, "counterfactual_clients": 7, "counterfactual_rates": ()},
+    "searched": {"adjustment": "best_of_all", "priority": ("LD", "DS", "MD")},
+    "searched, asked": {
+        **{"adjustment": "best_of_all", "priority": ("LD", "DS", "MD")},
+        **{"counterfactuals": ("orderings",), "judge_on": "test"},
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The folder of a run of each case."""
+    from tff_pmc.experiments.running import loop
+    from tff_pmc.runtime import Runtime
+
+    root = tmp_path_factory.mktemp("runs")
+    data = None
+    with Runtime():
+        for name, changes in CASES.items():
+            values = {"rounds": 3, "priority": ("DS",), "clients_per_round": 5.0}
+            settings = experiments.settings("quickstart", {**values, **changes})
+            data = data or settings.data.load()
+            loop.run(settings, data, str(root / name), title=None)
+    return {name: root / name for name in CASES}
+
+
+def rows(folder):
+    with open(pathlib.Path(folder, "weightings.csv"), newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("asked", "plain"), ("few judge", "plain"), ("searched, asked", "searched")],
+)
+def test_the_record_is_that_of_the_run_without(folders, name, other):
+    names = {path.name for path in folders[other].glob("*.csv")} - {"timing.csv"}
+    assert {path.name for path in folders[name].glob("*.csv")} == {
+        *names,
+        "timing.csv",
+        "weightings.csv",
+    }
+    for file in names:
+        assert (folders[name] / file).read_bytes() == (
+            folders[other] / file
+        ).read_bytes()
+
+
+def test_who_is_judged_when_and_on_what(folders):
+    found, run = rows(folders["asked"]), read.read_run(str(folders["asked"]))
+    # Nine orderings, three averages that are none of them, and two rates.
+    assert [row["round"] for row in found] == ["1"] * 24 + ["2"] * 24
+    labels = dict.fromkeys(row["weighting"] for row in found)
+    assert len(labels) == 12 and "average[0.5,0.5,0]:DS,LD,MD" in labels
+    assert [row["rate"] for row in found[:4]] == ["1.0", "0.5"] * 2
+    for row in found:
+        if row["in_force"] == "1":
+            assert (row["weighting"], row["rate"]) == ("DS", "1.0")
+            assert int(row["correct"]) == run.correct[int(row["round"]) - 1].sum()
+            assert float(row["total_variation"]) == 0
+    assert sum(row["in_force"] == "1" for row in found) == 2
+    few = rows(folders["few judge"])
+    assert {int(row["examples"]) for row in few} == {70}
+    assert {int(row["examples"]) for row in found} == {1000}
+    searched = rows(folders["searched, asked"])
+    own = read.read_run(str(folders["searched, asked"]))
+    tested = own.candidates.set_index(["round", "ordering"])["correct"]
+    for row in searched:
+        if row["weighting"].count(",") == 2:
+            assert tested[int(row["round"]), row["weighting"]] == int(row["correct"])
+
+
+def test_the_report_is_of_all_runs_that_asked(folders):
+    runs = [read.read_run(str(folders[name])) for name in ("plain", "asked")]
+    report = REPORTS["counterfactuals"](runs)
+    table = report.tables["counterfactuals"]
+    assert set(table["run"]) == {"DS"} and len(table) == 23
+    assert "too few" in report.text and list(report.figures) == ["counterfactuals"]
+    assert not REPORTS["counterfactuals"](runs[:1]).tables
+
+
+REFUSED = {
+    "a kind": ({"counterfactuals": ("all",)}, "it is orderings, averages"),
+    "a step": ({"counterfactuals": ("averages:0.3",)}, "has to divide 1"),
+    "no step": ({"counterfactuals": ("averages",)}, "has to divide 1"),
+    "many": ({"counterfactuals": ("averages:0.01",)}, "more than 200"),
+    "ranges": ({"counterfactuals": ("ranges",)}, "without --normalization=range"),
+    "a rate": ({"counterfactual_rates": (0.0,)}, "above 0, and finite"),
+    "a system": (
+        {"counterfactuals": ("orderings",), "system": "simple_average"},
+        "system simple_average no other weighting",
+    ),
+    "criteria": (
+        {
+            "counterfactuals": ("orderings",),
+            "criteria": ("DS", "LD", "MD", "CB", "MD_layers"),
+        },
+        "more than four criteria",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_asked_is_refused_before_a_folder_is_made(name):
+    changes, words = REFUSED[name]
+    with pytest.raises(SettingError, match=words):
+        experiments.settings("quickstart", changes)
