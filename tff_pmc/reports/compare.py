@@ -130,7 +130,7 @@ def comparison_text(table: pd.DataFrame) -> str:
     """Returns the rows of `compare` as text; `+` is later, or more accurate."""
     rounds = table.query("quantity == 'rounds'")
     accuracy = table.query("quantity == 'accuracy'")
-    rule = reach_rule("above" in rounds["reach"].tolist())
+    rule = reach_rule(next(iter(rounds["reach"]), "at_least"))
     return f"{_rounds_text(rounds)}\n{rule}\n\n{_accuracy_text(accuracy)}"
 
 

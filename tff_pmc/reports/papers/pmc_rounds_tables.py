@@ -29,9 +29,9 @@ from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     average,
+    reach_of,
     reach_rule,
     rounds_of,
-    strictly_above,
 )
 from tff_pmc.reports.tables import AVERAGE
 
@@ -63,10 +63,10 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     if BASELINE not in rows:
         why = f"no run of {BASELINE}, its baseline"
         return Report(f"PMC Table {number} is left out: {why}.")
-    above = strictly_above(runs)
+    reach = reach_of(runs)
     ours = tidy_rows(rows, paper.targets)
     theirs, missing = pmc_paper.published_rows(number, ours)
-    notes = [*paper.notes(runs), reach_rule(above), *_RULES]
+    notes = [*paper.notes(runs), reach_rule(reach), *_RULES]
     length, caveat = len(rows[BASELINE].accuracy), data_caveat(rows.values())
     other_length = paper.rounds is not None and length != paper.rounds
     if other_length:
