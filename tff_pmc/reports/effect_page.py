@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from tff_pmc.record.read import Run, conditions_of
-from tff_pmc.reports.pages import Block, Heading, Items, Table
+from tff_pmc.reports.pages import Block, Heading, Items, Table, number
 from tff_pmc.reports.paired import MIN_SEEDS
 from tff_pmc.reports.rounds_to_target import reach_rule
 
@@ -161,8 +161,3 @@ def _mean(row: Mapping[Hashable, Any], digits: int) -> str:
         )
     interval = number(row["interval"], f".{digits}f")
     return f"{row['mean']:+.{digits}f}{interval and f' ± {interval}'}"
-
-
-def number(value: float, form: str) -> str:
-    """Returns a number in a format, or nothing for NaN."""
-    return "" if math.isnan(value) else format(value, form)

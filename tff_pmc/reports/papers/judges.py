@@ -15,17 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tff_pmc.record.read import BASELINE, Run
 from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.papers import judging, pmc_variance
-from tff_pmc.reports.papers.judging import (
-    MORE,
-    Answer,
-    Cells,
-    Labeled,
-    Measure,
-    Runs,
-    by_seed,
-    other_reading,
-    seed_of,
-)
+from tff_pmc.reports.papers.judging import Answer, Cells, Labeled, Measure, Runs
 from tff_pmc.reports.papers.published import rounds_saved
 from tff_pmc.reports.papers.quantities import (
     QUANTITIES,
@@ -58,7 +48,7 @@ def compared(
     named = functools.partial(label_of, clients=clients)
     if lacking and not {*labels} <= {*map(named, itertools.chain(*runs.values()))}:
         raise TooShortError(lacking)
-    by_experiment = [by_seed(own, labels, named) for own in runs.values()]
+    by_experiment = [judging.by_seed(own, labels, named) for own in runs.values()]
     common = sorted(set.intersection(*map(set, by_experiment)))
     if not common:
         raise RecordError(f"the runs of {' and '.join(runs)} have no seed in common")
@@ -206,16 +196,15 @@ def variance_and_gain(runs: Runs) -> Answer:
     for name, own in runs.items():
         try:
             criteria = next((run.settings["criteria"] for run in own), [BASELINE])
-            seeds = [[*one.values()] for one in by_seed(own, criteria).values()]
-            found = [
-                pmc_variance.correlations(pmc_variance.orderings(s)) for s in seeds
-            ]
+            seeds = [[*one.values()] for one in judging.by_seed(own, criteria).values()]
+            tables = map(pmc_variance.orderings, seeds)
+            ranks = [pmc_variance.correlations(t)[pmc_variance.BEST] for t in tables]
         except RecordError as error:
             why = error
             continue
-        ranks = [table[pmc_variance.BEST] for table in found]
         said = f"{name}: rank correlation with the best accuracy"
-        measures.append(Measure(said, ranks, [0.0] * len(ranks), MORE, digits=2))
+        zeros = [0.0] * len(ranks)
+        measures.append(Measure(said, ranks, zeros, judging.MORE, digits=2))
         used += itertools.chain(*seeds)
     if not measures:
         raise why
@@ -234,9 +223,11 @@ def epochs_and_batches(
     found: dict[tuple[int, ...], dict[tuple[int, bool, int], Run]] = {}
     for run in itertools.chain(*runs.values()):
         if run.label == BASELINE:
-            key = run.settings["local_epochs"], run.settings["batch_size"]
-            of_key = found.setdefault((int(key[0]), int(key[1])), {})
-            of_key[seed_of(run), not other_reading(run), len(run.rounds)] = run
+            names = ("local_epochs", "batch_size")
+            trained = tuple(int(run.settings[name]) for name in names)
+            reading = not judging.other_reading(run)
+            key = judging.seed_of(run), reading, len(run.rounds)
+            found.setdefault(trained, {})[key] = run
     words = "E = {} and B = {}".format(*own)
     if len(found) < 2 or tuple(own) not in found:
         raise RecordError(
@@ -262,7 +253,7 @@ def epochs_and_batches(
                 )
         ours, theirs = ([-mean_rounds(r, cells) for r in side] for side in zip(*both))
         over = f"{name}, over E = {epochs}, B = {batch}"
-        measures.append(Measure(over, ours, theirs, MORE))
+        measures.append(Measure(over, ours, theirs, judging.MORE))
         used += itertools.chain(*both)
     return judging.judged(measures, used)
 
