@@ -94,7 +94,7 @@ def test_a_good_folder_is_read(write):
     # The settings are by flag, whatever their group.
     assert run.settings["learning_rate"] == 0.1 and run.settings["criteria"]
     assert (run.label, run.system, run.note) == ("DS", "Prioritized", "as ever")
-    assert run.strictly_above and run.adjustment == "fixed"
+    assert run.reach == "above" and run.adjustment == "fixed"
 
 
 def test_what_not_every_run_has_may_be_missing(write):

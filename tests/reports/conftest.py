@@ -149,7 +149,8 @@ def run_of():
         )
         info = {"data": {"name": "mnist"}, "settings": {}, **info}
         empty = pd.DataFrame()
-        return read.Run(label, info, rounds, empty, correct, examples, path=path)
+        options = {"path": path, "reach": info["settings"].get("reach", "at_least")}
+        return read.Run(label, info, rounds, empty, correct, examples, **options)
 
     return make
 

@@ -7,6 +7,7 @@ import pytest
 from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports import claims_page
 from tff_pmc.reports.papers.claim_tables import Claim
+from tff_pmc.reports.papers.judging import Answer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IID = {"experiment": "mnist_iid"}
@@ -22,56 +23,71 @@ def claim(answer=None, paper="PMC", place="section 1", **parts):
         assert answer, "it was judged"
         if isinstance(answer, Exception):
             raise answer
-        return (f"{len(by_experiment['mnist_iid'])} runs", *answer)
+        runs = by_experiment["mnist_iid"]
+        used = [run for run in runs if run.label == "DS"]
+        return Answer(f"{len(used)} runs (noise floor 1)", *answer, used)
 
-    return Claim(paper, place, "a | b", ("mnist_iid",), judge, **parts)
+    return Claim(paper, place, "a | b (Here: c.)", ("mnist_iid",), judge, **parts)
 
 
 @pytest.fixture
 def judged(run_of):
-    """A function that judges a claim by the runs of seeds: the row, and its line."""
+    """A function that judges a claim by DS under seeds: the row, and its lines.
+
+    A run of LD, under another seed, is there and is not judged.
+    """
 
     def make(own, *seeds, **settings):
         runs = [
             run_of("DS", [[1]], [2], settings={**IID, "batch_seed": seed, **settings})
             for seed in seeds
         ]
+        more = {**IID, "batch_seed": 9, **settings}
+        runs += [run_of("LD", [[1]], [2], settings=more)] if seeds else []
         (row,) = claims_page.judged([own], runs)
         lines = claims_page.page([row]).splitlines()
-        (line,) = (one for one in lines if one.startswith("| section 1 "))
-        return row[3:], line.removeprefix(r"| section 1 | a \| b | ")
+        where = next(n for n, one in enumerate(lines) if "section 1" in one)
+        why = lines[where - 2] if lines[where].startswith("- ") else ""
+        return row[3:], why + lines[where]
 
     return make
 
 
 TWO = "mnist_iid: 2 runs, seeds 3, 4"
+THREE = "mnist_iid: 3 runs, seeds 3, 4, 9"
+OURS = "2 runs (noise floor 1)"
+LINE = r"| section 1 | a \| b (Here: c.) | 2 runs | "
+
+
+def undecided(why):
+    return rf"**{why}.**- section 1: a \| b"
 
 
 @pytest.mark.parametrize(
     ("own", "seeds", "row", "line"),
     [
         (claim(("not reproduced", "why")), (4, 3),
-         ("2 runs", TWO, "not reproduced", "why"), "not reproduced: 2 runs. why |"),
+         (OURS, TWO, "not reproduced", "why"), f"{LINE}not reproduced: why |"),
         (claim(("reproduced", "")), (4, 3),
-         ("2 runs", TWO, "reproduced", ""), "reproduced: 2 runs |"),
+         (OURS, TWO, "reproduced", ""), f"{LINE}reproduced |"),
         (claim(("open", "9 seeds")), (4, 3),
-         ("2 runs", TWO, "open", "9 seeds"), "open: 2 runs. 9 seeds |"),
-        (claim((SHORT, "3 rounds")), (4, 3),
-         ("2 runs", TWO, SHORT, f"3 rounds{HOW}"), f"{SHORT}: 3 rounds |"),
-        (claim(RecordError("no LD")), (4, 3),
-         ("", TWO, SHORT, f"no LD{HOW}"), f"{SHORT}: no LD |"),
-        (claim(TooShortError("DS ends")), (4, 3),
-         ("", TWO, SHORT, f"DS ends{HOW}"), f"{SHORT}: DS ends |"),
+         (OURS, TWO, "open", "9 seeds"), f"{LINE}open: 9 seeds |"),
+        (claim((SHORT, "3 rounds")), (4, 3), (OURS, TWO, SHORT, f"3 rounds{HOW}"),
+         undecided("Not run far enough: 3 rounds")),
+        (claim(RecordError("no LD")), (4, 3), ("", THREE, SHORT, f"no LD{HOW}"),
+         undecided("Not run far enough: no LD")),
+        (claim(TooShortError("DS ends")), (4, 3), ("", THREE, SHORT, f"DS ends{HOW}"),
+         undecided("Not run far enough: DS ends")),
         # Without runs nothing is judged, and what nobody can get comes before all.
         (claim(), (), ("", "", SHORT, f"no run is kept{HOW}"),
-         f"{SHORT}: no run is kept |"),
-        (claim(needs="X"), (4, 3),
-         ("", TWO, UNTESTABLE, f"it takes X{HOW}"), f"{UNTESTABLE}: it takes X |"),
-        (claim(needs="X"), (),
-         ("", "", UNTESTABLE, f"it takes X{HOW}"), f"{UNTESTABLE}: it takes X |"),
+         undecided("Not run far enough: no run is kept")),
+        (claim(needs="X"), (4, 3), ("", THREE, UNTESTABLE, f"it takes X{HOW}"),
+         undecided("Cannot be tested here: it takes X")),
+        (claim(needs="X"), (), ("", "", UNTESTABLE, f"it takes X{HOW}"),
+         undecided("Cannot be tested here: it takes X")),
         (claim(hours={"mnist_iid": 22.5}), (),
          ("", "", SHORT, f"no run is kept{HOW} (about 22.5 hours of one core)"),
-         f"{SHORT}: no run is kept |"),
+         undecided("Not run far enough: no run is kept")),
     ],
 )  # fmt: skip
 def test_a_claim_has_its_number_its_runs_its_verdict_and_why(
@@ -95,14 +111,23 @@ def test_of_several_flag_files_it_is_the_one_that_runs_longest():
     assert "--experiment=drawn_faces" in claims_page._command("drawn_faces")
 
 
-def test_the_papers_are_in_their_order_and_the_verdicts_are_counted():
-    papers = enumerate(("Dual", "PMC", "DA", "PMC"))
-    own = [claim(paper=one, place=f"section {n}") for n, one in papers]
-    text = claims_page.page(claims_page.judged([*own, claim(needs="X")], []))
-    places = [line[10] for line in text.splitlines() if line.startswith("| section")]
-    assert places == ["2", "1", "3", "1", "0"]
-    counts = f"0 reproduced, 0 not reproduced, 0 open, 4 {SHORT}, 1 {UNTESTABLE}."
-    assert f"\n5 claims: {counts}\n" in text
+def test_the_papers_are_in_their_order_and_a_reason_is_said_once():
+    papers = ["Dual", "PMC", "DA", "PMC"]
+    own = [claim(paper=one, place=f"section {n}") for n, one in enumerate(papers)]
+    own += [claim(needs="X"), claim(paper="DA", place="section 2")]
+    lines = claims_page.page(claims_page.judged(own, [])).splitlines()
+    assert [line[10] for line in lines if line.startswith("- sect")] == [*"21310"]
+    assert r"- section 2: a \| b a \| b" in lines
+    assert lines.count("**Not run far enough: no run is kept.**") == 3
+    counts = f"0 reproduced, 0 not reproduced, 0 open, 5 {SHORT}, 1 {UNTESTABLE}."
+    assert f"6 claims: {counts}" in lines
+
+
+def test_runs_of_other_epochs_are_other_runs(judged, run_of):
+    settings = [{**IID, "batch_seed": 0, "local_epochs": n} for n in (1, 5, 5)]
+    runs = [run_of("DS", [[1]], [2], settings=own) for own in settings]
+    (row,) = claims_page.judged([claim(("open", ""))], runs)
+    assert row.kept == "mnist_iid: 2 runs, seed 0"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
 """Settings that reports take from the records of the runs they are made of."""
 
+import dataclasses
+
 import pytest
 
+from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import reference_code, rounds_to_target
 
@@ -11,39 +14,44 @@ def runs(run_of):
     """A function that makes runs from their settings; None: the published code's."""
 
     def make(*settings):
-        info = [
-            {"params": {}} if own is None else {"settings": own} for own in settings
+        made = [
+            run_of("DS", [[1]], [1], f"run_{k}", settings=own or {})
+            for k, own in enumerate(settings)
         ]
-        found = [run_of("DS", [[1]], [1], f"run_{k}", **i) for k, i in enumerate(info)]
-        for run, own in zip(found, settings):
-            if own is None:
-                del run.info["settings"]
-        return found
+        return [
+            dataclasses.replace(run, reach="") if own is None else run
+            for run, own in zip(made, settings)
+        ]
 
     return make
 
 
 @pytest.mark.parametrize(
-    ("settings", "above"),
+    ("settings", "reach"),
     [
-        ([{"reach": "above"}, {"reach": "above"}], True),
-        ([{"reach": "at_least"}], False),
-        ([{"rounds": 1}, {"reach": "at_least"}], False),
-        ([{"record": {"reach": "above"}}, {"reach": "above"}], True),
-        ([{"reach": "above"}, None], True),
-        ([None], False),
+        ([{"reach": "above"}, {"reach": "above"}], "above"),
+        ([{"reach": "at_least"}], "at_least"),
+        ([{"rounds": 1}, {"reach": "at_least"}], "at_least"),
+        ([{"reach": "above"}, None], "above"),
+        ([None], "at_least"),
     ],
 )
-def test_the_rule_is_that_of_the_runs(runs, settings, above):
-    assert rounds_to_target.strictly_above(runs(*settings)) is above
-    for reach in ("", "at_least", "above"):
-        for run in rounds_to_target.by_one_rule(runs(*settings), reach):
-            assert run.strictly_above is (reach == "above" if reach else above)
+def test_the_rule_is_that_of_the_runs(runs, settings, reach):
+    assert rounds_to_target.reach_of(runs(*settings)) == reach
+    for given in ("", "at_least", "above"):
+        for run in rounds_to_target.by_one_rule(runs(*settings), given):
+            assert run.reach == (given or reach)
+
+
+@pytest.mark.parametrize("group", [{}, {"record": {"reach": "above"}}])
+def test_the_rule_of_a_folder_is_the_one_on_record(group, write_ours, tmp_path):
+    run = read.read_run(str(write_ours(tmp_path / "a", [(0, 1)], [[1]], **group)))
+    assert run.reach == ("above" if group else "at_least")
 
 
 def test_runs_by_different_rules_are_refused_in_one_line(runs):
     with pytest.raises(RecordError) as error:
-        rounds_to_target.strictly_above(runs({"reach": "above"}, {}))
+        rounds_to_target.reach_of(runs({"reach": "above"}, {}))
     expected = "run_0 has reach above and run_1 has at_least: choose by --reach"
     assert str(error.value) == expected
 

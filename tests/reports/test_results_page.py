@@ -25,11 +25,11 @@ def test_the_committed_page_is_what_the_command_makes():
 def headline():
     """A number: the accuracy of the run A in its last round."""
 
-    def measure(runs):
-        last = float(runs["A"].accuracy[-1])
-        return None if last == 0 else last, [runs["A"]]
+    def measure(run):
+        return float(run.accuracy[-1]) or None
 
-    return Headline("PMC", "Table 9", "mine", "an accuracy", ".5", measure, "{:.2f}")
+    said = ("PMC", "Table 9", "mine", "an accuracy", ".5")
+    return Headline(*said, measure, "A", form="{:.2f}")
 
 
 def of_seeds(run_of, *values, label="A"):
@@ -54,7 +54,7 @@ def test_a_number_over_seeds_is_the_median_with_the_lowest_and_the_highest(
 def test_the_longest_run_of_a_seed_counts_and_is_named(run_of, headline):
     short, long = (*of_seeds(run_of, 40), *of_seeds(run_of, 75))
     rounds = pd.concat([long.rounds] * 2)
-    long = dataclasses.replace(long, rounds=rounds)
+    long = dataclasses.replace(long, rounds=rounds, path="longer/A")
     for runs in ([short, long], [long, short]):
         text, used = numbers(headline, runs)
         assert text == "0.75" and all(run is long for run in used) and used
@@ -69,7 +69,7 @@ def test_a_number_is_of_runs_with_its_settings_alone(run_of, headline):
 
 
 def test_what_lacks_a_record_is_not_run(run_of, headline):
-    def measure(runs):
+    def measure(run):
         raise RecordError("not kept")
 
     own = headline._replace(measure=measure)

@@ -40,8 +40,8 @@ class Run:
         cohort: the table `cohort.csv`, the raw criteria of each round's clients; None
             where it is not there.
         path: the run's folder.
-        reach: the rule of reaching a target that was chosen when it was read,
-            `at_least` or `above`; empty for the one on record.
+        reach: the rule by which it reaches a target, `at_least` or `above`; empty
+            where there is none on record, as of the published code's runs.
     """
 
     label: str
@@ -54,7 +54,7 @@ class Run:
     candidates: Optional[pd.DataFrame] = None
     cohort: Optional[pd.DataFrame] = None
     path: str = ""
-    reach: str = ""
+    reach: str = "at_least"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -82,16 +82,6 @@ class Run:
     def targets(self) -> tuple[int, ...]:
         """The target accuracies on record, percent."""
         return tuple(self.settings.get("targets", ()))
-
-    @property
-    def strictly_above(self) -> Optional[bool]:
-        """Whether a target is reached only above it; None where no rule is known.
-
-        The published code's runs have no rule on record.
-        """
-        if not self.reach and "settings" not in self.info:
-            return None
-        return (self.reach or self.settings.get("reach", "at_least")) == "above"
 
     @property
     def accuracy(self) -> npt.NDArray[np.float64]:
@@ -212,6 +202,7 @@ def read_run(path: str) -> Run:
         # Not among the few files of a run that may be kept in a repository.
         cohort=read_table(path, "cohort.csv") if with_cohort else None,
         path=path,
+        reach=str(settings.get("reach", "at_least")),
     )
     _check_totals(run)
     return run

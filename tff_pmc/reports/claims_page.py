@@ -14,6 +14,7 @@ import collections
 import math
 import os
 import pathlib
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Optional
@@ -23,6 +24,7 @@ import pandas as pd
 from tff_pmc import project_files
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.reports.escape import markdown_cell
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.claim_tables import Claim, claims
@@ -34,6 +36,9 @@ RESULTS = str(ROOT / "results" / "reproduced")
 FLAG_FILES = project_files.folder("experiments")
 
 _HOW = ". To decide it: "
+_SET = ("local_epochs", "batch_size")
+_REMARK = re.compile(r" \([^()]*\.\)$")
+_NOISE_FLOOR = re.compile(r" \(noise floor [^()]*\)")
 _AS_PRINTED = {"protocol": "paper", "normalization": "sum"}
 
 _HEAD = """\
@@ -42,8 +47,8 @@ _HEAD = """\
 What the four papers say that a run can judge, in the papers' order and in our words,
 and what the runs that are kept in `results/reproduced` say of it. Made by
 `.venv/bin/python -m tff_pmc.reports.claims_page > docs/claims.md`; nothing here is by
-hand. Our numbers, the runs that they are of, the whole reason, and the command of what
-was not run stand in [`claims.csv`](../results/reproduced/claims.csv) (`--csv`).
+hand. The runs that were judged, noise floors, remarks on the words, and the commands
+stand in [`claims.csv`](../results/reproduced/claims.csv) (`--csv`).
 
 Only runs of the paper's own normalization and protocol count. The networks of DA and
 PMC have no ReLU after the convolutions; runs with it decide nothing, except where two
@@ -59,15 +64,17 @@ difference over five or more paired seeds decides:
 - *cannot be tested here*: it takes data that nobody can get.
 
 Numbers of rounds are those saved over the other side, mean over the columns that every
-run reached; the printed mean is over the same columns. ± is half of the interval, and
-the noise floor the standard deviation of such a mean of the baseline against itself."""
+run reached; the printed mean is over the same columns. ± is half of the interval; in
+the CSV, the noise floor is the standard deviation of such a mean of the baseline
+against itself."""
 
 
 class Judged(NamedTuple):
     """A claim, and what the kept runs say of it: a row of the table.
 
-    `ours` is our number, empty without one, `kept` the runs that it is of, `verdict`
-    one of `VERDICTS`, and `why` the reason, or how to run it.
+    `ours` is our number, empty without one, `kept` the runs that were judged, or those
+    that there are where none could be, `verdict` one of `VERDICTS`, and `why` the
+    reason, or how to run it.
     """
 
     paper: str
@@ -89,14 +96,26 @@ def judged(found: Iterable[Claim], runs: Iterable[Run]) -> list[Judged]:
 
 
 def page(found: Sequence[Judged]) -> str:
-    """Returns the page of claims: their verdicts, and the reason in short."""
+    """Returns the page of claims: those with a verdict, then the others by reasons."""
     parts = [_HEAD, f"{len(found)} claims: {counts(row.verdict for row in found)}."]
     for paper, (title, year) in PAPERS.items():
-        rows = [row for row in found if row.paper == paper]
-        if rows:
-            grid = [["where", "what it says", "verdict"]]
-            grid += [[r.place, r.says, _short(r)] for r in rows]
-            parts += [f"## {paper}, *{title}* ({year})", markdown_table(grid, left=3)]
+        grid = [["where", "what it says", "ours", "verdict"]]
+        others: dict[str, dict[str, list[str]]] = {}
+        for row in found:
+            if row.paper == paper and row.verdict in (TOO_SHORT, UNTESTABLE):
+                why = f"{row.verdict}: {row.why.partition(_HOW)[0]}"
+                says = markdown_cell(_REMARK.sub("", row.says))
+                others.setdefault(why, {}).setdefault(row.place, []).append(says)
+            elif row.paper == paper:
+                ours = _NOISE_FLOOR.sub("", row.ours)
+                verdict = ": ".join(filter(None, (row.verdict, row.why)))
+                grid.append([row.place, row.says, ours, verdict])
+        if others or grid[1:]:
+            parts.append(f"## {paper}, *{title}* ({year})")
+        parts += [markdown_table(grid, left=4)] if grid[1:] else []
+        for why, places in others.items():
+            lines = [f"- {place}: {' '.join(says)}" for place, says in places.items()]
+            parts += [f"**{why[0].upper()}{why[1:]}.**", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -104,13 +123,6 @@ def counts(verdicts: Iterable[str]) -> str:
     """Returns how many claims have which verdict, in words."""
     found = collections.Counter(verdicts)
     return ", ".join(f"{found[one]} {one}" for one in VERDICTS)
-
-
-def _short(one: Judged) -> str:
-    """Returns a verdict with our number, or with the beginning of why there is none."""
-    if one.verdict in (TOO_SHORT, UNTESTABLE):
-        return f"{one.verdict}: {one.why.partition(_HOW)[0]}"
-    return ". ".join(filter(None, (f"{one.verdict}: {one.ours}", one.why)))
 
 
 def by_experiment(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -142,11 +154,13 @@ def answer(
     if not kept:
         return "", "", TOO_SHORT, f"no run is kept{how}"
     try:
-        number, verdict, why = claim.judge(own)
+        number, verdict, why, used = claim.judge(own)
     except RecordError as error:
         return "", kept, TOO_SHORT, f"{error}{how}"
     if verdict not in VERDICTS:
         raise ValueError(f"{claim.place}: {verdict!r} is none of {', '.join(VERDICTS)}")
+    ids = set(map(id, used))
+    kept = _runs({name: [r for r in of if id(r) in ids] for name, of in own.items()})
     return number, kept, verdict, f"{why}{how}" if verdict == TOO_SHORT else why
 
 
@@ -156,7 +170,15 @@ def _runs(found: Mapping[str, Sequence[Run]]) -> str:
     for name, runs in found.items():
         if runs:
             # One run may be in two kept folders.
-            different = {(run.label, seed_of(run), factors_mode(run)) for run in runs}
+            different = {
+                (
+                    run.label,
+                    seed_of(run),
+                    factors_mode(run),
+                    *map(run.settings.get, _SET),
+                )
+                for run in runs
+            }
             number = count_of(len(different), "run")
             texts.append(f"{name}: {number}, {seeds_of(runs)}")
     return "; ".join(texts)

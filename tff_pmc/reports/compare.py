@@ -6,7 +6,7 @@ Each side is ours or the authors' published code's; the folder shows which.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
 import pandas as pd
@@ -14,13 +14,7 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import (
-    Report,
-    escape,
-    figures,
-    reference_code,
-    styles,
-)
+from tff_pmc.reports import Report, escape, figures, reference_code, styles
 from tff_pmc.reports.pages import grid_text
 from tff_pmc.reports.read_folder import read_runs
 from tff_pmc.reports.rounds_to_target import (
@@ -74,20 +68,16 @@ def compare(
     if len(a) == len(b) == 1 and a.keys() != b.keys():
         label = f"{next(iter(a))} / {next(iter(b))}"
         a, b = {label: next(iter(a.values()))}, {label: next(iter(b.values()))}
-    rows: list[dict[str, Any]] = []
-    for label in dict.fromkeys([*a, *b]):
-        pair = (a.get(label), b.get(label))
-        rows += _round_rows(label, pair, targets)
-        rows += _accuracy_rows(label, pair)
-    table = pd.DataFrame(rows, columns=[*_KEYS, "a", "b"]).astype(
-        {"a": float, "b": float}
-    )
+    rows = [
+        row
+        for label in dict.fromkeys([*a, *b])
+        for row in _rows(label, (a.get(label), b.get(label)), targets)
+    ]
+    types = {"a": float, "b": float, "target_accuracy_pct": "Int64", "round": "Int64"}
+    table: pd.DataFrame = pd.DataFrame(rows, columns=[*_KEYS, "a", "b"]).astype(types)
     table["difference"] = table["b"] - table["a"]
     table["reach"] = table["quantity"].map({"rounds": both[0].reach}).fillna("")
-    whole: pd.DataFrame = table.astype(
-        {"target_accuracy_pct": "Int64", "round": "Int64"}
-    )
-    return whole
+    return table
 
 
 def report(table: pd.DataFrame, a: str, b: str) -> Report:
@@ -130,7 +120,7 @@ def comparison_text(table: pd.DataFrame) -> str:
     """Returns the rows of `compare` as text; `+` is later, or more accurate."""
     rounds = table.query("quantity == 'rounds'")
     accuracy = table.query("quantity == 'accuracy'")
-    rule = reach_rule("above" in rounds["reach"].tolist())
+    rule = reach_rule(next(iter(rounds["reach"]), "at_least"))
     return f"{_rounds_text(rounds)}\n{rule}\n\n{_accuracy_text(accuracy)}"
 
 
@@ -148,29 +138,15 @@ def _by_label(runs: Sequence[read.Run], published: bool) -> dict[str, read.Run]:
     return found
 
 
-def _round_rows(label: str, pair: Pair, targets: Sequence[int]) -> list[dict[str, Any]]:
-    a, b = ({} if run is None else rounds_of(run, targets) for run in pair)
-    start = {"experiment": label, "quantity": "rounds"}
-    return [
-        {
-            **start,
-            "target_accuracy_pct": target,
-            "devices": f"{share}%",
-            "a": a.get((target, share)),
-            "b": b.get((target, share)),
-        }
-        for target in targets
-        for share in DEVICES
-    ]
-
-
-def _accuracy_rows(label: str, pair: Pair) -> list[dict[str, Any]]:
-    a, b = ([] if run is None else run.accuracy.tolist() for run in pair)
-    start = {"experiment": label, "quantity": "accuracy"}
-    return [
-        {**start, "round": number, "a": in_a, "b": in_b}
-        for number, (in_a, in_b) in enumerate(itertools.zip_longest(a, b), start=1)
-    ]
+def _rows(label: str, pair: Pair, targets: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """Yields the rows of a label, without the difference."""
+    rounds = [{} if run is None else rounds_of(run, targets) for run in pair]
+    for target, share in itertools.product(targets, DEVICES):
+        both = (of.get((target, share)) for of in rounds)
+        yield (label, "rounds", target, f"{share}%", None, *both)
+    lines = [[] if run is None else run.accuracy.tolist() for run in pair]
+    for number, values in enumerate(itertools.zip_longest(*lines), start=1):
+        yield (label, "accuracy", None, None, number, *values)
 
 
 def _rounds_text(rows: pd.DataFrame) -> str:

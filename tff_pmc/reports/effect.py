@@ -28,8 +28,8 @@ from tff_pmc.reports.pages import Block, Page
 from tff_pmc.reports.paired import BySeed
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
+    reach_of,
     rounds_of,
-    strictly_above,
     targets_of,
 )
 from tff_pmc.reports.weight_distances import (
@@ -64,12 +64,12 @@ def report(by_seed: BySeed, *, baseline: str = BASELINE) -> Report:
     or rules are a `RecordError`.
     """
     runs = paired.every(by_seed)
-    above, targets = strictly_above(runs), targets_of(runs)
+    reach, targets = reach_of(runs), targets_of(runs)
     rows = effect_rows(by_seed, targets, baseline=baseline)
     apart = pairwise_distances(*_cohorts(by_seed, baseline))
     together = first_criterion_rows(by_seed, targets, baseline)
     before: list[Block] = [
-        *effect_page.intro(runs[0], list(by_seed), baseline, above),
+        *effect_page.intro(runs[0], list(by_seed), baseline, reach),
         *effect_page.weights(rows, apart, baseline),
     ]
     after = [

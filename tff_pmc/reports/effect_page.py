@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 
 from tff_pmc.record.read import Run, conditions_of
-from tff_pmc.reports.pages import Block, Heading, Items, Table
+from tff_pmc.reports.pages import Block, Heading, Items, Table, number
 from tff_pmc.reports.paired import MIN_SEEDS
 from tff_pmc.reports.rounds_to_target import reach_rule
 
 _NOT_DECIDED = ("undecided", "censored")
 
 
-def intro(run: Run, seeds: Sequence[int], baseline: str, above: bool) -> list[str]:
+def intro(run: Run, seeds: Sequence[int], baseline: str, reach: str) -> list[str]:
     """Returns what orderings are held against, and how the numbers are read."""
     return [
         f"{run.data['name']} ({run.source}), {run.data['clients']} clients, "
@@ -25,7 +25,7 @@ def intro(run: Run, seeds: Sequence[int], baseline: str, above: bool) -> list[st
         "same seed: mean ± half the 95 % interval. The noise floor is the standard "
         f"deviation of {baseline} minus {baseline} under another seed: of one such "
         f"difference, and of the mean of {len(seeds)}, to hold the means against. "
-        f"For rounds, less is better. {reach_rule(above)}",
+        f"For rounds, less is better. {reach_rule(reach)}",
         f"How far apart the weights are, on the cohorts of the runs of {baseline} "
         f"(total variation: the share of weight that moves away from {baseline}, or "
         "from the ordering's own first criterion alone):",
@@ -161,8 +161,3 @@ def _mean(row: Mapping[Hashable, Any], digits: int) -> str:
         )
     interval = number(row["interval"], f".{digits}f")
     return f"{row['mean']:+.{digits}f}{interval and f' ± {interval}'}"
-
-
-def number(value: float, form: str) -> str:
-    """Returns a number in a format, or nothing for NaN."""
-    return "" if math.isnan(value) else format(value, form)

@@ -78,6 +78,7 @@ def run_of_arrays(
         correct=counts.astype(np.int64),
         examples=sizes.astype(np.int64),
         candidates=candidates,
+        reach=str(info["settings"].get("reach", "at_least")),
     )
 
 

@@ -18,12 +18,11 @@ from typing import Optional
 
 import pandas as pd
 
-from tff_pmc.record import run_json
 from tff_pmc.record.columns import SCHEMAS
 from tff_pmc.record.plain_files import names_in, open_plain
 from tff_pmc.record.predictions import FOLDER
 from tff_pmc.record.read import Run, read_run
-from tff_pmc.record.record_error import RecordError, RecordMissingError
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.schema import (
     COUNT,
     NUMBER,
@@ -33,6 +32,7 @@ from tff_pmc.record.schema import (
     has_table,
     read_csv,
 )
+from tff_pmc.reports.read_folder import in_recorded_order
 
 CATALOG = "kept.json"
 _LARGEST = 1 << 20
@@ -114,7 +114,7 @@ class KeptFolder:
             where = os.path.dirname(inside) if inside != "." else ""
             found.setdefault(where, []).append(run)
         return {
-            where: _in_order(os.path.join(self.path, where), runs)
+            where: in_recorded_order(os.path.join(self.path, where), runs)
             for where, runs in found.items()
         }
 
@@ -170,15 +170,3 @@ def _catalog(folder: str) -> Mapping[str, Mapping[str, str]]:
     ):
         raise RecordError(f"{path} must be an object of objects")
     return found
-
-
-def _in_order(folder: str, runs: list[Run]) -> list[Run]:
-    """Returns runs in the order of the settings that they share, if these say it."""
-    try:
-        shared = run_json.read(folder).get("settings", {})
-    except RecordMissingError:
-        shared = {}
-    order = [str(label) for label in shared.get("orderings", ())]
-    if not {run.label for run in runs} <= {*order}:
-        return runs
-    return sorted(runs, key=lambda run: order.index(run.label))

@@ -8,6 +8,7 @@ package booktabs, and its signs need amssymb.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Union
 
@@ -99,6 +100,11 @@ def grid_text(grid: Grid, left: int = 1) -> str:
         ).rstrip()
         for line in grid
     )
+
+
+def number(value: float, form: str) -> str:
+    """Returns a number in a format, or nothing for NaN."""
+    return "" if math.isnan(value) else format(value, form)
 
 
 def markdown_table(grid: Grid, left: int = 1) -> str:

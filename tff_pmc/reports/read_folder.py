@@ -29,18 +29,18 @@ def read_runs(path: str) -> list[Run]:
         else read_run(folder)
         for folder in run_folders(path)
     ]
+    if any(isinstance(run, reference_code.ReferenceRun) for run in runs):
+        return sorted(runs, key=lambda run: getattr(run, "index", 0))
+    return in_recorded_order(path, runs)
+
+
+def in_recorded_order(path: str, runs: Sequence[Run]) -> list[Run]:
+    """Returns runs in the order of the settings that they share, where these say it."""
     labels: Sequence[str] = ()
-    if os.path.exists(os.path.join(path, "run.json")):
-        with contextlib.suppress(RecordError):  # Each run's own file is what counts.
-            labels = run_json.read(path).get("settings", {}).get("orderings", ())
+    with contextlib.suppress(RecordError):  # Each run's own file is what counts.
+        labels = run_json.read(path).get("settings", {}).get("orderings", ())
     places = {label: place for place, label in enumerate(labels)}
-
-    def place(run: Run) -> int:
-        if isinstance(run, reference_code.ReferenceRun):
-            return run.index
-        return places.get(run.label, len(places))
-
-    return sorted(runs, key=place)
+    return sorted(runs, key=lambda run: places.get(run.label, len(places)))
 
 
 def run_folders(path: str) -> list[str]:

@@ -130,6 +130,7 @@ def read_run(path: str) -> ReferenceRun:
         correct=counts,
         examples=examples,
         path=path,
+        reach="",
         index=index,
         client_ids=first.client_ids if unique else None,
     )

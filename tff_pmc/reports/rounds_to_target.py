@@ -29,13 +29,12 @@ def rounds_to_target(
     examples: npt.NDArray[np.int64],
     targets: Sequence[int],
     devices: Sequence[int] = DEVICES,
-    *,
-    strictly_above: bool = False,
+    reach: str = "at_least",
 ) -> Rounds:
     """Returns the first round in which enough devices reach each target.
 
     A device reaches a target of t % when its local test accuracy is at least
-    t %; a share p is reached at `ceil(p * K)` devices.
+    t %; a share p is reached at `ceil(p * K)` of the K devices.
 
     Args:
         correct: correctly classified test examples, int [rounds, K].
@@ -43,7 +42,7 @@ def rounds_to_target(
             never reach a target.
         targets: target accuracies, percent.
         devices: shares of the devices, percent.
-        strictly_above: a device reaches a target only above it, as the published
+        reach: `above` for devices that reach a target only above it, as the published
             code's evaluation script has it.
 
     Returns:
@@ -52,7 +51,7 @@ def rounds_to_target(
     result: Rounds = {}
     num_devices = len(examples)
     for target in targets:
-        reached = reaches(correct, examples, target, strictly_above)
+        reached = reaches(correct, examples, target, reach)
         counts = (reached & (examples > 0)).sum(axis=1)
         for share in devices:
             enough = counts >= math.ceil(share * num_devices / 100)
@@ -64,22 +63,19 @@ def reaches(
     correct: npt.NDArray[np.int64],
     examples: npt.NDArray[np.int64] | int,
     target: int,
-    strictly_above: bool,
+    reach: str,
 ) -> npt.NDArray[np.bool_]:
     """Returns a mask of the correct counts that reach a target, percent."""
     # In integers: 7 of 10 is 70 %, whatever a float division makes of it.
     hundredths, needed = correct * 100, target * examples
-    return hundredths > needed if strictly_above else hundredths >= needed
+    return hundredths > needed if reach == "above" else hundredths >= needed
 
 
 def rounds_of(
     run: Run, targets: Sequence[int], devices: Sequence[int] = DEVICES
 ) -> Rounds:
     """Returns the rounds to targets of a run, by its rule; all are percent."""
-    above = bool(run.strictly_above)
-    return rounds_to_target(
-        run.correct, run.examples, targets, devices, strictly_above=above
-    )
+    return rounds_to_target(run.correct, run.examples, targets, devices, run.reach)
 
 
 def gains(run: Rounds, baseline: Rounds) -> Rounds:
@@ -105,31 +101,22 @@ def average(
     return sum(values[target, share] or 0 for share in devices) / len(devices)
 
 
-def strictly_above(runs: Iterable[Run]) -> bool:
-    """Returns whether a target is reached only above it, by the rule of all runs.
-
-    Those of the published code have no such setting and do not count; without any that
-    has, a target is reached at it, too.
-    """
-    found = {
-        run.path: "above" if run.strictly_above else "at_least"
-        for run in runs
-        if run.strictly_above is not None
-    }
-    return bool(_common(found, "reach", "--reach") == "above")
+def reach_of(runs: Iterable[Run]) -> str:
+    """Returns the rule of all runs that have one; `at_least` where none has."""
+    found = {run.path: run.reach for run in runs if run.reach}
+    return str(_common(found, "reach", "--reach") or "at_least")
 
 
 def by_one_rule(runs: Sequence[Run], reach: str = "") -> list[Run]:
     """Returns the runs with one rule of reaching a target: this, or their own."""
-    rule = reach or ("above" if strictly_above(runs) else "at_least")
+    rule = reach or reach_of(runs)
     return [dataclasses.replace(run, reach=rule) for run in runs]
 
 
-def reach_rule(strictly_above: bool) -> str:
-    """Returns the rule by which a target is reached, as a sentence for a reader."""
-    rule = "above it" if strictly_above else "at least the target"
-    name = "above" if strictly_above else "at_least"
-    return f"A target is reached by an accuracy {rule} (--reach={name})."
+def reach_rule(reach: str) -> str:
+    """Returns a rule by which a target is reached, as a sentence for a reader."""
+    rule = "above it" if reach == "above" else "at least the target"
+    return f"A target is reached by an accuracy {rule} (--reach={reach})."
 
 
 def targets_of(runs: Iterable[Run]) -> tuple[int, ...]:

@@ -14,8 +14,7 @@ import pandas as pd
 
 from tff_pmc.record.read import Run, with_caveat
 from tff_pmc.reports import Report, fairness, paired
-from tff_pmc.reports.effect_page import number
-from tff_pmc.reports.pages import grid_text
+from tff_pmc.reports.pages import grid_text, number
 from tff_pmc.reports.paired import BySeed
 
 COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")

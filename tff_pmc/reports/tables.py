@@ -14,9 +14,9 @@ from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     average,
     gains,
+    reach_of,
     reach_rule,
     rounds_of,
-    strictly_above,
     targets_of,
 )
 
@@ -30,7 +30,7 @@ _TITLES = {
 def report(runs: Sequence[Run]) -> Report:
     """Returns `results.csv` and its page: `tidy_rows`, then `summary.tidy_rows`."""
     tidy = tidy_rows(runs, targets_of(runs))
-    notes = [*_conditions(runs), reach_rule(strictly_above(runs))]
+    notes = [*_conditions(runs), reach_rule(reach_of(runs))]
     table = pd.concat([tidy, summary.tidy_rows(runs)])
     blocks: list[pages.Block] = [pages.Items(notes)]
     for quantity, part in tidy.groupby("quantity", sort=False):

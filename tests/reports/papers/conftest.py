@@ -117,7 +117,7 @@ class Given(Run):
 def kept(monkeypatch):
     """A function that makes a run of which the rounds to targets are given."""
 
-    def given(reached, examples, targets, devices, *, strictly_above):
+    def given(reached, examples, targets, devices, reach):
         return {(t, s): reached[t, s] for t in targets for s in devices}
 
     def make(label, seed, experiment="", reached=None, rounds=60, **parts):

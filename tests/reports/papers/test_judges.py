@@ -189,7 +189,7 @@ def test_rounds_are_judged_as_numpy_judges_them(
                 numbers += [np.mean(line), *printed]
                 counts = dict.fromkeys(zip(map(len, left), map(len, asked)))
                 columns += [f"{n} of {m}" for n, m in counts if n < m]
-        text, verdict, _ = claim.judge(runs)
+        text, verdict, *_ = claim.judge(runs)
         # One that is refuted refutes the claim, one that is open leaves it open.
         assert verdict == next(word for word in WORST_FIRST if word in words), text
         assert re.findall(r"(\d+ of \d+) columns", text) == columns

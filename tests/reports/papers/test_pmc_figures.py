@@ -15,8 +15,8 @@ def test_the_scripts_target_is_reached_by_the_rule_of_the_runs(tmp_path, run_of)
         assert len(pd.read_csv(tmp_path / "figure2b_script.csv")) == last
         assert ["DS", str(last)] in [line.split() for line in text.splitlines()]
         assert f"--reach={reach}" in text
-    ld = run_of("LD", [[2, 5], [3, 5], [4, 5]], [4, 6])
-    text = write("pmc_figure2b_script", [ds, ld], tmp_path, target=70)
+    ld = run_of("LD", [[4, 5], [3, 5], [4, 5]], [4, 6])
+    text = write("pmc_figure2b_script", [ds, ld], tmp_path)
     assert ["LD", "1", "+1"] in [line.split() for line in text.splitlines()]
 
 

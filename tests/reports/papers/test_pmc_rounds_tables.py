@@ -149,15 +149,15 @@ def test_runs_that_cannot_be_compared_are_refused(
 
 def test_the_tables_say_by_which_rule_a_target_is_reached(tmp_path, celeba_runs):
     """By the one that is given, else by the runs' own, which must be one."""
-    for run in celeba_runs:
-        run.info["settings"]["reach"] = "above"
+    runs = [
+        dataclasses.replace(run, path=run.label, reach="above") for run in celeba_runs
+    ]
     for given, name in (("at_least", "at_least"), ("", "above")):
         for report in ("pmc_table6", "pmc_figure3_script"):
-            text = write(report, celeba_runs, tmp_path, reach=given)
+            text = write(report, runs, tmp_path, reach=given)
             assert f"(--reach={name})" in text
         assert f"(--reach={name})" in (tmp_path / "table6.md").read_text("utf-8")
-    celeba_runs[1].info["settings"]["reach"] = "at_least"
-    runs = [dataclasses.replace(run, path=run.label) for run in celeba_runs]
+    runs[1] = dataclasses.replace(runs[1], reach="at_least")
     with pytest.raises(RecordError, match="choose by --reach"):
         write("pmc_table6", runs, tmp_path)
 

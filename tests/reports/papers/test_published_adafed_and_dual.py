@@ -7,9 +7,9 @@ import pytest
 
 from tff_pmc.record.record_error import TooShortError
 from tff_pmc.reports.classification import confusion_matrix, measures
-from tff_pmc.reports.papers import quantities
 from tff_pmc.reports.papers.claim_tables import claims
 from tff_pmc.reports.papers.dual_cells import ALGORITHMS
+from tff_pmc.reports.papers.quantities import label_of
 
 DUAL_TEST_SAMPLES = 416  # Table III says 510.
 DUAL_MISPRINTS = {("Dual-Criterion Weighted", "MCC"): ("0.98588", "0.98558")}
@@ -151,7 +151,7 @@ def test_the_numbers_that_duals_claims_quote_are_those_of_its_tables(dual, row):
             with pytest.raises(TooShortError, match="^no run with --personalized_form"):
                 claim.judge(own)
             continue
-        number, verdict, _ = claim.judge(own)
+        number, verdict, *_ = claim.judge(own)
         assert verdict == "reproduced", claim.says
         gaps = [float(one.split(" ± ")[0].split()[-1]) for one in number.split("; ")]
         gap = min(gaps, key=abs)
@@ -163,12 +163,12 @@ def test_the_numbers_that_duals_claims_quote_are_those_of_its_tables(dual, row):
 
 def test_other_readings_and_quantization_of_before_are_no_rows(row):
     text = row("personalized", personalized_form="text")
-    assert quantities.row_of_dual(text, 3) == "personalized (text)"
-    assert quantities.row_of_dual(row("dual"), 3) == "dual"
+    assert label_of(text, 3) == "personalized (text)"
+    assert label_of(row("dual"), 3) == "dual"
     for run in (
         row("dual", judge_on="server"),
         row("quantized", quantized_levels=256),
         row("trimmed"),
         row("dual", clients=4),
     ):
-        assert quantities.row_of_dual(run, 3) == ""
+        assert label_of(run, 3) == ""

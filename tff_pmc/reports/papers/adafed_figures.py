@@ -28,7 +28,7 @@ from tff_pmc.reports import (
 )
 from tff_pmc.reports.paired import BySeed
 from tff_pmc.reports.papers.claim_tables import claims
-from tff_pmc.reports.papers.judging import TOO_SHORT
+from tff_pmc.reports.papers.judging import TOO_SHORT, Answer
 from tff_pmc.reports.papers.quantities import FEDAVG, class_f1, round_of_accuracy
 
 ROUNDS = (1, 2, 3, 5, 10, 12, 15, 20)
@@ -200,8 +200,8 @@ def _claims(runs: Sequence[Run], experiment: str) -> list[list[str]]:
             try:
                 answer = claim.judge({experiment: runs})
             except RecordError as error:
-                answer = "", TOO_SHORT, str(error)
-            lines.append([claim.place, claim.says, *answer])
+                answer = Answer("", TOO_SHORT, str(error))
+            lines.append([claim.place, claim.says, *answer[:3]])
     return lines
 
 

@@ -142,9 +142,10 @@ def _headline(table: Mapping[str, Any], own: Mapping[str, Any]) -> Headline:
     _known("experiment", [keys["experiment"]], _experiments())
     _known("number", [number], NUMBERS)
     fields = {key: keys.pop(key) for key in Headline._fields if key in keys}
-    inspect.signature(NUMBERS[number]).bind({}, **keys)
     measure = functools.partial(NUMBERS[number], **keys)
-    return Headline(paper=table["paper"], measure=measure, **fields)
+    found = Headline(paper=table["paper"], measure=measure, **fields)
+    inspect.signature(NUMBERS[number]).bind(*found.labels, **keys)
+    return found
 
 
 @functools.cache

@@ -86,23 +86,20 @@ def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
     `best_epoch_at`, `last_at`, `validated_at`. Cells of a CSV have their `difference`
     from the published ones, too, which was computed before rounding.
     """
-    rows: list[dict[str, Any]] = []
     members = rows_of(runs)
     kept = cells_beside(members, f"dual_table{table}.csv")
     if kept is not None:
-        of_runs = [*map(_key, members)]
-        there = list(zip(kept["algorithm"], kept["clients"]))
-        names = [n for c in ("ours_{}", "{}_at") for n in map(c.format, CHOICES)]
-        columns = [*KEYS, *names, "difference"]
-        return kept.loc[[row in of_runs for row in there], columns]
+        there = kept.set_index(KEYS[:2]).index.isin([*map(_key, members)])
+        found: pd.DataFrame = kept[there].drop(columns=["printed", "published"])
+        return found
+    rows: list[dict[str, Any]] = []
     for run in members:
         epochs = _epochs(run)
-        found = {epoch: _measures(run, epoch, table) for epoch in epochs.values()}
+        of = {choice: _measures(run, epoch, table) for choice, epoch in epochs.items()}
         for metric, name in METRICS.items():
             row: dict[str, Any] = dict(zip(KEYS, (*_key(run), metric)))
             for choice in CHOICES:
-                chosen = found.get(epochs.get(choice, 0))
-                row[f"ours_{choice}"] = getattr(chosen, name, float("nan"))
+                row[f"ours_{choice}"] = getattr(of.get(choice), name, float("nan"))
             rows.append({**row, **{f"{c}_at": epochs.get(c) for c in CHOICES}})
     tidy: pd.DataFrame = pd.DataFrame(rows).astype({"validated_at": "Int64"})
     return tidy
@@ -158,26 +155,23 @@ def chosen(run: Run) -> pd.DataFrame:
     lambdas had as many right answers), and accuracies on the judged examples: `chosen`,
     `lambda_0` (the quantity alone; NaN where 0 was not tested), `mean` and `lowest`.
     """
-    tested = run.candidates
-    assert tested is not None
-    tested = tested.assign(
-        value=tested["ordering"].str.replace("lambda=", "", regex=False).astype(float),
-        accuracy=tested["correct"] / tested["examples"],
+    assert run.candidates is not None
+    tested = run.candidates.assign(
+        value=run.candidates["ordering"].str.removeprefix("lambda=").astype(float),
+        accuracy=run.candidates["correct"] / run.candidates["examples"],
     )
-    rows = []
-    for epoch, trials in tested.groupby("round"):
-        best = trials[trials["kept"] == 1].iloc[0]
-        zero = trials.loc[trials["value"] == 0, "accuracy"]
-        rows.append(
-            {
-                "clients": clients_of(run),
-                "epoch": int(str(epoch)),
-                "lambda": best["value"],
-                "equally_good": int((trials["correct"] == best["correct"]).sum()),
-                "chosen": best["accuracy"],
-                "lambda_0": zero.iloc[0] if len(zero) else float("nan"),
-                "mean": trials["accuracy"].mean(),
-                "lowest": trials["accuracy"].min(),
-            }
-        )
-    return pd.DataFrame(rows)
+    by_epoch = tested.groupby("round")
+    best = tested[tested["kept"] == 1].groupby("round").first()
+    as_good = tested["correct"] == tested["round"].map(best["correct"])
+    zero = tested[tested["value"] == 0].groupby("round")["accuracy"].first()
+    columns = {
+        "clients": clients_of(run),
+        "epoch": best.index,
+        "lambda": best["value"],
+        "equally_good": as_good.groupby(tested["round"]).sum(),
+        "chosen": best["accuracy"],
+        "lambda_0": zero.reindex(best.index),
+        "mean": by_epoch["accuracy"].mean(),
+        "lowest": by_epoch["accuracy"].min(),
+    }
+    return pd.DataFrame(columns).reset_index(drop=True)

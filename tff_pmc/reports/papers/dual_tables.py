@@ -6,13 +6,14 @@ Of several seeds ours are a mean and its spread, beside the one run that is publ
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record.read import Run, conditions_of
 from tff_pmc.reports import REPORTS, SEED_REPORTS, Report, figures, pages
+from tff_pmc.reports.paired import BySeed
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.dual_cells import (
     CHOICES,
@@ -52,11 +53,11 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
     members = rows_of(runs)
     if not members:
         return Report(_LEFT_OUT.format(TITLES[table]))
-    ours = tidy_rows(runs, table)
     theirs, missing = _published(table)
+    caveats = _caveats(members)
     of_class = f"of the class {POSITIVE} (obstacles: blocked)."
     notes = [
-        *_caveats(members),
+        *caveats,
         *conditions_of(runs),
         "best epoch: chosen on the reported test set, as printed (Algorithm 2). last: "
         "the last. validated: the best one on the evaluation set, where a run recorded "
@@ -64,10 +65,10 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
         *_lambda_notes(members),
         f"Precision and F1 are {'macro averages.' if table == 4 else of_class}",
         *missing,
-        *(_noise(theirs) if table == 4 else []),
+        *_noise(table, theirs),
         *published.rows_note([run.label for run in runs if not is_row(run)]),
     ]
-    cells = _beside(ours, theirs, comparable=STAND_IN not in notes)
+    cells = _beside(runs, table, theirs)
     columns = [*(f"ours_{name}" for name in CHOICES), "published", "difference"]
     parts = _grids(cells, columns)
     name = f"dual_table{table}"
@@ -78,7 +79,7 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
         numbers = lambdas.select_dtypes("float").columns
         shown = {n: [float(f"{value:.6g}") for value in lambdas[n]] for n in numbers}
         tables[f"{name}_lambda"] = lambdas.assign(**shown)
-        less = [note.partition(":")[0] for note in _caveats(members)]
+        less = [note.partition(":")[0] for note in caveats]
         title = "\n".join([f"{TITLES[table]}: lambda chosen in each epoch", *less])
         drawn[f"{name}_lambda"] = _plot(lambdas, title)
         head = "Lambda chosen in each epoch, {}; accuracies of the examples it was "
@@ -88,9 +89,7 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
     return Report(text, tables, {name: page}, drawn, digits=10)
 
 
-def seeds_report(
-    by_seed: Mapping[int, Sequence[Run]], *, table: int, baseline: str
-) -> Report:
+def seeds_report(by_seed: BySeed, *, table: int, baseline: str) -> Report:
     """Returns `dual_tableN.csv` and `dual_tableN.md`.
 
     A row for each algorithm, set of clients and metric: `mean`, `deviation` (standard),
@@ -103,15 +102,10 @@ def seeds_report(
     if not members:
         return Report(_LEFT_OUT.format(TITLES[table]))
     theirs, _ = _published(table)
-    notes_of_data = _caveats(members)
-    comparable = STAND_IN not in notes_of_data
-    by_cell = pd.concat(
-        _beside(tidy_rows(runs, table), theirs, comparable=comparable)
-        for runs in by_seed.values()
-    ).groupby(KEYS, sort=False)
-    rows = by_cell["ours_best_epoch"].agg(
-        mean="mean", deviation="std", lowest="min", highest="max"
-    )
+    cells = pd.concat(_beside(runs, table, theirs) for runs in by_seed.values())
+    by_cell = cells.groupby(KEYS, sort=False)
+    spread = {"deviation": "std", "lowest": "min", "highest": "max"}
+    rows = by_cell["ours_best_epoch"].agg(mean="mean", **spread)
     # The published number is the same under every seed.
     rows = rows.join(by_cell[["published", "difference"]].mean()).reset_index()
     notes = [
@@ -121,11 +115,10 @@ def seeds_report(
         f"and highest over the seeds {', '.join(map(str, by_seed))}. difference: mean "
         "minus published, which is one run. Each seed's own table is in its folder.",
         *_lambda_notes(members),
-        *(_noise(theirs) if table == 4 else []),
-        *notes_of_data,
+        *_noise(table, theirs),
+        *_caveats(members),
     ]
-    columns = [name for name in rows if name not in KEYS]
-    parts = _grids(rows, columns)
+    parts = _grids(rows, [name for name in rows if name not in KEYS])
     text, page = pages.of_grids(f"{TITLES[table]}, seeds", notes, parts)
     name = f"dual_table{table}"
     return Report(text, {name: rows}, {name: page}, digits=6)
@@ -137,27 +130,29 @@ def _published(table: int) -> tuple[pd.DataFrame, list[str]]:
     return published.table_or_note(f"dualcriterion_table{table}", like)
 
 
-def _beside(
-    ours: pd.DataFrame, theirs: pd.DataFrame, *, comparable: bool
-) -> pd.DataFrame:
-    """Returns our cells with the published ones; differences where comparable."""
-    known = ours.get("difference")
-    ours = ours.drop(columns="difference", errors="ignore")
+def _beside(runs: Sequence[Run], table: int, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Returns our cells with the published ones; no differences of stand-in data."""
+    ours = tidy_rows(runs, table)
     compared = ours.assign(value=ours["ours_best_epoch"])
     columns = published.beside(compared, theirs, KEYS).drop(columns="ours")
-    cells: pd.DataFrame = pd.merge(ours, columns, on=KEYS)
-    if known is not None:
-        cells["difference"] = known.to_numpy()
+    # Those of a CSV were computed before rounding.
+    known = columns.drop(columns="difference") if "difference" in ours else columns
+    cells = pd.merge(ours, known, on=KEYS)
+    cells["difference"] = cells.pop("difference")
+    comparable = not any(run.data_caveat for run in rows_of(runs))
     return cells if comparable else cells.assign(difference=float("nan"))
 
 
-def _noise(theirs: pd.DataFrame) -> list[str]:
+def _noise(table: int, theirs: pd.DataFrame) -> list[str]:
     """Returns a sentence on what equal clients say of the published table's noise.
 
-    With clients of one size the simple average and the weighted mean are one algorithm,
-    so that a difference between their rows is what chance alone does. Ours share all
-    seeds and begin to differ by the rounding of a sum, which training amplifies.
+    With clients of one size, as Table 4 has them, the simple average and the weighted
+    mean are one algorithm, so that a difference between their rows is what chance alone
+    does. Ours share all seeds and begin to differ by the rounding of a sum, which
+    training amplifies.
     """
+    if table != 4:
+        return []
     accuracy = theirs[theirs["metric"] == "Accuracy"]
     wide = accuracy.pivot(index="clients", columns="algorithm", values="value")
     if not set(_SAME) <= set(wide):
@@ -194,9 +189,8 @@ def _grids(cells: pd.DataFrame, columns: Sequence[str]) -> dict[str, pages.Grid]
     for clients, part in cells.groupby("clients", sort=False):
         lines = [["algorithm", "metric", *head]]
         for cell in part.to_dict("records"):
-            signs = ["+" if name == "difference" else "" for name in columns]
-            pairs = [(cell[name], sign) for name, sign in zip(columns, signs)]
-            texts = ["" if pd.isna(v) else f"{v:{sign}.4f}" for v, sign in pairs]
+            signs = {"difference": "+"}
+            texts = [pages.number(cell[n], f"{signs.get(n, '')}.4f") for n in columns]
             first = cell["algorithm"] if cell["metric"] == next(iter(METRICS)) else ""
             lines.append([first, cell["metric"], *texts])
         parts[str(clients)] = lines
@@ -255,7 +249,7 @@ def _lambda_grid(table: pd.DataFrame) -> pages.Grid:
         ["epoch", "lambda", "equally good", "chosen", "lambda 0", "mean", "lowest"]
     ]
     for _, epoch, value, equal, *accuracies in table.itertuples(index=False):
-        texts = ["" if pd.isna(one) else f"{one:.4f}" for one in accuracies]
+        texts = [pages.number(one, ".4f") for one in accuracies]
         lines.append([str(epoch), f"{value:.2f}", str(equal), *texts])
     return lines
 

@@ -7,6 +7,7 @@ numbers decide is said by the claims (`claims_page`), not here. They are the
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 import types
@@ -15,21 +16,13 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.papers.judging import Labeled, other_reading, seed_of
+from tff_pmc.reports.papers.judging import by_seed
 from tff_pmc.reports.papers.printed_rounds import SHARE
-from tff_pmc.reports.papers.quantities import (
-    FEDAVG,
-    best_round,
-    round_of_accuracy,
-    row_of_dual,
-)
+from tff_pmc.reports.papers.quantities import label_of, round_of_accuracy
 from tff_pmc.reports.rounds_to_target import rounds_of
 
 LAST = 5
 """The number of last rounds over which a mean is taken."""
-
-Number = tuple[Optional[float], Sequence[Run]]
-"""A number, None where it is not reached, and the runs that it is of."""
 
 
 class Headline(NamedTuple):
@@ -41,8 +34,11 @@ class Headline(NamedTuple):
         experiment: the named experiment.
         says: what the number is.
         printed: the number as the paper has it.
-        measure: the runs of one seed by their labels -> the number. A `KeyError` where
-            a run is missing, a `RecordError` where a record is.
+        measure: the run, and the one that it is held against -> the number, None where
+            it is not reached; a `RecordError` where a record does not have it.
+        run: the label of the run, as `quantities.label_of` has it.
+        base: that of the one that it is held against, if there is one.
+        clients: see `label_of`.
         form: how the number is written.
         settings: the values that a run must have for its number to be this one.
     """
@@ -52,26 +48,46 @@ class Headline(NamedTuple):
     experiment: str
     says: str
     printed: str
-    measure: Callable[[Labeled], Number]
+    measure: Callable[..., Optional[float]]
+    run: str
+    base: str = ""
+    clients: int = 0
     form: str = "{:.0f}"
     settings: Mapping[str, Any] = types.MappingProxyType({})
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of the runs that it is of."""
+        return [label for label in (self.run, self.base) if label]
 
 
 def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
     """Returns our number; of several seeds the median, the lowest and the highest.
 
-    Where it is not reached under a seed it counts as later than all others. The longest
-    run of a label and seed counts, of equal ones the first. Text, and the runs that it
-    is of, are empty where no seed has them.
+    Where it is not reached under a seed it counts as later than all others. Of each
+    seed those runs count that claims are judged by (`judging.by_seed`). Text, and the
+    runs that it is of, are empty where no seed has them.
     """
     fitting = [
         run
         for run in runs
         if all(run.settings.get(k) == v for k, v in headline.settings.items())
     ]
-    values, used = _measured(headline, [r for r in fitting if not other_reading(r)])
-    if not values:
-        values, used = _measured(headline, fitting)
+    named = functools.partial(label_of, clients=headline.clients)
+    values: list[float] = []
+    used: list[Run] = []
+    try:
+        seeds = by_seed(fitting, headline.labels, named)
+    except RecordError:
+        return "", []
+    for own in seeds.values():
+        sides = [own[label] for label in headline.labels]
+        try:
+            value = headline.measure(*sides)
+        except RecordError:
+            continue
+        values.append(math.inf if value is None else value)
+        used += sides
     if not values:
         return "", []
 
@@ -85,63 +101,34 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
     return middle, used
 
 
-def _measured(headline: Headline, runs: Sequence[Run]) -> tuple[list[float], list[Run]]:
-    """Returns the number under each seed that has it, and the runs that it is of."""
-    by_seed: dict[int, dict[str, Run]] = {}
-    for run in sorted(runs, key=lambda run: -len(run.rounds)):
-        by_seed.setdefault(seed_of(run), {}).setdefault(run.label, run)
-    values: list[float] = []
-    used: list[Run] = []
-    for own in by_seed.values():
-        try:
-            value, of = headline.measure(own)
-        except (KeyError, RecordError):
-            continue
-        values.append(math.inf if value is None else value)
-        used += of
-    return values, used
+def _round_of_half(run: Run, *, target: int) -> Optional[float]:
+    return rounds_of(run, (target,), (SHARE,))[target, SHARE]
 
 
-def _round_of_half(runs: Labeled, *, run: str, target: int) -> Number:
-    reached = rounds_of(runs[run], (target,), (SHARE,))[target, SHARE]
-    return reached, [runs[run]]
-
-
-def _round_of_the_same_accuracy(runs: Labeled, *, run: str, round: int) -> Number:
-    """Returns the round in which FedAvg has the accuracy of a run in one of its own."""
-    ours = runs[run].rounds["accuracy"]
+def _round_of_the_same_accuracy(run: Run, base: Run, *, round: int) -> Optional[float]:
+    """Returns the round in which the base has the accuracy of one of the run's."""
+    ours = run.rounds["accuracy"]
     if len(ours) < round:
         raise RecordError(f"there is no round {round}")
-    reached = round_of_accuracy(runs[FEDAVG], 100 * ours.iloc[round - 1])
-    return reached, [runs[run], runs[FEDAVG]]
+    return round_of_accuracy(base, 100 * ours.iloc[round - 1])
 
 
-def _lead_at_the_end(runs: Labeled, *, run: str, column: str) -> Number:
-    """Returns a lead over FedAvg, the mean of the last rounds that both have."""
-    both = [runs[FEDAVG], runs[run]]
-    common = min(len(one.rounds) for one in both)
-    base, own = (float(one.rounds[column][:common][-LAST:].mean()) for one in both)
-    return own - base, both
+def _lead_at_the_end(run: Run, base: Run, *, column: str) -> float:
+    """Returns a lead, the mean of the last rounds that both have."""
+    common = min(len(run.rounds), len(base.rounds))
+    own, other = (one.rounds[column][:common][-LAST:].mean() for one in (run, base))
+    return float(own - other)
 
 
-def _best_round(runs: Labeled, *, run: str) -> Number:
-    return best_round(runs, run) / 100, [runs[run]]
+def _best_round(run: Run, base: Optional[Run] = None) -> float:
+    """Returns the accuracy of the best round, or its lead over that of another."""
+    return float(run.accuracy.max() - (base.accuracy.max() if base else 0.0))
 
 
-def _best_epoch(runs: Labeled, *, clients: int, minus: str = "") -> Number:
-    """Returns the accuracy of the dual criterion, or its lead, at the best epoch."""
-    rows: dict[str, Run] = {}
-    for run in runs.values():
-        rows.setdefault(row_of_dual(run, clients), run)
-    best = best_round(rows, "dual") - (best_round(rows, minus) if minus else 0)
-    return best / 100, [*runs.values()]
-
-
-NUMBERS: Mapping[str, Callable[..., Number]] = {
+NUMBERS: Mapping[str, Callable[..., Optional[float]]] = {
     "round of half": _round_of_half,
     "round of the same accuracy": _round_of_the_same_accuracy,
     "lead at the end": _lead_at_the_end,
     "best round": _best_round,
-    "best epoch": _best_epoch,
 }
 """How numbers are measured, by the names that the tables have for it."""

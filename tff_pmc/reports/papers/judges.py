@@ -15,33 +15,18 @@ from collections.abc import Callable, Mapping, Sequence
 from tff_pmc.record.read import BASELINE, Run
 from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.papers import judging, pmc_variance
-from tff_pmc.reports.papers.judging import (
-    MORE,
-    Answer,
-    Cells,
-    Labeled,
-    Measure,
-    Runs,
-    by_seed,
-    other_reading,
-    seed_of,
-    together,
-)
+from tff_pmc.reports.papers.judging import Answer, Cells, Labeled, Measure, Runs
 from tff_pmc.reports.papers.published import rounds_saved
 from tff_pmc.reports.papers.quantities import (
-    FEDAVG,
-    IN_CELLS,
-    OVER_BASELINE,
     QUANTITIES,
     Row,
+    label_of,
     mean_rounds,
     reached_by,
-    row_of_dual,
 )
 
 EVERY_RUN = "every run"
 _PRINTED = ("rounds", "gain", "cells that lose")
-_OTHER_SCORES = ("weighted_average", "owa", "choquet")
 
 
 def compared(
@@ -56,49 +41,50 @@ def compared(
     """Judges what runs have more, or less, than others under each seed.
 
     Of two experiments the runs are of the first, and those that they are held against
-    of the second. `lacking` is said where a run is not there. With `clients` the runs
-    are the rows of Dual's tables with so many, and labels are systems. With
-    `shows_clients` the number says how many clients there were.
+    of the second. `lacking` is said where a run is not there, `clients` is that of
+    `label_of`, and with `shows_clients` the number says how many clients there were.
     """
-    labels = dict.fromkeys(label for row in measures for label in _needed(row))
-    label_of = functools.partial(_label, clients=clients)
-    if lacking and not {*labels} <= {label_of(run) for run in together(runs)}:
+    labels = [*dict.fromkeys(label for row in measures for label in _needed(row))]
+    named = functools.partial(label_of, clients=clients)
+    if lacking and not {*labels} <= {*map(named, itertools.chain(*runs.values()))}:
         raise TooShortError(lacking)
-    by_experiment = [by_seed(own, [*labels], label_of) for own in runs.values()]
-    seeds = [
-        [of_seed[seed] for of_seed in by_experiment]
-        for seed in sorted(set.intersection(*map(set, by_experiment)))
-    ]
-    if not seeds:
+    by_experiment = [judging.by_seed(own, labels, named) for own in runs.values()]
+    common = sorted(set.intersection(*map(set, by_experiment)))
+    if not common:
         raise RecordError(f"the runs of {' and '.join(runs)} have no seed in common")
+    seeds = [[of_seed[seed] for of_seed in by_experiment] for seed in common]
     found = [one for row in measures for one in _measures(row, seeds)]
-    used = [run for seed in seeds for own in seed for run in own.values()]
-    number, verdict, why = judging.judged(found, used, least_rounds=least_rounds)
-    if shows_clients and number:
+    every = any(EVERY_RUN in row.runs for row in measures)
+    used = [
+        run
+        for own in itertools.chain(*seeds)
+        for label, run in own.items()
+        if every or label in labels
+    ]
+    answer = judging.judged(found, used, least_rounds=least_rounds)
+    if shows_clients and answer.number:
         sizes = sorted({int(run.data["clients"]) for run in used})
-        number += f" ({' or '.join(map(str, sizes))} clients)"
-    return number, verdict, why
+        shown = f"{answer.number} ({' or '.join(map(str, sizes))} clients)"
+        answer = answer._replace(number=shown)
+    return answer
+
+
+def _beside(row: Row) -> list[str]:
+    """Returns the label of the run that a row's number needs beside each, if any."""
+    beside = row.goal or QUANTITIES[row.of].beside
+    return [beside] if beside else []
 
 
 def _needed(row: Row) -> list[str]:
     """Returns the labels that a row needs, those it is held against first."""
-    base = [row.base] if isinstance(row.base, str) else row.base
-    labels = [BASELINE] if row.of in OVER_BASELINE or EVERY_RUN in row.runs else []
-    labels += [FEDAVG] if row.of == "lead" else []
-    labels += base if isinstance(base, list) else []
+    every = EVERY_RUN in row.runs
+    labels = [] if isinstance(row.base, (str, float, int)) else [*row.base]
+    labels += [row.base] if isinstance(row.base, str) and row.base else []
     return [
-        label
-        for label in [*labels, *row.runs, row.goal]
-        if label not in ("", EVERY_RUN)
+        *(_beside(row) or ([BASELINE] if every else [])),
+        *labels,
+        *(label for label in row.runs if label != EVERY_RUN),
     ]
-
-
-def _label(run: Run, clients: int) -> str:
-    """Returns the label by which claims name a run; other scores by their systems."""
-    if clients:
-        return row_of_dual(run, clients)
-    system = str(run.settings.get("system", ""))
-    return system if system in _OTHER_SCORES else run.label
 
 
 def _measures(row: Row, seeds: Sequence[Sequence[Labeled]]) -> list[Measure]:
@@ -117,22 +103,30 @@ def _measure(
     """Returns one measure; of columns only those count that every run reaches."""
     quantity, (name, cells) = QUANTITIES[row.of], columns
     ((minus, theirs),) = (row.minus or {"": cells}).items()
-    labels = [row.base] if isinstance(row.base, str) else row.base
     others: Sequence[str] = []
-    if isinstance(labels, Sequence):
+    if isinstance(row.base, (int, float)):
+        base = f"{row.base:g}"
+    else:
+        labels = [row.base] if isinstance(row.base, str) else row.base
         others = [label for label in labels if label and label not in own] or own
-    base = " or ".join(others) if isinstance(labels, Sequence) else f"{labels:g}"
+        base = " or ".join(others)
     parts = {"run": ", ".join(own), "columns": name, "minus": minus, "base": base}
     name = row.name.format(**parts).strip()
     limits = row.sign, row.tolerance, row.within, row.digits
-    equal, part = _equal(own, others, seeds), False
+    equal, before = _equal(own, others, seeds), (len(cells), len(theirs))
+    beside = _beside(row)
+
+    def value(runs: Labeled, labels: Sequence[str], cells: Cells) -> float:
+        every = [*runs] if EVERY_RUN in labels else labels
+        pairs = [(runs[label], runs[(beside or [label])[0]]) for label in every]
+        found = [quantity.number(*pair, cells, row) for pair in pairs]
+        return max(found) if row.group == "best" else statistics.fmean(found)
+
     try:
-        if row.of in IN_CELLS:
-            before = len(cells), len(theirs)
-            needed = [BASELINE] if row.of in OVER_BASELINE else []
+        if quantity.in_cells:
+            ours = [seed[0][label] for seed in seeds for label in [*beside, *own]]
+            bases = [seed[-1][label] for seed in seeds for label in [*beside, *others]]
             both = not row.minus and len(seeds[0]) == 1
-            ours = [seed[0][x] for seed in seeds for x in [*needed, *own]]
-            bases = [seed[-1][x] for seed in seeds for x in [*needed, *others]]
             cells = reached_by([*ours, *bases] if both else ours, cells)
             theirs = cells if both else reached_by(bases, theirs)
             if not (cells and theirs):
@@ -141,22 +135,16 @@ def _measure(
                     f"no column is reached by all runs in {length} rounds"
                 )
             counts = dict.fromkeys(zip((len(cells), len(theirs)), before))
-            part = any(n < m for n, m in counts)
             name += "".join(f", {n} of {m} columns" for n, m in counts if n < m)
-
-        def value(runs: Labeled, labels: Sequence[str], cells: Cells) -> float:
-            every = [*runs] if EVERY_RUN in labels else labels
-            found = [quantity(runs, label, cells, row) for label in every]
-            return max(found) if row.group == "best" else statistics.fmean(found)
-
-        mine = [value(one[0], own, cells) for one in seeds]
-        if isinstance(labels, Sequence):
-            base_values = [value(one[-1], others, theirs) for one in seeds]
+        mine = [row.times * value(one[0], own, cells) for one in seeds]
+        if isinstance(row.base, (int, float)):
+            base_values = [float(row.base)] * len(seeds)
         else:
-            base_values = [float(labels)] * len(seeds)
+            base_values = [value(one[-1], others, theirs) for one in seeds]
     except TooShortError as error:
         return Measure(name, (), (), *limits, equal=equal, lacks=str(error))
     printed = _printed(row, own, others, cells, theirs)
+    part = (len(cells), len(theirs)) != before
     return Measure(name, mine, base_values, *limits, printed, equal, part)
 
 
@@ -202,22 +190,22 @@ def variance_and_gain(runs: Runs) -> Answer:
 
     They are of the first criterion's variance between clients and the best accuracy.
     """
-    measures, used = [], []
+    measures: list[Measure] = []
+    used: list[Run] = []
     why = RecordError("no runs are kept")
     for name, own in runs.items():
         try:
             criteria = next((run.settings["criteria"] for run in own), [BASELINE])
-            seeds = [[*one.values()] for one in by_seed(own, criteria).values()]
-            found = [
-                pmc_variance.correlations(pmc_variance.orderings(s)) for s in seeds
-            ]
+            seeds = [[*one.values()] for one in judging.by_seed(own, criteria).values()]
+            tables = map(pmc_variance.orderings, seeds)
+            ranks = [pmc_variance.correlations(t)[pmc_variance.BEST] for t in tables]
         except RecordError as error:
             why = error
             continue
-        ranks = [table[pmc_variance.BEST] for table in found]
         said = f"{name}: rank correlation with the best accuracy"
-        measures.append(Measure(said, ranks, [0.0] * len(ranks), MORE, digits=2))
-        used += [run for of_seed in seeds for run in of_seed]
+        zeros = [0.0] * len(ranks)
+        measures.append(Measure(said, ranks, zeros, judging.MORE, digits=2))
+        used += itertools.chain(*seeds)
     if not measures:
         raise why
     return judging.judged(measures, used)
@@ -228,15 +216,18 @@ def epochs_and_batches(
 ) -> Answer:
     """Judges whether no E and B but `own`, the paper's, bring DS to a target sooner.
 
-    A run that does not arrive counts by its length: only equal ones are compared. A
-    seed has one pair: in the paper's reading where there is one, and the longest.
+    A run that does not arrive counts by its length: only equal ones are compared, and
+    DS with the paper's has to arrive. A seed has one pair: in the paper's reading where
+    there is one, and the longest.
     """
     found: dict[tuple[int, ...], dict[tuple[int, bool, int], Run]] = {}
-    for run in together(runs):
+    for run in itertools.chain(*runs.values()):
         if run.label == BASELINE:
-            key = run.settings["local_epochs"], run.settings["batch_size"]
-            of_key = found.setdefault((int(key[0]), int(key[1])), {})
-            of_key[seed_of(run), not other_reading(run), len(run.rounds)] = run
+            names = ("local_epochs", "batch_size")
+            trained = tuple(int(run.settings[name]) for name in names)
+            reading = not judging.other_reading(run)
+            key = judging.seed_of(run), reading, len(run.rounds)
+            found.setdefault(trained, {})[key] = run
     words = "E = {} and B = {}".format(*own)
     if len(found) < 2 or tuple(own) not in found:
         raise RecordError(
@@ -244,7 +235,8 @@ def epochs_and_batches(
         )
     bases = found.pop(tuple(own))
     ((name, cells),) = columns.items()
-    measures, used = [], []
+    measures: list[Measure] = []
+    used: list[Run] = []
     for (epochs, batch), others in sorted(found.items()):
         common = sorted({*bases} & {*others})
         both = {key[0]: (bases[key], others[key]) for key in common}.values()
@@ -253,11 +245,16 @@ def epochs_and_batches(
                 f"no run with {words} has the seed and the rounds of the one "
                 f"with E = {epochs} and B = {batch}"
             )
-        ours = [-mean_rounds(base, cells, name=BASELINE) for base, _ in both]
-        theirs = [-mean_rounds(run, cells) for _, run in both]
+        for base, _ in both:
+            for target, share in cells[len(reached_by([base], cells)) :]:
+                raise TooShortError(
+                    f"the kept run of {BASELINE} ends in round {len(base.rounds)}, "
+                    f"before {share} % of the devices reach {target} %"
+                )
+        ours, theirs = ([-mean_rounds(r, cells) for r in side] for side in zip(*both))
         over = f"{name}, over E = {epochs}, B = {batch}"
-        measures.append(Measure(over, ours, theirs, MORE))
-        used += [run for pair in both for run in pair]
+        measures.append(Measure(over, ours, theirs, judging.MORE))
+        used += itertools.chain(*both)
     return judging.judged(measures, used)
 
 

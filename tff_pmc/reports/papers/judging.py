@@ -37,8 +37,15 @@ SIGNS = MORE, LESS, NONE, NOT_MORE, NOT_LESS, WITHIN = (
 """What a paper says of a difference: above 0, below 0, none within a tolerance, or
 `within` two limits."""
 
-Answer = tuple[str, str, str]
-"""Our number as text, the verdict, and why."""
+
+class Answer(NamedTuple):
+    """What runs say of a claim: our number as text, the verdict, why, and the runs."""
+
+    number: str
+    verdict: str
+    why: str
+    runs: Sequence[Run] = ()
+
 
 Cells = Sequence[tuple[int, int]]
 """Columns of a published table: (target accuracy, share of the devices), percent."""
@@ -111,7 +118,7 @@ def judged(
                 for why, of in names.items()
                 if why
             ]
-            return "; ".join(numbers), word, "; ".join(reasons)
+            return Answer("; ".join(numbers), word, "; ".join(reasons), runs)
     raise ValueError("a claim has no measure")
 
 
@@ -280,8 +287,3 @@ def _listed(labels: Sequence[str]) -> str:
 def _worth(runs: Labeled) -> tuple[float, int, int]:
     part = min(image_fraction(run) for run in runs.values())
     return part, min(len(run.rounds) for run in runs.values()), len(runs)
-
-
-def together(runs: Runs) -> list[Run]:
-    """Returns the runs of all experiments."""
-    return [run for own in runs.values() for run in own]

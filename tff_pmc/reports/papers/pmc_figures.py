@@ -28,7 +28,7 @@ from tff_pmc.reports import Report, figures, styles
 from tff_pmc.reports.pages import grid_text
 from tff_pmc.reports.papers import pmc_paper, printed_rounds, published
 from tff_pmc.reports.papers.pmc_paper import PAPER, PaperResults
-from tff_pmc.reports.rounds_to_target import reach_rule, reaches, strictly_above
+from tff_pmc.reports.rounds_to_target import reach_of, reach_rule, reaches
 
 TITLE = "PMC Figure {figure}: {experiment}, test accuracy in each round"
 SCRIPT_TITLE = (
@@ -82,9 +82,7 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     return _made(f"figure{paper.figure}", words, rows, curves, draw(rows, caption))
 
 
-def script_report(
-    runs: Sequence[Run], *, experiment: str, target: int = TARGET
-) -> Report:
+def script_report(runs: Sequence[Run], *, experiment: str) -> Report:
     """Returns `figureN_script.png` and `.csv`, and the rounds to the target as text.
 
     See `report`; the CSV has a column target_accuracy_pct, too, and a row a round that
@@ -94,28 +92,26 @@ def script_report(
     rows = paper.rows(runs)
     if not rows:
         return Report()  # `report` says why.
-    above = strictly_above(runs)
-    curves = {name: accuracy_until(run, target) for name, run in rows.items()}
+    reach = reach_of(runs)
+    curves = {name: accuracy_until(run) for name, run in rows.items()}
     base = curves.get(BASELINE, (None, None))[1]
     grid = [["ordering", "round", "gain over DS"]]
     for name, (_, reached) in curves.items():
         gain = f"{base - reached:+d}" if base and reached and name != BASELINE else ""
         grid.append([name, published.DASH if reached is None else f"{reached}", gain])
-    reached_at = f"above {target} %" if above else f"{target} %"
-    head = f"Round in which the accuracy over all test examples first is {reached_at}"
-    caption = _title_of(SCRIPT_TITLE, paper, rows, target=target)
-    notes = "\n".join([*paper.notes(runs), reach_rule(above)])
+    goal = f"{'above ' * (reach == 'above')}{TARGET} %"
+    head = f"Round in which the accuracy over all test examples first is {goal}"
+    caption = _title_of(SCRIPT_TITLE, paper, rows)
+    notes = "\n".join([*paper.notes(runs), reach_rule(reach)])
     words = [caption, f"{head}\n{grid_text(grid)}", notes]
     drawn = {label: curve for label, (curve, _) in curves.items()}
-    figure, more = draw_script(curves, caption, target), {"target_accuracy_pct": target}
+    figure, more = draw_script(curves, caption), {"target_accuracy_pct": TARGET}
     return _made(f"figure{paper.figure}_script", words, rows, drawn, figure, **more)
 
 
-def _title_of(
-    title: str, paper: PaperResults, rows: Mapping[str, Run], **more: object
-) -> str:
+def _title_of(title: str, paper: PaperResults, rows: Mapping[str, Run]) -> str:
     """Returns the caption of a figure, with a caveat of its data below it."""
-    words = title.format(figure=paper.figure, experiment=paper.title, **more)
+    words = title.format(figure=paper.figure, experiment=paper.title, target=TARGET)
     caveat = data_caveat(rows.values())
     return f"{words}\n({caveat})" if caveat else words
 
@@ -184,21 +180,16 @@ def _curve(axes: Any, run: Run, name: str, *, behind: bool = False) -> None:
     axes.plot(mean, color=style.color, linewidth=width, label=style.label)
 
 
-def accuracy_until(run: Run, target: int) -> tuple[Curve, Optional[int]]:
-    """Returns the accuracy on all test examples up to the round of a target, percent.
-
-    And that round, None if it is not reached by the run's rule; then all rounds are
-    there.
-    """
+def accuracy_until(run: Run) -> tuple[Curve, Optional[int]]:
+    """Returns the accuracy up to the round of the target, and that, or all rounds."""
     correct, examples = run.correct.sum(axis=1), int(run.examples.sum())
-    rule = bool(run.strictly_above)
-    reached = np.flatnonzero(reaches(correct, examples, target, rule))
+    reached = np.flatnonzero(reaches(correct, examples, TARGET, run.reach))
     last = int(reached[0]) + 1 if reached.size else None
     return correct[:last] / examples, last
 
 
 @figures.styled
-def draw_script(curves: Reached, title: str, target: int) -> Figure:
+def draw_script(curves: Reached, title: str) -> Figure:
     """Returns the figure, a panel for each curve."""
     figure, every = figures.panels(len(curves), columns=3)
     baseline = curves.get(BASELINE)
@@ -209,14 +200,14 @@ def draw_script(curves: Reached, title: str, target: int) -> Figure:
         for label, values, width in drawn:
             color = styles.style_of(label).color
             axes.plot([0.0, *values], color=color, linewidth=width)
-        axes.axhline(target / 100, color=_LINES, linestyle="--", linewidth=0.8)
+        axes.axhline(TARGET / 100, color=_LINES, linestyle="--", linewidth=0.8)
         where = "not reached"
         if reached is not None:
             axes.axvline(reached, color=_LINES, linestyle="--", linewidth=0.8)
             where = f"round {reached}"
         axes.set_title(f"{styles.style_of(name).label}: {where}")
     # From 0, as the script has it, up to the target or what is above it.
-    highest = max(target / 100, *(curve.max() for curve, _ in curves.values()))
+    highest = max(TARGET / 100, *(curve.max() for curve, _ in curves.values()))
     every[0].set_ylim(0, min(1.01, highest + 0.04))
     last = max(len(curve) for curve, _ in curves.values())
     figures.round_axis(every[0], round(last * 1.03), first=0)

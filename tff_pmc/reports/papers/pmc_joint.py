@@ -43,6 +43,11 @@ OUTCOMES = ((WRONG, WRONG), (WRONG, RIGHT), (RIGHT, WRONG), (RIGHT, RIGHT))
 """(DS, the ordering), in the order of the published rows."""
 
 KEYS = ("experiment", "ds_outcome", "experiment_outcome")
+_OF_RUNS = ("pairing", "ds_round", "experiment_round")
+_COLUMNS = (
+    *(*KEYS, *_OF_RUNS, "ours", "independent", "printed", "published"),
+    *("published_independent", "difference"),
+)
 _NOTES = (
     "Each model at its best round. X, ✓: wrong by DS, right by the ordering.",
     "aligned: both models' answers to the same example. shuffled: paired by the order "
@@ -100,21 +105,18 @@ def compare(runs: Sequence[Run], theirs: pd.DataFrame) -> pd.DataFrame:
         rows = joint_rows(runs, pairing)
         rows["experiment"] = rows["experiment"].map(published.pmc_experiment)
         cells = published.beside(rows, theirs, KEYS).fillna({"printed": ""})
-        for place, name in enumerate(("pairing", "ds_round", "experiment_round"), 3):
-            cells.insert(place, name, rows[name])
-        for place, name in ((7, "ours"), (10, "published")):
-            squares = cells[name].to_numpy(float).reshape(-1, 2, 2)
-            column = "independent" if name == "ours" else "published_independent"
-            cells.insert(place, column, independent(squares).ravel())
-        parts.append(cells)
+        cells["independent"] = independent(cells["ours"])
+        cells["published_independent"] = independent(cells["published"])
+        parts.append(cells.join(rows[list(_OF_RUNS)])[list(_COLUMNS)])
     both: pd.DataFrame = pd.concat(parts, ignore_index=True)
     return both
 
 
-def independent(counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Returns the counts that the margins of two-by-two tables give, [..., 2, 2]."""
-    rows, columns = counts.sum(-1, keepdims=True), counts.sum(-2, keepdims=True)
-    return np.asarray(rows * columns / counts.sum((-2, -1), keepdims=True))
+def independent(counts: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Returns the counts that the margins of two-by-two tables give."""
+    tables = np.asarray(counts, float).reshape(-1, 2, 2)
+    rows, columns = tables.sum(-1, keepdims=True), tables.sum(-2, keepdims=True)
+    return np.asarray(rows * columns / tables.sum((-2, -1), keepdims=True)).ravel()
 
 
 def _grid(cells: pd.DataFrame) -> pages.Grid:
@@ -146,20 +148,13 @@ def best_round(run: Run) -> int:
     return int(run.accuracy.argmax()) + 1
 
 
-def joint_rows(
-    runs: Sequence[Run], pairing: str = "aligned", seed: int = 0
-) -> pd.DataFrame:
+def joint_rows(runs: Sequence[Run], pairing: str) -> pd.DataFrame:
     """Counts test examples by the outcomes of DS and of each other ordering.
 
     The columns are those of the published tables' CSV (X is wrong, ✓ right; `value` in
-    examples), and pairing, ds_round and experiment_round. `seed` is for `shuffled` runs
-    of ours, whose clients have no list that is shuffled: the list starts in the
-    federation's order and is shuffled once a round, up to the best round, by Python's
-    `random.Random("<seed>/<the run's label>")`. Clients of published runs that cannot
-    be told apart, which `aligned` needs, are a `RecordError`.
+    examples), and pairing, ds_round and experiment_round. Clients of published runs
+    that cannot be told apart, which `aligned` needs, are a `RecordError`.
     """
-    if pairing not in PAIRINGS:
-        raise ValueError(f"pairing must be one of {PAIRINGS}, got {pairing!r}")
     baselines = [run for run in runs if run.label == BASELINE]
     if len(baselines) != 1:
         raise RecordError(
@@ -167,29 +162,36 @@ def joint_rows(
             f"{len(baselines)} {' '.join(run.path for run in baselines)}".rstrip()
         )
     (baseline,) = baselines
-    base = _at_best_round(baseline, pairing, seed)
-    rows: list[dict[str, Any]] = []
+    base = _at_best_round(baseline, pairing)
+    needed = ("client_ids", "row_splits", "y")
+    rows: list[tuple[Any, ...]] = []
     for run in runs:
         if run is baseline:
             continue
-        other = _at_best_round(run, pairing, seed)
-        _check_same_examples(pairing, baseline.path, base, run.path, other)
-        for (ds, own), count in zip(OUTCOMES, _counts(base, other)):
-            rows.append(
-                {
-                    "experiment": run.label,
-                    "ds_outcome": ds,
-                    "experiment_outcome": own,
-                    "value": count,
-                    "pairing": pairing,
-                    "ds_round": best_round(baseline),
-                    "experiment_round": best_round(run),
-                }
+        other = _at_best_round(run, pairing)
+        same = len(base.y) == len(other.y)
+        if pairing == "aligned":
+            pairs = ((getattr(base, name), getattr(other, name)) for name in needed)
+            same = all(np.array_equal(*pair) for pair in pairs)
+        if not same:
+            raise RecordError(
+                f"{baseline.path} and {run.path} were tested on other clients or "
+                "examples"
             )
-    return pd.DataFrame(rows)
+        cells = 2 * base.right.astype(np.int64) + other.right
+        counts = np.bincount(cells, minlength=4).tolist()
+        where = pairing, best_round(baseline), best_round(run)
+        both = zip(OUTCOMES, counts)
+        rows += [(run.label, *outcome, count, *where) for outcome, count in both]
+    return pd.DataFrame(rows, columns=[*KEYS, "value", *_OF_RUNS])
 
 
-def _at_best_round(run: Run, pairing: str, seed: int) -> Predictions:
+def _at_best_round(run: Run, pairing: str) -> Predictions:
+    """Returns the answers of a run; shuffled ones in the order of a shuffled list.
+
+    The clients of runs of ours have no list that is shuffled: theirs starts in the
+    federation's order and is shuffled once a round.
+    """
     number = best_round(run)
     if isinstance(run, ReferenceRun):
         return run.predictions(number) if pairing == "aligned" else run.listed(number)
@@ -197,32 +199,10 @@ def _at_best_round(run: Run, pairing: str, seed: int) -> Predictions:
     if pairing == "aligned":
         return predictions
     places = list(range(len(predictions.client_ids)))
-    generator = random.Random(f"{seed}/{run.label}")
+    generator = random.Random(f"0/{run.label}")
     for _ in range(number):
         generator.shuffle(places)
     return predictions.reordered(places)
-
-
-def _check_same_examples(
-    pairing: str, base_folder: str, base: Predictions, folder: str, other: Predictions
-) -> None:
-    same = len(base.y) == len(other.y)
-    if pairing == "aligned":
-        same = (
-            base.client_ids == other.client_ids
-            and np.array_equal(base.row_splits, other.row_splits)
-            and np.array_equal(base.y, other.y)
-        )
-    if not same:
-        raise RecordError(
-            f"{base_folder} and {folder} were tested on other clients or examples"
-        )
-
-
-def _counts(base: Predictions, other: Predictions) -> list[int]:
-    cells = 2 * base.right.astype(np.int64) + other.right
-    counts: list[int] = np.bincount(cells, minlength=4).tolist()
-    return counts
 
 
 pmc_paper.register("pmc_table{joint_table}", report)

@@ -28,10 +28,9 @@ from tff_pmc.reports.papers import pmc_paper, published
 from tff_pmc.reports.papers.pmc_paper import KEYS, PAPER, TEXT_AVERAGE
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
-    average,
+    reach_of,
     reach_rule,
     rounds_of,
-    strictly_above,
 )
 from tff_pmc.reports.tables import AVERAGE
 
@@ -39,6 +38,7 @@ AT_MOST, AT_LEAST = "at most", "at least"
 AVERAGES = (AVERAGE, TEXT_AVERAGE)
 _WRONG = "†"
 _TEXT_TITLE = "Averages that the paper's text names"
+Cell = tuple[Optional[float], str]
 _MARKS = {AT_MOST: "≤", AT_LEAST: "≥", "": ""}
 _RULES = (
     "Gain: rounds of DS minus rounds of the ordering; more is better. Difference: ours "
@@ -63,10 +63,10 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     if BASELINE not in rows:
         why = f"no run of {BASELINE}, its baseline"
         return Report(f"PMC Table {number} is left out: {why}.")
-    above = strictly_above(runs)
+    reach = reach_of(runs)
     ours = tidy_rows(rows, paper.targets)
     theirs, missing = pmc_paper.published_rows(number, ours)
-    notes = [*paper.notes(runs), reach_rule(above), *_RULES]
+    notes = [*paper.notes(runs), reach_rule(reach), *_RULES]
     length, caveat = len(rows[BASELINE].accuracy), data_caveat(rows.values())
     other_length = paper.rounds is not None and length != paper.rounds
     if other_length:
@@ -79,7 +79,10 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
         comparable = not (caveat or other_length)
         notes += pmc_paper.exchanged_labels(ours, theirs, comparable=comparable)
     cells = _cells(ours, theirs, paper)
-    short = _too_short(cells)
+    # The targets that DS reaches in fewer columns here than in the paper.
+    missing_here = cells["ours"].isna() & cells["published"].notna()
+    of_ds = missing_here & (cells["quantity"] == "rounds")
+    short = sorted(map(int, set(cells.loc[of_ds, KEYS[2]])))
     early = cells[KEYS[2]].isin(short) & cells["devices"].isin(AVERAGES)
     cells.loc[early, "difference"] = np.nan
     if short:
@@ -115,13 +118,6 @@ def _cells(
     return cells
 
 
-def _too_short(cells: pd.DataFrame) -> list[int]:
-    """Returns the targets that DS reaches in fewer columns here than in the paper."""
-    missing = cells["ours"].isna() & cells["published"].notna()
-    found = cells.loc[missing & (cells["quantity"] == "rounds"), KEYS[2]]
-    return sorted(int(target) for target in set(found))
-
-
 def tidy_rows(runs: Mapping[str, Run], targets: Sequence[int]) -> pd.DataFrame:
     """Returns the cells from runs by their labels, DS among them, all equally long.
 
@@ -132,30 +128,24 @@ def tidy_rows(runs: Mapping[str, Run], targets: Sequence[int]) -> pd.DataFrame:
     reached = {label: rounds_of(run, targets) for label, run in runs.items()}
     base, last = reached[BASELINE], len(runs[BASELINE].accuracy)
     rows: list[tuple[Any, ...]] = []
-    for target in targets:
-        start = (published.pmc_experiment(BASELINE), "rounds", target)
-        rows += [(*start, f"{share}%", base[target, share], "") for share in DEVICES]
-        for label, own in reached.items():
-            if label == BASELINE:
-                continue
-            start = (published.pmc_experiment(label), "gain", target)
-            gains: dict[tuple[int, int], Optional[int]] = {}
-            for share in DEVICES:
-                key = target, share
-                gains[key], bound = _gain(base[key], own[key], last)
-                rows.append((*start, f"{share}%", gains[key], bound))
-            known = [gain for gain in gains.values() if gain is not None]
-            means = (average(gains, target), sum(known) / len(known)) if known else ()
-            for column, mean in itertools.zip_longest(AVERAGES, means):
-                rows.append((*start, column, mean, ""))
+    shares = [f"{share}%" for share in DEVICES]
+    for target, (label, own) in itertools.product(targets, reached.items()):
+        name = published.pmc_experiment(label)
+        pairs = [(base[target, share], own[target, share]) for share in DEVICES]
+        cells: list[Cell] = [(rounds, "") for rounds, _ in pairs]
+        if label != BASELINE:
+            cells = [_gain(*pair, last) for pair in pairs]
+            known = [gain for gain, _ in cells if gain is not None]
+            counts = (len(DEVICES), len(known))
+            cells += [(sum(known) / n if known else None, "") for n in counts]
+        quantity = "rounds" if label == BASELINE else "gain"
+        both = zip([*shares, *AVERAGES], cells)
+        rows += [(name, quantity, target, column, *cell) for column, cell in both]
     tidy = pd.DataFrame(rows, columns=[*KEYS, "value", "bound"])
-    tidy["value"] = tidy["value"].astype(float)
-    return tidy
+    return tidy.astype({"value": float})
 
 
-def _gain(
-    base: Optional[int], own: Optional[int], last: int
-) -> tuple[Optional[int], str]:
+def _gain(base: Optional[int], own: Optional[int], last: int) -> Cell:
     """Returns the rounds saved, and whether that is a bound."""
     if base is None and own is None:
         return None, ""

@@ -16,10 +16,12 @@ import pandas as pd
 from tff_pmc.record.read import BASELINE, Run, read_table
 from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.papers import dual_cells, judging
-from tff_pmc.reports.papers.judging import Cells, Labeled
+from tff_pmc.reports.papers.judging import Cells
 from tff_pmc.reports.rounds_to_target import Rounds, rounds_of
 
 FEDAVG = "FedAvg"
+
+_OTHER_SCORES = ("weighted_average", "owa", "choquet")
 
 
 class Row(NamedTuple):
@@ -70,8 +72,20 @@ class Row(NamedTuple):
     printed: Union[float, Sequence[float]] = ()
 
 
-Quantity = Callable[[Labeled, str, Cells, Row], float]
-"""The runs of a seed, the label of one, cells and the row -> the number."""
+Number = Callable[[Run, Run, Cells, Row], float]
+"""A run, the one that its number needs beside it, cells and the row -> the number."""
+
+
+class Quantity(NamedTuple):
+    """What a row may be `of`.
+
+    `beside` is the label of the run that the number needs, too; of `in_cells` only
+    those columns of a published table count that every run reaches.
+    """
+
+    number: Number
+    beside: str = ""
+    in_cells: bool = False
 
 
 def _rounds_of_cells(run: Run, cells: Cells) -> Rounds:
@@ -79,40 +93,22 @@ def _rounds_of_cells(run: Run, cells: Cells) -> Rounds:
     return rounds_of(run, targets, shares)
 
 
-def mean_rounds(run: Run, cells: Cells, *, name: str = "") -> float:
+def mean_rounds(run: Run, cells: Cells) -> float:
     """Returns the mean over cells of the rounds until they are reached.
 
     A run that does not arrive counts as arriving in its last round, as in PMC's Table
-    6. One with a `name` has to (else a `TooShortError`): others are held against it.
+    6.
     """
     reached, last = _rounds_of_cells(run, cells), len(run.rounds)
-    for target, share in cells:
-        if name and reached[target, share] is None:
-            raise TooShortError(
-                f"the kept run of {name} ends in round {last}, before {share} % of the "
-                f"devices reach {target} %"
-            )
     return sum(reached[cell] or last for cell in cells) / len(cells)
 
 
-def _rounds(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
-    if label == row.base:
-        return -mean_rounds(runs[label], cells, name=label)
-    return -row.times * mean_rounds(runs[label], cells)
+def _gain(run: Run, base: Run, cells: Cells, row: Row) -> float:
+    return mean_rounds(base, cells) - mean_rounds(run, cells)
 
 
-def _share_of_rounds(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
-    base = mean_rounds(runs[BASELINE], cells, name=BASELINE)
-    return mean_rounds(runs[label], cells) / base - 1
-
-
-def _gain(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
-    base = mean_rounds(runs[BASELINE], cells, name=BASELINE)
-    return base - mean_rounds(runs[label], cells)
-
-
-def _cells_that_lose(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
-    lost = (100.0 * (_gain(runs, label, [cell], row) < 0) for cell in cells)
+def _cells_that_lose(run: Run, base: Run, cells: Cells, row: Row) -> float:
+    lost = (100.0 * (_gain(run, base, [cell], row) < 0) for cell in cells)
     return statistics.fmean(lost)
 
 
@@ -122,28 +118,16 @@ def reached_by(runs: Iterable[Run], cells: Cells) -> Cells:
     return [cell for cell in cells if all(one[cell] is not None for one in every)]
 
 
-def best_round(
-    runs: Labeled, label: str, cells: Cells = (), row: object = None
-) -> float:
-    """Returns the accuracy of the best round, in points."""
-    return 100 * float(runs[label].accuracy.max())
-
-
-def mean_of_column(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+def mean_of_column(run: Run, row: Row) -> float:
     """Returns the mean of a column of `rounds.csv` over `row.rounds`, in points."""
-    table, (first, last) = runs[label].rounds, row.rounds
+    table, (first, last) = run.rounds, row.rounds
     if row.column not in table:
-        raise RecordError(f"the run of {label} has no {row.column} on record")
+        raise RecordError(f"the run of {run.label} has no {row.column} on record")
     if len(table) < last:
         raise TooShortError(
-            f"the kept run of {label} ends in round {len(table)}, not {last}"
+            f"the kept run of {run.label} ends in round {len(table)}, not {last}"
         )
     return 100 * float(table[row.column][first - 1 : last].mean())
-
-
-def _lead(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
-    base = mean_of_column(runs, FEDAVG, cells, row)
-    return mean_of_column(runs, label, cells, row) - base
 
 
 def round_of_accuracy(run: Run, goal: float) -> Optional[int]:
@@ -152,17 +136,17 @@ def round_of_accuracy(run: Run, goal: float) -> Optional[int]:
     return int(reached.iloc[0]) if len(reached) else None
 
 
-def _rounds_to_a_goal(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+def _rounds_to_a_goal(run: Run, goal: Run, cells: Cells, row: Row) -> float:
     """Returns the first round with the goal's accuracy, as less.
 
     Without one it is the round after the last; a run that is held against a number of
     rounds has to have as many.
     """
-    found = round_of_accuracy(runs[label], mean_of_column(runs, row.goal, cells, row))
-    length = len(runs[label].rounds)
+    found = round_of_accuracy(run, mean_of_column(goal, row))
+    length = len(run.rounds)
     if found is None and isinstance(row.base, (int, float)) and length < -row.base:
         raise TooShortError(
-            f"the kept run of {label} ends in round {length}, before it has the "
+            f"the kept run of {run.label} ends in round {length}, before it has the "
             f"accuracy of {row.goal}, and before round {-row.base:g}"
         )
     return -(found or length + 1)
@@ -180,36 +164,14 @@ def class_f1(run: Run) -> Optional[pd.DataFrame]:
     return table.pivot(index="round", columns="class", values="f1")
 
 
-def _class_f1(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
+def _class_f1(run: Run, _: Run, cells: Cells, row: Row) -> float:
     """Returns the mean over rounds of some classes' F1, or of its spread over all."""
-    table = class_f1(runs[label])
+    table = class_f1(run)
     if table is None:
-        raise RecordError(f"the run of {label} has no F1 of its classes on record")
+        raise RecordError(f"the run of {run.label} has no F1 of its classes on record")
     if row.classes:
         return float(table[[*row.classes]].mean(axis=None))
     return float(table.std(axis=1, ddof=0).mean())
-
-
-def _over_the_others(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
-    """Returns what a client has in round 1 beyond the most of any other."""
-    cohort = _cohort(runs[label])
-    first = cohort[cohort["round"] == 1].set_index("client")[row.column]
-    return float(first[row.client] - first.drop(row.client).max())
-
-
-IN_CELLS = ("rounds", "share of rounds", "gain", "cells that lose")
-"""Those of the columns of a published table."""
-
-
-def _over_the_mean(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
-    """Returns what a client has beyond the mean of the others, over all rounds."""
-    cohort = _cohort(runs[label])
-    own = cohort["client"] == row.client
-    return float(cohort[row.column][own].mean() - cohort[row.column][~own].mean())
-
-
-def _most_in_a_cohort(runs: Labeled, label: str, cells: Cells, row: Row) -> float:
-    return float(_cohort(runs[label])[row.column].max())
 
 
 def _cohort(run: Run) -> pd.DataFrame:
@@ -218,34 +180,63 @@ def _cohort(run: Run) -> pd.DataFrame:
     return run.cohort
 
 
+def _over_the_others(run: Run, _: Run, cells: Cells, row: Row) -> float:
+    """Returns what a client has in round 1 beyond the most of any other."""
+    cohort = _cohort(run)
+    first = cohort[cohort["round"] == 1].set_index("client")[row.column]
+    return float(first[row.client] - first.drop(row.client).max())
+
+
+def _over_the_mean(run: Run, _: Run, cells: Cells, row: Row) -> float:
+    """Returns what a client has beyond the mean of the others, over all rounds."""
+    cohort = _cohort(run)
+    own = cohort["client"] == row.client
+    return float(cohort[row.column][own].mean() - cohort[row.column][~own].mean())
+
+
 QUANTITIES: Mapping[str, Quantity] = {
-    "rounds": _rounds,
-    "share of rounds": _share_of_rounds,
-    "gain": _gain,
-    "cells that lose": _cells_that_lose,
-    "best round": best_round,
-    "second half": lambda runs, label, cells, row: 100 * runs[label].late_accuracy,
-    "column": mean_of_column,
-    "lead": _lead,
-    "rounds to a goal": _rounds_to_a_goal,
-    "class F1": _class_f1,
-    "client over the others": _over_the_others,
-    "client over the mean": _over_the_mean,
-    "most in a cohort": _most_in_a_cohort,
+    "rounds": Quantity(
+        lambda run, _, cells, row: -mean_rounds(run, cells), in_cells=True
+    ),
+    "share of rounds": Quantity(
+        lambda run, base, cells, row: (
+            mean_rounds(run, cells) / mean_rounds(base, cells) - 1
+        ),
+        BASELINE,
+        in_cells=True,
+    ),
+    "gain": Quantity(_gain, BASELINE, in_cells=True),
+    "cells that lose": Quantity(_cells_that_lose, BASELINE, in_cells=True),
+    "best round": Quantity(lambda run, *_: 100 * float(run.accuracy.max())),
+    "second half": Quantity(lambda run, *_: 100 * run.late_accuracy),
+    "column": Quantity(lambda run, _, cells, row: mean_of_column(run, row)),
+    "lead": Quantity(
+        lambda run, base, cells, row: (
+            mean_of_column(run, row) - mean_of_column(base, row)
+        ),
+        FEDAVG,
+    ),
+    "rounds to a goal": Quantity(_rounds_to_a_goal),  # Beside it, the row's goal.
+    "class F1": Quantity(_class_f1),
+    "client over the others": Quantity(_over_the_others),
+    "client over the mean": Quantity(_over_the_mean),
+    "most in a cohort": Quantity(
+        lambda run, _, cells, row: float(_cohort(run)[row.column].max())
+    ),
 }
 """What a row is `of`, by the names that tables of claims have for it."""
 
-OVER_BASELINE = ("share of rounds", "gain", "cells that lose")
-"""Those that need the baseline's run, too."""
 
+def label_of(run: Run, clients: int = 0) -> str:
+    """Returns the label by which claims name a run; of other scores it is the system.
 
-def row_of_dual(run: Run, clients: int) -> str:
-    """Returns the system of a row of Dual's tables, empty of others and other readings.
-
-    They are those of runs with so many clients.
+    With `clients` it is the system of a row of Dual's tables with so many, and empty of
+    others and of other readings.
     """
     settings = run.settings
-    system = str(settings["system"])
+    system = str(settings.get("system", ""))
+    if not clients:
+        return system if system in _OTHER_SCORES else run.label
     on_other = system == "dual" and settings["judge_on"] != "test"
     if not dual_cells.is_row(run) or run.data["clients"] != clients or on_other:
         return ""
