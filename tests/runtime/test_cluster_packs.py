@@ -71,8 +71,9 @@ def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
 
     sharp = {"sharp": np.linspace(0, 1, len(toy_examples.y))}
     examples = dataclasses.replace(toy_examples, attributes=sharp)
+    others = dataclasses.replace(examples, x=255 - examples.x)
     data = leaf_data.FederatedDataset(
-        *("toy", examples, examples, 3, leaf_data.PixelConvention("none", None, None)),
+        *("toy", others, examples, 3, leaf_data.PixelConvention("none", None, None)),
         *(leaf_data.Origin("made up", (), ""), {}),
     )
     leaf_data.write_store(data, tmp_path / "store")
