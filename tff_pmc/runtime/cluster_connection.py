@@ -159,9 +159,11 @@ class ClusterConnection:
 
     def check_store(self, path: str, digest: str) -> None:
         """Refuses a worker that sees no such store, once for each worker and store."""
+        from distributed.scheduler import KilledWorker
+
         new = [w for w in self.workers() if (w, path, digest) not in self._stores]
         for worker, error in self._ask(new, cluster_tasks.check_store, path, digest):
-            if not isinstance(error, cluster_tasks.TermsError):
+            if isinstance(error, (str, KilledWorker)):
                 raise TimeoutError(f"{worker}: {error}")  # It is lost, and not refused.
             who = f"the worker {worker} needs the driver's store under the same path"
             raise self._unfit(who, error)
