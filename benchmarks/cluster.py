@@ -10,7 +10,8 @@ is pinned to one core. This process, which packs, sends and does the server's st
 pinned to no core: on a machine of two cores it takes from the workers what it needs.
 
 With `--spread=clients` every round has another cohort, so its packs are sent; with
-`--same_cohort` none but the first's, which shows what sending them takes. The bytes
+`--same_cohort` none but the first's, which shows what sending them takes, and with
+`--store` the workers read them of a store. The bytes
 are those that the engine counts, what the types say, and what `/proc/net/dev` says of
 the loopback, which has Dask's own messages and TLS, too. With `--spread=runs` short
 runs of the embedded digits are made, whose number the workers divide.
@@ -78,6 +79,20 @@ def pin(core):
         os.sched_setaffinity(int(thread), {core})
 
 
+def stored(examples, folder):
+    """The same examples in a store, which the workers open."""
+    path = os.path.join(folder, "store")
+    clients = map(examples.client, examples.client_ids)
+    leaf_data.write_store(
+        (
+            (name, own["x"], own["y"], own["x"][:1], own["y"][:1])
+            for name, own in zip(examples.client_ids, clients)
+        ),
+        path,
+    )
+    return leaf_data.open_store(path).train_examples
+
+
 def federation(shape):
     """Makes twice a cohort of clients of random images, which cost as much as real."""
     generator = np.random.default_rng(0)
@@ -139,6 +154,8 @@ class Rounds:
         model = sum(np.asarray(w).nbytes for w in weights)
         examples = self.shape.clients * self.shape.examples
         pack = examples * (int(np.prod(self.shape.image)) + 4)
+        if self.data.stored is not None:
+            pack = 450 * self.num_packs + 4 * self.shape.clients
         # One ordering: one sum. It is merged with another where there are two workers.
         return {
             "packs": 0 if self.same_cohort else pack,
@@ -196,6 +213,9 @@ def main():
     parser.add_argument(
         "--same_cohort", action="store_true", help="one cohort: its packs are sent once"
     )
+    parser.add_argument(
+        "--store", action="store_true", help="the workers read a store's clients"
+    )
     parser.add_argument("--epochs", type=int, help="local ones; by default one")
     parser.add_argument("--rounds_per_turn", type=int, default=3)
     parser.add_argument("--num_runs", type=int, default=4)
@@ -212,6 +232,8 @@ def main():
         options.num_runs, options.rounds = 2, 1
     data = federation(shape)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
+        if options.store:
+            data = stored(data, folder)
         sides = {}
         for number in (1, 2):
             where = held.enter_context(cluster(cores[:number], folder))

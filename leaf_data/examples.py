@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,14 @@ def _check_id(client: Any) -> None:
     check_name(client, "client id")
 
 
+class StorePart(NamedTuple):
+    """Where examples lie: a store's path and its header's checksum, and their part."""
+
+    path: str
+    digest: str
+    part: str
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Examples:
     """All clients' examples; client k has rows `row_splits[k]:row_splits[k + 1]`.
@@ -98,6 +106,8 @@ class Examples:
             or `ClientIds`.
         attributes: by name, arrays [N, ...] of what else is known of each example (a
             photograph's sharpness, say). They are not part of TFF's view.
+        stored: the part of a store that these are, or None. Copies, and what is made
+            of these by `dataclasses.replace`, are no store's.
 
     Raises:
         DataError: (constructor) the arrays do not fit together.
@@ -108,6 +118,7 @@ class Examples:
     row_splits: npt.NDArray[np.int64]
     client_ids: Sequence[str]
     attributes: Mapping[str, npt.NDArray[Any]] = dataclasses.field(default_factory=dict)
+    stored: StorePart | None = dataclasses.field(default=None, init=False)
 
     def __post_init__(self) -> None:
         types = {"x": INPUT_TYPES, "y": LABEL_TYPES, "row_splits": ("int64",)}

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from leaf_data.dataset import Dataset, register
 from leaf_data.declare import setting
 from leaf_data.errors import DataError, check_name, one_line, reading
-from leaf_data.examples import INPUT_TYPES, ClientIds, Examples
+from leaf_data.examples import INPUT_TYPES, ClientIds, Examples, StorePart
 from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import npy_folder, places
 from leaf_data.formats.places import Folder
@@ -110,6 +110,9 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             )
             for part in parts
         }
+        digest = _digest(folder)
+        for part, found in examples.items():
+            object.__setattr__(found, "stored", StorePart(folder, digest, part))
         return FederatedDataset(
             name=name,
             train_examples=examples["train"],
@@ -118,7 +121,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
             num_classes=num_classes,
             pixel_convention=pixels,
             # Who wrote it knows more: that the data is incomplete, say.
-            origin=Origin(source, ((npy_folder.HEADER, _digest(folder)),), folder),
+            origin=Origin(source, ((npy_folder.HEADER, digest),), folder),
             options=options,
         )
     except Exception as error:  # What a header says may be of any kind and size.

@@ -1,5 +1,6 @@
 """Stores: federations on disk that are mapped and not read."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -72,6 +73,22 @@ def test_test_examples_may_be_given_and_nothing_is_in_memory(tmp_path):
     while not isinstance(base, np.memmap):
         base = base.base
     assert base.filename is None or base.filename.endswith("train_x.npy")
+
+
+def test_only_what_is_the_stores_says_so(tmp_path):
+    path = written(tmp_path)
+    data = leaf_data.open_store(path)
+    ((_, digest),) = data.origin.files
+    examples = data.test_examples
+    assert examples.stored == (path, digest, "test")
+    assert data.with_test_examples(examples).train_examples.stored[2] == "train"
+    for copy in (
+        examples.subset([0, 2]),
+        examples.take(1),
+        dataclasses.replace(examples, x=-examples.x),
+        data.hold_out(0.5)[1],
+    ):
+        assert copy.stored is None
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,72 @@ def test_equal_training_packs_are_not_sent_again(installed, cluster, process, di
     assert installed("cluster", one_round) == 0
 
 
+@pytest.fixture
+def store(digits, tmp_path):
+    """The same clients as a store, and its path."""
+    import leaf_data
+
+    path = tmp_path / "store"
+    clients = (
+        (name, own["x"], own["y"], own["x"][:1], own["y"][:1])
+        for name, own in ((name, digits.client(name)) for name in digits.client_ids)
+    )
+    leaf_data.write_store(clients, path)
+    return leaf_data.open_store(path).train_examples, path
+
+
+def test_workers_read_the_packs_of_a_store(
+    installed, cluster, process, digits, store, assert_same_bits
+):
+    """The bits are those of arrays, and what is sent for them is numbers of clients."""
+    traffic = cluster.engine.packs.traffic
+
+    def rounds(examples):
+        state, found = process.initialize(), []
+        for clients in ((0, 1, 3), (1, 2, 3), (0, 1, 3)):
+            packed = tff_pmc.pack(examples, clients, num_packs=3)
+            state, metrics = process.next(state, packed)
+            found.append((state, metrics))
+        return found
+
+    of_arrays = installed("local", lambda: rounds(digits))
+    assert_same_bits(of_arrays, installed("local", lambda: rounds(store[0])))
+    before, kept = traffic.packs, len(cluster.engine.packs._held)
+    assert_same_bits(of_arrays, installed("cluster", lambda: rounds(store[0])))
+    assert 0 < traffic.packs - before < 9 * 600  # Three packs a round.
+    assert len(cluster.engine.packs._held) == kept
+
+
+def test_a_worker_without_the_store_or_with_another_is_named_before_the_round(
+    installed, cluster, process, store, tmp_path, assert_one_line
+):
+    from tff_pmc.settings.cluster_options import ClusterSettingError
+
+    examples, path = store
+    state = installed("cluster", process.initialize)
+    sent = dataclasses.replace(cluster.engine.packs.traffic)
+
+    def one_round():
+        packed = tff_pmc.pack(examples, [0, 1])
+        return installed("cluster", lambda: process.next(state, packed))
+
+    def refused(*says):
+        says = (r"the worker tls://127.0.0.1:", "needs the driver's store", path, *says)
+        assert_one_line(ClusterSettingError, one_round, *says)
+        assert cluster.engine.packs.traffic == sent
+
+    path.rename(tmp_path / "away")
+    refused("No such file")
+    import leaf_data
+
+    clients = [("a", *(examples.client(0)[name] for name in "xy"))]
+    leaf_data.write_store(clients, path, test_fraction=0.5)
+    refused("is another store")
+    path.rename(tmp_path / "other")
+    (tmp_path / "away").rename(path)
+    assert one_round() is not None
+
+
 def test_what_was_not_used_for_longest_is_forgotten(dask_cluster, summed):
     from tff_pmc.runtime import Runtime
 

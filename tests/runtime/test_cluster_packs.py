@@ -60,6 +60,40 @@ def sent(*pack):
     return cluster_packs.decoded(cluster_packs.encoded(pack))
 
 
+def test_a_pack_of_a_store_is_read_of_the_store(toy_examples, tmp_path):
+    """With attributes of clients and examples, of which the latter do not travel."""
+    import dataclasses
+
+    import leaf_data
+    import tff_pmc
+    from tff_pmc.runtime import cluster_packs
+    from tff_pmc.runtime.cluster_tasks import SentReference
+
+    sharp = {"sharp": np.linspace(0, 1, len(toy_examples.y))}
+    examples = dataclasses.replace(toy_examples, attributes=sharp)
+    others = dataclasses.replace(examples, x=255 - examples.x)
+    data = leaf_data.FederatedDataset(
+        *("toy", others, examples, 3, leaf_data.PixelConvention("none", None, None)),
+        *(leaf_data.Origin("made up", (), ""), {}),
+    )
+    leaf_data.write_store(data, tmp_path / "store")
+    stored = leaf_data.open_store(tmp_path / "store").test_examples
+    options = dict(num_packs=2, example_attributes=["sharp"])
+    options["attributes"] = {"battery": np.linspace(0, 1, 6)}
+    expected = tff_pmc.pack(examples, [4, 0, 5], **options)
+    packs = tff_pmc.pack(stored, [4, 0, 5], **options)
+    for pack, other in zip(packs, expected):
+        assert pack.element_spec == other.element_spec
+        (part,) = cluster_packs.encoded([pack])
+        assert isinstance(part, SentReference) and len(part.content) < 1000
+        (there,) = cluster_packs.decoded([part])
+        there = tf.data.experimental.from_variant(there, pack.element_spec)
+        for read in (pack, there):
+            assert len(list(read)) == len(list(other))
+            for mine, own in zip(read, other):
+                tf.nest.map_structure(np.testing.assert_array_equal, mine, own)
+
+
 def elements(variant, spec):
     return [x.numpy() for x in tf.data.experimental.from_variant(variant, spec)]
 

@@ -8,7 +8,7 @@ import pytest
 import tff_pmc
 from tff_pmc._lazy import tf, tff
 
-PACK = r"<x=uint8\[\?,4,4\],y=int32\[\?\],client=int32>"
+PACK = r"<x=uint8\[\?,4,4\],y=int32\[\?\],client=int32,place=int32>"
 BATCH = r"<uint8\[\?,4,4\],int32\[\?\]>"
 FIRST = r"^client_data\[0\] "
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 import tensorflow as tf
@@ -22,6 +22,7 @@ import tensorflow_federated as tff
 
 import leaf_data
 from tff_pmc.aggregation.building import without_autograph
+from tff_pmc.runtime.stored_packs import ClientArrays, StoredPack, dataset_of
 
 MAX_PACK_BYTES = 500_000_000
 """Default limit of a pack: a message to the worker cannot exceed 2 GB."""
@@ -107,7 +108,9 @@ def pack(
             `criteria.example_attributes` are those that criteria need.
 
     Returns:
-        One `tf.data.Dataset` of packed clients for each pack.
+        One `tf.data.Dataset` of packed clients for each pack. Of the examples of a
+        store (`leaf_data.open_store`) it refers to the clients, which are read where
+        they are trained: a cluster's workers read them of the store at the same path.
 
     Raises:
         leaf_data.DataError: there is no client of an index or a name.
@@ -130,8 +133,11 @@ def pack(
         k = examples.position(client if isinstance(client, str) else int(client))
         own = examples.client(k)
         extras = {name: own[name] for name in sorted(example_attributes)}
-        parts.append(ClientArrays(k, own["x"], own["y"], extras))
-    return pack_arrays(parts, num_packs, max_bytes, attributes or {})
+        parts.append(ClientArrays(k, own["x"], own["y"], {}, extras))
+    packs = split_arrays(parts, num_packs, max_bytes, attributes or {})
+    if examples.stored is None:
+        return [dataset_of(pack) for pack in packs]
+    return [StoredPack(pack, examples.stored) for pack in packs]
 
 
 def pack_client_data(
@@ -175,7 +181,8 @@ def pack_client_data(
         if np.issubdtype(y.dtype, np.integer):
             y = y.astype(np.int32)  # TFF's data sets mix int32 and int64.
         parts.append(ClientArrays(numbers[name], x, y))
-    return pack_arrays(parts, num_packs, max_bytes, attributes or {})
+    packs = split_arrays(parts, num_packs, max_bytes, attributes or {})
+    return [dataset_of(pack) for pack in packs]
 
 
 def _input_and_label(element: tuple) -> tuple[Any, Any]:
@@ -195,22 +202,16 @@ def _input_and_label(element: tuple) -> tuple[Any, Any]:
     )
 
 
-class ClientArrays(NamedTuple):
-    """The arrays of one client, and its number in the federation."""
-
-    number: int
-    x: np.ndarray
-    y: np.ndarray
-    example_attributes: Mapping[str, np.ndarray] = {}
-
-
-def pack_arrays(
+def split_arrays(
     clients: Sequence[ClientArrays],
     num_packs: int,
     max_bytes: int,
     attributes: Mapping[str, np.ndarray],
-) -> list[tf.data.Dataset]:
-    """Packs clients whose arrays are there; args and errors are those of `pack`."""
+) -> list[list[ClientArrays]]:
+    """The clients of each pack, with attributes; args and errors are those of `pack`.
+
+    Of arrays that lie on the disk nothing is read.
+    """
     if not clients:
         raise ValueError("cannot pack an empty cohort")
     for name, column in attributes.items():
@@ -227,39 +228,17 @@ def pack_arrays(
         if max(sum(clients[i].x.nbytes for i in pack) for pack in packs) <= max_bytes:
             break
         num_packs += 1
-    return [_one_pack(clients, places, attributes) for places in packs]
-
-
-def _one_pack(
-    cohort: Sequence[ClientArrays],
-    places: Sequence[int],
-    attributes: Mapping[str, np.ndarray],
-) -> tf.data.Dataset:
-    """A dataset of some of a cohort, for which no function has to be traced."""
-    elements = []
-    for place in places:
-        client = cohort[place]
-        element = collections.OrderedDict(x=client.x, y=client.y)
-        element.update(client=np.int32(client.number), place=np.int32(place))
-        own = {name: column[client.number] for name, column in attributes.items()}
-        extras = {"attributes": own, "example_attributes": client.example_attributes}
-        for name, known in extras.items():
-            if known:
-                element[name] = tf.nest.map_structure(np.float32, dict(known))
-        elements.append(element)
-    x, y = cohort[0].x, cohort[0].y
-    spec = element_spec(
-        [tf.TensorSpec([None, *part.shape[1:]], part.dtype) for part in (x, y)],
-        attributes,
-        cohort[0].example_attributes,
-    )
-    flat = tf.nest.flatten(spec)
-    variant = tf.raw_ops.ListDataset(
-        tensors=[tf.constant(part) for part in tf.nest.flatten(elements)],
-        output_types=[part.dtype for part in flat],
-        output_shapes=[part.shape for part in flat],
-    )
-    return tf.data.experimental.from_variant(variant, spec)
+    placed = [
+        client._replace(
+            attributes={
+                name: np.float32(column[client.number])
+                for name, column in attributes.items()
+            },
+            place=place,
+        )
+        for place, client in enumerate(clients)
+    ]
+    return [[placed[place] for place in pack] for pack in packs]
 
 
 # More clients than any pack has.

@@ -70,7 +70,7 @@ def build_prioritized_fed_avg(
     3e38 is left out like one that is not finite.
 
     Clients' data has one of two forms. *Packed*, D is one whole client,
-    `<x=..., y=..., client=int32>`, and a pack is a sequence of them:
+    `<x=..., y=..., client=int32, place=int32>`, and a pack is a sequence of them:
     one in a deployment, many in a simulation (`tff_pmc.pack`). As in
     TFF's tutorials, D is a batch, and each sequence is the dataset of one
     client. Everything but the loop over examples is the same.

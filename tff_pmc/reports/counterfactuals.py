@@ -23,8 +23,7 @@ from scipy import stats
 from tff_pmc.record.read import BASELINE, Run, conditions_of, read_table
 from tff_pmc.record.schema import has_table
 from tff_pmc.reports import Report, escape, figures, plots
-from tff_pmc.reports.effect_page import number
-from tff_pmc.reports.pages import Block, Heading, Items, Page, Table, grid_text
+from tff_pmc.reports.pages import Block, Heading, Items, Page, Table, grid_text, number
 
 RECORD = "weightings.csv"
 FEWEST = 10

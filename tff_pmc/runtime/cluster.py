@@ -21,7 +21,7 @@ from tensorflow.python.eager import cancellation
 
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
-from tff_pmc.runtime.cluster_packs import PacksOnWorkers
+from tff_pmc.runtime.cluster_packs import PacksOnWorkers, stores_of
 from tff_pmc.runtime.local import LocalEngine
 from tff_pmc.runtime.pack_sums import PackGraphs, merged_in_tree
 from tff_pmc.runtime.round_form import SumPacks
@@ -94,6 +94,8 @@ class _Computation:
 
         try:
             with _losses():
+                for path, digest in stores_of(packs):
+                    self._connection.check_store(path, digest)
                 workers = self._connection.workers()
                 if not self._on_workers:
                     self._on_workers += self._broadcast(self._graphs)

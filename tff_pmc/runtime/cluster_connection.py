@@ -9,7 +9,8 @@ import logging as std_logging
 import os
 import signal
 import time
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Callable
 
 from leaf_data.errors import one_line
 from tff_pmc.runtime import cluster_probe, cluster_tasks, local_cluster
@@ -49,6 +50,7 @@ class ClusterConnection:
         cluster_probe.check_answer(options)
         self.address = options.address
         self.terms = cluster_tasks.terms_of(options.threads or _threads_here())
+        self._stores: set[tuple[str, str, str]] = set()  # What the workers see.
         self._cluster: Any = None
         self.client: Any = None
         try:
@@ -155,31 +157,49 @@ class ClusterConnection:
                 f"--cluster={options.address}: {one_line(error)}"
             ) from error
 
+    def check_store(self, path: str, digest: str) -> None:
+        """Refuses a worker that sees no such store, once for each worker and store."""
+        from distributed.scheduler import KilledWorker
+
+        new = [w for w in self.workers() if (w, path, digest) not in self._stores]
+        for worker, error in self._ask(new, cluster_tasks.check_store, path, digest):
+            if isinstance(error, (str, KilledWorker)):
+                raise TimeoutError(f"{worker}: {error}")  # It is lost, and not refused.
+            who = f"the worker {worker} needs the driver's store under the same path"
+            raise self._unfit(who, error)
+        self._stores.update((worker, path, digest) for worker in new)
+
     def _check_workers(self) -> None:
         """Asks every worker whether it is fit, which imports TensorFlow there."""
-        asked = {
-            worker: self.client.submit(
-                *(cluster_tasks.check_versions, self.terms),
-                workers=[worker],
-                pure=False,
-            )
-            for worker in self.workers()
-        }
-        until = time.monotonic() + _ASK_SECONDS
-        while time.monotonic() < until and not all(f.done() for f in asked.values()):
-            time.sleep(_POLL_SECONDS)
-        for worker, future in asked.items():
-            if future.status == "finished":
-                continue
-            error = future.exception() if future.status == "error" else None
+        check = cluster_tasks.check_versions
+        for worker, error in self._ask(self.workers(), check, self.terms):
             who = f"the worker {worker} cannot be used"
             if "deserialization of the task graph" in str(error):
                 # The scheduler reads what it hands on.
                 who = "the scheduler cannot be used: it needs this package, too"
                 error = getattr(error, "__cause__", None) or error
-            raise ClusterSettingError(
-                f"--cluster={self.address}: {who} ({one_line(error or future.status)})"
-            )
+            raise self._unfit(who, error)
+
+    def _ask(
+        self, workers: list[str], check: Callable[..., None], *arguments: Any
+    ) -> Iterator[tuple[str, Any]]:
+        """The workers that fail a check, with the error or what became of it."""
+        asked = {
+            worker: self.client.submit(check, *arguments, workers=[worker], pure=False)
+            for worker in workers
+        }
+        until = time.monotonic() + _ASK_SECONDS
+        while time.monotonic() < until and not all(f.done() for f in asked.values()):
+            time.sleep(_POLL_SECONDS)
+        for worker, future in asked.items():
+            if future.status != "finished":
+                error = future.exception() if future.status == "error" else None
+                yield worker, error or future.status
+
+    def _unfit(self, who: str, error: Any) -> ClusterSettingError:
+        return ClusterSettingError(
+            f"--cluster={self.address}: {who} ({one_line(error)})"
+        )
 
 
 def _threads_here() -> int:

@@ -1,7 +1,7 @@
 """The packs that are on the workers of a cluster, to be sent once, as what travels.
 
-A dataset travels as its graph, which holds the tensors that it slices. Workers import
-this module, too: it needs TensorFlow and not TFF.
+A dataset travels as its graph, which holds the tensors that it slices, and a pack of a
+store as a reference. Workers import this module, too: it needs TensorFlow and not TFF.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 import tensorflow as tf
 
+from tff_pmc.runtime import cluster_tasks, stored_packs
 from tff_pmc.runtime.cluster_connection import ClusterConnection
+from tff_pmc.runtime.cluster_tasks import SentReference
 
 REMEMBERED_BYTES = 2_000_000_000
 """The bytes of packs that stay on the workers after a call, all workers together."""
@@ -26,8 +28,8 @@ _NAMES = ("metadata", "_user_specified_name")
 _FAIL, _IGNORE = 2, 1  # What `DatasetToGraphV2` does with state outside of the graph.
 
 Tensors = Sequence[tf.Tensor]
-Part = Union[bytes, np.ndarray]
-"""One tensor of a pack: a dataset's graph, or an array."""
+Part = Union[bytes, np.ndarray, SentReference]
+"""One tensor of a pack: a dataset's graph, an array, or who is meant of a store."""
 
 
 @dataclasses.dataclass
@@ -45,7 +47,7 @@ class Traffic:
 
 
 class HeldPack(NamedTuple):
-    """A pack on a worker."""
+    """A pack on a worker; what refers to a store is the pack itself, and no future."""
 
     future: Any
     worker: str
@@ -74,7 +76,9 @@ class PacksOnWorkers:
         new = {}
         for number, pack in enumerate(packs):
             parts = encoded(pack)
-            key = digest(parts)
+            # References are not kept: they are as small as what would name them.
+            refers = all(isinstance(part, SentReference) for part in parts)
+            key = "" if refers else digest(parts)
             held = self._held.get(key)
             # Sent anew where the worker has its share: one that died comes back with
             # nothing, while another has all.
@@ -109,10 +113,12 @@ class PacksOnWorkers:
 
     def _put(self, key: str, parts: list[Part], worker: str) -> HeldPack:
         num_bytes = sum(map(_num_bytes, parts))
+        self.traffic.packs += num_bytes
+        if not key:
+            return HeldPack(parts, worker, num_bytes)
         (future,) = self.connection.client.scatter(
             [parts], workers=[worker], hash=False
         )
-        self.traffic.packs += num_bytes
         self._held[key] = HeldPack(future, worker, num_bytes)
         self._held.move_to_end(key)
         return self._held[key]
@@ -126,28 +132,44 @@ def _shares(number: int, loads: Mapping[str, int]) -> dict[str, int]:
     return {worker: total[worker] - load for worker, load in loads.items()}
 
 
+def stores_of(packs: Sequence[Tensors]) -> set[tuple[str, str]]:
+    """The path and the checksum of each store that is referred to."""
+    return {
+        tensor.reference.stored[:2]
+        for pack in packs
+        for tensor in pack
+        if isinstance(tensor, stored_packs.StoredPack)
+    }
+
+
 def encoded(pack: Tensors) -> list[Part]:
     """The tensors of a pack as what travels.
 
     A dataset that depends on more than its graph, on a Python function or a random
     stream of the process, is read here, and its elements travel.
     """
-    return [
-        _dataset(tensor)
-        if tensor.dtype == tf.variant
-        else np.asarray(tensor.numpy(), tensor.dtype.as_numpy_dtype)
-        for tensor in pack
-    ]
+    return [_part(tensor) for tensor in pack]
+
+
+def _part(tensor: Any) -> Part:
+    if isinstance(tensor, stored_packs.StoredPack):
+        return SentReference(cluster_tasks.to_bytes(tensor.reference))
+    if tensor.dtype == tf.variant:
+        return _dataset(tensor)
+    return np.asarray(tensor.numpy(), tensor.dtype.as_numpy_dtype)
 
 
 def decoded(parts: Sequence[Part]) -> list[tf.Tensor]:
     """The tensors of a pack that travelled."""
-    return [
-        tf.raw_ops.DatasetFromGraph(graph_def=part)
-        if isinstance(part, bytes)
-        else tf.constant(part)
-        for part in parts
-    ]
+    return [_tensor(part) for part in parts]
+
+
+def _tensor(part: Part) -> tf.Tensor:
+    if isinstance(part, SentReference):
+        return stored_packs.read(cluster_tasks.from_bytes(part.content))
+    if isinstance(part, bytes):
+        return tf.raw_ops.DatasetFromGraph(graph_def=part)
+    return tf.constant(part)
 
 
 def digest(parts: Sequence[Part]) -> str:
@@ -158,6 +180,7 @@ def digest(parts: Sequence[Part]) -> str:
     """
     found = hashlib.blake2b(digest_size=16)
     for part in parts:
+        part = part.content if isinstance(part, SentReference) else part
         if isinstance(part, bytes):
             found.update(part)
             continue
@@ -168,6 +191,7 @@ def digest(parts: Sequence[Part]) -> str:
 
 
 def _num_bytes(part: Part) -> int:
+    part = part.content if isinstance(part, SentReference) else part
     return len(part) if isinstance(part, bytes) else part.nbytes
 
 

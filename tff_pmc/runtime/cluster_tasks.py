@@ -37,6 +37,12 @@ class Graphs(NamedTuple):
     content: bytes
 
 
+class SentReference(NamedTuple):
+    """The `Reference` of a `StoredPack` as Dask sends it."""
+
+    content: bytes
+
+
 def to_bytes(value: Any) -> bytes:
     """A value as Dask sends it, which a scheduler without TensorFlow never reads."""
     from distributed.protocol import serialize_bytes
@@ -75,6 +81,13 @@ def check_versions(terms: Terms) -> None:
             "its TensorFlow has begun with another number of threads than "
             f"{terms.threads}: start it anew, or give --cluster_threads"
         ) from error
+
+
+def check_store(path: str, digest: str) -> None:
+    """Opens a store, which stays open, or raises a `TermsError`."""
+    from tff_pmc.runtime import stored_packs
+
+    stored_packs.opened(path, digest)
 
 
 def terms_of(threads: int) -> Terms:

@@ -14,6 +14,8 @@ from typing import Callable, NamedTuple, TypeVar
 
 import tensorflow as tf
 
+from tff_pmc.runtime.stored_packs import StoredPack
+
 _STATEFUL_OPS = ("VarHandleOp", "HashTableV2", "MutableHashTableV2")
 _numbers = itertools.count()
 
@@ -35,7 +37,7 @@ class ImportedGraph:
     """A TensorFlow computation that is called with tensors and returns tensors.
 
     Both are flat lists in the order of TFF's types; a sequence, which may be an
-    argument and no result, is the variant tensor of its dataset.
+    argument and no result, is the variant tensor of its dataset, or a `StoredPack`.
     """
 
     def __init__(self, parts: GraphParts) -> None:
@@ -71,6 +73,10 @@ class ImportedGraph:
         """Runs the graph; one with variables begins anew each time, as in a session."""
         if not self._has_results:
             return []
+        arguments = [
+            tf.data.experimental.to_variant(a) if isinstance(a, StoredPack) else a
+            for a in arguments
+        ]
         if self._begin is None:
             return list(self._function(*arguments))
         with self._one_at_a_time:

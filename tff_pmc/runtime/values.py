@@ -11,6 +11,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from leaf_data.errors import one_line
+from tff_pmc.runtime.stored_packs import StoredPack
 
 # A packed client, as `clients.packing.element_spec` has it.
 _PACKED = {"x", "y", "client"}
@@ -22,7 +23,8 @@ _tensors: dict[int, tf.Tensor] = {}
 def to_tensors(value: Any, type_: tff.Type, place: str) -> list[tf.Tensor]:
     """The tensors of a value, in its type's order; a `TypeError` names the place.
 
-    Where the type has a sequence, the value has a `tf.data.Dataset` or a list.
+    Where the type has a sequence, the value has a `tf.data.Dataset` or a list. A
+    `StoredPack` is left as it is: the graph that takes it reads it.
     """
     if isinstance(type_, tff.StructType):
         members = list(tff.structure.to_elements(type_))
@@ -33,7 +35,10 @@ def to_tensors(value: Any, type_: tff.Type, place: str) -> list[tf.Tensor]:
             for tensor in to_tensors(item, member, f"{place}.{name or number}")
         ]
     if isinstance(type_, tff.SequenceType):
-        return [tf.data.experimental.to_variant(_dataset(value, type_, place))]
+        dataset = _dataset(value, type_, place)
+        if isinstance(dataset, StoredPack):
+            return [dataset]
+        return [tf.data.experimental.to_variant(dataset)]
     return [_tensor(value, type_, place)]
 
 

@@ -1,0 +1,142 @@
+"""Packs of clients, and those of a store, which are read where they are trained.
+
+Workers import this module, too: it needs TensorFlow and not TFF.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+import leaf_data
+from leaf_data.errors import one_line
+from leaf_data.examples import StorePart
+from tff_pmc.runtime.cluster_tasks import TermsError
+
+_KEPT_STORES = 8  # That stay mapped in a worker.
+
+
+class ClientArrays(NamedTuple):
+    """The arrays of one client, its number in the federation, its place in a cohort."""
+
+    number: int
+    x: np.ndarray
+    y: np.ndarray
+    attributes: Mapping[str, np.ndarray] = {}
+    example_attributes: Mapping[str, np.ndarray] = {}
+    place: int = 0
+
+
+class Reference(NamedTuple):
+    """What travels of a `StoredPack`: all but what the store has."""
+
+    stored: StorePart
+    numbers: np.ndarray
+    places: np.ndarray
+    attributes: Mapping[str, np.ndarray]
+    example_attributes: Sequence[str]
+
+
+class StoredPack(tf.data.Dataset):
+    """A pack of clients of a store: `dataset_of` them, each time it is read.
+
+    Attributes:
+        reference: what travels of it.
+    """
+
+    def __init__(self, clients: Sequence[ClientArrays], stored: StorePart) -> None:
+        """Takes clients whose arrays are views of this store's; reads nothing."""
+        self._clients = clients
+        self.reference = Reference(
+            stored,
+            np.array([client.number for client in clients], np.int32),
+            np.array([client.place for client in clients], np.int32),
+            {
+                name: np.array([client.attributes[name] for client in clients])
+                for name in clients[0].attributes
+            },
+            tuple(clients[0].example_attributes),
+        )
+        super().__init__(None)
+
+    @property
+    def _variant_tensor(self) -> tf.Tensor:
+        return tf.data.experimental.to_variant(dataset_of(self._clients))
+
+    def _inputs(self) -> list[tf.data.Dataset]:
+        return []
+
+    @property
+    def element_spec(self) -> Any:
+        """As every dataset's, of the first client."""
+        return _spec(_element(self._clients[0]))
+
+
+def read(reference: Reference) -> tf.Tensor:
+    """The variant tensor of the pack's dataset, of this machine's store."""
+    stored, numbers, places, attributes, names = reference
+    examples = getattr(opened(stored.path, stored.digest), f"{stored.part}_examples")
+    clients = []
+    for row, (number, place) in enumerate(zip(numbers.tolist(), places.tolist())):
+        own = examples.client(number)
+        known = {name: column[row] for name, column in attributes.items()}
+        extras = {name: own[name] for name in names}
+        clients.append(ClientArrays(number, own["x"], own["y"], known, extras, place))
+    return tf.data.experimental.to_variant(dataset_of(clients))
+
+
+@functools.lru_cache(_KEPT_STORES)
+def opened(path: str, digest: str) -> leaf_data.FederatedDataset:
+    """A store that stays mapped; a `TermsError` where it is another or not there."""
+    try:
+        data = leaf_data.open_store(path)
+    except leaf_data.DataError as error:
+        raise TermsError(one_line(error)) from error
+    found = data.train_examples.stored.digest
+    if found != digest:
+        raise TermsError(
+            f"{path} is another store: the sha256 of its header is {found[:8]}... and "
+            f"not {digest[:8]}..."
+        )
+    return data
+
+
+def dataset_of(clients: Sequence[ClientArrays]) -> tf.data.Dataset:
+    """A dataset of given elements, for which no function has to be traced."""
+    elements = [_element(client) for client in clients]
+    spec = _spec(elements[0])
+    flat = tf.nest.flatten(spec)
+    variant = tf.raw_ops.ListDataset(
+        tensors=[tf.constant(part) for part in tf.nest.flatten(elements)],
+        output_types=[part.dtype for part in flat],
+        output_shapes=[part.shape for part in flat],
+    )
+    return tf.data.experimental.from_variant(variant, spec)
+
+
+def _element(client: ClientArrays) -> collections.OrderedDict:
+    """A client as `clients.packing.element_spec` has it."""
+    element = collections.OrderedDict(x=client.x, y=client.y)
+    element.update(client=np.int32(client.number), place=np.int32(client.place))
+    for name in ("attributes", "example_attributes"):
+        known = getattr(client, name)
+        if known:
+            element[name] = collections.OrderedDict(
+                (key, np.float32(known[key])) for key in sorted(known)
+            )
+    return element
+
+
+def _spec(element: collections.OrderedDict) -> collections.OrderedDict:
+    """The types of elements like this one, of any number of examples."""
+    return tf.nest.map_structure(
+        lambda part: tf.TensorSpec(
+            [None, *part.shape[1:]] if part.ndim else [], part.dtype
+        ),
+        element,
+    )
