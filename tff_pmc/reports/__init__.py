@@ -91,7 +91,7 @@ def _report_of(place: str, *args: Any, **options: Any) -> Report:
 _OF_NO_PAPER: Sequence[tuple[Registry[Any], str, str]] = (
     (REPORTS, "rounds_to_target", "tables.report"),
     (REPORTS, "fairness", "fairness_page.report"),
-    (REPORTS, "counterfactuals", "counterfactuals.report"),
+    (REPORTS, "counterfactuals", "one_step_effects.report"),
     (SEED_REPORTS, "ordering_effect", "effect.report"),
     (SEED_REPORTS, "system_effect", "effect.systems_report"),
     (SEED_REPORTS, "seed_table", "summary.seeds_report"),

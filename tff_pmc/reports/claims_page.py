@@ -55,18 +55,16 @@ PMC have no ReLU after the convolutions; runs with it decide nothing, except whe
 weightings are equal, which is a matter of the data. The 95 % interval of the mean
 difference over five or more paired seeds decides:
 
-- *reproduced*: it lies where the claim puts it. "In sign" is said where it has not the
-  printed size.
-- *not reproduced*: it lies elsewhere, or it has 0 and not the printed size. One part
-  that is not reproduced is enough.
+- *reproduced*: it lies where the claim puts it; "in sign" if not with that size.
+- *not reproduced*: it lies elsewhere, or has 0 and not the printed size. One part is
+  enough.
 - *open*: it allows both. The number of seeds that would make it ± 1 stands there.
 - *not run far enough*: fewer seeds, shorter runs, a part of the data, or none.
 - *cannot be tested here*: it takes data that nobody can get.
 
 Numbers of rounds are those saved over the other side, mean over the columns that every
-run reached; the printed mean is over the same columns. ± is half of the interval; in
-the CSV, the noise floor is the standard deviation of such a mean of the baseline
-against itself."""
+run reached; the printed mean is over the same columns. ± is half of the interval. The
+noise floor is the standard deviation of such a mean of the baseline against itself."""
 
 
 class Judged(NamedTuple):

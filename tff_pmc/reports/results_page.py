@@ -34,9 +34,8 @@ What of the four papers holds, as far as the runs go that are kept here. Made by
 page is by hand. [The claims](../docs/claims.md) are judged one by one there, and [the
 four papers](../docs/fidelity.md) says what was not run.
 
-`paper/` holds the published tables, `reproduced/` what runs of this repository gave. A
-verdict on rounds or accuracies needs five seeds: a number below that has fewer decides
-nothing."""
+`paper/` holds the published tables, `reproduced/` what runs here gave. Fewer than five
+seeds decide nothing."""
 
 _AGAIN = """\
 ## Make them again
@@ -45,9 +44,8 @@ _AGAIN = """\
     $PYTHON -m tff_pmc.experiments.remake results/reproduced
     $PYTHON -m tff_pmc.experiments.remake results/reproduced/quickstart --output_dir=DIR
 
-makes every table and figure below from its records, in seconds and without training; a
-test holds the tables to it, to the byte. Those that the kept records do not suffice for
-are named."""
+makes every table and figure below from its records, without training; a test holds the
+tables to it, to the byte. Those that the records do not suffice for are named."""
 
 _KEPT = """\
 Each folder has the records, tables and plots of one command. `reproduced/kept.json` has

@@ -161,7 +161,7 @@ _OF_CHOSEN = ("system", "data", "model")  # The groups of these settings.
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    """The settings of one run, in groups.
+    """The settings of one run: the groups that its fields are.
 
     It is made by `of`, from values by flag, and changed by `replaced`.
 
@@ -169,14 +169,6 @@ class RunSettings:
         experiment: the named experiment it started from.
         protocol: `paper` or `reference_code`, whose settings it started from.
         names: the names of the chosen system, data set and model, by flag.
-        system: the system, with its settings.
-        data: the data set, with its settings.
-        model: the model, with its settings.
-        training: rounds, cohorts and local training.
-        aggregation: criteria and their aggregation.
-        adjustment: the search over candidates.
-        counterfactual: the weightings that are judged beside.
-        record: what is recorded.
     """
 
     experiment: str

@@ -19,7 +19,7 @@ from tff_pmc.settings.run_settings import (
     System,
     in_small_letters,
 )
-from tff_pmc.systems.counterfactuals import scores_of
+from tff_pmc.systems.asked_weightings import scores_of
 from tff_pmc.systems.rounds import FixedRounds, Rounds, SearchRounds
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tff_pmc.reports import counterfactuals
+from tff_pmc.reports import one_step_effects
 
 
 def record(differences, *, rates=None):
@@ -20,7 +20,7 @@ def record(differences, *, rates=None):
 
 
 def test_means_early_and_late_are_in_points():
-    table = counterfactuals.effects(record({"LD": [10, 10, 10, 20, 20]}))
+    table = one_step_effects.effects(record({"LD": [10, 10, 10, 20, 20]}))
     (row,) = table.to_dict("records")
     assert (row["weighting"], row["baseline"], row["rounds"]) == ("LD", "DS", 5)
     for measure in ("accuracy", "worst_tenth"):
@@ -32,7 +32,7 @@ def test_means_early_and_late_are_in_points():
 def test_the_interval_of_independent_rounds_is_students():
     """Long series: blocks or not, the mean varies as sd / sqrt(n)."""
     values = np.random.default_rng(5).normal(3, 20, 600).round()
-    table = counterfactuals.effects(record({"LD": values}))
+    table = one_step_effects.effects(record({"LD": values}))
     expected = 1.96 * values.std() / 10 / np.sqrt(600)
     assert table["accuracy_interval"][0] == pytest.approx(expected, rel=0.3)
 
@@ -40,7 +40,7 @@ def test_the_interval_of_independent_rounds_is_students():
 def test_rounds_that_follow_on_one_another_widen_the_interval():
     """Each value held for eight rounds: eight times fewer of them say something."""
     values = np.random.default_rng(6).normal(0, 20, 75).round().repeat(8)
-    table = counterfactuals.effects(record({"LD": values}))
+    table = one_step_effects.effects(record({"LD": values}))
     of_independent = 1.96 * values.std() / 10 / np.sqrt(600)
     assert table["accuracy_interval"][0] > 1.8 * of_independent
 
@@ -48,27 +48,27 @@ def test_rounds_that_follow_on_one_another_widen_the_interval():
 def test_what_differs_is_said_and_what_is_alike_has_no_p_below_one():
     noise = np.random.default_rng(8).normal(0, 10, (2, 40)).round()
     found = {"LD": noise[0], "MD": 60 + noise[1], "LD,DS": np.zeros(40)}
-    table = counterfactuals.effects(record(found))
+    table = one_step_effects.effects(record(found))
     p = table.set_index("weighting")["accuracy_p"]
     assert p["MD"] < 0.001 and p["LD"] > 0.05 and p["LD,DS"] == 1
-    words = counterfactuals.headline(table)
+    words = one_step_effects.headline(table)
     assert words.startswith("1 of 3 differ from DS") and "MD (+6." in words
-    alike = counterfactuals.effects(record({"LD": noise[0]}))
+    alike = one_step_effects.effects(record({"LD": noise[0]}))
     reach = abs(alike["accuracy_mean"][0]) + alike["accuracy_interval"][0]
-    assert f"by more than {reach:.2f} points" in counterfactuals.headline(alike)
+    assert f"by more than {reach:.2f} points" in one_step_effects.headline(alike)
 
 
 def test_holms_rule_by_hand():
     """The smallest of m times m, the next times m - 1, and never below one before."""
-    found = counterfactuals.holm(np.array([0.04, 0.01, 0.5, 0.015]))
+    found = one_step_effects.holm(np.array([0.04, 0.01, 0.5, 0.015]))
     np.testing.assert_allclose(found, [0.08, 0.04, 0.5, 0.045])
-    assert counterfactuals.holm(np.array([0.9, 0.8])).max() <= 1
+    assert one_step_effects.holm(np.array([0.9, 0.8])).max() <= 1
 
 
 def test_without_ds_the_weighting_in_force_is_the_baseline():
     whole = record({"LD": [10, 20], "MD": [0, 0]})
     part = whole[whole["weighting"] != "DS"].copy()
     part.loc[part["weighting"] == "MD", "in_force"] = 1
-    table = counterfactuals.effects(part)
+    table = one_step_effects.effects(part)
     assert table["weighting"].tolist() == ["LD"] and table["baseline"][0] == "MD"
     np.testing.assert_allclose(table["accuracy_mean"], [1.5])
