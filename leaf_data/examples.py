@@ -82,7 +82,7 @@ def _check_id(client: Any) -> None:
 
 
 class StorePart(NamedTuple):
-    """Where examples lie: a store's path and its header's checksum, and their part."""
+    """Where examples lie: a store, by its path and header's checksum, and their part."""
 
     path: str
     digest: str

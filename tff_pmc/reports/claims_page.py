@@ -45,7 +45,7 @@ _HEAD = """\
 # Claims
 
 What the four papers say that a run can judge, in the papers' order and in our words,
-and what the runs that are kept in `results/reproduced` say of it. Made by
+and what the runs in `results/reproduced` say of it. Made by
 `.venv/bin/python -m tff_pmc.reports.claims_page > docs/claims.md`; nothing here is by
 hand. The runs that were judged, noise floors, remarks on the words, and the commands
 stand in [`claims.csv`](../results/reproduced/claims.csv) (`--csv`).
@@ -59,7 +59,7 @@ difference over five or more paired seeds decides:
 - *not reproduced*: it lies elsewhere, or has 0 and not the printed size. One part is
   enough.
 - *open*: it allows both. The number of seeds that would make it ± 1 stands there.
-- *not run far enough*: fewer seeds, shorter runs, a part of the data, or none.
+- *not run far enough*: few seeds, short runs, a part of the data, or none.
 - *cannot be tested here*: it takes data that nobody can get.
 
 Numbers of rounds are those saved over the other side, mean over the columns that every
