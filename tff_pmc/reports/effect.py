@@ -33,7 +33,6 @@ from tff_pmc.reports.rounds_to_target import (
     targets_of,
 )
 from tff_pmc.reports.weight_distances import (
-    Recorded,
     ordering_distances,
     pairwise_distances,
     recorded,
@@ -66,7 +65,8 @@ def report(by_seed: BySeed, *, baseline: str = BASELINE) -> Report:
     runs = paired.every(by_seed)
     reach, targets = reach_of(runs), targets_of(runs)
     rows = effect_rows(by_seed, targets, baseline=baseline)
-    apart = pairwise_distances(*_cohorts(by_seed, baseline))
+    labels = paired.labels(by_seed)
+    apart = pairwise_distances(*recorded(_of_baseline(by_seed, baseline), labels))
     together = first_criterion_rows(by_seed, targets, baseline)
     before: list[Block] = [
         *effect_page.intro(runs[0], list(by_seed), baseline, reach),
@@ -136,23 +136,27 @@ def effect_rows(
     if baseline not in labels:
         raise RecordError(f"no run is of {baseline}: there are {', '.join(labels)}")
     length = len(next(iter(by_seed.values()))[0].correct)
-    for seed, runs in by_seed.items():
-        for run in runs:
-            if len(run.correct) != length:
-                raise RecordError(
-                    f"seed {seed}: {run.label} has {len(run.correct)} rounds, not "
-                    f"{length}"
-                )
+    for seed, run in ((seed, run) for seed, runs in by_seed.items() for run in runs):
+        if (own := len(run.correct)) != length:
+            raise RecordError(
+                f"seed {seed}: {run.label} has {own} rounds, not {length}"
+            )
 
     def measures(run: Run) -> dict[str, float]:
         best = {"best accuracy": float(run.accuracy.max())}
         return {"accuracy": run.late_accuracy, **best, **_rounds(run, targets, [SHARE])}
 
-    weights = _weights(by_seed, baseline)
+    bases = _of_baseline(by_seed, baseline)
+    tables = pd.concat([run.weights for run in bases])
+    weights = tables.groupby("ordering", sort=False)[_WEIGHTS].mean()
+    apart = ordering_distances(*recorded(bases, labels))
+    by_label = weights.assign(from_first=apart["from_first"]).to_dict("index")
     found = paired.rows(by_seed, measures, dict.fromkeys(labels, baseline))
     rows = [
-        {"ordering": row["label"], **row, **weights.get(row["label"].split(" ")[0], {})}
-        for row in sorted(found, key=lambda row: labels.index(row["label"]))
+        {"ordering": label, **row, **by_label.get(label.split(" ")[0], {})}
+        for label in labels
+        for row in found
+        if row["label"] == label
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -261,17 +265,5 @@ def _accuracies(run: Run) -> dict[str, float]:
     }
 
 
-def _cohorts(by_seed: BySeed, baseline: str) -> Recorded:
-    """Returns the cohorts of the baseline's runs, and what weighs them."""
-    runs = [run for run in paired.every(by_seed) if run.label == baseline]
-    return recorded(runs, paired.labels(by_seed))
-
-
-def _weights(by_seed: BySeed, baseline: str) -> dict[str, dict[str, float]]:
-    """Returns the inequality of each ordering's weights on the baseline's cohorts."""
-    runs = paired.every(by_seed)
-    tables = pd.concat([run.weights for run in runs if run.label == baseline])
-    means = tables.groupby("ordering", sort=False)[_WEIGHTS].mean()
-    means["from_first"] = ordering_distances(*_cohorts(by_seed, baseline))["from_first"]
-    by_label: dict[str, dict[str, float]] = means.to_dict("index")
-    return by_label
+def _of_baseline(by_seed: BySeed, baseline: str) -> list[Run]:
+    return [run for run in paired.every(by_seed) if run.label == baseline]

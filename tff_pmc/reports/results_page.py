@@ -128,28 +128,25 @@ def _factors(runs: Iterable[Run]) -> list[str]:
     return sorted({"BF16": "bfloat16"}.get(mode, mode) for mode in modes if mode)
 
 
-def _hours(runs: Iterable[Run]) -> str:
+def _hours(runs: Sequence[Run]) -> str:
     """The hours between begin and end of each run, added up."""
-    total, missing, seen = 0.0, 0, set()
-    resumed = False
+    spans: dict[tuple[str, str], datetime.timedelta] = {}
+    missing = 0
     for run in runs:
+        times = [run.info.get(name, "") for name in ("started", "ended")]
         try:
-            begin, end = (
-                datetime.datetime.fromisoformat(run.info[name])
-                for name in ("started", "ended")
-            )
-        except (KeyError, ValueError):
+            begin, end = map(datetime.datetime.fromisoformat, times)
+        except ValueError:
             missing += 1
-            continue
-        if (run.path, begin) not in seen:
-            seen.add((run.path, begin))
-            total += (end - begin).total_seconds() / 3600
-        resumed = resumed or bool(run.info.get("resumed"))
-    if not seen:
+        else:
+            spans[run.path, times[0]] = end - begin
+    if not spans:
         return "hours not recorded"
     notes = [f"{missing} runs not recorded"] if missing else []
-    notes += ["with the pauses before resuming"] if resumed else []
-    return f"{total:.2f} hours" + (f" ({', '.join(notes)})" if notes else "")
+    if any(run.info.get("resumed") for run in runs):
+        notes.append("with the pauses before resuming")
+    hours = sum(spans.values(), datetime.timedelta()) / datetime.timedelta(hours=1)
+    return f"{hours:.2f} hours" + (f" ({', '.join(notes)})" if notes else "")
 
 
 def main() -> None:

@@ -82,16 +82,14 @@ def pairwise_distances(
     return pd.DataFrame(mean, pd.Index(labels, name="ordering"), labels)
 
 
-Recorded = tuple[
+def recorded(
+    runs: Sequence[Run], labels: Iterable[str]
+) -> tuple[
     list[npt.NDArray[np.float64]],
     list[str],
     list[tuple[str, ...]],
     scores.Normalization,
-]
-"""The cohorts, criteria, orderings and normalization that distances need."""
-
-
-def recorded(runs: Sequence[Run], labels: Iterable[str]) -> Recorded:
+]:
     """Returns the arguments of the functions above, from the raw criteria of runs.
 
     Each round of each run is a cohort. A label that is no ordering (another score) is

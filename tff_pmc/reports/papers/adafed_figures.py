@@ -36,10 +36,9 @@ TARGETS = (80, 90, 95)
 
 
 class Published(NamedTuple):
-    """A figure of the paper: the named experiment of its simulation, and its curves.
+    """A figure of the paper: its experiment, what it shows, and its curves' column.
 
-    `column` is what `rounds.csv` calls them, empty for those of each class; `shows`
-    says what they are.
+    The column of `rounds.csv` is empty for the curves of each class.
     """
 
     experiment: str
@@ -95,9 +94,11 @@ def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
     of_classes = not published.column
     if of_classes:
         figure, grid = figures.panels(len(panels), columns=5)
+        figures.name_panels(figure, grid, "F1")
     else:
         figure, axes = figures.single(height=3.1, width=5.2)
         grid = [axes]
+        axes.set(xlabel=figures.ROUNDS, ylabel=published.shows)
     every = [c for p in panels.values() for seeds in p.values() for c in seeds]
     for axes, (name, curves) in zip(grid, panels.items()):
         for label, seeds in curves.items():
@@ -109,11 +110,6 @@ def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
     count = max(len(found) for p in panels.values() for found in p.values())
     handles, labels = grid[0].get_legend_handles_labels()
     columns, letters = (len(labels), 125) if of_classes else (2, 92)
-    if of_classes:
-        figures.name_panels(figure, grid, "F1")
-    else:
-        grid[0].set_xlabel(figures.ROUNDS)
-        grid[0].set_ylabel(published.shows)
     place = {"loc": "outside lower center", "ncols": columns}
     band = figures.band_words(count) or None
     figure.legend(handles, labels, title=band, **place)

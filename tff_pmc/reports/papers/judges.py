@@ -246,7 +246,8 @@ def epochs_and_batches(
                 f"with E = {epochs} and B = {batch}"
             )
         for base, _ in both:
-            for target, share in cells[len(reached_by([base], cells)) :]:
+            reached = reached_by([base], cells)
+            for target, share in (cell for cell in cells if cell not in reached):
                 raise TooShortError(
                     f"the kept run of {BASELINE} ends in round {len(base.rounds)}, "
                     f"before {share} % of the devices reach {target} %"

@@ -78,19 +78,17 @@ def cells(found: Readings) -> pd.DataFrame:
     and `high` the 95 % prediction interval for one more run, empty where a seed does
     not arrive, and `inside` says whether the interval has the printed round.
     """
-    printed = published.rounds_of_ds("pmc_table4")
-    rows = []
-    for (key, own), target, share in itertools.product(
-        found.items(), _TARGETS, DEVICES
-    ):
-        of_seeds = (rounds_of(r, (target,), (share,)) for r in own.values())
-        reached = [one[target, share] for one in of_seeds]
-        arrived = [r if r and r <= ROUNDS else None for r in reached]
-        low, high = prediction_interval([r or math.inf for r in arrived])
-        theirs = printed[target, share]
-        shown = " ".join(str(r or "-") for r in arrived)
-        inside = low <= theirs <= high
-        rows.append((*key, target, f"{share}%", shown, low, high, theirs, inside))
+    printed, rows = published.rounds_of_ds("pmc_table4"), []
+    for key, own in found.items():
+        of_seeds = [rounds_of(run, _TARGETS) for run in own.values()]
+        for cell in itertools.product(_TARGETS, DEVICES):
+            reached = [one[cell] or math.inf for one in of_seeds]
+            arrived = [rounds if rounds <= ROUNDS else math.inf for rounds in reached]
+            low, high = prediction_interval(arrived)
+            shown = " ".join("-" if r == math.inf else f"{r}" for r in arrived)
+            where = (*key, cell[0], f"{cell[1]}%", shown)
+            inside = low <= printed[cell] <= high
+            rows.append((*where, low, high, printed[cell], inside))
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
@@ -120,8 +118,7 @@ def page(found: Readings, table: pd.DataFrame) -> Page:
     ]
     of_reading = dict(list(table.groupby(["conv_activation", "initializer"])))
     shown = [(k, style, of_reading[k]) for k, style in _READINGS.items() if k in found]
-    for target in _TARGETS:
-        at_target = table[table["target_accuracy_pct"] == target]
+    for target, at_target in table.groupby("target_accuracy_pct"):
         printed = at_target.drop_duplicates("devices")["printed"]
         grid = [["", *(f"{share} %" for share in DEVICES)]]
         grid += [["Table 4", *(f"{value:.0f}" for value in printed)]]
@@ -131,13 +128,11 @@ def page(found: Readings, table: pd.DataFrame) -> Page:
         blocks += [Heading(f"{target} %"), Table(grid)]
     counts = [["", "seeds", *(f"{t} %" for t in _TARGETS), "all"]]
     for key, style, own in shown:
-        of = [own[own["target_accuracy_pct"] == t]["inside"] for t in _TARGETS]
-        enough = len(found[key]) >= _FEWEST
-        numbers = [
-            f"{one.sum()} of {len(one)}" if enough else "-"
-            for one in [*of, own["inside"]]
-        ]
-        counts.append([style.label, str(len(found[key])), *numbers])
+        seeds, inside = len(found[key]), own.set_index("target_accuracy_pct")["inside"]
+        of = [*(inside[[target]] for target in _TARGETS), inside]
+        numbers = [f"{one.sum()} of {len(one)}" for one in of]
+        shown_numbers = numbers if seeds >= _FEWEST else ["-"] * len(of)
+        counts.append([style.label, str(seeds), *shown_numbers])
     blocks += [Heading("Printed rounds inside the interval"), Table(counts)]
     return Page("Which network has Table 4's rounds of DS?", blocks)
 
