@@ -1,7 +1,6 @@
 """Runs prioritized multi-criteria federated training and makes its tables.
 
-`python run_experiments.py --help` has examples, the papers' flag files, and all
-flags.
+`python run_experiments.py --help` has examples and all flags.
 """
 
 import os
@@ -69,13 +68,13 @@ def execute(command, runs, table, cluster=None):
         "runs", f"{command.experiment}-{time.strftime('%Y%m%d-%H%M%S')}"
     )
     recorded = "" if command.inspect else output_dir
-    # An interrupt or a termination leaves by one way, wherever it comes: during the
-    # import of TensorFlow, too, whose C code would swallow an exception.
+    # These leave by one way during the import of TensorFlow, whose C code would swallow
+    # an exception, too.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, _: _leave(n, recorded))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    from tff_pmc.experiments.running import execution
+    from tff_pmc.experiments.running import callbacks, execution
     from tff_pmc.record.record_error import RecordError
     from tff_pmc.runtime import ClusterError, WorkerDiedError, WorkerStartError
 
@@ -87,6 +86,8 @@ def execute(command, runs, table, cluster=None):
         return 0
     except (SettingError, RecordError, leaf_data.DataError) as error:
         return fail(error, EXIT_BAD_INPUT)
+    except callbacks.LostRunError as error:
+        return fail(f"{error}; what was recorded is in {recorded}", 1)
     except BrokenPipeError:
         raise
     except (ClusterError, WorkerStartError, OSError) as error:

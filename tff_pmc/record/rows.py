@@ -89,11 +89,13 @@ def round_row(
     over the clients' own accuracies, and the training side.
     """
     train, finalizer = metrics["client_work"]["train"], metrics["finalizer"]
-    examples = max(int(train["examples"]), 1)
+    examples = int(train["examples"])
+    # Where no client counted, there is none.
+    loss = round(float(train["loss_sum"]) / examples, 6) if examples else ""
     return {
         "round": round_num,
         **({} if measured is None else measure.columns(measured, sizes)),
-        "train_loss": round(float(train["loss_sum"]) / examples, 6),
+        "train_loss": loss,
         "clients": int(train["clients"]),
         "excluded": int(train["excluded"]),
         "update_rejected": int(finalizer["update_rejected"]),

@@ -87,7 +87,13 @@ def text(runs: Sequence[Run]) -> str:
             lines.append([run.label, which, f"{figures['round']}", *cells])
     clients = dict.fromkeys(int((run.examples > 0).sum()) for run in runs)
     title = f"{_TITLE} ({' or '.join(map(str, clients))})"
-    return f"{title}\n{grid_text(lines, 2)}\n{_NOTE}"
+    left_out = [
+        f"{run.label}: {run.rounds['excluded'].sum()} of {run.rounds['clients'].sum()} "
+        "trainings were left out, as not finite or above --max_update_norm"
+        for run in runs
+        if "excluded" in run.rounds and run.rounds["excluded"].any()
+    ]
+    return "\n".join([title, grid_text(lines, 2), _NOTE, *left_out])
 
 
 def seeds_report(by_seed: BySeed, *, baseline: str = "") -> Report:

@@ -74,6 +74,12 @@ class TrainingSettings(Settings):
         "Clients whose attribute `adversary` is 1 ignore the server's model and go on "
         "with their own (AdaFed's simulation 3).",
     )
+    most_lost_rounds: int = setting(
+        3,
+        "The run ends after so many rounds in a row in which no client counts; 0 goes "
+        "on to the last round.",
+        within=_COUNT,
+    )
     num_packs: int = setting(
         2,
         "Packs that a cohort's clients are sent in. Another number changes the order "

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
+from absl import logging
 from tqdm import tqdm
 
 import leaf_data
@@ -59,6 +60,36 @@ def predictions(folder: str, examples: leaf_data.Examples) -> Listener:
         # `Setup.of` refuses more classes than a byte has.
         predicted = done.predicted.astype(np.uint8)
         write(f"round_{done.round_num:04d}.npz", predicted=predicted)
+
+    return after_round
+
+
+class LostRunError(Exception):
+    """No client's update was usable, in as many rounds in a row as a run bears."""
+
+
+def lost_rounds(label: str, most: int) -> Listener:
+    """Warns of a round in which no client counted, and ends a run of too many.
+
+    The model stays as it is in such a round: to go on would be to pretend.
+    """
+    lost = 0
+
+    def after_round(done: RoundDone) -> None:
+        nonlocal lost
+        (row,) = done.tables["rounds"]
+        lost = lost + 1 if row["clients"] == row["excluded"] else 0
+        why = (
+            f"all {row['clients']} clients were left out: an update or a criterion of "
+            "each was not finite, or the update above --max_update_norm"
+        )
+        if lost and lost == most:
+            raise LostRunError(
+                f"{label}: in the rounds {done.round_num - most + 1} to "
+                f"{done.round_num} {why}; a smaller --learning_rate may help"
+            )
+        if lost == 1:
+            logging.warning("%s: round %d: %s", label, done.round_num, why)
 
     return after_round
 

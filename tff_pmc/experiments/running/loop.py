@@ -56,7 +56,11 @@ def run(
         else:
             state = last.state
         rounds = settings.training.rounds
-        told = [callbacks.predictions(folder.path, evaluator.examples), *listeners]
+        told = [
+            callbacks.predictions(folder.path, evaluator.examples),
+            callbacks.lost_rounds(settings.label, settings.training.most_lost_rounds),
+            *listeners,
+        ]
         if tensorboard:
             from tff_pmc.experiments.running import tensorboard_events
 
