@@ -22,10 +22,11 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
+from leaf_data.client_ids import ClientIds
 from leaf_data.dataset import Dataset, register
 from leaf_data.declare import setting
 from leaf_data.errors import DataError, check_name, one_line, reading
-from leaf_data.examples import INPUT_TYPES, ClientIds, Examples, StorePart
+from leaf_data.examples import INPUT_TYPES, Examples, StorePart
 from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import npy_folder, places
 from leaf_data.formats.places import Folder

@@ -10,7 +10,7 @@ import pytest
 
 import leaf_data
 from leaf_data import convert
-from leaf_data.examples import ClientIds
+from leaf_data.client_ids import ClientIds
 
 
 def numbers(count, seed=0):

@@ -9,7 +9,7 @@ import pytest
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import claims_page, results_page
-from tff_pmc.reports.papers.headlines import Headline, numbers
+from tff_pmc.reports.papers.headlines import NUMBERS, Headline, numbers
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -100,3 +100,11 @@ def test_a_folder_says_its_command_its_seeds_and_its_hours(tmp_path, write_ours)
         "- [mine](kept/mine): 2 runs of 2 rounds, seeds 0, 3, TF32 factors, bfloat16 "
         "factors, on Big GPU, 1.25 hours. It is mine."
     )
+
+
+def test_a_lead_is_over_the_last_rounds_that_both_have(run_of):
+    """The base has two rounds more, in which it is far ahead."""
+    run = run_of("A", [[10], [50], [60]], [100])
+    base = run_of("B", [[10], [20], [30], [90], [90]], [100])
+    lead = NUMBERS["lead at the end"](run, base, column="accuracy")
+    assert lead == pytest.approx(0.2)

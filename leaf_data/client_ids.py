@@ -1,0 +1,74 @@
+"""The names of the clients of a large federation, as one array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data.errors import DataError, check_name
+
+
+class ClientIds(Sequence[str]):
+    """The names of K clients in an array, for federations of which a tuple is large.
+
+    Attributes:
+        encoded: the names in UTF-8, bytes [K].
+
+    Raises:
+        DataError: (constructor) a name is none, or is there twice.
+    """
+
+    def __init__(self, encoded: npt.NDArray[Any]) -> None:
+        if encoded.ndim != 1 or encoded.dtype.kind != "S" or not len(encoded):
+            raise DataError(f"client ids have to be bytes [K], not {encoded.dtype}")
+        self.encoded = encoded
+        letters = np.ascontiguousarray(encoded).view(np.uint8).reshape(len(encoded), -1)
+        ends = letters == 0  # Behind a name; within it there is none.
+        plain = ((letters >= 32) & (letters < 127)) | ends
+        if not plain.all() or ends[:, 0].any() or (ends[:, :-1] > ends[:, 1:]).any():
+            for name in self:  # The few that are not ASCII take their time.
+                check_id(name)
+        if len(np.unique(encoded)) < len(encoded):
+            raise DataError("a client id is there twice")
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> ClientIds:
+        """The same names as an array."""
+        if isinstance(names, ClientIds):
+            return names
+        return cls(np.char.encode(np.array(names, str), "utf-8"))
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return tuple(map(_decoded, self.encoded[place]))
+        return _decoded(self.encoded[place])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(_decoded, self.encoded)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ClientIds):
+            return np.array_equal(self.encoded, other.encoded)
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _decoded(name: bytes) -> str:
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"client id {ascii(name[:40])} is not UTF-8") from error
+
+
+def check_id(client: Any) -> None:
+    """Refuses, with a `DataError`, what is no name of a client."""
+    if not isinstance(client, str) or not client:
+        raise DataError(f"client ids have to be non-empty text, not {client!r}")
+    check_name(client, "client id")
