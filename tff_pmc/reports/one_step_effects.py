@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy import stats
+from scipy import special
 
 from tff_pmc.record.read import BASELINE, Run, conditions_of, read_table
 from tff_pmc.record.schema import has_table
@@ -125,10 +125,10 @@ def _summary(differences: npt.NDArray[np.float64]) -> dict[str, Any]:
     interval, p = (np.full(len(mean), np.nan) for _ in range(2))
     if count >= FEWEST and np.isfinite(differences).all():
         error, freedom = error_of_mean(differences)
-        interval = error * stats.t.ppf(1 - _ALPHA / 2, freedom)
+        interval = error * special.stdtrit(freedom, 1 - _ALPHA / 2)
         ratio = np.divide(mean, error, out=np.zeros_like(mean), where=error > 0)
         ratio[(error == 0) & (mean != 0)] = np.inf  # Equal in all rounds, and not 0.
-        p = holm(2 * stats.t.sf(np.abs(ratio), freedom))
+        p = holm(2 * special.stdtr(freedom, -np.abs(ratio)))
     early = differences[:half].mean(axis=0)
     values = mean, interval, p, early, late
     return dict(zip(("mean", "interval", "p", "early", "late"), values))
