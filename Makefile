@@ -17,7 +17,7 @@ help:
 	@echo "make lint          ruff, mypy, and how large everything is"
 	@echo "make docs          the site of the documents, into build/site"
 	@echo "make venv          only install"
-	@echo "make peers         install what benchmarks/round.py compares with: PyTorch"
+	@echo "make peers         install what is compared with: PyTorch, Flower, pfl-research"
 	@echo "make requirements  write requirements.txt anew (UPGRADE=1: with new releases)"
 	@echo "make audit         list known vulnerabilities of what requirements.txt pins"
 	@echo "make clean         remove .venv, caches and build leftovers; runs are kept"
@@ -72,9 +72,14 @@ docs: venv
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet
 	$(RUN) tools/check_site.py build/site
 
+# With pip, which knows where this machine's index has the CPU builds of PyTorch. Flower
+# needs Python 3.11.
+PEERS := benchmarks/peers
 peers: venv
-	$(RUN) -m venv benchmarks/peers/.venv
-	benchmarks/peers/.venv/bin/python -m pip install -q -r benchmarks/peers/requirements.txt
+	for name in torch flower pfl; do \
+		$(RUN) -m venv $(PEERS)/.venv/$$name && \
+		$(PEERS)/.venv/$$name/bin/python -m pip install -q -r $(PEERS)/$$name.txt || exit; \
+	done
 
 requirements: venv
 	$(RUN) tools/compile_requirements.py $(if $(UPGRADE),--upgrade)

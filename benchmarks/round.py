@@ -32,10 +32,10 @@ import subprocess
 import sys
 
 import psutil
-from shapes import CONTENDERS, add_arguments, shape_of
+from shapes import CONTENDERS, add_arguments, given_arguments, shape_of
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
-TORCH_PYTHON = PEERS / ".venv" / "bin" / "python"
+TORCH_PYTHON = PEERS / ".venv" / "torch" / "bin" / "python"
 ROUNDS_PER_TURN = 3
 # What each contender is held against.
 AGAINST = ("bare loop", "fed_avg", "pytorch", "worker")
@@ -47,14 +47,10 @@ class Contender:
     def __init__(self, name, options):
         """Starts it, and returns when it is ready for its first round."""
         if name == "pytorch":
-            shape = shape_of(options)
             command = [str(TORCH_PYTHON), str(PEERS / "torch_loop.py")]
-            command += [f"--{key}={value}" for key, value in shape._asdict().items()]
         else:
             command = [sys.executable, str(PEERS / "tff_round.py"), f"--name={name}"]
-            for key in ("shape", "clients", "epochs", "num_packs"):
-                if getattr(options, key):
-                    command.append(f"--{key}={getattr(options, key)}")
+        command += given_arguments(options)
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

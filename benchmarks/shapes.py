@@ -1,6 +1,8 @@
-"""The shapes of rounds that `round.py` measures."""
+"""The shapes of rounds that `round.py` and `peers.py` measure, and their data."""
 
 import collections
+
+import numpy as np
 
 Shape = collections.namedtuple(
     "Shape", "model clients examples batch_size epochs", defaults=[5]
@@ -10,11 +12,18 @@ SHAPES = {
     "mnist_batch": Shape("mnist", 10, 50, 10),
     "femnist": Shape("femnist", 10, 140, 10),
     "celeba": Shape("celeba", 417, 19, 0),
+    "mnist_100": Shape("mnist", 100, 50, 10),
     # What a round costs beside the training: one step a client.
     "mnist_fixed": Shape("mnist", 10, 10, 0, 1),
     "femnist_fixed": Shape("femnist", 10, 10, 0, 1),
 }
 RATE = 0.05
+# A model's images, classes and parameters, in TensorFlow as in PyTorch.
+MODELS = {
+    "mnist": ((28, 28), 10, 1_663_370),
+    "femnist": ((28, 28), 62, 6_603_710),
+    "celeba": ((64, 64, 3), 2, 8_409_025),
+}
 CONTENDERS = ("seven sums", "one sum", "worker", "bare loop", "fed_avg", "pytorch")
 
 
@@ -32,3 +41,25 @@ def shape_of(options):
     return SHAPES[options.shape]._replace(
         **{name: value for name, value in given.items() if value}
     )
+
+
+def given_arguments(options):
+    """Returns the arguments that `add_arguments` has read, for another process."""
+    names = ("shape", "clients", "epochs", "num_packs")
+    given = {name: getattr(options, name) for name in names}
+    return [f"--{name}={value}" for name, value in given.items() if value]
+
+
+def data_of(shape):
+    """Makes random images and labels, which cost as much time as real ones."""
+    size, classes, _ = MODELS[shape.model]
+    generator = np.random.default_rng(0)
+    total = shape.clients * shape.examples
+    images = generator.integers(0, 256, (total, *size), dtype=np.uint8)
+    return images, generator.integers(0, classes, total).astype(np.int32)
+
+
+def check_parameters(shape, parameters):
+    """Ends the process if a model is not as large as those beside it."""
+    if parameters != MODELS[shape.model][2]:
+        raise SystemExit(f"{shape.model} has {parameters:,} parameters here")

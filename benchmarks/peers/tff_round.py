@@ -1,4 +1,4 @@
-"""One contender of `round.py` on TensorFlow: a process that answers with seconds.
+"""A contender of `round.py` and `peers.py` on TensorFlow, which answers with seconds.
 
     python tff_round.py --name="one sum" --shape=mnist_full
 
@@ -19,7 +19,14 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
-from shapes import CONTENDERS, RATE, add_arguments, shape_of
+from shapes import (
+    CONTENDERS,
+    RATE,
+    add_arguments,
+    check_parameters,
+    data_of,
+    shape_of,
+)
 
 import leaf_data
 from tff_pmc import models, processes, scores
@@ -33,16 +40,10 @@ MODELS = {
 }
 
 
-def federation(shape, model):
-    """Makes clients of random images, which cost as much time as real ones."""
-    generator = np.random.default_rng(0)
-    total = shape.clients * shape.examples
-    size = model.input_spec[0].shape[1:]
-    # The last weights are the biases of the classes; one logit stands for two.
-    classes = max(model.initial_weights[0][-1].size, 2)
+def federation(shape):
+    """Makes the clients."""
     return leaf_data.Examples(
-        generator.integers(0, 256, (total, *size), dtype=np.uint8),
-        generator.integers(0, classes, total).astype(np.int32),
+        *data_of(shape),
         np.arange(shape.clients + 1, dtype=np.int64) * shape.examples,
         tuple(str(k) for k in range(shape.clients)),
     )
@@ -136,7 +137,8 @@ def bare_loop(model, shape, data):
 def contender(name, shape, num_packs):
     """Returns the function that runs one round of a contender."""
     model = MODELS[shape.model]()
-    data = federation(shape, model)
+    check_parameters(shape, sum(w.size for w in model.initial_weights[0]))
+    data = federation(shape)
     if name == "bare loop":
         return bare_loop(model, shape, data)
     if name == "fed_avg":

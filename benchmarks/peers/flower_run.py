@@ -1,0 +1,87 @@
+"""The same rounds in Flower's simulation: two clients at a time, a thread each.
+
+It runs as many rounds as standard input has lines, and prints the time at the end of
+each. `run_simulation` is deprecated in favor of a command, which would need a project
+folder and start the same engine.
+"""
+
+import argparse
+import os
+import sys
+import time
+
+# Neither Flower nor Ray tells anybody that they were used.
+os.environ.update(FLWR_TELEMETRY_ENABLED="0", RAY_USAGE_STATS_ENABLED="0")
+
+import torch
+from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import ServerApp
+from flwr.serverapp.strategy import FedAvg
+from flwr.simulation import run_simulation
+from torch_model import clients_of, model_of, train
+
+# isort: split
+# Found through torch_model.
+from shapes import add_arguments, shape_of
+
+
+def client_app(shape):
+    """Returns what trains one client in a worker of Ray."""
+    app = ClientApp()
+
+    @app.train()
+    def train_client(message, context):
+        torch.set_num_threads(1)
+        x, y = clients_of(shape)[context.node_config["partition-id"]]
+        model = model_of(shape)
+        model.load_state_dict(message.content["arrays"].to_torch_state_dict())
+        train(model, x, y, shape)
+        content = {
+            "arrays": ArrayRecord(model.state_dict()),
+            "metrics": MetricRecord({"num-examples": len(y)}),
+        }
+        return Message(content=RecordDict(content), reply_to=message)
+
+    return app
+
+
+def server_app(shape, rounds):
+    """Returns what averages the clients' models."""
+    app = ServerApp()
+
+    def end_of_round(number, arrays):
+        if number:
+            print(time.perf_counter(), flush=True)
+
+    @app.main()
+    def main(grid, context):
+        strategy = FedAvg(fraction_evaluate=0.0, min_available_nodes=shape.clients)
+        strategy.start(
+            grid=grid,
+            initial_arrays=ArrayRecord(model_of(shape).state_dict()),
+            num_rounds=rounds,
+            evaluate_fn=end_of_round,
+        )
+
+    return app
+
+
+def main():
+    """Runs the rounds."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_arguments(parser)
+    shape = shape_of(parser.parse_args())
+    run_simulation(
+        server_app(shape, len(sys.stdin.readlines())),
+        client_app(shape),
+        num_supernodes=shape.clients,
+        backend_config={
+            "init_args": {"num_cpus": 2},
+            "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""The models of `tff_pmc.models` in PyTorch, and how each peer trains a client."""
+
+import functools
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import torch
+from shapes import MODELS, RATE, check_parameters, data_of
+
+# A model's channels, the size of its kernels, and its dense units.
+LAYERS = {
+    "mnist": (1, 5, (512, 10)),
+    "femnist": (1, 5, (2048, 62)),
+    "celeba": (3, 3, (512, 1)),
+}
+
+
+def model_of(shape):
+    """Makes the model, whose convolutions have no activation, as ours by default."""
+    channels, kernel, (units, outputs) = LAYERS[shape.model]
+    side = MODELS[shape.model][0][0] // 4
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(channels, 32, kernel, padding="same"),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(32, 64, kernel, padding="same"),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Flatten(),
+        torch.nn.Linear(side * side * 64, units),
+        torch.nn.ReLU(),
+        torch.nn.Linear(units, outputs),
+    )
+    check_parameters(shape, sum(p.numel() for p in model.parameters()))
+    return model
+
+
+# Kept, because a worker of Ray is asked for one client after another.
+@functools.lru_cache(maxsize=1)
+def clients_of(shape):
+    """Returns each client's images, as bytes, and labels."""
+    x, y = (torch.from_numpy(array) for array in data_of(shape))
+    x = x[:, None] if x.ndim == 3 else x.permute(0, 3, 1, 2).contiguous()
+    return list(zip(x.split(shape.examples), y.long().split(shape.examples)))
+
+
+def batches(x, y, size):
+    """Yields the batches of an epoch, in a new random order."""
+    for batch in torch.randperm(len(y)).split(size or len(y)):
+        yield x[batch], y[batch]
+
+
+def loss_of(model, x, y):
+    """Returns the loss of a batch; one output is a logit."""
+    outputs = model(x.float() / 255)
+    if outputs.shape[1] == 1:
+        loss = torch.nn.functional.binary_cross_entropy_with_logits
+        return loss(outputs[:, 0], y.float())
+    return torch.nn.functional.cross_entropy(outputs, y)
+
+
+def train(model, x, y, shape):
+    """Trains the model on one client's examples."""
+    optimizer = torch.optim.SGD(model.parameters(), RATE)
+    for _ in range(shape.epochs):
+        for batch in batches(x, y, shape.batch_size):
+            optimizer.zero_grad()
+            loss_of(model, *batch).backward()
+            optimizer.step()
