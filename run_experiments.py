@@ -94,8 +94,7 @@ def execute(command, runs, table, cluster=None):
         return fail(f"{error}{_how_to_go_on(recorded)}", 1)
     except WorkerDiedError as error:
         fail(f"{error}{_how_to_go_on(recorded)}", 1)
-        # The record is closed. An ordinary end would let TFF's finalizers talk to
-        # the dead worker, and bury the line above under their tracebacks.
+        # An ordinary end would bury this under the tracebacks of TFF's finalizers.
         os._exit(1)
     except Interrupted as error:
         return fail(f"interrupted{_how_to_go_on(recorded)}", 128 + error.args[0])

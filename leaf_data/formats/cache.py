@@ -205,5 +205,5 @@ def _save(path: str, key: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
             for name, array in arrays.items():
                 writer.append(name, array)
             writer.finish({"key": key})
-    except OSError as error:
+    except (OSError, DataError) as error:
         _LOG.warning("%s: cannot be written (%s), no cache is kept", path, error)

@@ -7,6 +7,7 @@ memory, into a folder beside, which takes the name when it is whole.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -112,7 +113,8 @@ class Writer:
 
     def __exit__(self, *unused: Any) -> None:
         for file in self._files.values():
-            file.close()
+            with contextlib.suppress(OSError):  # A full disk, which is said already.
+                file.close()
         for path in (self._partial, self._old):
             if os.path.lexists(path) and not os.path.isdir(path):
                 os.remove(path)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
+import tensorflow_federated as tff
 
 from tff_pmc.processes.online_adjusted import OnlineAdjustedFedAvg, OnlineState
 from tff_pmc.scores import Score
@@ -83,8 +84,8 @@ def counterfactuals(
         right, of all who judge together.
 
     Raises:
-        ValueError: the sums of the process do not cover a score, or rates are given
-            and the server's optimizer has none.
+        ValueError: there are no judges, the sums of the process do not cover a score,
+            or rates are given and the server's optimizer has none.
 
     Example:
         >>> tests = tff_pmc.evaluation_packs(data.test_examples)
@@ -92,9 +93,13 @@ def counterfactuals(
     """
     import pandas as pd
 
-    trained = online.parts.train(state.learning, clients)
+    if isinstance(online.judge, tff.Computation) and not judges:
+        raise ValueError("judges is empty: there is nothing to judge on")
     wanted = online.candidates if scores is None else scores
-    found = judge_all(online, state, trained, judges, wanted, rates or (None,))
+    for score in wanted:
+        online.parts.round_parts.plan.basis.coefficients(score)  # Or it is refused.
+    trained = online.parts.train(state.learning, clients)
+    found = judge_all(online, state, trained, judges, wanted, tuple(rates) or (None,))
     columns = {
         "score": [one.score.label for one in found],
         "rate": np.array([one.rate for one in found], float),

@@ -215,9 +215,9 @@ def build_online_adjusted_fed_avg(
 
     Raises:
         ValueError: as `build_prioritized_fed_avg`; an unknown policy; more than
-            `search.MAX_CRITERIA` criteria to order; sums that hide
-            what clients send, without a judge that keeps to them, since the default
-            one returns exact counts.
+            `search.MAX_CRITERIA` criteria to order; sums that hide what clients
+            send, without a judge that keeps to them: the default one returns exact
+            counts, and a secure sum for all together only.
 
     Example:
         >>> online = build_online_adjusted_fed_avg(

@@ -16,6 +16,7 @@ from tff_pmc.record.schema import (
     check_candidates,
     check_clients,
     check_rounds,
+    check_weightings,
     in_order,
 )
 
@@ -76,7 +77,7 @@ SCHEMAS: Mapping[str, Schema] = {
             **{"jain_index": NUMBER, "total_variation": NUMBER},
         },
         needed=("round", "weighting", "rate", "in_force", "correct", "examples"),
-        check=in_order("weighting", "rate", gaps=True),
+        check=check_weightings,
     ),
     "class_f1.csv": Schema(
         {"round": COUNT, "class": COUNT, "f1": SHARE},

@@ -241,6 +241,21 @@ def check_clients(table: pd.DataFrame) -> None:
         raise ValueError("no client has examples")
 
 
+def check_weightings(table: pd.DataFrame) -> None:
+    """Refuses rows that no `weightings.csv` has: of a round one is in force."""
+    if table.empty:
+        raise ValueError("it has no rows")
+    in_order("weighting", "rate", gaps=True)(table)
+    check_counts(table)
+    in_force = table.groupby("round")["in_force"].sum()
+    if (
+        (in_force != 1).any()
+        or not table["examples"].all()
+        or table["rate"].isna().any()
+    ):
+        raise ValueError("a round has not one weighting in force, examples and rates")
+
+
 def check_candidates(table: pd.DataFrame) -> None:
     """Refuses rows that no `candidates.csv` has: of a round one is kept."""
     in_order("trial")(table)

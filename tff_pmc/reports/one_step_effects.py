@@ -11,7 +11,7 @@ what differs is said by Holm's rule (Scandinavian Journal of Statistics 6, 1979)
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,10 +38,10 @@ _LIMITS = (
     "is no trajectory: what a weighting would do over many rounds, a run of its own "
     "says (`--seeds`, `effect.md`).",
     "± is half of the 95 % interval of the mean over the judged rounds, by moving "
-    "blocks. It is of this run's rounds and not of other seeds. A weighting differs "
-    "where p, corrected for the number of weightings (Holm), is below .05.",
-    "The judge's examples are those that the run is reported on, unless `judge_on` "
-    "says otherwise.",
+    "blocks; of few rounds that follow closely on one another it covers somewhat less. "
+    "It is of this run's rounds and not of other seeds. A weighting differs where p, "
+    "corrected for the number of weightings (Holm), is below .05. The means of the "
+    "early and the late rounds have no interval.",
 )
 
 
@@ -55,7 +55,8 @@ def report(runs: Sequence[Run]) -> Report:
     judged = [run for run in runs if run.path in found]
     if not judged:
         return Report()
-    blocks: list[Block] = [Items([*_LIMITS, *conditions_of(judged)])]
+    notes = [*_LIMITS, _judges(judged[0].settings), *conditions_of(judged)]
+    blocks: list[Block] = [Items(notes)]
     texts, drawn = [], {}
     for run in judged:
         table, name = found[run.path], os.path.basename(run.path)
@@ -75,6 +76,21 @@ def report(runs: Sequence[Run]) -> Report:
         {"counterfactuals": page},
         drawn,
         digits=6,
+    )
+
+
+def _judges(settings: Mapping[str, Any]) -> str:
+    """The sentence of who judged, on what and when."""
+    count, every = (
+        settings.get(f"counterfactual_{name}", default)
+        for name, default in (("clients", 0), ("every", 1))
+    )
+    who = f"{count} clients" if count else "all clients"
+    examples = {"test": "their test examples", "server": "the server's examples"}
+    on = settings.get("judge_on", "test")
+    what = examples.get(on, "training examples that were held out")
+    return f"Judged by {who} on {what}" + (
+        f", after every {every} rounds." if every > 1 else ", after every round."
     )
 
 

@@ -182,8 +182,12 @@ class CounterfactualSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not all(0 < rate < math.inf for rate in self.rates):
+        # What a float32 holds.
+        if not all(1e-30 < rate < 1e30 for rate in self.rates):
             raise SettingError("--counterfactual_rates has to be above 0, and finite")
+        if (self.rates or self.clients) and not self.kinds:
+            flag = "rates" if self.rates else "clients"
+            raise SettingError(f"--counterfactual_{flag} needs --counterfactuals")
 
     def judges(self, round_num: int) -> bool:
         """Whether there are any, and they are judged after a round, counted from 1."""

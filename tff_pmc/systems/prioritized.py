@@ -87,6 +87,7 @@ class ScoredSystem(System):
             criteria=setup.criteria,
             judge=judge,
             num_clients=setup.judged.num_clients,
+            two_stage=settings.two_stage,
             **setup.process_options,
         )
         return SearchRounds(setup, online, beside)

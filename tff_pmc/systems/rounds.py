@@ -180,6 +180,8 @@ class SearchRounds(Rounds):
 
         if not self._plan.judges(int(state.learning.client_work["round"]) + 1):
             return []
-        every = {score.label: score for score in [in_force, *self._beside]}
+        # Those of a search, too, so that each is there in every round.
+        scores = [in_force, *self._process.candidates, *self._beside]
+        every = {score.label: score for score in scores}
         given = self._process, state, trained, self._beside_packs
         return judge_all(*given, every.values(), self._rates)

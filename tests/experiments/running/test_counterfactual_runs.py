@@ -19,10 +19,14 @@ CASES = {
     "plain": {},
     "asked": ASKED,
     "few judge": {**ASKED, "counterfactual_clients": 7, "counterfactual_rates": ()},
+    "two stages": {
+        **{"system": "owa", "owa_quantifier": "most", "priority": ("DS", "LD", "MD")},
+        **{"counterfactuals": ("orderings",), "rounds": 1},
+    },
     "searched": {"adjustment": "best_of_all", "priority": ("LD", "DS", "MD")},
     "searched, asked": {
         **{"adjustment": "best_of_all", "priority": ("LD", "DS", "MD")},
-        **{"counterfactuals": ("orderings",), "judge_on": "test"},
+        **{"counterfactuals": ("averages:0.5",), "judge_on": "test"},
     },
 }
 
@@ -86,8 +90,11 @@ def test_who_is_judged_when_and_on_what(folders):
     own = read.read_run(str(folders["searched, asked"]))
     tested = own.candidates.set_index(["round", "ordering"])["correct"]
     for row in searched:
-        if row["weighting"].count(",") == 2:
-            assert tested[int(row["round"]), row["weighting"]] == int(row["correct"])
+        if (key := (int(row["round"]), row["weighting"])) in tested.index:
+            assert tested[key] == int(row["correct"])
+    # Six orderings in each round, whichever the search takes.
+    assert len(searched) == 3 * (6 + 6)
+    assert len(rows(folders["two stages"])) == 1 + 9
 
 
 def test_the_report_is_of_all_runs_that_asked(folders):
@@ -106,6 +113,8 @@ REFUSED = {
     "many": ({"counterfactuals": ("averages:0.01",)}, "more than 200"),
     "ranges": ({"counterfactuals": ("ranges",)}, "without --normalization=range"),
     "a rate": ({"counterfactual_rates": (0.0,)}, "above 0, and finite"),
+    "rates alone": ({"counterfactual_rates": (0.5,)}, "rates needs --counterfactuals"),
+    "judges alone": ({"counterfactual_clients": 5}, "clients needs --counterfactuals"),
     "a system": (
         {"counterfactuals": ("orderings",), "system": "simple_average"},
         "system simple_average no other weighting",

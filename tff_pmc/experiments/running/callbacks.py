@@ -84,9 +84,10 @@ def lost_rounds(label: str, most: int) -> Listener:
             "each was not finite, or the update above --max_update_norm"
         )
         if lost and lost == most:
+            first = done.round_num - most + 1
             raise LostRunError(
-                f"{label}: in the rounds {done.round_num - most + 1} to "
-                f"{done.round_num} {why}; a smaller --learning_rate may help"
+                f"{label}: in the rounds {first} to {done.round_num} {why}; a smaller "
+                "--learning_rate may help"
             )
         if lost == 1:
             logging.warning("%s: round %d: %s", label, done.round_num, why)

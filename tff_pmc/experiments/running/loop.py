@@ -56,11 +56,9 @@ def run(
         else:
             state = last.state
         rounds = settings.training.rounds
-        told = [
-            callbacks.predictions(folder.path, evaluator.examples),
-            callbacks.lost_rounds(settings.label, settings.training.most_lost_rounds),
-            *listeners,
-        ]
+        told = [callbacks.predictions(folder.path, evaluator.examples), *listeners]
+        most_lost = settings.training.most_lost_rounds
+        end_if_lost = callbacks.lost_rounds(settings.label, most_lost)
         if tensorboard:
             from tff_pmc.experiments.running import tensorboard_events
 
@@ -80,6 +78,7 @@ def run(
             ends = [after_round(done) for after_round in told]
             # Last: a checkpoint says that the rows up to its round are on disk.
             checkpoints.save(state, round_num, folder.lengths())
+            end_if_lost(done)
             if any(ends):
                 break
         status = "finished"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import pandas as pd
 
 import leaf_data
 from tff_pmc.experiments.running import loop
-from tff_pmc.experiments.running.callbacks import RoundDone
+from tff_pmc.experiments.running.callbacks import LostRunError, RoundDone
 from tff_pmc.record import read
 from tff_pmc.record.same_run import folder_of_runs
 from tff_pmc.reports import Report, output
@@ -77,15 +78,17 @@ def search(
         for number, (rate, settings) in enumerate(zip(rates, runs), 1):
             title = f"run {number} of {len(runs)}: rate {rate:g}"
             folder = os.path.join(output_dir, f"rate_{rate:g}")
-            loop.run(
-                settings,
-                data,
-                folder,
-                resume=resume,
-                title=title,
-                tensorboard=tensorboard,
-                listeners=[reached],
-            )
+            # A rate that breaks every client ends early, and the next is tried.
+            with contextlib.suppress(LostRunError):
+                loop.run(
+                    settings,
+                    data,
+                    folder,
+                    resume=resume,
+                    title=title,
+                    tensorboard=tensorboard,
+                    listeners=[reached],
+                )
             run = read.read_run(folder)
             rows.append(
                 {
