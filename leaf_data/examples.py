@@ -45,8 +45,7 @@ class Examples:
             or `ClientIds`.
         attributes: by name, arrays [N, ...] of what else is known of each example (a
             photograph's sharpness, say). They are not part of TFF's view.
-        stored: the part of a store that these are, or None. Copies, and what is made
-            of these by `dataclasses.replace`, are no store's.
+        stored: the part of a store that these are; None of all else, copies included.
 
     Raises:
         DataError: (constructor) the arrays do not fit together.
