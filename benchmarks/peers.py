@@ -29,7 +29,7 @@ import time
 
 import psutil
 from round import ratio
-from shapes import add_arguments, given_arguments, shape_of
+from shapes import add_arguments, add_turns, given_arguments, shape_of
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 CORES = 2
@@ -142,14 +142,8 @@ def main():
     """Measures one shape and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_arguments(parser)
-    parser.add_argument("--turns", type=int, default=3)
+    add_turns(parser, CONTENDERS, 3)
     parser.add_argument("--rounds", type=int, default=4, help="of a turn, at least 2")
-    parser.add_argument(
-        "--only",
-        action="append",
-        choices=CONTENDERS,
-        help="measure this contender; may be repeated",
-    )
     options = parser.parse_args()
     if options.rounds < 2 or options.turns < 1:
         parser.error("at least 2 rounds and 1 turn are needed")

@@ -32,7 +32,7 @@ import subprocess
 import sys
 
 import psutil
-from shapes import CONTENDERS, add_arguments, given_arguments, shape_of
+from shapes import CONTENDERS, add_arguments, add_turns, given_arguments, shape_of
 
 PEERS = pathlib.Path(__file__).resolve().parent / "peers"
 TORCH_PYTHON = PEERS / ".venv" / "torch" / "bin" / "python"
@@ -109,13 +109,7 @@ def main():
     """Measures one shape and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_arguments(parser)
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument(
-        "--only",
-        action="append",
-        choices=CONTENDERS,
-        help="measure this contender; may be repeated",
-    )
+    add_turns(parser, CONTENDERS, 5)
     options = parser.parse_args()
     names = options.only or list(CONTENDERS)
     if "pytorch" in names and not TORCH_PYTHON.exists():

@@ -35,6 +35,17 @@ def add_arguments(parser):
     parser.add_argument("--num_packs", type=int, default=2)
 
 
+def add_turns(parser, contenders, turns):
+    """Adds the arguments that say who is measured, and in how many turns."""
+    parser.add_argument("--turns", type=int, default=turns)
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=contenders,
+        help="measure this contender; may be repeated",
+    )
+
+
 def shape_of(options):
     """Returns the shape that the arguments describe."""
     given = {name: getattr(options, name) for name in ("clients", "epochs")}

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tff_pmc.record.schema import check_weightings
 from tff_pmc.reports import one_step_effects
 
 
@@ -72,3 +73,22 @@ def test_without_ds_the_weighting_in_force_is_the_baseline():
     table = one_step_effects.effects(part)
     assert table["weighting"].tolist() == ["LD"] and table["baseline"][0] == "MD"
     np.testing.assert_allclose(table["accuracy_mean"], [1.5])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda table: table.iloc[:0], "no rows"),
+        (lambda table: table.assign(in_force=1), "round 1 has not one weighting that"),
+        (lambda table: table.assign(in_force=0), "round 1 has not one weighting that"),
+        (lambda table: table.assign(correct=1001), "1001 correct of 1000"),
+        (lambda table: table.assign(correct=0, examples=0), "'DS' has no examples"),
+        (lambda table: table.assign(rate=np.nan), "'DS' has no examples, or no rate"),
+        (lambda table: table.assign(weighting="LD"), "round 1 has 'LD' twice"),
+    ],
+)
+def test_a_record_that_no_run_can_have_written_is_refused(change, words):
+    whole = record({"LD": [10, 20]})
+    check_weightings(whole)
+    with pytest.raises(ValueError, match=words):
+        check_weightings(change(whole))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow_federated as tff
 
 from tff_pmc.processes.online_adjusted import OnlineAdjustedFedAvg, OnlineState
 from tff_pmc.scores import Score
@@ -51,7 +50,7 @@ def judge_all(
     for score in scores:
         for rate in rates:
             stepped = online.step(state, trained, score, rate)
-            correct = np.asarray(online.judge(stepped["weights"], judges), np.int64)
+            correct = online.correct(stepped["weights"], judges)
             found.append(Counterfactual(score, rate, correct))
     return found
 
@@ -93,8 +92,7 @@ def counterfactuals(
     """
     import pandas as pd
 
-    if isinstance(online.judge, tff.Computation) and not judges:
-        raise ValueError("judges is empty: there is nothing to judge on")
+    online.check_judges(judges)
     wanted = online.candidates if scores is None else scores
     for score in wanted:
         online.parts.round_parts.plan.basis.coefficients(score)  # Or it is refused.

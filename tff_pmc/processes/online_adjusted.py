@@ -91,8 +91,7 @@ class OnlineAdjustedFedAvg:
         Raises:
             ValueError: a federated judge is given no data.
         """
-        if isinstance(self.judge, tff.Computation) and not judges:
-            raise ValueError("judges is empty: there is nothing to judge candidates on")
+        self.check_judges(judges)
         start = time.perf_counter()
         trained = self.parts.train(state.learning, clients)
         train_seconds = time.perf_counter() - start
@@ -108,7 +107,7 @@ class OnlineAdjustedFedAvg:
         while trials.next is not None:
             index = trials.next
             stepped = self.step(state, trained, self.candidates[index])
-            counts = np.asarray(self.judge(stepped["weights"], judges), np.int64)
+            counts = self.correct(stepped["weights"], judges)
             trials.report(int(counts.sum()))
             # The models of the others need not stay in memory.
             if trials.best.index == index:
@@ -139,6 +138,15 @@ class OnlineAdjustedFedAvg:
     def get_model_weights(self, state: OnlineState) -> Any:
         """The model of a state, a `tff.learning.models.ModelWeights`."""
         return state.learning.global_model_weights
+
+    def check_judges(self, judges: Sequence[Any]) -> None:
+        """Raises a `ValueError` where a federated judge is given no data."""
+        if isinstance(self.judge, tff.Computation) and not judges:
+            raise ValueError("judges is empty: there is nothing to judge candidates on")
+
+    def correct(self, weights: Any, judges: Sequence[Any]) -> np.ndarray:
+        """What the judge finds that a model gets right: int64 [], or [K] by client."""
+        return np.asarray(self.judge(weights, judges), np.int64)
 
     def step(
         self,

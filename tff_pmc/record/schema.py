@@ -248,12 +248,13 @@ def check_weightings(table: pd.DataFrame) -> None:
     in_order("weighting", "rate", gaps=True)(table)
     check_counts(table)
     in_force = table.groupby("round")["in_force"].sum()
-    if (
-        (in_force != 1).any()
-        or not table["examples"].all()
-        or table["rate"].isna().any()
-    ):
-        raise ValueError("a round has not one weighting in force, examples and rates")
+    if (in_force != 1).any():
+        number = in_force.index[in_force != 1][0]
+        raise ValueError(f"round {number} has not one weighting that is in force")
+    lacking = table[(table["examples"] == 0) | table["rate"].isna()]
+    if len(lacking):
+        row = lacking.iloc[0]
+        raise ValueError(f"{row['weighting']!r} has no examples, or no rate")
 
 
 def check_candidates(table: pd.DataFrame) -> None:

@@ -45,7 +45,9 @@ def _averages(step: str, settings: RunSettings, kind: str) -> list[scores.Score]
         parts = 1 / float(step)
     except (ValueError, ZeroDivisionError):
         parts = 0.0
-    count = round(parts) if 0 < parts < MOST else 0
+    if parts > MOST:
+        raise _refused(kind, f"more than {MOST} weightings")
+    count = round(parts) if parts > 0 else 0
     if not count or abs(parts - count) > 1e-9 * count:
         raise SettingError(
             f"--counterfactuals={kind}: the step has to divide 1, as 0.25"

@@ -111,6 +111,7 @@ REFUSED = {
     "a step": ({"counterfactuals": ("averages:0.3",)}, "has to divide 1"),
     "no step": ({"counterfactuals": ("averages",)}, "has to divide 1"),
     "many": ({"counterfactuals": ("averages:0.01",)}, "more than 200"),
+    "more": ({"counterfactuals": ("averages:0.001",)}, "more than 200"),
     "ranges": ({"counterfactuals": ("ranges",)}, "without --normalization=range"),
     "a rate": ({"counterfactual_rates": (0.0,)}, "above 0, and finite"),
     "rates alone": ({"counterfactual_rates": (0.5,)}, "rates needs --counterfactuals"),
