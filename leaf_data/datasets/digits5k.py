@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.dataset import register
-from leaf_data.datasets.mnist import Partitioned
+from leaf_data.datasets.partitioned import Partitioned
 from leaf_data.errors import DataError, reading
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats.places import Folder

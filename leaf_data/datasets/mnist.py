@@ -16,19 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.dataset import Dataset, register
-from leaf_data.declare import setting
+from leaf_data.dataset import register
+from leaf_data.datasets.partitioned import Partitioned
 from leaf_data.errors import DataError, one_line
-from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.formats import idx, places
 from leaf_data.formats.places import Folder
-from leaf_data.pixels import WHITE_ON_BLACK
-from leaf_data.splits import partition as partitions
 
 Arrays = dict[str, npt.NDArray[np.uint8]]
-_Pool = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]  # Images and labels.
-_NUM_CLIENTS = 100
 
 # The idx files, by the names of the arrays in `mnist.npz`.
 _IDX_NAMES = {
@@ -48,36 +43,6 @@ _NPZ_NAME = "mnist.npz"
 # Keras's download and cache are used, not its reader.
 _KERAS_URL = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/mnist.npz"
 _KERAS_SHA256 = "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d1"
-
-
-@dataclasses.dataclass(frozen=True)
-class Partitioned(Dataset):
-    """A data set whose examples come without clients and are dealt to 100 here."""
-
-    partition: str = setting(
-        "iid",
-        "How the training images are dealt to the clients: iid, or noniid, which sorts "
-        "them by label, cuts them into 200 shards and gives each client two.",
-        choices=tuple(partitions.BY_NAME),
-    )
-
-    def _dealt(
-        self, name: str, train: _Pool, test: _Pool, origin: Origin
-    ) -> FederatedDataset:
-        """Returns digits dealt so; client i has the i-th run of the test images."""
-        cut = partitions.BY_NAME[self.partition]
-        parts = cut(train[1], _NUM_CLIENTS, self.seed)
-        test_parts = np.split(np.arange(len(test[1])), _NUM_CLIENTS)
-        ids = [f"client_{index:03d}" for index in range(_NUM_CLIENTS)]
-        return FederatedDataset(
-            name,
-            Examples.from_parts(*train, parts, ids),
-            Examples.from_parts(*test, test_parts, ids),
-            num_classes=10,
-            pixel_convention=WHITE_ON_BLACK,
-            origin=origin,
-            options=self.options(),
-        )
 
 
 @dataclasses.dataclass(frozen=True)

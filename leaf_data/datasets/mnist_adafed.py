@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from leaf_data.client_table import ClientTable
 from leaf_data.dataset import Dataset, register
@@ -129,7 +128,7 @@ class MnistAdafed(Dataset):
             random = partition.random_state(self.seed, _MISLABEL_STREAM)
             for own, share in zip(rows, _WRONG_LABELS):  # No image has two clients.
                 if share:  # Else nothing is drawn.
-                    y[own] = mislabel(y[own], share, _NUM_CLASSES, random)
+                    y[own] = partition.mislabel(y[own], share, _NUM_CLASSES, random)
             adversary = np.array(_WRONG_LABELS) > 0
             table = ClientTable(
                 ids,
@@ -196,15 +195,3 @@ def deal(
         own = zip(shuffled, ends, row)
         parts.append(np.concatenate([rows[end - n : end] for rows, end, n in own]))
     return [random.permutation(part) for part in parts]
-
-
-def mislabel(
-    labels: IntArray, fraction: float, num_classes: int, random: np.random.RandomState
-) -> npt.NDArray[np.int32]:
-    """Returns a copy of labels, a part of them wrong, each wrong one as likely."""
-    wrong = labels.astype(np.int32)
-    rows = random.permutation(len(labels))[: round(fraction * len(labels))]
-    # A step of 1 to num_classes - 1 around the circle of labels: never the same one.
-    steps = random.randint(1, num_classes, len(rows))
-    wrong[rows] = (wrong[rows] + steps) % num_classes
-    return wrong

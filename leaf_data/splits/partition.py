@@ -1,10 +1,11 @@
 """Divisions of examples among clients: pure functions of labels, counts and a seed.
 
 The partitions return a list with one index array (int64) per client; together they hold
-every example exactly once. They are those of McMahan et al. 2017
+every example exactly once. `iid` and `sorted_shards` are those of McMahan et al. 2017
 ("Communication-Efficient Learning of Deep Networks from Decentralized Data",
 section 3), which "Prioritized Multi-Criteria Federated Learning" (section 5.1) says
-it uses for MNIST.
+it uses for MNIST. `dirichlet` is that of Hsu, Qi, Brown 2019 ("Measuring the Effects of
+Non-Identical Data Distribution for Federated Visual Classification", section 3).
 
 LEAF's `preprocess.sh` first samples (`leaf_sample`), then removes small users, then
 splits each user's examples (`leaf_split`). The rules are LEAF's; the random numbers are
@@ -27,12 +28,14 @@ import numpy.typing as npt
 from leaf_data.errors import DataError
 
 IntArray = npt.NDArray[Any]  # Of any integer type.
+# Streams of their own: the sizes do not change with the shares of the classes.
+_DIRICHLET_STREAM, _SIZES_STREAM = 1905, 1906
 
 
-def iid(labels: IntArray, num_clients: int = 100, seed: int = 0) -> list[IntArray]:
-    """Shuffles the examples and gives every client as many."""
-    order = random_state(seed).permutation(len(labels))
-    return list(order.astype(np.int64).reshape(num_clients, -1))
+def iid(labels: IntArray, sizes: IntArray, seed: int = 0) -> list[IntArray]:
+    """Shuffles the examples and gives each client its number of them."""
+    order = random_state(seed).permutation(len(labels)).astype(np.int64)
+    return np.split(order, np.cumsum(sizes)[:-1])
 
 
 def sorted_shards(
@@ -52,8 +55,64 @@ def sorted_shards(
     return list(dealt.astype(np.int64).reshape(num_clients, -1))
 
 
-# The partitions by the names that users give.
-BY_NAME = {"iid": iid, "noniid": sorted_shards}
+def dirichlet(
+    labels: IntArray, sizes: IntArray, alpha: float, seed: int
+) -> list[IntArray]:
+    """Gives each client its number of examples, of classes that it prefers.
+
+    A client's shares of the classes are drawn from a Dirichlet distribution, `alpha`
+    for each class: of 0.1 most examples of a client are of one class or two, of 100
+    nearly as many of each. Examples are given out one at a time, to clients in random
+    order: of a class by the client's shares, among the classes that are left. Nobody is
+    last, so nobody alone gets what others left over.
+    """
+    random = random_state(seed, _DIRICHLET_STREAM)
+    classes, of_class = np.unique(labels, return_inverse=True)
+    left = np.bincount(of_class)
+    shares = random.dirichlet([alpha] * len(classes), len(sizes))
+    given = np.zeros(shares.shape, np.int64)
+    turns = random.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    for client, point in zip(turns, random.random_sample(len(turns))):
+        ends = np.cumsum(shares[client] * (left > 0))
+        if not ends[-1] > 0:  # It prefers only what nobody has any more.
+            ends = np.cumsum(left)
+        chosen = np.searchsorted(ends, point * ends[-1], side="right")
+        given[client, chosen] += 1
+        left[chosen] -= 1
+    rows = np.lexsort((random.permutation(len(labels)), of_class))
+    begins = np.concatenate([[0], np.cumsum(given.sum(axis=0))[:-1]])
+    ends = begins + np.cumsum(given, axis=0)
+    return [
+        np.concatenate([rows[end - n : end] for end, n in zip(row, counts)])
+        for row, counts in zip(ends, given)
+    ]
+
+
+def power_law(num_examples: int, num_clients: int, seed: int) -> IntArray:
+    """Sizes of clients that fall as 1 / rank (Zipf's law), in random order, [K].
+
+    They add up to the number of examples, and each is at least 1: of 4,000 among 100
+    clients the largest has 753, half have 16 or fewer, and the smallest 9.
+    """
+    shares = 1 / np.arange(1, num_clients + 1)
+    exact = (num_examples - num_clients) * shares / shares.sum()
+    sizes = 1 + exact.astype(np.int64)
+    # What the rounding left over goes to those who lost most by it.
+    most = np.argsort(sizes - 1 - exact, kind="stable")
+    sizes[most[: num_examples - int(sizes.sum())]] += 1
+    return random_state(seed, _SIZES_STREAM).permutation(sizes)
+
+
+def mislabel(
+    labels: IntArray, fraction: float, num_classes: int, random: np.random.RandomState
+) -> npt.NDArray[np.int32]:
+    """Returns a copy of labels, a part of them wrong, each wrong one as likely."""
+    wrong = labels.astype(np.int32)
+    rows = random.permutation(len(labels))[: round(fraction * len(labels))]
+    # A step of 1 to num_classes - 1 around the circle of labels: never the same one.
+    steps = random.randint(1, num_classes, len(rows))
+    wrong[rows] = (wrong[rows] + steps) % num_classes
+    return wrong
 
 
 def random_state(seed: int, stream: int | None = None) -> np.random.RandomState:

@@ -91,3 +91,32 @@ def test_digits5k_without_its_file(tmp_path, monkeypatch, assert_refused):
     ):
         path.write_bytes(content)
         assert_refused(lambda: leaf_data.load("digits5k"), path, words)
+
+
+def test_digits5k_labels_sizes_and_wrong_labels_vary_each_by_itself(assert_refused):
+    how = {"partition": "dirichlet", "dirichlet_alpha": 0.1, "sizes": "power_law"}
+    plain, wrong = (
+        leaf_data.load("digits5k", **how, **more)
+        for more in ({}, {"wrong_clients": 0.3, "wrong_labels": 0.5})
+    )
+    ours, theirs = plain.train_examples, wrong.train_examples
+    np.testing.assert_array_equal(ours.x, theirs.x)
+    np.testing.assert_array_equal(ours.row_splits, theirs.row_splits)
+    shares = [np.mean(ours.client(k)["y"] != theirs.client(k)["y"]) for k in range(100)]
+    found = np.array(shares) > 0
+    sizes = ours.sizes[found]
+    assert found.sum() == 30
+    np.testing.assert_allclose(np.array(shares)[found] * sizes, sizes / 2, atol=0.5)
+    np.testing.assert_array_equal(plain.test_examples.y, wrong.test_examples.y)
+    assert plain.options == {**how, "seed": 0}
+    assert wrong.options == {
+        **how,
+        "wrong_clients": 0.3,
+        "wrong_labels": 0.5,
+        "seed": 0,
+    }
+    assert_refused(
+        lambda: leaf_data.load("digits5k", partition="noniid", sizes="power_law"),
+        "sizes=power_law: the shards",
+        "equal",
+    )

@@ -168,13 +168,13 @@ def test_a_server_set_apart_from_the_one_that_reports(digits):
 def test_wrong_labels_are_wrong_and_of_every_kind():
     y = np.repeat(np.arange(4), 50)
     given = y.copy()
-    wrong = mnist_adafed.mislabel(y, 1.0, 4, partition.random_state(0))
+    wrong = partition.mislabel(y, 1.0, 4, partition.random_state(0))
     np.testing.assert_array_equal(y, given)
     assert wrong.dtype == np.int32 and not np.any(wrong == y)
     for label in range(4):
         assert set(wrong[y == label]) == set(range(4)) - {label}
-    half = mnist_adafed.mislabel(y, 0.5, 4, partition.random_state(0))
+    half = partition.mislabel(y, 0.5, 4, partition.random_state(0))
     assert np.count_nonzero(half != y) == 100
     np.testing.assert_array_equal(
-        mnist_adafed.mislabel(y, 0, 4, partition.random_state(0)), y
+        partition.mislabel(y, 0, 4, partition.random_state(0)), y
     )

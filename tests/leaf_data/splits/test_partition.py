@@ -24,18 +24,39 @@ def _digest(parts):
     return hashlib.sha256(np.concatenate(parts).tobytes()).hexdigest()
 
 
-BOTH = pytest.mark.parametrize("cut", [partition.iid, partition.sorted_shards])
+EQUAL, UNEQUAL = np.full(100, 600), partition.power_law(60000, 100, 1)
 
 
-@BOTH
-def test_every_example_is_used_exactly_once(cut, labels):
-    parts = cut(labels)
-    assert [len(part) for part in parts] == [600] * 100
+def _iid(labels, sizes=EQUAL, seed=0):
+    return partition.iid(labels, sizes, seed)
+
+
+def _shards(labels, sizes=EQUAL, seed=0):
+    return partition.sorted_shards(labels, len(sizes), seed)
+
+
+def _dirichlet(labels, sizes=EQUAL, seed=0):
+    return partition.dirichlet(labels, sizes, 0.1, seed)
+
+
+EVERY = pytest.mark.parametrize("cut", [_iid, _shards, _dirichlet])
+
+
+@pytest.mark.parametrize(
+    "cut, sizes",
+    [
+        *((cut, EQUAL) for cut in (_iid, _shards, _dirichlet)),
+        *((cut, UNEQUAL) for cut in (_iid, _dirichlet)),
+    ],
+)
+def test_every_example_is_used_exactly_once(cut, sizes, labels):
+    parts = cut(labels, sizes)
+    assert [len(part) for part in parts] == sizes.tolist()
     assert all(part.dtype == np.int64 for part in parts)
     np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(60000))
 
 
-@BOTH
+@EVERY
 def test_a_pure_function_of_the_seed(cut, labels):
     before = labels.copy()
     np.random.seed(1)
@@ -48,10 +69,15 @@ def test_a_pure_function_of_the_seed(cut, labels):
 
 
 @pytest.mark.parametrize(
-    "cut, digest", [("iid", "f4c7c8547e1ad3d5"), ("sorted_shards", "0d624ef5c6a6973e")]
+    "cut, digest",
+    [
+        (_iid, "f4c7c8547e1ad3d5"),
+        (_shards, "0d624ef5c6a6973e"),
+        (_dirichlet, "f5484e8e2473061f"),
+    ],
 )
 def test_a_seed_means_the_same_partition_under_every_numpy(cut, digest, labels):
-    parts = getattr(partition, cut)(labels, seed=7)
+    parts = cut(labels, seed=7)
     assert _digest(parts).startswith(digest)
 
 
@@ -89,6 +115,39 @@ def test_shards_keep_the_order_of_equal_labels():
             for shard in part.reshape(2, 2)
         ]
         assert sorted(shards) == [(0, 2), (1, 3), (4, 6), (5, 7)]
+
+
+def test_sizes_fall_as_one_over_the_rank():
+    for total, clients in ((60000, 100), (4000, 100), (7, 7), (100, 3)):
+        sizes = partition.power_law(total, clients, 5)
+        ranked = np.sort(sizes)[::-1]
+        harmonic = sum(1 / rank for rank in range(1, clients + 1))
+        law = [
+            1 + (total - clients) / rank / harmonic for rank in range(1, clients + 1)
+        ]
+        assert sizes.sum() == total and ranked.min() >= 1
+        np.testing.assert_allclose(ranked, law, atol=1)
+    by_seed = {tuple(partition.power_law(4000, 100, seed)) for seed in range(5)}
+    assert len(by_seed) == 5 and len({tuple(sorted(s)) for s in by_seed}) == 1
+
+
+def test_clients_prefer_classes_the_more_the_smaller_alpha_is():
+    """Of so many clients that no class runs out early: the shares are as drawn."""
+    many = np.tile(np.arange(10), 10000)
+    for alpha in (0.1, 1.0, 100.0):
+        parts = partition.dirichlet(many, np.full(1000, 100), alpha, 3)
+        largest = np.mean([np.bincount(many[part]).max() / 100 for part in parts])
+        drawn = np.random.default_rng(0).dirichlet([alpha] * 10, 20000)
+        mixed = np.random.default_rng(1).multinomial(100, drawn)
+        expected = (mixed.max(axis=1) / 100).mean()
+        assert abs(largest - expected) < 0.03, alpha
+
+
+def test_nobody_is_dealt_what_the_others_left_over(labels):
+    """Clients that are dealt late are no more mixed than those that come first."""
+    parts = partition.dirichlet(labels, EQUAL, 0.05, 0)
+    kinds = [len(np.unique(labels[part])) for part in parts]
+    assert abs(np.mean(kinds[:50]) - np.mean(kinds[50:])) < 1.5
 
 
 def test_a_part_of_every_class():

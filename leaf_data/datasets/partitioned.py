@@ -1,0 +1,121 @@
+"""Digits that come without clients, dealt to 100 of them in ways that are asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leaf_data.dataset import Dataset
+from leaf_data.declare import FROM_0_TO_1, Range, SettingError, setting
+from leaf_data.examples import Examples
+from leaf_data.federated import FederatedDataset, Origin
+from leaf_data.pixels import WHITE_ON_BLACK
+from leaf_data.splits import partition as partitions
+
+_NUM_CLIENTS, _NUM_CLASSES = 100, 10
+# A stream of its own: whose labels are wrong does not change who has which image.
+_MISLABEL_STREAM = 1907
+
+Pool = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
+"""Images and labels."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Partitioned(Dataset):
+    """A data set whose examples come without clients and are dealt to 100 here.
+
+    Labels, sizes and wrong labels vary each by itself, so that their effects can be
+    told apart. The test images are always dealt equally and in order, with their true
+    labels.
+    """
+
+    partition: str = setting(
+        "iid",
+        "How the training images are dealt to the clients: iid; noniid, which sorts "
+        "them by label, cuts them into 200 shards and gives each client two; or "
+        "dirichlet, by which a client prefers some classes.",
+        choices=("iid", "noniid", "dirichlet"),
+    )
+    dirichlet_alpha: float = setting(
+        0.3,
+        "With --partition=dirichlet, how alike the clients' classes are: of 0.1 most "
+        "of a client's images are of one class or two, of 100 all classes are alike.",
+        within=Range(lambda x: 0.01 <= x <= 1e6, "from 0.01 to 1000000"),
+    )
+    sizes: str = setting(
+        "equal",
+        "How many training images the clients have: equal, or power_law, by which "
+        "sizes fall as 1 / rank.",
+        choices=("equal", "power_law"),
+    )
+    wrong_clients: float = setting(
+        0.0,
+        "The part of the clients that have wrong training labels, drawn at random.",
+        within=FROM_0_TO_1,
+    )
+    wrong_labels: float = setting(
+        0.5,
+        "With --wrong_clients, the part of such a client's labels that is wrong.",
+        within=FROM_0_TO_1,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sizes != "equal" and self.partition == "noniid":
+            raise SettingError(
+                f"--sizes={self.sizes}: the shards of --partition=noniid are equal; "
+                "use iid or dirichlet"
+            )
+
+    def options(self) -> dict[str, Any]:
+        """Returns the settings that had a part in the dealing, by name."""
+        options = super().options()
+        unused = {
+            "dirichlet_alpha": self.partition != "dirichlet",
+            "sizes": self.sizes == "equal",
+            "wrong_clients": not self.wrong_clients,
+            "wrong_labels": not self.wrong_clients,
+        }
+        return {name: value for name, value in options.items() if not unused.get(name)}
+
+    def _dealt(
+        self, name: str, train: Pool, test: Pool, origin: Origin
+    ) -> FederatedDataset:
+        """Returns digits dealt so; client i has the i-th run of the test images."""
+        x, y = train
+        parts = self._parts(y)
+        if self.wrong_clients:
+            random = partitions.random_state(self.seed, _MISLABEL_STREAM)
+            chosen = random.permutation(_NUM_CLIENTS)
+            y = y.copy()
+            for client in chosen[: round(self.wrong_clients * _NUM_CLIENTS)]:
+                own = parts[client]
+                y[own] = partitions.mislabel(
+                    y[own], self.wrong_labels, _NUM_CLASSES, random
+                )
+        test_parts = np.split(np.arange(len(test[1])), _NUM_CLIENTS)
+        ids = [f"client_{index:03d}" for index in range(_NUM_CLIENTS)]
+        return FederatedDataset(
+            name,
+            Examples.from_parts(x, y, parts, ids),
+            Examples.from_parts(*test, test_parts, ids),
+            num_classes=_NUM_CLASSES,
+            pixel_convention=WHITE_ON_BLACK,
+            origin=origin,
+            options=self.options(),
+        )
+
+    def _parts(self, labels: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """The rows of each client's training images."""
+        if self.partition == "noniid":
+            return partitions.sorted_shards(labels, _NUM_CLIENTS, self.seed)
+        sizes = np.full(_NUM_CLIENTS, len(labels) // _NUM_CLIENTS)
+        if self.sizes == "power_law":
+            sizes = partitions.power_law(len(labels), _NUM_CLIENTS, self.seed)
+        if self.partition == "dirichlet":
+            alpha = self.dirichlet_alpha
+            return partitions.dirichlet(labels, sizes, alpha, self.seed)
+        return partitions.iid(labels, sizes, self.seed)
