@@ -45,10 +45,15 @@ _LIMITS = (
 )
 
 
+def of_run(run: Run) -> pd.DataFrame:
+    """Returns `effects` of what a run's record has."""
+    return effects(read_table(run.path, RECORD))
+
+
 def report(runs: Sequence[Run]) -> Report:
     """Returns `counterfactuals.csv`, `.md` and a figure of each run that has any."""
     found = {
-        run.path: effects(read_table(run.path, RECORD))
+        run.path: of_run(run)
         for run in runs
         if run.path and has_table(run.path, RECORD)
     }

@@ -1,0 +1,196 @@
+"""A map of where another weighting helps: one step's answer beside that of whole runs.
+
+Each cell is a federation. The cheap answer is the one-step effect of the ordering whose
+step was best (`one_step_effects`), the dear one the paired difference of its runs from
+those of DS under seeds of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy import stats
+
+from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.reports import Report, figures, paired
+from tff_pmc.reports.pages import Items, Page, Table, number
+from tff_pmc.reports.paired import BySeed
+
+_MEASURES = {"accuracy": "second half of the rounds", "all_rounds": "all rounds"}
+_MAPS = {
+    "weight_moved": "share of weight moved",
+    "one_step": "one step, points",
+    "accuracy": "whole runs, points",
+}
+_ALPHA = 0.05
+_LIMITS = (
+    "Weight moved: the mean share of weight that the ordering moves away from DS in a "
+    "round (total variation).",
+    "One step: the model that a round's sums give with the ordering, minus that with "
+    "DS, in points of accuracy, mean over the rounds of one run of DS. The ordering is "
+    "the best of all by this, so that its value is a maximum and somewhat too high; "
+    "* where it differs from DS (p below .05 by Holm's rule).",
+    "Whole runs: the ordering's accuracy minus that of DS under the same seed, in "
+    "points, mean over the second half of the rounds (as in `effect.md`), and over all "
+    "rounds; ± is half of the 95 % interval over the seeds (Student's t), which are "
+    "others than that of the first run; * where it leaves 0 out.",
+)
+
+
+class Cell(NamedTuple):
+    """A federation of the map."""
+
+    row: str
+    column: str
+    steps: pd.DataFrame  # `one_step_effects.effects` of a run of DS.
+    by_seed: BySeed  # Runs of DS, and of the ordering whose step was best.
+
+
+def best_step(steps: pd.DataFrame) -> str:
+    """The weighting with the largest mean effect on accuracy for one step."""
+    return str(steps.loc[steps["accuracy_mean"].idxmax(), "weighting"])
+
+
+def report(cells: Sequence[Cell]) -> Report:
+    """Returns `when_it_helps.csv`, a page of it, and the three maps as a figure."""
+    table = pd.DataFrame([_row(cell) for cell in cells])
+    texts = [sentence(table, measure) for measure in _MEASURES]
+    page = Page(
+        "When does another weighting help?",
+        [*texts, Items(_LIMITS), Table(_grid(table))],
+    )
+    (first, *_), *_ = cells[0].by_seed.values()
+    about = first.data["name"], f"{len(first.rounds)} rounds"
+    drawn = maps(table, title=f"Where another weighting helps: {', '.join(about)}")
+    return Report(
+        page.markdown(),
+        {"when_it_helps": table},
+        {"when_it_helps": page},
+        {"when_it_helps": drawn},
+        digits=6,
+    )
+
+
+def _row(cell: Cell) -> dict[str, Any]:
+    """A cell's line of the table."""
+    best = best_step(cell.steps)
+    step = cell.steps.set_index("weighting").loc[best]
+    values = paired.by_measure(
+        cell.by_seed,
+        lambda run: {"accuracy": run.late_accuracy, "all_rounds": _mean(run)},
+    )
+    found: dict[str, Any] = {
+        "row": cell.row,
+        "column": cell.column,
+        "ordering": best,
+        "weight_moved": step["total_variation"],
+        "one_step": step["accuracy_mean"],
+        "one_step_interval": step["accuracy_interval"],
+        "one_step_p": step["accuracy_p"],
+        "seeds": len(cell.by_seed),
+    }
+    for measure in _MEASURES:
+        own, base = values[measure, best], values[measure, BASELINE]
+        difference = paired.difference(own, base)
+        found[measure] = 100 * difference["mean"]
+        found[f"{measure}_interval"] = 100 * difference["interval"]
+    return found
+
+
+def _mean(run: Run) -> float:
+    return float(run.accuracy.mean())
+
+
+def rank_correlation(table: pd.DataFrame, measure: str) -> tuple[float, float]:
+    """Spearman's rank correlation of the cheap answer and the dear one, and its p."""
+    if len(table) < 3:
+        return math.nan, math.nan
+    found = stats.spearmanr(table["one_step"], table[measure])
+    return float(found.correlation), float(found.pvalue)
+
+
+def sentence(table: pd.DataFrame, measure: str) -> str:
+    """Says how far one step tells what whole runs show."""
+    rho, p = rank_correlation(table, measure)
+    told = table["one_step_p"] < _ALPHA
+    shown = table[measure].abs() > table[f"{measure}_interval"]
+    helped = shown & (table[measure] > 0)
+    return (
+        f"Over {_MEASURES[measure]}: the rank correlation of one step and whole runs "
+        f"is {rho:+.2f} (p = {p:.3f}, {len(table)} federations). Where one step "
+        f"differs from {BASELINE} ({told.sum()}), whole runs gain in {(told & helped).sum()} "
+        f"and lose in {(told & shown & ~helped).sum()}; where it does not "
+        f"({(~told).sum()}), they gain in {(~told & helped).sum()} and lose in "
+        f"{(~told & shown & ~helped).sum()}."
+    )
+
+
+def _grid(table: pd.DataFrame) -> list[list[str]]:
+    head = ["labels", "federation", "ordering", "weight moved", "one step"]
+    lines = [[*head, *(f"whole runs, {words}" for words in _MEASURES.values())]]
+    for row in table.to_dict("records"):
+        star = "*" if row["one_step_p"] < _ALPHA else ""
+        cells = [row["row"], row["column"], row["ordering"]]
+        cells += [f"{row['weight_moved']:.3f}", f"{row['one_step']:+.2f}{star}"]
+        for measure in _MEASURES:
+            half = row[f"{measure}_interval"]
+            star = "*" if abs(row[measure]) > half else ""
+            cells.append(f"{row[measure]:+.2f} ± {number(half, '.2f')}{star}")
+        lines.append(cells)
+    return lines
+
+
+@figures.styled
+def maps(table: pd.DataFrame, *, title: str) -> Figure:
+    """Draws a heat map of each of the three columns, and the two answers together."""
+    figure = Figure(figsize=(figures.WIDTH, 6.2), dpi=figures.DPI, layout="constrained")
+    every: Any = figure.subplots(2, 2).ravel()
+    rows, columns = (list(dict.fromkeys(table[name])) for name in ("row", "column"))
+    both = table[["one_step", "accuracy"]].abs().to_numpy().max()
+    for axes, (name, words) in zip(every, _MAPS.items()):
+        wide = table.pivot(index="column", columns="row", values=name)
+        values = wide.reindex(index=columns, columns=rows).to_numpy(float)
+        signed = name != "weight_moved"
+        limits = (-both, both) if signed else (0, max(np.nanmax(values), 1e-9))
+        colors = "RdBu" if signed else "Greys"
+        axes.imshow(values, colors, vmin=limits[0], vmax=limits[1], aspect="auto")
+        for (line, place), value in np.ndenumerate(values):
+            dark = abs(value) > 0.6 * limits[1]
+            axes.text(
+                place,
+                line,
+                ""
+                if np.isnan(value)
+                else f"{value:+.2f}"
+                if signed
+                else f"{value:.3f}",
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="white" if dark else "black",
+            )
+        axes.set_xticks(range(len(rows)), rows)
+        axes.set_yticks(range(len(columns)), columns)
+        axes.grid(False)
+        axes.set_title(words)
+    last = every[-1]
+    last.axhline(0, color="gray", linewidth=0.7)
+    last.errorbar(
+        table["one_step"],
+        table["accuracy"],
+        xerr=table["one_step_interval"],
+        yerr=table["accuracy_interval"],
+        fmt="o",
+        markersize=3,
+        linewidth=0.5,
+        color="#0072B2",
+    )
+    last.set_xlabel(_MAPS["one_step"])
+    last.set_ylabel(_MAPS["accuracy"])
+    figures.entitle(figure, title)
+    return figure
