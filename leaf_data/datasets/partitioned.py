@@ -45,7 +45,7 @@ class Partitioned(Dataset):
         "of a client's images are of one class or two, of 100 all classes are alike.",
         within=Range(lambda x: 0.01 <= x <= 1e6, "from 0.01 to 1000000"),
     )
-    sizes: str = setting(
+    client_sizes: str = setting(
         "equal",
         "How many training images the clients have: equal, or power_law, by which "
         "sizes fall as 1 / rank.",
@@ -64,9 +64,9 @@ class Partitioned(Dataset):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.sizes != "equal" and self.partition == "noniid":
+        if self.client_sizes != "equal" and self.partition == "noniid":
             raise SettingError(
-                f"--sizes={self.sizes}: the shards of --partition=noniid are equal; "
+                f"--client_sizes={self.client_sizes}: the shards of --partition=noniid are equal; "
                 "use iid or dirichlet"
             )
 
@@ -75,7 +75,7 @@ class Partitioned(Dataset):
         options = super().options()
         unused = {
             "dirichlet_alpha": self.partition != "dirichlet",
-            "sizes": self.sizes == "equal",
+            "client_sizes": self.client_sizes == "equal",
             "wrong_clients": not self.wrong_clients,
             "wrong_labels": not self.wrong_clients,
         }
@@ -113,7 +113,7 @@ class Partitioned(Dataset):
         if self.partition == "noniid":
             return partitions.sorted_shards(labels, _NUM_CLIENTS, self.seed)
         sizes = np.full(_NUM_CLIENTS, len(labels) // _NUM_CLIENTS)
-        if self.sizes == "power_law":
+        if self.client_sizes == "power_law":
             sizes = partitions.power_law(len(labels), _NUM_CLIENTS, self.seed)
         if self.partition == "dirichlet":
             alpha = self.dirichlet_alpha

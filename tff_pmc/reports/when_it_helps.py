@@ -119,14 +119,16 @@ def sentence(table: pd.DataFrame, measure: str) -> str:
     rho, p = rank_correlation(table, measure)
     told = table["one_step_p"] < _ALPHA
     shown = table[measure].abs() > table[f"{measure}_interval"]
-    helped = shown & (table[measure] > 0)
+    gains, loses = shown & (table[measure] > 0), shown & (table[measure] < 0)
+
+    def counts(where: pd.Series[bool]) -> str:
+        return f"gain in {(where & gains).sum()} and lose in {(where & loses).sum()}"
+
     return (
         f"Over {_MEASURES[measure]}: the rank correlation of one step and whole runs "
         f"is {rho:+.2f} (p = {p:.3f}, {len(table)} federations). Where one step "
-        f"differs from {BASELINE} ({told.sum()}), whole runs gain in {(told & helped).sum()} "
-        f"and lose in {(told & shown & ~helped).sum()}; where it does not "
-        f"({(~told).sum()}), they gain in {(~told & helped).sum()} and lose in "
-        f"{(~told & shown & ~helped).sum()}."
+        f"differs from {BASELINE} ({told.sum()}), whole runs {counts(told)}; where it "
+        f"does not ({(~told).sum()}), they {counts(~told)}."
     )
 
 

@@ -94,7 +94,11 @@ def test_digits5k_without_its_file(tmp_path, monkeypatch, assert_refused):
 
 
 def test_digits5k_labels_sizes_and_wrong_labels_vary_each_by_itself(assert_refused):
-    how = {"partition": "dirichlet", "dirichlet_alpha": 0.1, "sizes": "power_law"}
+    how = {
+        "partition": "dirichlet",
+        "dirichlet_alpha": 0.1,
+        "client_sizes": "power_law",
+    }
     plain, wrong = (
         leaf_data.load("digits5k", **how, **more)
         for more in ({}, {"wrong_clients": 0.3, "wrong_labels": 0.5})
@@ -116,7 +120,9 @@ def test_digits5k_labels_sizes_and_wrong_labels_vary_each_by_itself(assert_refus
         "seed": 0,
     }
     assert_refused(
-        lambda: leaf_data.load("digits5k", partition="noniid", sizes="power_law"),
-        "sizes=power_law: the shards",
+        lambda: leaf_data.load(
+            "digits5k", partition="noniid", client_sizes="power_law"
+        ),
+        "client_sizes=power_law: the shards",
         "equal",
     )

@@ -46,10 +46,13 @@ def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
                 f"--engine={command.engine}"
             )
     options = ClusterOptions.of_flags(given)
-    if command.experiment == LR_SEARCH and options.spread == "runs":
+    one_by_one = command.experiment == LR_SEARCH or (
+        experiment(command.experiment).cells
+    )
+    if one_by_one and options.spread == "runs":
         raise SettingError(
-            f"--spread=runs does not go with --experiment={LR_SEARCH}, whose runs end "
-            "when they reach the target: take --spread=clients"
+            f"--spread=runs does not go with --experiment={command.experiment}, whose "
+            "runs depend on those before them: take --spread=clients"
         )
     options.check()
     return options

@@ -11,11 +11,11 @@ from typing import Any
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 
-_SKEWED = {"sizes": "power_law", "normalization": "max"}
+_SKEWED = {"client_sizes": "power_law", "normalization": "max"}
 _COLUMNS: dict[str, dict[str, Any]] = {
     "equal sizes": {},
     "equal sizes, max": {"normalization": "max"},
-    "power law": {"sizes": "power_law"},
+    "power law": {"client_sizes": "power_law"},
     "power law, max": _SKEWED,
     "wrong labels in 20 %": {**_SKEWED, "wrong_clients": 0.2},
     "wrong labels in 40 %": {**_SKEWED, "wrong_clients": 0.4},
