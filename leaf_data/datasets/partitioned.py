@@ -66,8 +66,8 @@ class Partitioned(Dataset):
         super().__post_init__()
         if self.client_sizes != "equal" and self.partition == "noniid":
             raise SettingError(
-                f"--client_sizes={self.client_sizes}: the shards of --partition=noniid are equal; "
-                "use iid or dirichlet"
+                f"--client_sizes={self.client_sizes}: the shards of --partition=noniid "
+                "are equal; use iid or dirichlet"
             )
 
     def options(self) -> dict[str, Any]:

@@ -16,7 +16,9 @@ from typing import Any, BinaryIO, Optional
 from tff_pmc.record import run_json
 from tff_pmc.record.record_error import RecordError
 
-_LOCK = ".lock"
+LOCK = ".lock"
+"""The file by which a folder belongs to one process."""
+
 _NEW = ".new"
 
 
@@ -79,7 +81,7 @@ def make_empty_folder(path: str) -> None:
     """Makes a folder to write results into."""
     # A lock, or a file that a killed run had not yet put in its place.
     entries = [
-        name for name in list_folder(path) if name != _LOCK and not name.endswith(_NEW)
+        name for name in list_folder(path) if name != LOCK and not name.endswith(_NEW)
     ]
     if entries:
         raise RecordError(
@@ -101,7 +103,7 @@ def take_lock(path: str) -> int:
     """Takes a folder for this process, until the descriptor is closed or it ends."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        descriptor = os.open(os.path.join(path, _LOCK), flags, 0o644)
+        descriptor = os.open(os.path.join(path, LOCK), flags, 0o644)
     except OSError as error:
         raise RecordError(f"--output_dir={path}: {error.strerror}") from error
     try:

@@ -77,6 +77,10 @@ class _Beginning:
         return Length(self.size, self._digest.hexdigest())
 
 
+class FolderLostError(OSError):
+    """The folder of a run, or a file of it, is not the one that was opened any more."""
+
+
 class RunFolder:
     """Writes one run; every round is on disk when the next one starts.
 
@@ -193,7 +197,14 @@ class RunFolder:
             self._beginnings.setdefault(name, _Beginning()).add(part)
 
     def release(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
-        """Appends a round's rows, by the table; the columns of `rounds` are sorted."""
+        """Appends a round's rows, by the table; the columns of `rounds` are sorted.
+
+        A `FolderLostError` says that the folder or a file was removed or replaced: what
+        is written into it would be lost.
+        """
+        lost = self._lost()
+        if lost:
+            raise FolderLostError(f"{lost} was removed or replaced during the run")
         for table, rows in tables.items():
             if table == "rounds":
                 (row,) = rows
@@ -207,11 +218,25 @@ class RunFolder:
             with contextlib.ExitStack() as stack:
                 for file in self._files.values():
                     stack.callback(file.close)
-            if self._begun:
+            if self._begun and not self._lost():
                 self._json["ended"] = _now()
                 self._write_json(status)
         finally:
             os.close(self._lock)
+
+    def _lost(self) -> str:
+        """The first of what is open that is not at its place any more, or nothing."""
+        opened = {files.LOCK: self._lock}
+        for name, file in self._files.items():
+            if not file.closed:
+                opened[name] = file.fileno()
+        for name, descriptor in opened.items():
+            path = self._path(name)
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.lstat(path), os.fstat(descriptor)):
+                    continue
+            return self.path if name == files.LOCK else path
+        return ""
 
     def _begin(self) -> None:
         self._begun = True

@@ -64,3 +64,42 @@ def test_a_folder_that_is_deleted_is_one_line(tmp_path, run, at_checkpoint):
     done = run(*FLAGS, f"--output_dir={folder}", code=1)
     assert "No such file or directory" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr and not folder.exists()
+
+
+def _remove(folder):
+    shutil.rmtree(folder)
+
+
+def _copy_over(path):
+    """Puts a copy in the place of a file or a folder: equal bytes, another inode."""
+    moved = path.with_name("moved")
+    path.rename(moved)
+    (shutil.copytree if moved.is_dir() else shutil.copyfile)(moved, path)
+
+
+@pytest.mark.parametrize(
+    "act, name",
+    [(_remove, ""), (_copy_over, "DS"), (_copy_over, "DS/clients.csv")],
+    ids=["removed", "folder replaced", "file replaced"],
+)
+def test_what_is_written_into_stays_what_it_was(
+    tmp_path, run, monkeypatch, table, act, name
+):
+    """The next round ends the run: it would train to the end for nothing."""
+    folder = tmp_path / "out"
+    save = Checkpoints.save
+
+    def save_and_act(self, state, round_num, lengths):
+        save(self, state, round_num, lengths)
+        if round_num == 1:
+            act(folder / name)
+
+    monkeypatch.setattr(Checkpoints, "save", save_and_act)
+    done = run(*FLAGS, f"--output_dir={folder}", code=1)
+    last = done.stderr.splitlines()[-1]
+    assert "was removed or replaced during the run" in last
+    assert str(folder / (name or "DS")) in last and "Traceback" not in done.stderr
+    if not name:
+        assert not folder.exists()
+    else:
+        assert len(table(folder / "DS" / "rounds.csv")) == 1
