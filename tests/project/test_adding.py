@@ -63,7 +63,8 @@ def test_their_flags_are_in_the_help_and_checked(made):
     shown = run(folder, plugins, "--help").stdout
     for words in (
         "System clipped_mean:", "--clipped_mean_norm", "Data set stripes",
-        "The clients with the most training", "--stripe_width", "share of even labels (ours)", "Stripes, for a look.",
+        "--stripe_width", "share of even labels (ours)", "Stripes, for a look.",
+        "The clients with the most training examples",
     ):  # fmt: skip
         assert words in shown, words
     wrong = run(folder, plugins, "--experiment=stripes", "--stripe_width=0")

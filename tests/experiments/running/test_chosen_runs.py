@@ -128,3 +128,14 @@ def test_what_needs_the_client_table_is_refused_without(data, monkeypatch):
     says = "--selection=charged needs 'battery' of each client, which nobody measures"
     with pytest.raises(SettingError, match=says):
         Setup.of(settings(selection="charged"), data)
+
+
+def test_inspect_shows_whom_a_run_chooses_or_says_why_it_cannot(whole, data):
+    from tff_pmc.experiments.running.inspection import inspect
+
+    quick = {"criteria": ("DS", "LD"), "selection": "by_size"}
+    shown = inspect([settings(**quick)], data, {})
+    (line,) = [line for line in shown.splitlines() if "First cohort" in line]
+    assert line == "First cohort: " + ", ".join(cohorts(whole["momentum"])[0])
+    asks = settings(**{**quick, "selection": "power_of_choice"})
+    assert "--selection=power_of_choice needs the model" in inspect([asks], data, {})
