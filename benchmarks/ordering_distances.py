@@ -30,7 +30,6 @@ from tff_pmc.reports.weight_distances import (
     ordering_distances,
     pairwise_distances,
 )
-from tff_pmc.systems.setup import cohort
 
 CRITERIA = {
     "DS": lambda y, sharp: len(y),
@@ -99,7 +98,9 @@ def cohorts_of(federation, data_dir, seeds):
         if federation.partitioned or not found:
             raw = measure(federation.read(data_dir, seed), federation.criteria)
         size = federation.cohort_size or math.ceil(len(raw) / 10)
-        found.append(raw[cohort(seed, 1, len(raw), min(size, len(raw)))])
+        generator = np.random.default_rng([seed, 1])  # As a run's first cohort.
+        count = min(size, len(raw))
+        found.append(raw[np.sort(generator.choice(len(raw), count, False))])
     return found, len(raw)
 
 

@@ -75,6 +75,7 @@ class Setting(NamedTuple):
     parse: Callable[[str], Any] | None
     repeated: bool
     has_flag: bool
+    later: bool
     # What follows from where the field stands.
     name: str = ""  # The name of the field.
     kind: type = object  # `int`, `float`, `str`, `bool`, or `tuple` by `parse`.
@@ -115,6 +116,7 @@ def setting(
     parse: Callable[[str], Any] | None = None,
     repeated: bool = False,
     has_flag: bool = True,
+    later: bool = False,
 ) -> Any:
     """Declares a setting: a dataclass field with its help, range and flag.
 
@@ -130,11 +132,14 @@ def setting(
             or number.
         repeated: whether the flag may be given several times.
         has_flag: whether the command line has a flag for it.
+        later: whether there are records from before it was declared: its default is
+            then not recorded, and a run of before is one of now.
 
     Returns:
         The field, for the body of a `Settings` class.
     """
-    declared = Setting(default, words, flag, choices, within, parse, repeated, has_flag)
+    how = parse, repeated, has_flag, later
+    declared = Setting(default, words, flag, choices, within, *how)
     return dataclasses.field(default=default, metadata={_KEY: declared})
 
 
@@ -194,6 +199,15 @@ class Settings:
     def by_flag(self) -> dict[str, Any]:
         """Returns the values by flag."""
         return {s.flag: getattr(self, s.name) for s in self.declared()}
+
+    def recorded(self) -> dict[str, Any]:
+        """Returns the values by flag that a record has; see `setting`'s `later`."""
+        later = {s.flag: s.default for s in self.declared() if s.later}
+        return {
+            flag: value
+            for flag, value in self.by_flag().items()
+            if flag not in later or value != later[flag]
+        }
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

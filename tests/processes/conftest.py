@@ -91,9 +91,16 @@ def numpy_sgd():
     """SGD on the linear softmax model, written with NumPy alone."""
 
     def train(
-        weights, client, rate=RATE, epochs=1, batches_of=None, class_weights=None
+        weights,
+        client,
+        rate=RATE,
+        epochs=1,
+        batches_of=None,
+        class_weights=None,
+        mu=0.0,
     ):
         kernel, bias = (np.array(w, float) for w in weights)
+        received = kernel, bias
         x, y = client["x"].reshape(len(client["y"]), -1) / 255.0, client["y"]
         for epoch in range(epochs):
             for batch in batches_of(epoch) if batches_of else [np.arange(len(y))]:
@@ -103,8 +110,9 @@ def numpy_sgd():
                 error = (p - np.eye(3)[y[batch]]) / len(batch)
                 if class_weights is not None:
                     error *= class_weights[y[batch]][:, None]
-                kernel = kernel - rate * x[batch].T @ error
-                bias = bias - rate * error.sum(axis=0)
+                pull = [mu * (w - w_0) for w, w_0 in zip((kernel, bias), received)]
+                kernel = kernel - rate * (x[batch].T @ error + pull[0])
+                bias = bias - rate * (error.sum(axis=0) + pull[1])
         return [kernel, bias]
 
     return train

@@ -53,6 +53,7 @@ PRIORITIZED = [
         "needs the sums",
     ),
     (lambda: {"local_epochs": 0}, "local_epochs"),
+    (lambda: {"prox_mu": np.inf}, "prox_mu must be 0 or more, finite, got inf"),
     (lambda: {"packed": False, "batch_size": 3}, "batch_size"),
     (
         lambda: {"packed": False, "criteria": ("DS", "IS")},

@@ -34,11 +34,12 @@ def made(tmp_path_factory):
 
 def test_each_addition_of_the_page_runs(made):
     folder, done = made
-    assert len(MODULES) == 7
+    assert len(MODULES) == 8
     (name,) = (p for p in (folder / "out").iterdir() if "average" in p.name)
     settings = json.loads((name / "run.json").read_text())["settings"]
     assert settings["system"] == {"system": "first_half", "first_share": 0.7}
     assert settings["data"]["stripe_width"] == 2
+    assert settings["selection"] == {"selection": "largest"}
     assert settings["model"]["model"] == "linear"
     cohort = rows(name / "cohort.csv")
     assert {"DS", "EV"} <= set(cohort[0]) and len(cohort) == 2 * 4
@@ -63,6 +64,7 @@ def test_their_flags_are_in_the_help_and_checked(made):
     for words in (
         "System clipped_mean:", "--clipped_mean_norm", "Data set stripes",
         "--stripe_width", "share of even labels (ours)", "Stripes, for a look.",
+        "The clients with the most training examples",
     ):  # fmt: skip
         assert words in shown, words
     wrong = run(folder, plugins, "--experiment=stripes", "--stripe_width=0")

@@ -20,7 +20,7 @@ LAYERS = [
     ["tff_pmc.settings"],
     ["tff_pmc.criteria"],
     ["tff_pmc.models"],
-    ["tff_pmc.search", "tff_pmc.scores"],
+    ["tff_pmc.search", "tff_pmc.scores", "tff_pmc.selections"],
     ["tff_pmc._lazy", "tff_pmc.project_files", "tff_pmc.__init__"],
     ["leaf_data"],
 ]

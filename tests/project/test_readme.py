@@ -22,7 +22,7 @@ def blocks(text):
 def test_the_python_of_the_guide_runs():
     """Block after block, as it stands, and the module that it links to."""
     code = [*blocks(GUIDE), EXAMPLE.read_text("utf-8")]
-    assert len(code) == 7 and f"({EXAMPLE.relative_to(ROOT / 'docs')})" in GUIDE
+    assert len(code) == 8 and f"({EXAMPLE.relative_to(ROOT / 'docs')})" in GUIDE
     done = python("-c", "\n".join(code))
     assert "trusted 6.0" in done.stdout, done.stderr
     assert done.returncode == 0, done.stderr

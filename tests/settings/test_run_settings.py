@@ -105,6 +105,18 @@ def test_the_record_has_every_setting_once_by_its_flag():
     assert again == found
 
 
+def test_what_is_later_than_records_is_recorded_where_it_differs():
+    """So that a run of before there was the setting is resumed, and read, as it is."""
+    record = mnist().as_record()
+    assert "server" not in record and "selection" not in record
+    assert "prox_mu" not in record["training"]
+    changed = {"prox_mu": 0.1, "selection": "by_size", "server_optimizer": "momentum"}
+    record = mnist(**changed, server_momentum=0.9).as_record()
+    assert record["training"]["prox_mu"] == 0.1
+    assert record["selection"] == {"selection": "by_size"}
+    assert record["server"] == {"server_optimizer": "momentum", "server_momentum": 0.9}
+
+
 def test_a_seed_takes_the_place_of_all_but_of_some():
     names = {"partition_seed", "model_seed", "cohort_seed", "batch_seed"}
     found = mnist().seeded(7, but_for=["batch_seed"]).by_flag()

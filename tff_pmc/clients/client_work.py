@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import (
     Contribution,
     check_not_negative,
@@ -128,6 +129,26 @@ def _recall(state: Any, found: Any) -> collections.OrderedDict:
 
     rows = tf.nest.map_structure(choose, found["rows"], state["memory"])
     return collections.OrderedDict(state, memory=rows)
+
+
+@without_autograph
+def with_proximal_term(
+    gradients: Sequence[Any], weights: Sequence[Any], start: Sequence[Any], mu: float
+) -> Sequence[Any]:
+    """FedProx's gradients: `mu (w - w_start)` added, that of mu/2 ||w - w_start||^2.
+
+    *Federated Optimization in Heterogeneous Networks* (Li et al. 2020), eq. 2. Weights
+    beyond those of the start are local ones, to which nothing is added, and neither is
+    to those that the loss does not depend on. With mu = 0 nothing is computed.
+    """
+    if not mu:
+        return gradients
+    added = [
+        # Indexed slices, an embedding's gradient, are made whole: the term is dense.
+        g if g is None else tf.convert_to_tensor(g) + tf.cast(mu, w.dtype) * (w - w_0)
+        for g, w, w_0 in zip(gradients, weights, start)
+    ]
+    return type(gradients)([*added, *gradients[len(added) :]])
 
 
 def measure_contribution(

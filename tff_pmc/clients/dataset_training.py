@@ -17,7 +17,11 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import RunningSums, weighted_updates
 from tff_pmc.aggregation.sum_options import SumPlan
-from tff_pmc.clients.client_work import build_client_work, measure_contribution
+from tff_pmc.clients.client_work import (
+    build_client_work,
+    measure_contribution,
+    with_proximal_term,
+)
 from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion
@@ -113,7 +117,12 @@ def build_dataset_client_work(
             for batch in iter(batches):
                 with tf.GradientTape() as tape:
                     output = model.forward_pass(batch, training=True)
-                gradients = tape.gradient(output.loss, variables.trainable)
+                gradients = with_proximal_term(
+                    tape.gradient(output.loss, variables.trainable),
+                    variables.trainable,
+                    received.trainable,
+                    options.prox_mu,
+                )
                 state, updated = optimizer.next(state, variables.trainable, gradients)
                 tf.nest.map_structure(
                     lambda v, w: v.assign(w), variables.trainable, updated

@@ -19,7 +19,11 @@ from tff_pmc.aggregation.building import method_without_autograph
 from tff_pmc.aggregation.contributions import ModelSums, RunningSums
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
-from tff_pmc.clients.client_work import build_client_work, measure_contribution
+from tff_pmc.clients.client_work import (
+    build_client_work,
+    measure_contribution,
+    with_proximal_term,
+)
 from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.packing import PackedClients, element_spec
 from tff_pmc.clients.training_options import TrainingOptions
@@ -90,6 +94,7 @@ def build_packed_client_work(
                 local_epochs=options.local_epochs,
                 batch_size=options.batch_size,
                 seed=fold_in(round_seed, element["client"]),
+                prox_mu=options.prox_mu,
                 class_weights=class_weights,
                 with_metrics=metrics is not None,
             )
@@ -153,15 +158,17 @@ def train_locally(
     local_epochs: int,
     batch_size: int,
     seed: tf.Tensor,
+    prox_mu: float = 0.0,
     class_weights: tf.Tensor | None = None,
     with_metrics: bool = False,
 ) -> tuple[tff.learning.models.ModelWeights, tf.Tensor, Any]:
     """Trains on one client's examples, x `[n, ...]` and y `[n]` (PMC's client update).
 
     The optimizer's state and the model's local weights start anew; B = 0 is one batch
-    of all examples. The seed, int32 [2], is of the batches and the dropout. Class
-    weights, float32 [classes], are factors of the examples' losses before the mean
-    over the batch, as Keras's `class_weight`.
+    of all examples. The seed, int32 [2], is of the batches and the dropout. FedProx's
+    term is of the trainable weights without the local ones; see `with_proximal_term`.
+    Class weights, float32 [classes], are factors of the examples' losses before the
+    mean over the batch, as Keras's `class_weight`.
 
     Gives the trained weights; the sum of the examples' losses over the last epoch (each
     batch's taken before its step); and the state of the model's metrics after all
@@ -200,7 +207,9 @@ def train_locally(
                     loss = model.loss(output, batch_y)
                 else:
                     loss = model.weighted_loss(output, batch_y, class_weights)
-            gradients = tape.gradient(loss, weights)
+            gradients = with_proximal_term(
+                tape.gradient(loss, weights), weights, received.trainable, prox_mu
+            )
             state, weights = next_step(state, weights, gradients)
             count = tf.shape(batch_y)[0]
             loss_sum += loss * tf.cast(count, tf.float32)

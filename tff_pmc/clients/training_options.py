@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -27,6 +28,10 @@ class TrainingOptions:
             repetition that a dataset makes by itself).
         batch_size: packed only: B; 0 trains on all examples in one batch.
         seed: packed only: the seed of the order of the batches.
+        prox_mu: FedProx's mu (Li et al. 2020, arXiv 1812.06127, eq. 2): a client
+            trains on its loss + mu/2 ||w - w_start||^2 over the trainable weights, with
+            w_start the model that it received, or went on with. 0, the default, leaves
+            it out. Recorded losses are without it.
         client_attributes: the names of attributes that travel with each client;
             `criteria.attribute(name)` makes one a criterion.
         report_cohort: packed simulation only: the most clients in a round; the metrics
@@ -58,6 +63,7 @@ class TrainingOptions:
     local_epochs: int = 1
     batch_size: int = 0
     seed: int = 0
+    prox_mu: float = 0.0
     client_attributes: Sequence[str] = ()
     report_cohort: Optional[int] = None
     keep_own_model: Sequence[int] = ()
@@ -73,6 +79,8 @@ class TrainingOptions:
             raise ValueError(
                 f"batch_size must be 0 (all) or more, got {self.batch_size}"
             )
+        if not 0 <= self.prox_mu < math.inf:
+            raise ValueError(f"prox_mu must be 0 or more, finite, got {self.prox_mu}")
         _check_optimizer("client_optimizer_fn", self.client_optimizer_fn)
         _check_optimizer("server_optimizer_fn", self.server_optimizer)
         if self.sums.privacy is not None and self.metrics_aggregator is not None:

@@ -90,6 +90,7 @@ def build_local_tuning_prediction(
     local_epochs: int = 1,
     batch_size: int = 0,
     seed: int = 0,
+    prox_mu: float = 0.0,
     prediction_batch_size: int = BATCH_SIZE,
 ) -> tff.Computation:
     """Builds the computation of the predictions by clients' further trained models.
@@ -111,6 +112,7 @@ def build_local_tuning_prediction(
         local_epochs: the number of passes E of the further training.
         batch_size: B; 0 is one batch of all examples.
         seed: the seed of the order of the batches.
+        prox_mu: as of `TrainingOptions`.
         prediction_batch_size: the number of examples in a forward pass.
 
     Returns:
@@ -141,6 +143,7 @@ def build_local_tuning_prediction(
                 local_epochs=local_epochs,
                 batch_size=batch_size,
                 seed=tf.stack([seed, element["client"]]),
+                prox_mu=prox_mu,
             )
             found = _predicted(
                 model, tuned, x, rows, num_examples, prediction_batch_size

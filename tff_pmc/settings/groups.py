@@ -28,6 +28,7 @@ _A_COHORT = Range(
 )
 # Numbers that TensorFlow counts in 32 bits.
 _COUNT = Range(lambda n: 0 <= n < 2**31, "0 or more, below 2^31")
+_FINITE = Range(lambda x: 0 <= x < math.inf, "0 or more, finite")
 _SOME = Range(lambda n: 1 <= n < 2**31, "at least 1, below 2^31")
 
 
@@ -63,6 +64,14 @@ class TrainingSettings(Settings):
         "sgd",
         "The clients' optimizer, whose state begins anew in every round.",
         choices=("sgd", "adam", "adadelta"),
+    )
+    prox_mu: float = setting(
+        0.0,
+        "FedProx's mu: clients train on their loss + mu/2 ||w - w_received||^2 (Li et "
+        "al. 2020, arXiv 1812.06127, eq. 2), which holds them near the model that they "
+        "received; 0 leaves it out.",
+        within=_FINITE,
+        later=True,
     )
     server_learning_rate: float = setting(
         1.0,

@@ -16,6 +16,7 @@ from leaf_data.dataset import DATASETS, Dataset
 from leaf_data.declare import A_SEED, Registry, SettingError, Settings, UnknownNameError
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.scores import Score
+from tff_pmc.selections import SELECTIONS, Selection
 from tff_pmc.settings.aggregation_settings import AggregationSettings
 from tff_pmc.settings.groups import (
     AdjustmentSettings,
@@ -23,9 +24,11 @@ from tff_pmc.settings.groups import (
     RecordSettings,
     TrainingSettings,
 )
+from tff_pmc.settings.server_settings import ServerSettings
 
 GROUPS: dict[str, type[Settings]] = {
     "training": TrainingSettings,
+    "server": ServerSettings,
     "aggregation": AggregationSettings,
     "adjustment": AdjustmentSettings,
     "counterfactual": CounterfactualSettings,
@@ -153,10 +156,12 @@ CHOSEN: Mapping[str, Mapping[str, Any]] = {
     "system": SYSTEMS,
     "dataset": DATASETS,
     "model": MODELS,
+    "selection": SELECTIONS,
 }
 """What is chosen by name and has settings of its own, by the flag that chooses."""
 
-_OF_CHOSEN = ("system", "data", "model")  # The groups of these settings.
+_OF_CHOSEN = ("system", "data", "model", "selection")  # The groups of these settings.
+_UNLESS_NAMED = {"selection": "uniform"}  # Not on record: it was before the flag.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +173,7 @@ class RunSettings:
     Attributes:
         experiment: the named experiment it started from.
         protocol: `paper` or `reference_code`, whose settings it started from.
-        names: the names of the chosen system, data set and model, by flag.
+        names: the names of what is chosen, by the flags of `CHOSEN`.
     """
 
     experiment: str
@@ -177,7 +182,9 @@ class RunSettings:
     system: System
     data: Dataset
     model: ModelSettings
+    selection: Selection
     training: TrainingSettings
+    server: ServerSettings
     aggregation: AggregationSettings
     adjustment: AdjustmentSettings
     counterfactual: CounterfactualSettings
@@ -190,8 +197,8 @@ class RunSettings:
         """The settings from values by flag; the others have their defaults.
 
         Args:
-            values: by flag, `experiment` and the three of `CHOSEN` among them here or
-                among the inherited.
+            values: by flag, `experiment` and those of `CHOSEN` among them here or among
+                the inherited; by default clients are chosen uniformly.
             inherited: values to start from; those that another data set, model or
                 system than the chosen one has are passed over.
 
@@ -199,18 +206,17 @@ class RunSettings:
             SettingError: a value is out of range or no choice; a flag in `values` is
                 of none of the groups; or they do not go together.
         """
-        both = {"protocol": "paper", **(inherited or {}), **values}
+        both = {"protocol": "paper", **_UNLESS_NAMED, **(inherited or {}), **values}
         names = {flag: both[flag] for flag in CHOSEN}
         chosen = [_chosen(flag, name) for flag, name in names.items()]
         groups: dict[str, Any] = {**dict(zip(_OF_CHOSEN, chosen)), **GROUPS}
         known = {"experiment", "protocol", *CHOSEN}
         known.update(flag for group in groups.values() for flag in group.flags())
-        for flag in values:
-            if flag not in known:
-                raise SettingError(
-                    f"--{flag} is of no use with {names['dataset']}, {names['model']} "
-                    f"and the system {names['system']}"
-                )
+        for flag in (flag for flag in values if flag not in known):
+            raise SettingError(
+                f"--{flag} is of no use with {names['dataset']}, {names['model']}, the "
+                f"system {names['system']} and the selection {names['selection']}"
+            )
         made = {name: group.of_flags(both) for name, group in groups.items()}
         settings = cls(both["experiment"], both["protocol"], names, **made)
         settings.system.check(settings)
@@ -234,12 +240,8 @@ class RunSettings:
     @property
     def seed_flags(self) -> tuple[str, ...]:
         """The flags of the run's seeds, whichever of its groups declares them."""
-        return tuple(
-            declared.flag
-            for group in self.groups().values()
-            for declared in group.declared()
-            if declared.within is A_SEED
-        )
+        every = (one for group in self.groups().values() for one in group.declared())
+        return tuple(one.flag for one in every if one.within is A_SEED)
 
     def seeded(self, seed: int, *, but_for: Collection[str] = ()) -> RunSettings:
         """The same with this seed in the place of all, but for those of some flags."""
@@ -252,10 +254,12 @@ class RunSettings:
 
     def as_record(self) -> dict[str, Any]:
         """The settings as `run.json` has them: a table for each group, by flag."""
-        groups = {name: group.by_flag() for name, group in self.groups().items()}
+        groups = {name: group.recorded() for name, group in self.groups().items()}
         for group, flag in zip(_OF_CHOSEN, CHOSEN):
-            groups[group] = {flag: self.names[flag], **groups[group]}
-        return {"experiment": self.experiment, "protocol": self.protocol, **groups}
+            if self.names[flag] != _UNLESS_NAMED.get(flag):
+                groups[group] = {flag: self.names[flag], **groups[group]}
+        named = {name: values for name, values in groups.items() if values}
+        return {"experiment": self.experiment, "protocol": self.protocol, **named}
 
     @property
     def dataset(self) -> str:
@@ -282,11 +286,9 @@ class RunSettings:
     @property
     def measures_at_server(self) -> bool:
         """Whether the server's own examples take part in the training."""
-        return (
-            any(c.needs_server_examples for c in self.aggregation.resolve_criteria())
-            or self.system.needs_server_examples
-            or self.adjustment.judge_on == "server"
-        )
+        asked = [c.needs_server_examples for c in self.aggregation.resolve_criteria()]
+        asked += [self.system.needs_server_examples]
+        return any(asked) or self.adjustment.judge_on == "server"
 
 
 def _chosen(flag: str, name: str) -> Any:

@@ -177,6 +177,7 @@ class TunedAnswers:
             local_epochs=training.local_epochs,
             batch_size=training.batch_size,
             seed=training.batch_seed,
+            prox_mu=training.prox_mu,
         )
 
     def answer(self, weights: Any) -> npt.NDArray[np.int64]:

@@ -16,6 +16,7 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tff
 from tff_pmc.models import ModelSettings
 from tff_pmc.settings.run_settings import RunSettings
+from tff_pmc.systems import cohorts
 
 _SAMPLE = 82  # A stream of random numbers of its own.
 MOST_RECORDED_CLASSES = 256
@@ -50,21 +51,10 @@ class Setup:
             raise SettingError(f"no client of {data.name} has validation examples")
         return cls(settings, data, judged)
 
-    def cohort(self, round_num: int) -> list[int]:
-        """The clients of a round, ascending, of those that have training examples."""
-        able, seed = self._able, self.settings.training.cohort_seed
-        chosen = cohort(seed, round_num, len(able), self._cohort_size)
-        return [int(able[place]) for place in chosen]
-
-    @property
-    def _cohort_size(self) -> int:
-        training = self.settings.training
-        return training.cohort_size(len(self._able), self.settings.dataset)
-
     @functools.cached_property
-    def _able(self) -> npt.NDArray[np.int64]:
-        """The clients that have training examples."""
-        return np.flatnonzero(self.data.train_examples.sizes)
+    def cohorts(self) -> cohorts.Cohorts:
+        """What chooses the clients of each round."""
+        return cohorts.Cohorts(self)
 
     def pack(self, chosen: Sequence[int]) -> list[Any]:
         """A cohort's packs; see `packing.pack`."""
@@ -117,6 +107,22 @@ class Setup:
         return builders[training.client_optimizer](training.learning_rate)
 
     @property
+    def server_optimizer(self) -> Any:
+        """The server's optimizer, one of TFF's; see `ServerSettings`."""
+        server, optimizers = self.settings.server, tff.learning.optimizers
+        rate = self.settings.training.server_learning_rate
+        own = server.parameters.get
+        betas, floor = (own("beta1"), own("beta2")), own("epsilon", 0.0)
+        build, *more = {
+            "sgd": (optimizers.build_sgdm,),
+            "momentum": (optimizers.build_sgdm, own("momentum")),
+            "adam": (optimizers.build_adam, *betas, floor),
+            "yogi": (optimizers.build_yogi, *betas, floor, floor**2),
+            "adagrad": (optimizers.build_adagrad, 0.0, floor**2),
+        }[server.optimizer]
+        return build(rate, *more)
+
+    @property
     def process_options(self) -> dict[str, Any]:
         """The options of training and of sums, of every process that sums."""
         on = self.settings.aggregation
@@ -132,15 +138,14 @@ class Setup:
             own_models = self.data.client_table.values.get("adversary", ())
         return dict(
             client_optimizer_fn=self.client_optimizer,
-            server_optimizer_fn=tff.learning.optimizers.build_sgdm(
-                training.server_learning_rate
-            ),
+            server_optimizer_fn=self.server_optimizer,
             local_epochs=training.local_epochs,
             batch_size=training.batch_size,
             seed=training.batch_seed,
+            prox_mu=training.prox_mu,
             client_attributes=on.client_attributes,
             keep_own_model=[int(client) for client in np.flatnonzero(own_models)],
-            report_cohort=self._cohort_size,
+            report_cohort=self.cohorts.size,
             sums=SumOptions(
                 clip_norm=on.clip_norm or None,
                 max_update_norm=on.max_update_norm,
@@ -168,20 +173,9 @@ def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.in
     return np.sort(np.random.default_rng([_SAMPLE, count]).choice(able, count, False))
 
 
-def cohort(seed: int, round_num: int, num_clients: int, size: int) -> list[int]:
-    """Chooses a round's clients: a pure function of (seed, round).
-
-    They are `size` different indices in [0, num_clients), ascending.
-    """
-    generator = np.random.default_rng([seed, round_num])
-    chosen = generator.choice(num_clients, size, replace=False)
-    return sorted(int(k) for k in chosen)
-
-
 def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     """Refuses settings that do not fit the data."""
-    able = int(np.count_nonzero(data.train_examples.sizes))
-    settings.training.cohort_size(able, settings.dataset)
+    cohorts.check(settings, data)
     if not data.test_examples.num_examples:
         raise SettingError(f"no client of {data.name} has test examples")
     known = data.train_examples.attributes

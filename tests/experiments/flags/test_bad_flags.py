@@ -88,6 +88,17 @@ stray | unexpected argument: stray
 --adjustment=backtracking --priority=DS | has nothing to adjust
 --sample_fraction=0.1 | --sample_fraction is of no use with digits5k
 --cache_dir=/tmp | --cache_dir is of no use with digits5k
+--prox_mu=-1 | --prox_mu must be 0 or more, finite, got -1
+--prox_mu=inf | --prox_mu must be 0 or more, finite, got inf
+--server_optimizer=fedadam | --server_optimizer=fedadam: value should be one of
+--server_momentum=0.5 | --server_momentum is of no use with --server_optimizer=sgd
+ADAM --server_momentum=0.5 | --server_momentum is of no use with --server_optimizer=adam
+ADAM --server_beta2=1 | --server_beta2 must be from 0 to 0.9999, got 1
+ADAM --server_epsilon=0 | --server_epsilon must be from 1e-15 to 1e15, got 0
+--server_optimizer=adagrad --server_beta1=0.5 | --server_beta1 is of no use with
+--selection=by_siz | --selection=by_siz: no selection 'by_siz' (did you mean by_size
+--choice_candidates=5 | mnist_cnn, the system prioritized and the selection uniform
+--selection=power_of_choice --choice_candidates=-1 | --choice_candidates must be 0 or
 --validation_fraction=0.1 | goes with --judge_on=local_validation
 --dropout=0.5 | --dropout is of no use with digits5k, mnist_cnn
 --systems=fedavg --priority=LD | --priority is of no use
@@ -130,6 +141,7 @@ DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
 """
 SEARCH = "--experiment=lr_search --search_for=quickstart"
 SHORT = {
+    "ADAM ": "--server_optimizer=adam ",
     "ADAFED_": "--experiment=adafed_",
     "DUAL": "--experiment=dual_criterion",
     "MOST": "--systems=owa --owa_quantifier=most",
@@ -153,6 +165,10 @@ def test_a_bad_flag_is_one_line_and_exit_code_2(run, case):
     [
         ("--clients_per_round=101", "--clients_per_round=101"),
         ("--criteria=DS,IS", "IS needs to know of each example whether it is sharp"),
+        (
+            "--selection=power_of_choice --choice_candidates=9",
+            "--choice_candidates=9 has to be from 10, the clients in a round, to 100",
+        ),
         ("--model=celeba_cnn", "--model=celeba_cnn takes inputs of (64, 64, 3)"),
         ("--output_dir=/dev/null/below", "--output_dir=/dev/null/below"),
     ],
@@ -164,7 +180,9 @@ def test_what_does_not_fit_the_data_is_refused_before_a_folder_is_made(
     flag, made, says, refused, tmp_path
 ):
     """One line, and exit code 2: of runs, a search of the rate, and several seeds."""
-    assert says in refused(f"--output_dir={tmp_path / 'out'}", *made.split(), flag)
+    assert says in refused(
+        f"--output_dir={tmp_path / 'out'}", *made.split(), *flag.split()
+    )
     assert not (tmp_path / "out").exists()
 
 

@@ -16,6 +16,7 @@ from leaf_data.declare import (
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.models import MODELS
 from tff_pmc.reports import output
+from tff_pmc.selections import SELECTIONS
 from tff_pmc.settings import flag_values
 from tff_pmc.settings.cluster_options import ENGINES, ClusterOptions
 from tff_pmc.systems import SYSTEMS
@@ -87,6 +88,12 @@ class WhatToRun(Settings):
         "",
         "The model, in the place of the experiment's own; --help lists the names.",
         parse=lambda name: _known(MODELS, name),
+    )
+    selection: str = setting(
+        "",
+        "How the clients of a round are chosen: uniform, unless the experiment says "
+        "otherwise; --help lists the names.",
+        parse=lambda name: _known(SELECTIONS, name),
     )
     seed: int = setting(
         None,

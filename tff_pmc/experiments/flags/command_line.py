@@ -16,6 +16,7 @@ from tff_pmc.experiments.experiment import Experiment, Row, experiment, values_o
 from tff_pmc.experiments.flags.command import COMMAND_FLAGS, LR_SEARCH, Command, plain
 from tff_pmc.experiments.flags.flag_definitions import Given
 from tff_pmc.models import MODELS
+from tff_pmc.selections import SELECTIONS
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
 from tff_pmc.settings.cluster_options import ClusterOptions
 from tff_pmc.systems import SYSTEMS
@@ -85,7 +86,7 @@ def _runs(
     command: Command, given: Given, attributes: Sequence[str]
 ) -> list[RunSettings]:
     """The settings of each run, before `--seed`."""
-    kinds = (*SYSTEMS.values(), *MODELS.values())
+    kinds = (*SYSTEMS.values(), *MODELS.values(), *SELECTIONS.values())
     inherited = {flag for kind in kinds for flag in kind.flags()} & given.from_files
     values = {
         flag: value
@@ -98,10 +99,9 @@ def _runs(
     name = command.search_for if searching else command.experiment
     start = values_of(name, command.protocol)
     start.update({flag: given.values[flag] for flag in inherited})
-    if command.dataset:
-        start["dataset"] = command.dataset
-    if command.model:
-        start["model"] = command.model
+    for flag in ("dataset", "model", "selection"):
+        if getattr(command, flag):
+            start[flag] = getattr(command, flag)
     if command.cache_dir and not DATASETS[start["dataset"]].cached:
         raise SettingError(
             f"--cache_dir is of no use with {start['dataset']}, which needs no cache"

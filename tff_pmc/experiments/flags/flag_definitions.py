@@ -15,6 +15,7 @@ from tff_pmc import project_files
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags.command import PARTS
 from tff_pmc.models import MODELS, ModelSettings
+from tff_pmc.selections import SELECTIONS, Selection
 from tff_pmc.settings.papers import PAPERS
 from tff_pmc.settings.run_settings import GROUPS
 from tff_pmc.systems import SYSTEMS, System
@@ -49,6 +50,7 @@ def sections() -> list[Section]:
     found += _of_registry("data set", "dataset", DATASETS, Dataset)
     found += _of_registry("model", "model", MODELS, ModelSettings)
     found += _of_registry("system", "system", SYSTEMS, System)
+    found += _of_registry("selection", "selection", SELECTIONS, Selection)
     _check_unique(found)
     order = [EVERY_CALL, EVERY_RUN, *PAPERS, NO_PAPER]
     found.sort(key=lambda section: order.index(section.part))

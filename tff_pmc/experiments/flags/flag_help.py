@@ -15,6 +15,7 @@ from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import LR_SEARCH
 from tff_pmc.models import MODELS
+from tff_pmc.selections import SELECTIONS
 from tff_pmc.settings.papers import PAPERS
 from tff_pmc.systems import SYSTEMS
 
@@ -62,6 +63,7 @@ def help_text(program: str = _SCRIPT) -> str:
         _names("Systems (--systems)", _first_lines(SYSTEMS)),
         _names("Data sets (--dataset)", _first_lines(DATASETS)),
         _names("Models (--model)", _first_lines(MODELS)),
+        _names("Selections of clients (--selection)", _first_lines(SELECTIONS)),
     ]
     indent = " " * 6
     for title, sections in _by_part():

@@ -15,12 +15,14 @@ from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import Command
 from tff_pmc.models import MODELS
+from tff_pmc.selections import SELECTIONS
 from tff_pmc.systems import SYSTEMS
 
 _REGISTRIES: tuple[Sized, ...] = (
     DATASETS,
     MODELS,
     SYSTEMS,
+    SELECTIONS,
     EXPERIMENTS,
     criteria.REGISTRY,
 )

@@ -13,10 +13,13 @@ import leaf_data
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.record.weight_rows import weight_rows
 from tff_pmc.runtime import Runtime
+from tff_pmc.selections import LOSS
 from tff_pmc.settings import RunSettings
 from tff_pmc.systems.setup import Setup
 
 NUM_COHORTS = 3
+MOST_SHOWN = 10
+"""How many clients of the first cohort are named."""
 
 
 def inspect(
@@ -32,10 +35,17 @@ def inspect(
     """
     settings, others = runs[0], [one.system.score(one) for one in runs]
     # What is measured is the same whether orderings are tested after it or not.
-    setup = Setup.of(settings.replaced(adjustment="fixed"), data)
+    setup, of_model = Setup.of(settings.replaced(adjustment="fixed"), data), ""
+    if LOSS in settings.selection.needs:
+        drawn = settings.replaced(adjustment="fixed", selection="uniform")
+        setup = Setup.of(drawn, data)
+        of_model = (
+            f" (--selection={settings.names['selection']} needs the model of each "
+            "round: these cohorts are uniform)"
+        )
     data, in_force = setup.data, settings.system.score(settings)
     chosen = [
-        setup.cohort(round_num)
+        setup.cohorts.choose(round_num).clients
         for round_num in range(1, min(NUM_COHORTS, settings.training.rounds) + 1)
     ]
     measured = _measure(setup, chosen, engine)
@@ -45,7 +55,10 @@ def inspect(
         for row in weight_rows(number, settings, in_force, raw, others)
     )
     means = weights.groupby("ordering", sort=False).mean(numeric_only=True)
+    first = [data.client_ids[client] for client in chosen[0][:MOST_SHOWN]]
+    more = ", ..." if len(chosen[0]) > MOST_SHOWN else ""
     lines = [data.describe(), ""]
+    lines += [f"First cohort: {', '.join(first)}{more}{of_model}", ""]
     raw = np.concatenate(measured)
     lines.append(f"Raw criteria over {len(raw)} clients of the first cohorts:")
     for code, values in zip(settings.aggregation.criteria, raw.T):

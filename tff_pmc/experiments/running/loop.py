@@ -109,7 +109,9 @@ def _round(
 ) -> tuple[Any, callbacks.RoundDone]:
     """Trains and tests one round; returns the new state, and what was done."""
     start = time.perf_counter()
-    chosen = setup.cohort(round_num)
+    chosen, num_asked = setup.cohorts.choose(
+        round_num, lambda: process.get_model_weights(state)
+    )
     outcome = process.next(state, setup.pack(chosen))
     weights = process.get_model_weights(outcome.state)
     train_seconds = outcome.train_seconds or time.perf_counter() - start
@@ -123,8 +125,7 @@ def _round(
     at_server, f1 = evaluator.at_server(weights)
     columns = {
         "train_bytes": len(chosen) * process.traffic.per_client_training,
-        "test_bytes": len(outcome.tested)
-        * process.num_judges
+        "test_bytes": (len(outcome.tested) * process.num_judges + num_asked)
         * process.traffic.per_client_testing,
         **at_server,
     }

@@ -148,7 +148,7 @@ def _plan(
                 flag: value
                 for flag, value in values.items()
                 if flag not in own
-                and all((flag, value) in one[group].items() for one in others)
+                and all((flag, value) in one.get(group, {}).items() for one in others)
             }
     shared["orderings"] = [settings.label for settings in runs]
     if seeds:

@@ -1,0 +1,141 @@
+"""Runs with clients, optimizers and losses of choice: resumed, and on a cluster."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import leaf_data
+from leaf_data.declare import SettingError
+from tff_pmc.experiments import experiment as experiments
+
+SHORT = {"rounds": 3, "local_epochs": 1, "batch_size": 10, "priority": ("DS",)}
+CASES = {
+    "momentum": {"selection": "by_size", "server_optimizer": "momentum"},
+    "adam": {
+        **{"selection": "power_of_choice", "choice_candidates": 25},
+        **{"server_optimizer": "adam", "prox_mu": 0.1},
+    },
+    "yogi": {
+        **{"selection": "power_of_choice", "server_optimizer": "yogi"},
+        **{"adjustment": "best_of_all", "priority": ("LD", "DS")},
+        **{"counterfactuals": ("orderings",), "counterfactual_rates": (0.5,)},
+    },
+}
+
+
+def settings(**changes):
+    rate = {"server_learning_rate": 0.1} if "server_optimizer" in changes else {}
+    return experiments.settings("quickstart", {**SHORT, **rate, **changes})
+
+
+@pytest.fixture(scope="module")
+def data():
+    return leaf_data.load("digits5k", partition="noniid")
+
+
+@pytest.fixture(scope="module")
+def run(data, runtime):
+    """Runs, or goes on, into a folder."""
+
+    def into(folder, **changes):
+        from tff_pmc.experiments.running import loop
+
+        how = {"resume": folder.exists(), "title": None}
+        loop.run(settings(**changes), data, str(folder), **how)
+        return folder
+
+    return into
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, run):
+    """The runs without interruption."""
+    root = tmp_path_factory.mktemp("whole")
+    return {name: run(root / name, **changes) for name, changes in CASES.items()}
+
+
+def cohorts(folder):
+    """The clients of each round."""
+    with open(folder / "cohort.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = {}
+    for row in rows:
+        found.setdefault(row["round"], []).append(row["client"])
+    return list(found.values())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_that_is_resumed_is_the_same_to_the_bit(
+    run, whole, records, tmp_path, name
+):
+    run(tmp_path / "cut", **{**CASES[name], "rounds": 1})
+    cut = run(tmp_path / "cut", **CASES[name])
+    assert records(cut) == records(whole[name])
+    last = "checkpoints/round_3.state"
+    assert (cut / last).read_bytes() == (whole[name] / last).read_bytes()
+    assert len({*map(tuple, cohorts(cut))}) == 3
+
+
+def test_a_cluster_chooses_whom_this_process_would(
+    run, whole, records, cluster, tff, tmp_path
+):
+    before = tff.framework.get_context_stack().current
+    cluster.install()
+    try:
+        there = run(tmp_path / "there", **CASES["adam"])
+    finally:
+        tff.framework.set_default_context(before)
+    assert records(there) == records(whole["adam"])
+
+
+def test_the_losses_are_of_the_model_on_ones_own_examples(whole, data):
+    """The first cohort, from the initial model's losses by NumPy; and what is sent."""
+    from tff_pmc.models import MODELS
+
+    made = settings(**CASES["adam"])
+    model = MODELS["mnist_cnn"].of_flags(made.by_flag()).build()
+    generator = np.random.default_rng([made.training.cohort_seed, 1])
+    drawn = generator.choice(100, 25, replace=False, p=np.full(100, 0.01))
+    losses = {}
+    for k in drawn:
+        part = data.train_examples.client(int(k))
+        output = np.asarray(
+            model.predict_on_batch(model.initial_weights, part["x"], False), float
+        )
+        output -= output.max(axis=1, keepdims=True)
+        right = output[np.arange(len(part["y"])), part["y"]]
+        losses[k] = np.mean(np.log(np.exp(output).sum(axis=1)) - right)
+    worst = sorted(losses, key=lambda k: -losses[k])[:10]
+    named = sorted(data.client_ids[k] for k in worst)
+    assert cohorts(whole["adam"])[0] == named
+    with open(whole["adam"] / "rounds.csv", newline="") as file:
+        row = next(csv.DictReader(file))
+    size = sum(np.size(w) for w in model.initial_weights[0])
+    # The model to each of the 25, and a number back.
+    assert int(row["test_bytes"]) == 25 * (4 * size + 4)
+
+
+def test_what_needs_the_client_table_is_refused_without(data, monkeypatch):
+    from tff_pmc.selections import SELECTIONS
+    from tff_pmc.systems.setup import Setup
+
+    class Charged(SELECTIONS["uniform"]):
+        needs = ("battery",)
+
+    monkeypatch.setattr(SELECTIONS, "_things", dict(SELECTIONS))
+    SELECTIONS.register("charged", Charged)
+    says = "--selection=charged needs 'battery' of each client, which nobody measures"
+    with pytest.raises(SettingError, match=says):
+        Setup.of(settings(selection="charged"), data)
+
+
+def test_inspect_shows_whom_a_run_chooses_or_says_why_it_cannot(whole, data):
+    from tff_pmc.experiments.running.inspection import inspect
+
+    quick = {"criteria": ("DS", "LD"), "selection": "by_size"}
+    shown = inspect([settings(**quick)], data, {})
+    (line,) = [line for line in shown.splitlines() if "First cohort" in line]
+    assert line == "First cohort: " + ", ".join(cohorts(whole["momentum"])[0])
+    asks = settings(**{**quick, "selection": "power_of_choice"})
+    assert "--selection=power_of_choice needs the model" in inspect([asks], data, {})

@@ -1,0 +1,109 @@
+"""The settings of the server's step from a round's mean update to the next model."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+from leaf_data.declare import Range, SettingError, Settings, setting
+
+# Above 0.9999 a float32 may be 1, by which Adam and Yogi would divide by 0.
+_A_DECAY = Range(lambda x: 0 <= x <= 0.9999, "from 0 to 0.9999")
+# Its square is a float32, too.
+_A_FLOOR = Range(lambda x: 1e-15 <= x <= 1e15, "from 1e-15 to 1e15")
+
+_USES = {
+    "sgd": (),
+    "momentum": ("momentum",),
+    "adam": ("beta1", "beta2", "epsilon"),
+    "yogi": ("beta1", "beta2", "epsilon"),
+    "adagrad": ("epsilon",),
+}
+_DEFAULTS = {"momentum": 0.9, "beta1": 0.9, "beta2": 0.99, "epsilon": 1e-3}
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerSettings(Settings):
+    """The server's optimizer: FedAvgM, FedAdam, FedYogi or FedAdagrad, or plain SGD.
+
+    *Measuring the Effects of Non-Identical Data Distribution* (Hsu et al. 2019, arXiv
+    1909.06335) has FedAvgM, *Adaptive Federated Optimization* (Reddi et al. 2021, arXiv
+    2003.00295, Algorithm 2) the others. They take the round's mean update D, received
+    minus trained weights, for a gradient; eta is `--server_learning_rate`:
+
+        sgd       w <- w - eta D
+        momentum  m <- momentum m + D;  w <- w - eta m
+        adam      m <- beta1 m + (1 - beta1) D;  v <- beta2 v + (1 - beta2) D^2
+                  w <- w - eta c m / (sqrt(v) + epsilon)
+        yogi      m as adam;  v <- v - (1 - beta2) D^2 sign(v - D^2), at first epsilon^2
+                  w as adam
+        adagrad   v <- v + D^2;  w <- w - eta D / sqrt(v + epsilon^2)
+
+    They are TFF's, and differ from Algorithm 2 in this: in step t there is the factor
+    `c = sqrt(1 - beta2^t) / (1 - beta1^t)`, Adam's own, and its v begins at 0; Adagrad
+    has the floor under the root. The weights that are not trained are averaged.
+    """
+
+    title: ClassVar[str] = "The server's optimizer"
+
+    optimizer: str = setting(
+        "sgd",
+        "What takes the round's mean update for a gradient: sgd (federated averaging), "
+        "momentum (FedAvgM), adam, yogi or adagrad (FedAdam, FedYogi, FedAdagrad). The "
+        "last three move each parameter by about --server_learning_rate, whatever the "
+        "update's size: they want a rate far below 1.",
+        flag="server_optimizer",
+        choices=tuple(_USES),
+        later=True,
+    )
+    momentum: float = setting(
+        None,
+        "Of --server_optimizer=momentum; by default 0.9.",
+        flag="server_momentum",
+        within=_A_DECAY,
+        later=True,
+    )
+    beta1: float = setting(
+        None,
+        "The decay of the mean update in --server_optimizer=adam and yogi; by default "
+        "0.9.",
+        flag="server_beta1",
+        within=_A_DECAY,
+        later=True,
+    )
+    beta2: float = setting(
+        None,
+        "The decay of the mean square in --server_optimizer=adam and yogi; by default "
+        "0.99.",
+        flag="server_beta2",
+        within=_A_DECAY,
+        later=True,
+    )
+    epsilon: float = setting(
+        None,
+        "The floor of the divisor in --server_optimizer=adam, yogi and adagrad, Reddi "
+        "et al.'s tau; by default 0.001.",
+        flag="server_epsilon",
+        within=_A_FLOOR,
+        later=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for declared in self.declared():
+            name = declared.name
+            given = name in _DEFAULTS and getattr(self, name) is not None
+            if given and name not in _USES[self.optimizer]:
+                raise SettingError(
+                    f"--{declared.flag} is of no use with "
+                    f"--server_optimizer={self.optimizer}"
+                )
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The parameters of the optimizer by name, defaults where none is given."""
+        given = {name: getattr(self, name) for name in _USES[self.optimizer]}
+        return {
+            name: _DEFAULTS[name] if value is None else value
+            for name, value in given.items()
+        }

@@ -1,0 +1,112 @@
+"""The clients of each round, by the run's selection."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+import leaf_data
+from leaf_data.declare import SettingError
+from tff_pmc.selections import LOSS, Clients
+from tff_pmc.settings.run_settings import RunSettings
+
+if TYPE_CHECKING:
+    from tff_pmc.systems.setup import Setup
+
+
+class Cohort(NamedTuple):
+    """The clients of a round."""
+
+    clients: list[int]  # Their numbers, ascending.
+    num_asked: int = 0  # The clients that were sent the model and said their loss.
+
+
+class Cohorts:
+    """Chooses each round's clients, of those that have training examples.
+
+    Attributes:
+        size: the number of clients in a round.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        """Takes what a run is set up of, whose model is made when it is needed."""
+        self._setup, settings = setup, setup.settings
+        sizes = setup.data.train_examples.sizes
+        self._able = np.flatnonzero(sizes)
+        self._sizes = sizes[self._able]
+        self.size = settings.training.cohort_size(len(self._able), settings.dataset)
+
+    def choose(
+        self, round_num: int, weights: Optional[Callable[[], Any]] = None
+    ) -> Cohort:
+        """A round's clients: a pure function of the seed, the round and the model.
+
+        `weights` makes the model's weights, for a selection that needs the loss.
+        """
+        settings, asked = self._setup.settings, 0
+
+        def measure(name: str, places: npt.ArrayLike) -> npt.NDArray[np.float64]:
+            nonlocal asked
+            clients = self._able[np.asarray(places, np.int64)]
+            if name not in settings.selection.needs:
+                raise self._refused(f"its `needs` do not name {name!r}")
+            if name != LOSS:
+                column = self._setup.data.client_table.values[name]
+                return np.array(column[clients], np.float64)
+            assert weights is not None
+            asked += len(clients)
+            return self._losses(clients, weights())
+
+        generator = np.random.default_rng([settings.training.cohort_seed, round_num])
+        given = Clients(self._sizes, measure)
+        chosen = settings.selection.choose(generator, given, self.size)
+        places = sorted({int(place) for place in chosen})
+        fits = len(places) == len(chosen) == self.size
+        if not fits or places[0] < 0 or places[-1] >= len(self._able):
+            raise self._refused(
+                f"it has to choose {self.size} different places from 0 to "
+                f"{len(self._able) - 1}, and chose {', '.join(map(str, chosen))}"
+            )
+        return Cohort([int(self._able[place]) for place in places], asked)
+
+    def _losses(
+        self, clients: npt.NDArray[np.int64], weights: Any
+    ) -> npt.NDArray[np.float64]:
+        """The mean loss of the model on each client's training examples."""
+        from tff_pmc.processes import evaluation_packs
+
+        setup = self._setup
+        examples = setup.data.train_examples.subset(clients)
+        packs = evaluation_packs(examples, num_packs=setup.settings.training.num_packs)
+        sums = _loss_sums(setup.model, len(clients))(weights, packs)
+        means: npt.NDArray[np.float64] = np.asarray(sums, np.float64) / examples.sizes
+        return means
+
+    def _refused(self, words: str) -> SettingError:
+        name = self._setup.settings.names["selection"]
+        return SettingError(f"--selection={name}: {words}")
+
+
+@functools.lru_cache(maxsize=1)
+def _loss_sums(model: Any, num_clients: int) -> Any:
+    """The computation, which the next run of an equal model need not trace again."""
+    from tff_pmc.processes import build_loss_sums
+
+    return build_loss_sums(model, num_clients)
+
+
+def check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
+    """Refuses a selection that does not fit the data, or asks for what is not there."""
+    able = int(np.count_nonzero(data.train_examples.sizes))
+    count = settings.training.cohort_size(able, settings.dataset)
+    settings.selection.check(count, able)
+    known = [LOSS, *data.client_table.values]
+    for name in settings.selection.needs:
+        if name not in known:
+            raise SettingError(
+                f"--selection={settings.names['selection']} needs {name!r} of each "
+                f"client, which nobody measures: there are {', '.join(known)}"
+            )
