@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Sequence
 from typing import Any, Callable, Optional
 
@@ -10,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.contributions import (
     Contribution,
     check_not_negative,
@@ -144,6 +146,12 @@ def measure_contribution(
         tf.subtract, client.initial_weights, client.trained_weights
     )
     return contribution_of(plan, raw, update)
+
+
+@without_autograph
+def once_each(mean: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A client's `mean_on_received`, which runs the model once for each function."""
+    return without_autograph(functools.lru_cache(maxsize=None)(mean))
 
 
 def raw_value(

@@ -8,6 +8,7 @@ does not grow with the cohort and only sums leave the pack.
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,16 +16,21 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import method_without_autograph
+from tff_pmc.aggregation.building import method_without_autograph, without_autograph
 from tff_pmc.aggregation.contributions import ModelSums, RunningSums
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
-from tff_pmc.clients.client_work import build_client_work, measure_contribution
+from tff_pmc.clients.client_work import (
+    build_client_work,
+    measure_contribution,
+    once_each,
+)
 from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.packing import PackedClients, element_spec
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
+from tff_pmc.models.functional import mean_of_batches
 
 
 def build_packed_client_work(
@@ -101,6 +107,8 @@ def build_packed_client_work(
                 trained,
                 element.get("attributes", {}),
                 element.get("example_attributes", {}),
+                num_steps(options, tf.shape(y)[0]),
+                once_each(functools.partial(mean_of_batches, model, received, x, y)),
             )
             contribution = measure_contribution(criteria, plan, client)
             sums = sums.plus(contribution, tf.shape(y)[0], loss)
@@ -215,6 +223,13 @@ def train_locally(
     trained = weights[: len(received.trainable)]
     weights_type = tff.learning.models.ModelWeights
     return weights_type(trained, non_trainable), loss_sum, metrics
+
+
+@without_autograph
+def num_steps(options: TrainingOptions, size: tf.Tensor) -> tf.Tensor:
+    """The number of steps of `train_locally` on so many examples, int32."""
+    batch = options.batch_size or tf.maximum(size, 1)
+    return options.local_epochs * ((size + batch - 1) // batch)
 
 
 def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:

@@ -26,8 +26,11 @@ from tff_pmc.criteria.criterion import (
     bind_to_server,
     canonical,
     example_attributes,
+    named,
+    power,
     register,
     resolve,
+    unaliased,
 )
 from tff_pmc.criteria.server_criteria import server_accuracy, server_metric
 
@@ -40,8 +43,11 @@ __all__ = [
     "bind_to_server",
     "canonical",
     "example_attributes",
+    "named",
+    "power",
     "register",
     "resolve",
     "server_accuracy",
     "server_metric",
+    "unaliased",
 ]
