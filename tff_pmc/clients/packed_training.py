@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import method_without_autograph, without_autograph
+from tff_pmc.aggregation.building import method_without_autograph
 from tff_pmc.aggregation.contributions import ModelSums, RunningSums
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
@@ -26,6 +26,7 @@ from tff_pmc.clients.client_work import (
     once_each,
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
+from tff_pmc.clients.own_models import OwnModels
 from tff_pmc.clients.packing import PackedClients, element_spec
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
@@ -107,7 +108,7 @@ def build_packed_client_work(
                 trained,
                 element.get("attributes", {}),
                 element.get("example_attributes", {}),
-                num_steps(options, tf.shape(y)[0]),
+                options.num_steps(tf.shape(y)[0]),
                 once_each(functools.partial(mean_of_batches, model, received, x, y)),
             )
             contribution = measure_contribution(criteria, plan, client)
@@ -225,13 +226,6 @@ def train_locally(
     return weights_type(trained, non_trainable), loss_sum, metrics
 
 
-@without_autograph
-def num_steps(options: TrainingOptions, size: tf.Tensor) -> tf.Tensor:
-    """The number of steps of `train_locally` on so many examples, int32."""
-    batch = options.batch_size or tf.maximum(size, 1)
-    return options.local_epochs * ((size + batch - 1) // batch)
-
-
 def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:
     """The type of the weights and class weights that clients receive together."""
     return tff.to_type(
@@ -239,65 +233,3 @@ def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:
             weights=model_type, class_weights=tff.TensorType(np.float32, [num_classes])
         )
     )
-
-
-class OwnModels:
-    """Clients that go on with models of their own (simulation only).
-
-    AdaFed's adversaries do (its simulation 3). TFF's clients keep nothing between
-    rounds, so their models travel in the client work's state, as its `memory`.
-    """
-
-    def __init__(self, clients: Sequence[int]) -> None:
-        """Raises a `ValueError` when a client is named twice or below 0."""
-        self.clients = found = tuple(int(client) for client in clients)
-        if len(set(found)) < len(found) or any(client < 0 for client in found):
-            raise ValueError(
-                f"keep_own_model must name clients by number, each once: {found}"
-            )
-
-    def initial(self, weights: Any) -> Any:
-        """The memory before the first round: the initial model for each of them."""
-        count = len(self.clients)
-        return tf.nest.map_structure(
-            lambda w: np.repeat(np.asarray(w)[np.newaxis], count, axis=0), weights
-        )
-
-    def start(self, memory: Any, client: tf.Tensor, received: Any) -> Any:
-        """The weights a client starts from: its own, or those it received."""
-        if not self.clients:
-            return received
-        place = self._place(client)
-        is_own, row = tf.reduce_any(place), tf.argmax(tf.cast(place, tf.int32))
-        return tf.nest.map_structure(
-            lambda w, rows: tf.where(is_own, rows[row], w), received, memory
-        )
-
-    def nothing(self, memory: Any) -> Any:
-        """The models that a pack remembers before its first client: none."""
-        if not self.clients:
-            return ()
-        return collections.OrderedDict(
-            rows=tf.nest.map_structure(tf.zeros_like, memory),
-            present=tf.zeros([len(self.clients)]),
-        )
-
-    def remember(self, found: Any, client: tf.Tensor, trained: Any) -> Any:
-        """The models that a pack remembers after one more client."""
-        if not self.clients:
-            return ()
-        place = self._place(client)
-
-        def put(rows, w):
-            # Selected, not multiplied: a model of NaNs must not reach other rows.
-            of_row = tf.reshape(place, [-1] + [1] * len(w.shape))
-            return tf.where(of_row, w[tf.newaxis], rows)
-
-        return collections.OrderedDict(
-            rows=tf.nest.map_structure(put, found["rows"], trained),
-            present=found["present"] + tf.cast(place, tf.float32),
-        )
-
-    def _place(self, client: tf.Tensor) -> tf.Tensor:
-        """A mask of the client among `clients`, bool [A]; all False for any other."""
-        return tf.equal(tf.constant(self.clients), client)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, Optional
 
+import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
@@ -96,6 +97,11 @@ class TrainingOptions:
     def only_counts(self) -> bool:
         """Whether nothing but a count may be measured: the rest is not hidden."""
         return bool(self.sums.hiding)
+
+    def num_steps(self, size: Any) -> Any:
+        """The steps of a packed client of so many examples (tensors), one a batch."""
+        batch = self.batch_size or tf.maximum(size, 1)
+        return self.local_epochs * ((size + batch - 1) // batch)
 
     def is_packed(self, model: Any) -> bool:
         """Whether this model's clients are packed; a `ValueError` where they cannot."""

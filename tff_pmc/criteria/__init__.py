@@ -19,6 +19,7 @@ Python objects. (A process refuses a criterion that gives something else there.)
 
 from tff_pmc.criteria.criterion import (
     ALIASES,
+    LARGEST_EXPONENT,
     REGISTRY,
     Criterion,
     LocalClient,
@@ -36,6 +37,7 @@ from tff_pmc.criteria.server_criteria import server_accuracy, server_metric
 
 __all__ = [
     "ALIASES",
+    "LARGEST_EXPONENT",
     "REGISTRY",
     "Criterion",
     "LocalClient",

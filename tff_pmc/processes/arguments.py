@@ -12,7 +12,6 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.clients.client_work import raw_value
-from tff_pmc.clients.model_metrics import as_model_fn
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.scores import Score, prioritized
 
@@ -109,9 +108,16 @@ class _Received:
     def _output(self) -> Any:
         """Its output on the client's examples, in arrays."""
         batch = tf.nest.map_structure(lambda s: tf.constant(_varied(s)), self._spec)
-        model = as_model_fn(self._model_fn)()  # Its functions do not keep it.
-        output = model.forward_pass(batch, training=False)
-        arrays = tf.nest.map_structure(np.asarray, (output.loss, output.predictions))
+        if isinstance(self._model_fn, tff.learning.models.FunctionalModel):
+            x, y = split_batch(batch)
+            model = self._model_fn
+            predictions = model.predict_on_batch(model.initial_weights, x, False)
+            loss = model.loss(predictions, y)
+        else:
+            model = self._model_fn()  # Its functions do not keep it.
+            output = model.forward_pass(batch, training=False)
+            predictions, loss = output.predictions, output.loss
+        arrays = tf.nest.map_structure(np.asarray, (loss, predictions))
         return tff.learning.models.BatchOutput(*arrays, _PROBE_EXAMPLES)
 
     def client(self, values: dict[str, Any]) -> criteria_lib.LocalClient:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from leaf_data.dataset import DATASETS, Dataset
 from leaf_data.declare import A_SEED, Registry, SettingError, Settings, UnknownNameError
+from tff_pmc.criteria import Criterion
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.scores import Score
 from tff_pmc.settings.aggregation_settings import AggregationSettings
@@ -38,17 +39,7 @@ GROUPS: dict[str, type[Settings]] = {
 class System(Settings, abc.ABC):
     """One way of training a federation; its fields are its settings.
 
-    A new one is a subclass in a module of its own, registered by name:
-
-        @dataclasses.dataclass(frozen=True)
-        class Trimmed(FactorySystem):
-            name = "Trimmed"
-            share: float = setting(0.1, "...", flag="trimmed_share", within=BELOW_1)
-
-            def factory(self, settings):
-                return MyFactory(self.share)
-
-        SYSTEMS.register("trimmed", Trimmed)
+    A new one is a subclass in a module of its own, registered by name (docs/extend.md).
 
     Attributes:
         name: what tables call it.
@@ -90,6 +81,10 @@ class System(Settings, abc.ABC):
             self.candidates(settings)
         if settings.counterfactual.kinds:
             self.counterfactuals(settings)
+
+    def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
+        """The criteria that it needs, beside those of `--criteria`; none by default."""
+        return ()
 
     def candidates(self, settings: RunSettings) -> list[Score]:
         """The scores that an online adjustment searches, in the order of testing.
@@ -217,11 +212,7 @@ class RunSettings:
         return settings
 
     def replaced(self, **changes: Any) -> RunSettings:
-        """The same with other values, by flag.
-
-        Raises:
-            SettingError: see `of`.
-        """
+        """The same with other values, by flag; the errors are those of `of`."""
         return RunSettings.of(changes, inherited=self.by_flag())
 
     def by_flag(self) -> dict[str, Any]:
@@ -274,6 +265,18 @@ class RunSettings:
         return self.system.folder(self)
 
     @property
+    def measured(self) -> tuple[Criterion, ...]:
+        """What the clients measure: `--criteria`, and what the system adds to it."""
+        found, declared = self.aggregation.resolve_criteria(), self.aggregation.criteria
+        own = self.system.own_criteria(self)
+        return (*found, *(one for one in own if one.code not in declared))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The codes of what the clients measure."""
+        return tuple(one.code for one in self.measured)
+
+    @property
     def two_stage(self) -> bool:
         """Whether a client cannot score itself before the cohort's totals."""
         score = self.system.score(self)
@@ -282,11 +285,9 @@ class RunSettings:
     @property
     def measures_at_server(self) -> bool:
         """Whether the server's own examples take part in the training."""
-        return (
-            any(c.needs_server_examples for c in self.aggregation.resolve_criteria())
-            or self.system.needs_server_examples
-            or self.adjustment.judge_on == "server"
-        )
+        at_server = any(one.needs_server_examples for one in self.measured)
+        judged = self.adjustment.judge_on == "server"
+        return at_server or judged or self.system.needs_server_examples
 
 
 def _chosen(flag: str, name: str) -> Any:

@@ -108,7 +108,8 @@ class PrioritySystem(ScoredSystem):
 
     def folder(self, settings: RunSettings) -> str:
         """Returns the name of a run's folder, e.g. `LD-DS-MD_backtracking`."""
-        words = "-".join(re.findall(r"[\w.]+", self.score(settings).label))
+        label = self.score(settings).label
+        words = "-".join(re.findall(r"(?:\^-|[\w.^])+", label)).replace("^", "_")
         adjustment = settings.adjustment
         adjusted = adjustment.adjustment if adjustment.searches else ""
         note = in_small_letters(settings.data.note)

@@ -48,7 +48,7 @@ def inspect(
     lines = [data.describe(), ""]
     raw = np.concatenate(measured)
     lines.append(f"Raw criteria over {len(raw)} clients of the first cohorts:")
-    for code, values in zip(settings.aggregation.criteria, raw.T):
+    for code, values in zip(settings.columns, raw.T):
         lines.append(
             f"  {code:9} {values.min():10.4g} to {values.max():10.4g}, "
             f"mean {values.mean():.4g}"
