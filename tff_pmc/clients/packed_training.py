@@ -26,7 +26,6 @@ from tff_pmc.clients.client_work import (
     once_each,
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
-from tff_pmc.clients.own_models import OwnModels
 from tff_pmc.clients.packing import PackedClients, element_spec
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
@@ -64,15 +63,15 @@ def build_packed_client_work(
     received_type = weights_type(model)
     if num_weighted_classes:
         received_type = weighted_type(received_type, num_weighted_classes)
-    own = OwnModels(options.keep_own_model)
+    kept = options.remembered
 
     @tf.function
     def train_pack(state, received, pack):
         class_weights = None
         if num_weighted_classes:
             received, class_weights = received["weights"], received["class_weights"]
-        own_models = state.get("memory", ())
-        memory = own.nothing(own_models)
+        remembered = state.get("memory", ())
+        memory = kept.nothing(remembered)
         sums = RunningSums.of_nobody(plan.basis)
         models = ModelSums(0 if updates_wait else len(plan.basis), received)
         waiting = no_updates(received, num_criteria) if updates_wait else ()
@@ -87,7 +86,7 @@ def build_packed_client_work(
         for place in tf.range(clients.count):
             element = clients[place]
             x, y = element["x"], element["y"]
-            start = own.start(own_models, element["client"], received)
+            start = kept.start(remembered, element["client"], received)
             trained, loss, found = train_locally(
                 model,
                 options.client_optimizer_fn,
@@ -100,7 +99,6 @@ def build_packed_client_work(
                 class_weights=class_weights,
                 with_metrics=metrics is not None,
             )
-            memory = own.remember(memory, element["client"], trained)
             client = LocalClient(
                 x,
                 y,
@@ -110,7 +108,9 @@ def build_packed_client_work(
                 element.get("example_attributes", {}),
                 options.num_steps(tf.shape(y)[0]),
                 once_each(functools.partial(mean_of_batches, model, received, x, y)),
+                kept.of_client(remembered, element["client"]),
             )
+            memory = kept.remember(memory, element["client"], client)
             contribution = measure_contribution(criteria, plan, client)
             sums = sums.plus(contribution, tf.shape(y)[0], loss)
             models.add(contribution)
@@ -135,7 +135,7 @@ def build_packed_client_work(
         else:
             result = sums.result(models.read(), plan.normalization)
         output = collections.OrderedDict(result=result, measurements=measured)
-        if own.clients:
+        if kept.size:
             output["memory"] = memory
         if metrics is not None:
             output["metrics"] = own_metrics
@@ -147,7 +147,8 @@ def build_packed_client_work(
         tff.SequenceType(tff.types.tensorflow_to_type(spec)),
         train_pack,
         seed=options.seed,
-        memory=own.initial(first) if own.clients else None,
+        memory=kept.initial(first) if kept.size else None,
+        settled=kept.settled,
         metrics=metrics,
     )
 

@@ -31,6 +31,7 @@ class LocalClient:
         example_attributes: the facts known of each example beside x and y, float32
             `[n]` by name: those that the criteria name, and no others.
         steps: how many steps its optimizer took, an int32 scalar.
+        memory: what the process remembers of it, if its option `memory` is given.
         mean_on_received: `(of_batch) -> float32`: the received model runs on the
             client's examples, batch by batch, and gives the mean over them of
             `of_batch(output, y)`, a scalar that is a mean over the batch. `output` is
@@ -47,6 +48,7 @@ class LocalClient:
     example_attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     steps: Any = None
     mean_on_received: Callable[[Callable[[Any, Any], Any]], Any] = _no_model
+    memory: Any = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -127,8 +127,9 @@ class _Received:
             output = tf.nest.map_structure(tf.constant, self._output)
             return tf.cast(of_batch(output, values["y"]), tf.float32)
 
-        steps = tf.constant(1)
-        return criteria_lib.LocalClient(**values, steps=steps, mean_on_received=mean)
+        return criteria_lib.LocalClient(
+            **values, steps=tf.constant(1), mean_on_received=mean, memory=tf.ones([])
+        )
 
 
 def _value_in_graph(

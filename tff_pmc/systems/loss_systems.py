@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leaf_data.declare import ABOVE_0, Range, SettingError, setting
 from tff_pmc import criteria as criteria_lib
@@ -20,6 +20,9 @@ from tff_pmc.criteria.client_criteria import received_loss
 from tff_pmc.criteria.server_criteria import hits
 from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
 from tff_pmc.systems.prioritized import ScoredSystem
+
+if TYPE_CHECKING:
+    from tff_pmc.systems.setup import Setup
 
 _LARGEST = criteria_lib.LARGEST_EXPONENT
 A_POWER = Range(lambda q: 0 <= q <= _LARGEST, f"from 0 to {_LARGEST}")
@@ -34,7 +37,17 @@ class OwnCriteriaSystem(ScoredSystem):
         """The criteria."""
 
     def check(self, settings: RunSettings) -> None:
-        """Refuses declared ranges, which its own criteria do not have."""
+        """Refuses declared ranges, which its own criteria do not have, and their codes.
+
+        One of `--criteria` by such a code would be another.
+        """
+        for one in self.own_criteria(settings):
+            known = one.code.partition("^")[0] in criteria_lib.REGISTRY
+            if not known and one.code in settings.aggregation.criteria:
+                raise SettingError(
+                    f"--criteria: the system {settings.names['system']} has a "
+                    f"{one.code} of its own"
+                )
         if settings.aggregation.normalization == "range":
             raise SettingError(
                 f"--normalization=range: the criteria of the system "
@@ -184,7 +197,57 @@ class InverseAccuracy(_SizeTimesFactor):
         return Criterion("inverse_accuracy", name, "ours", value, needs_model=True)
 
 
+@dataclasses.dataclass(frozen=True)
+class AgnosticFL(OwnCriteriaSystem):
+    """AFL (Mohri, Sivek, Suresh 2019): clients weighted by a lambda that is learned.
+
+    After each round `lambda <- projection(lambda + rate * F)` onto the simplex, of the
+    losses F_k of the received model. The state has the lambda of every client; of those
+    drawn they are divided by their sum. The projection makes the small ones 0: in a
+    round whose clients all have 0 the model stays (`update_rejected`).
+    """
+
+    name = "AFL"
+
+    rate: float = setting(
+        0.01,
+        "The learning rate of the clients' weights.",
+        flag="afl_rate",
+        within=ABOVE_0,
+    )
+
+    def check(self, settings: RunSettings) -> None:
+        """Refuses clients that keep their models, whose losses would be of others."""
+        if settings.training.keep_own_model:
+            raise SettingError(
+                "--keep_own_model does not go with the system "
+                f"{settings.names['system']}, which remembers weights of clients"
+            )
+        super().check(settings)
+
+    def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
+        """Lambda."""
+
+        def value(client: LocalClient) -> Any:
+            return client.memory
+
+        source = "Mohri et al. 2019, Algorithm 1"
+        return (Criterion("lambda", "AFL's weight", source, value, needs_model=True),)
+
+    def score(self, settings: RunSettings) -> scores.Score:
+        """Lambda alone."""
+        return scores.single("lambda", settings.columns)
+
+    def process_options(self, setup: Setup) -> dict[str, Any]:
+        """With the memory of lambda."""
+        from tff_pmc.clients.client_memory import AgnosticWeights
+
+        memory = AgnosticWeights(len(setup.data.client_ids), self.rate)
+        return {**super().process_options(setup), "memory": memory}
+
+
 SYSTEMS.register("qffl", QFFL)
 SYSTEMS.register("term", Term)
 SYSTEMS.register("propfair", PropFair)
 SYSTEMS.register("inverse_accuracy", InverseAccuracy)
+SYSTEMS.register("afl", AgnosticFL)

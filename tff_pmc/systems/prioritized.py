@@ -54,8 +54,12 @@ class ScoredSystem(System):
             score=self.score(setup.settings),
             criteria=setup.criteria,
             basis=basis,
-            **setup.process_options,
+            **self.process_options(setup),
         )
+
+    def process_options(self, setup: Setup) -> dict[str, Any]:
+        """The options of its processes."""
+        return setup.process_options
 
     def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
         """The scores that `--counterfactuals` names, that in force before them."""
@@ -88,7 +92,7 @@ class ScoredSystem(System):
             judge=judge,
             num_clients=setup.judged.num_clients,
             two_stage=settings.two_stage,
-            **setup.process_options,
+            **self.process_options(setup),
         )
         return SearchRounds(setup, online, beside)
 
