@@ -180,7 +180,6 @@ def test_afl_learns_the_weights_of_clients(
         state = process.next(state, tff_pmc.pack(toy_examples, cohort)).state
         assert_close(weights_of(process, state), weights, 1e-5)
         np.testing.assert_allclose(state.client_work["memory"], learned, atol=1e-6)
-    print(learned)
     assert learned.min() == 0 < np.sort(learned)[1] < learned.max()
 
 
@@ -262,3 +261,12 @@ def test_the_received_model_runs_when_a_criterion_asks_and_once(
         for process in (asked, plain)
     )
     assert dict(found) == dict(expected)
+
+
+@pytest.mark.parametrize("system", ["q_fedavg", "fednova"])
+def test_a_round_in_which_nobody_counts_has_no_weights(build, system):
+    one, _ = build(system, {})
+    raw = np.full((2, len(one.columns)), np.nan)
+    score, out = one.system.score(one), np.ones(2, bool)
+    rows = cohort_rows(1, one, score, ("a", "b"), (0, 1), raw, out)
+    assert [row["weight"] for row in rows] == [0, 0]

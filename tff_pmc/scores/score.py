@@ -54,7 +54,12 @@ class Score:
                 )
 
     def length(self, totals: Sequence[float]) -> float:
-        """The length of the step, of the totals [m] of raw criteria; 1 for a mean."""
+        """The length of the step, of the totals [m] of raw criteria; 1 for a mean.
+
+        It is 0 where one of these totals is: nobody counts.
+        """
+        if not all(totals[i] > 0 for i in self.step):
+            return 0.0
         powers = self.step.items()
         return float(math.prod(float(totals[i]) ** power for i, power in powers))
 
