@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tff_pmc
-from tff_pmc import scores
+from tff_pmc import criteria, scores
 from tff_pmc._lazy import tff
 from tff_pmc.experiments.experiment import settings
 from tff_pmc.record.weight_rows import cohort_rows
@@ -228,13 +228,12 @@ def test_what_is_not_trained_becomes_the_mean_whatever_the_length(tf):
     assert float(update.non_trainable[0]) == 6 / 2
 
 
-@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("form", ["packed", "datasets", "model_fn"])
 def test_the_received_model_runs_when_a_criterion_asks_and_once(
-    runtime, toy_examples, toy_model, datasets, build_prioritized, metric_model, packed
-):
+    runtime, toy_examples, datasets, float_datasets, build_prioritized, metric_model,
+    keras_model_fn, form,
+):  # fmt: skip
     """Who asks for the same shares a pass; the model's own metrics are untouched."""
-    from tff_pmc import criteria
-
     calls = []
 
     def of_batch(output, y):
@@ -247,14 +246,15 @@ def test_the_received_model_runs_when_a_criterion_asks_and_once(
         )
         for code in ("A", "B")
     ]
+    model = keras_model_fn() if form == "model_fn" else metric_model
     asked, plain = (
-        build_prioritized(metric_model, criteria=found, packed=packed)
+        build_prioritized(model, criteria=found, packed=form == "packed")
         for found in (("DS", *twice), ("DS",))
     )
     # Of a made-up client, in a graph and not, for each of the two; and in training.
     assert len(calls) == 4 + 1
-    data = datasets(toy_examples, COHORT, 3)
-    if packed:
+    data = (float_datasets if form == "model_fn" else datasets)(toy_examples, COHORT, 3)
+    if form == "packed":
         data = tff_pmc.pack(toy_examples, COHORT)
     found, expected = (
         process.next(process.initialize(), data).metrics["client_work"]["train"]

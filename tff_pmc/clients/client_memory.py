@@ -25,6 +25,7 @@ class ClientMemory:
 
     def initial(self, weights: Any) -> Any:
         """The rows before the first round, [size, ...], of the model's weights."""
+        return ()
 
     def start(self, memory: Any, client: tf.Tensor, received: Any) -> Any:
         """The weights from which the client of a number trains: those it received."""
@@ -32,6 +33,7 @@ class ClientMemory:
 
     def of_client(self, memory: Any, client: tf.Tensor) -> Any:
         """What criteria are told of the client, as `LocalClient.memory`."""
+        return ()
 
     def nothing(self, memory: Any) -> Any:
         """What a pack remembers before its first client: the rows of nobody."""

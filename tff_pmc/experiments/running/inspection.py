@@ -10,6 +10,7 @@ import pandas as pd
 from tqdm import tqdm
 
 import leaf_data
+from leaf_data.declare import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.record.weight_rows import weight_rows
 from tff_pmc.runtime import Runtime
@@ -29,8 +30,18 @@ def inspect(
     Nothing is aggregated: the clients of the first cohorts measure their
     criteria, and only where a criterion looks at the trained model do they
     train, once, from the initial weights, on an engine of these options of `Runtime`.
+
+    Raises:
+        SettingError: the runs' systems measure different criteria.
     """
     settings, others = runs[0], [one.system.score(one) for one in runs]
+    for one in runs:
+        if one.columns != settings.columns:
+            names = f"{settings.names['system']} and {one.names['system']}"
+            raise SettingError(
+                f"--inspect: the systems {names} measure different criteria: inspect "
+                "one alone, beside which DS and the orderings are shown"
+            )
     # What is measured is the same whether orderings are tested after it or not.
     setup = Setup.of(settings.replaced(adjustment="fixed"), data)
     data, in_force = setup.data, settings.system.score(settings)
