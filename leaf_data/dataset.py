@@ -62,15 +62,6 @@ class Dataset(Settings, abc.ABC):
             DataError: files are missing or unusable, or the settings leave nothing.
         """
 
-    @property
-    def note(self) -> str:
-        """The settings that a table of runs names behind the system; "" for none.
-
-        An experiment that loads one data set in several forms needs it to tell its
-        rows apart, as in "FedAvg, 3 clients".
-        """
-        return ""
-
     def options(self) -> dict[str, Any]:
         """Returns the settings by name, the seed last, for `FederatedDataset.options`.
 

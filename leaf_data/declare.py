@@ -157,6 +157,11 @@ class Settings:
 
     title: ClassVar[str] = ""
 
+    @property
+    def note(self) -> str:
+        """The words that set a run of these settings apart in tables; "" for none."""
+        return ""
+
     def __post_init__(self) -> None:
         for declared in self.declared():
             declared.check(getattr(self, declared.name))

@@ -44,22 +44,26 @@ class Partitioned(Dataset):
         "With --partition=dirichlet, how alike the clients' classes are: of 0.1 most "
         "of a client's images are of one class or two, of 100 all classes are alike.",
         within=Range(lambda x: 0.01 <= x <= 1e6, "from 0.01 to 1000000"),
+        later=True,
     )
     client_sizes: str = setting(
         "equal",
         "How many training images the clients have: equal, or power_law, by which "
         "sizes fall as 1 / rank.",
         choices=("equal", "power_law"),
+        later=True,
     )
     wrong_clients: float = setting(
         0.0,
         "The part of the clients that have wrong training labels, drawn at random.",
         within=FROM_0_TO_1,
+        later=True,
     )
     wrong_labels: float = setting(
         0.5,
         "With --wrong_clients, the part of such a client's labels that is wrong.",
         within=FROM_0_TO_1,
+        later=True,
     )
 
     def __post_init__(self) -> None:

@@ -70,6 +70,11 @@ def test_inspect_trains_for_a_criterion_of_the_model(run):
         assert name in done.stdout
 
 
+def test_inspect_is_of_systems_that_measure_the_same(refused):
+    line = refused("--experiment=quickstart", "--inspect", "--systems=afl,fednova")
+    assert "the systems afl and fednova measure different criteria" in line
+
+
 def test_a_code_without_its_table_and_a_broken_table_are_one_line(tmp_path, refused):
     assert "unknown criterion 'vip'" in refused("--criteria=DS,vip")
     path = write(tmp_path / "t.csv", "client,vip\nclient_000,7\n")

@@ -119,6 +119,19 @@ def numpy_sgd():
 
 
 @pytest.fixture(scope="session")
+def batch_order():
+    """The documented order of a packed client's examples in one epoch."""
+
+    def batches(seed, round_num, client, epoch, size, batch_size):
+        fold = tf.random.experimental.stateless_fold_in
+        key = fold(fold([seed, round_num], client), epoch)
+        order = tf.random.experimental.stateless_shuffle(tf.range(size), key).numpy()
+        return [order[i : i + batch_size] for i in range(0, size, batch_size)]
+
+    return batches
+
+
+@pytest.fixture(scope="session")
 def numpy_criteria():
     """DS, LD and MD of a client, in NumPy."""
 

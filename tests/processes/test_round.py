@@ -8,15 +8,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc import scores
-from tff_pmc._lazy import tf, tff
-
-
-def batches(seed, round_num, client, epoch, size, batch_size):
-    """The documented order of a client's examples in one epoch."""
-    fold = tf.random.experimental.stateless_fold_in
-    key = fold(fold([seed, round_num], client), epoch)
-    order = tf.random.experimental.stateless_shuffle(tf.range(size), key).numpy()
-    return [order[i : i + batch_size] for i in range(0, size, batch_size)]
+from tff_pmc._lazy import tff
 
 
 @pytest.mark.parametrize("batch_size", [0, 2])
@@ -32,6 +24,7 @@ def test_three_rounds_equal_numpy(
     build_prioritized,
     weights_of,
     assert_close,
+    batch_order,
     numpy_sgd,
     numpy_criteria,
 ):
@@ -57,7 +50,7 @@ def test_three_rounds_equal_numpy(
             def batches_of(epoch, k=k, n=n, round_num=round_num):
                 if not batch_size:
                     return [np.arange(n)]
-                return batches(seed, round_num, k, epoch, n, batch_size)
+                return batch_order(seed, round_num, k, epoch, n, batch_size)
 
             trained.append(numpy_sgd(model, part, epochs=epochs, batches_of=batches_of))
             raw.append(numpy_criteria(part, model, trained[-1]))

@@ -18,6 +18,9 @@ def test_settings_make_the_scores():
     assert average.terms == {(0,): 0.75, (1,): 0.25}
     assert score("owa", *members, owa_quantifier="all").terms == {(0, 1): 1.0}
     assert score("product", *members).terms == {(0, 1): 1.0}
+    powers = ("DS^0.5", "LD^-2")
+    found = score("product", *powers, criteria=("MD", *powers))
+    assert (found.label, found.terms) == ("product:DS^0.5,LD^-2", {(1, 2): 1.0})
     capacity = (("DS", 0.25), ("LD", 0.5))
     found = score("choquet", *members, choquet_capacity=capacity)
     assert found.terms == {(0,): 0.25, (1,): 0.5, (0, 1): 0.25}
@@ -42,6 +45,15 @@ def test_dual_searches_lambda_from_the_quantity_alone():
     found = made.system.candidates(made)
     assert [s.label for s in found] == ["lambda=0.00", "lambda=0.50", "lambda=1.00"]
     assert made.system.score(made) == found[0]
+
+
+def test_powers_have_folders_of_their_own():
+    powers = ("DS^0.5", "DS^-0.5")
+    made = (
+        settings("mnist_noniid", {"criteria": powers, "priority": (code,)})
+        for code in powers
+    )
+    assert [one.folder for one in made] == ["DS_0.5", "DS_-0.5"]
 
 
 TWICE = {"choquet_capacity": (("DS", 0.4), ("DS", 0.4))}

@@ -22,7 +22,7 @@ def local_client(y=(0, 2, 2, 1), moved=((3.0, 4.0), (0.0,)), sharp=()):
 
 
 def value(code, client):
-    return float(criteria.REGISTRY[code].value(client))
+    return float(criteria.named(code).value(client))
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,9 @@ def value(code, client):
         ("MD", {"moved": ((0.0,), (0.0,))}, 1),
         # Only the kernel's norm counts, 5, and no bias.
         ("MD_layers", {"moved": ((3.0, 4.0), (12.0,))}, 6**-0.5),
+        ("DS^0.5", {}, 2),
+        ("LD^-1", {}, 1 / 3),
+        ("CB^-0.5", {"y": (1, 1, 1)}, np.inf),  # Such a client is left out.
     ],
 )
 def test_values_by_hand(code, client, expected):
@@ -74,6 +77,22 @@ def test_codes_aliases_and_objects_resolve():
     ):
         with pytest.raises(ValueError, match=message):
             refused()
+
+
+def test_powers_are_criteria_like_their_base():
+    found = criteria.resolve(["DS", "DS^2", "MW^-0.5"])
+    assert [c.code for c in found] == ["DS", "DS^2", "MD^-0.5"]
+    assert found[2].needs_model and not found[1].needs_model
+    below = criteria.Criterion("BE", "below 0", "this test", lambda client: -2)
+    # Not 4: it is refused like its base.
+    assert float(criteria.power(below, 2).value(None)) == -2
+
+    def bound(model, x, y):
+        return criteria.Criterion("FIT", "bound", "this test", lambda _: 3)
+
+    unbound = criteria.Criterion("FIT", "fit", "this test", None, at_server=bound)
+    (fit,) = criteria.bind_to_server([criteria.power(unbound, 2)], None, None, None)
+    assert fit.code == "FIT^2" and float(fit.value(None)) == 9
 
 
 def test_criteria_of_the_server_are_bound_to_its_examples():

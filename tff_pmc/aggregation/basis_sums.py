@@ -109,9 +109,9 @@ def with_score_in_force(
     """The aggregation around sums whose result is the update under one score.
 
     Its state is that of the sums with the score's `coefficients` before it, `a_S` for
-    each S: another score over the same basis needs no other process
-    (`processes.with_score`). The result is one update, and the measurements have
-    `score`, the sum of the clients' scores, in addition.
+    each S (and the powers of its step): another score over the same basis needs no
+    other process (`processes.with_score`). The result is one update, and the
+    measurements have `score`, the sum of the clients' scores, in addition.
 
     Args:
         sums: the sums, of `build_basis_sums` or `build_two_stage_sums`.
@@ -140,7 +140,7 @@ def with_score_in_force(
             )
         )
 
-    @tff.tensorflow.computation(tff.TensorType(np.float32, [len(basis)]), result_type)
+    @tff.tensorflow.computation(tff.TensorType(np.float32, first.shape), result_type)
     def mean_update(coefficients, found):
         return combine(
             basis, coefficients, found["scales"], found["monomials"], found["models"]
@@ -191,21 +191,24 @@ def combine(
 
     Args:
         basis: the monomials and minima summed, in the order of the vectors below.
-        coefficients: the score's coefficients `a_S`, float32 [B]; see
-            `Basis.coefficients`.
+        coefficients: the score's coefficients `a_S`, float32 [B], and where the basis
+            has steps the powers of its step, [B + m]; see `Basis.coefficients`.
         scales: the divisor of each criterion, float32 [m]: the totals `T_i`
             in the papers' normalization.
         monomials: `sum_k r_S[k]`, float32 [B].
         sums: `sum_k r_S[k] d_k`, B structures like one update.
 
     Returns:
-        The mean update, and `sum_k s_k` (float32). Where that is not above 0
-        (all clients left out, all scores 0, or noise) the update is 0.
+        The mean update, times the length of the score's step if it has one, and
+        `sum_k s_k` (float32). Where that is not above 0 (all clients left out, all
+        scores 0, or noise), or the length is not finite, the update is 0.
     """
     # Products of totals leave float32's range long before float64's.
     coefficients, scales, monomials = (
         tf.cast(value, tf.float64) for value in (coefficients, scales, monomials)
     )
+    powers = coefficients[len(basis) :]
+    coefficients = coefficients[: len(basis)]
     members = tf.constant(basis.membership())
     ones = tf.ones_like(scales)
     products = tf.reduce_prod(tf.where(members, scales, ones), axis=1)
@@ -221,7 +224,19 @@ def combine(
             functools.partial(_add_scaled, mean, factor, total),
             functools.partial(tf.nest.map_structure, tf.identity, mean),
         )
+    if basis.steps:
+        raised = tf.where(tf.equal(powers, 0.0), ones, tf.pow(scales, powers))
+        mean = _times(mean, tf.reduce_prod(raised))
     return mean, tf.cast(score, tf.float32)
+
+
+def _times(mean: Any, length: tf.Tensor) -> Any:
+    """A mean update as a step; of weights that are not trained the mean stays."""
+    length = tf.where(tf.math.is_finite(length), length, 0.0)
+    if isinstance(mean, tff.learning.models.ModelWeights):
+        trainable = _times(mean.trainable, length)
+        return tff.learning.models.ModelWeights(trainable, mean.non_trainable)
+    return tf.nest.map_structure(lambda m: m * tf.cast(length, m.dtype), mean)
 
 
 def _add_scaled(mean: Any, factor: tf.Tensor, total: Any) -> Any:

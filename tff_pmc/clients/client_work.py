@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Sequence
 from typing import Any, Callable, Optional
 
@@ -27,6 +28,7 @@ def build_client_work(
     *,
     seed: int,
     memory: Optional[Any] = None,
+    settled: Callable[[Any], Any] = lambda rows: rows,
     metrics: Optional[tff.Computation] = None,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work around a function that trains one pack.
@@ -45,7 +47,8 @@ def build_client_work(
     `measurements`, which are summed, and the `metrics` that `metrics` aggregates. For
     simulation, `memory` has arrays `[A, ...]`, one row for each client that remembers.
     The state then has them, too, and `train_pack` gives `memory`, `<rows=like memory,
-    present=float32[A]>`: the rows, zeros elsewhere, of the clients in the pack.
+    present=float32[A]>`: the rows, zeros elsewhere, of the clients in the pack. Of the
+    rows after a round `settled` makes those of the state.
     """
     state = collections.OrderedDict(seed=np.int32(seed), round=np.int32(0))
     if memory is not None:
@@ -85,7 +88,9 @@ def build_client_work(
         # Under `train`, as TFF's own algorithms have it and its programs expect.
         measurements = collections.OrderedDict(train=measured)
         if memory is not None:
-            recalled = tff.tensorflow.computation(_recall)
+            recalled = tff.tensorflow.computation(
+                lambda state, found: _recall(state, found, settled)
+            )
             found = tff.federated_sum(outputs["memory"])
             state = tff.federated_map(recalled, (state, found))
         return tff.templates.MeasuredProcessOutput(
@@ -119,7 +124,9 @@ def _member(value: Any) -> tff.Type:
     return type_.member if isinstance(type_, tff.FederatedType) else type_
 
 
-def _recall(state: Any, found: Any) -> collections.OrderedDict:
+def _recall(
+    state: Any, found: Any, settled: Callable[[Any], Any]
+) -> collections.OrderedDict:
     """The state with the memory of the clients that are present."""
     present = found["present"] > 0
 
@@ -128,7 +135,7 @@ def _recall(state: Any, found: Any) -> collections.OrderedDict:
         return tf.where(of_row, new, old)
 
     rows = tf.nest.map_structure(choose, found["rows"], state["memory"])
-    return collections.OrderedDict(state, memory=rows)
+    return collections.OrderedDict(state, memory=settled(rows))
 
 
 @without_autograph
@@ -165,6 +172,12 @@ def measure_contribution(
         tf.subtract, client.initial_weights, client.trained_weights
     )
     return contribution_of(plan, raw, update)
+
+
+@without_autograph
+def once_each(mean: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A client's `mean_on_received`, which runs the model once for each function."""
+    return without_autograph(functools.lru_cache(maxsize=None)(mean))
 
 
 def raw_value(

@@ -20,8 +20,10 @@ from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.clients.client_work import (
     build_client_work,
     measure_contribution,
+    once_each,
     with_proximal_term,
 )
+from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion
@@ -30,13 +32,36 @@ ModelFn = Callable[[], tff.learning.models.VariableModel]
 
 
 class _DatasetClient:
-    """A `criteria.LocalClient` whose examples are gathered when asked for."""
+    """A `criteria.LocalClient` whose examples are gathered when asked for.
 
-    def __init__(self, batches, initial_weights, trained_weights, attributes):
-        self._batches = batches
-        self.initial_weights = initial_weights
-        self.trained_weights = trained_weights
+    Its model has the received weights again if a criterion runs it.
+    """
+
+    def __init__(self, batches, model, local_epochs, received, trained, attributes):
+        self._batches, self._model, self._epochs = batches, model, local_epochs
+        self.initial_weights = received
+        self.trained_weights = trained
         self.attributes = attributes
+        self.mean_on_received = once_each(
+            lambda of_batch: tf.function(self._mean)(of_batch)
+        )
+
+    @property
+    def steps(self) -> tf.Tensor:
+        """A step for each batch of each epoch."""
+        return self._epochs * self._batches.reduce(0, lambda count, *_: count + 1)
+
+    def _mean(self, of_batch):
+        variables = tff.learning.models.ModelWeights.from_model(self._model)
+        tf.nest.map_structure(lambda v, w: v.assign(w), variables, self.initial_weights)
+        total, examples = 0.0, 0.0
+        for batch in iter(self._batches):
+            output = self._model.forward_pass(batch, training=False)
+            count = tf.cast(num_examples_of(output), tf.float32)
+            mean = of_batch(output, split_batch(batch)[1])
+            total += tf.cast(mean, tf.float32) * count
+            examples += count
+        return tf.math.divide_no_nan(total, examples)
 
     x = property(lambda self: self._examples[0])
     y = property(lambda self: self._examples[1])
@@ -131,16 +156,20 @@ def build_dataset_client_work(
                 examples += count
                 loss_sum += output.loss * tf.cast(count, tf.float32)
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
-        client = _DatasetClient(batches, received, trained, attributes)
+        if metrics is not None:  # Before a criterion runs the model again.
+            reported = model.report_local_unfinalized_metrics()
+            found = tf.nest.map_structure(tf.identity, reported)
+        ran = batches, model, options.local_epochs
+        client = _DatasetClient(*ran, received, trained, attributes)
         own = measure_contribution(criteria, plan, client)
         sums = RunningSums.of_nobody(plan.basis).plus(own, examples, loss_sum)
         result = sums.result(weighted_updates(own), plan.normalization)
         measured = sums.measurements(options.only_counts)
         output = collections.OrderedDict(result=result, measurements=measured)
         if metrics is not None:
-            if not own.included:
-                model.reset_metrics()
-            output["metrics"] = model.report_local_unfinalized_metrics()
+            model.reset_metrics()
+            none = model.report_local_unfinalized_metrics()
+            output["metrics"] = metrics_of_included(own, found, none)
         return output
 
     def train_pack(unused_state, received, dataset):

@@ -8,6 +8,7 @@ does not grow with the cohort and only sums leave the pack.
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_
 from tff_pmc.clients.client_work import (
     build_client_work,
     measure_contribution,
+    once_each,
     with_proximal_term,
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
@@ -29,6 +31,7 @@ from tff_pmc.clients.packing import PackedClients, element_spec
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
+from tff_pmc.models.functional import mean_of_batches
 
 
 def build_packed_client_work(
@@ -61,15 +64,15 @@ def build_packed_client_work(
     received_type = weights_type(model)
     if num_weighted_classes:
         received_type = weighted_type(received_type, num_weighted_classes)
-    own = OwnModels(options.keep_own_model)
+    kept = options.remembered
 
     @tf.function
     def train_pack(state, received, pack):
         class_weights = None
         if num_weighted_classes:
             received, class_weights = received["weights"], received["class_weights"]
-        own_models = state.get("memory", ())
-        memory = own.nothing(own_models)
+        remembered = state.get("memory", ())
+        memory = kept.nothing(remembered)
         sums = RunningSums.of_nobody(plan.basis)
         models = ModelSums(0 if updates_wait else len(plan.basis), received)
         waiting = no_updates(received, num_criteria) if updates_wait else ()
@@ -84,7 +87,7 @@ def build_packed_client_work(
         for place in tf.range(clients.count):
             element = clients[place]
             x, y = element["x"], element["y"]
-            start = own.start(own_models, element["client"], received)
+            start = kept.start(remembered, element["client"], received)
             trained, loss, found = train_locally(
                 model,
                 options.client_optimizer_fn,
@@ -98,7 +101,6 @@ def build_packed_client_work(
                 class_weights=class_weights,
                 with_metrics=metrics is not None,
             )
-            memory = own.remember(memory, element["client"], trained)
             client = LocalClient(
                 x,
                 y,
@@ -106,7 +108,11 @@ def build_packed_client_work(
                 trained,
                 element.get("attributes", {}),
                 element.get("example_attributes", {}),
+                options.num_steps(tf.shape(y)[0]),
+                once_each(functools.partial(mean_of_batches, model, received, x, y)),
+                kept.of_client(remembered, element["client"]),
             )
+            memory = kept.remember(memory, element["client"], client)
             contribution = measure_contribution(criteria, plan, client)
             sums = sums.plus(contribution, tf.shape(y)[0], loss)
             models.add(contribution)
@@ -131,7 +137,7 @@ def build_packed_client_work(
         else:
             result = sums.result(models.read(), plan.normalization)
         output = collections.OrderedDict(result=result, measurements=measured)
-        if own.clients:
+        if kept.size:
             output["memory"] = memory
         if metrics is not None:
             output["metrics"] = own_metrics
@@ -143,7 +149,8 @@ def build_packed_client_work(
         tff.SequenceType(tff.types.tensorflow_to_type(spec)),
         train_pack,
         seed=options.seed,
-        memory=own.initial(first) if own.clients else None,
+        memory=kept.initial(first) if kept.size else None,
+        settled=kept.settled,
         metrics=metrics,
     )
 
@@ -233,65 +240,3 @@ def weighted_type(model_type: tff.Type, num_classes: int) -> tff.Type:
             weights=model_type, class_weights=tff.TensorType(np.float32, [num_classes])
         )
     )
-
-
-class OwnModels:
-    """Clients that go on with models of their own (simulation only).
-
-    AdaFed's adversaries do (its simulation 3). TFF's clients keep nothing between
-    rounds, so their models travel in the client work's state, as its `memory`.
-    """
-
-    def __init__(self, clients: Sequence[int]) -> None:
-        """Raises a `ValueError` when a client is named twice or below 0."""
-        self.clients = found = tuple(int(client) for client in clients)
-        if len(set(found)) < len(found) or any(client < 0 for client in found):
-            raise ValueError(
-                f"keep_own_model must name clients by number, each once: {found}"
-            )
-
-    def initial(self, weights: Any) -> Any:
-        """The memory before the first round: the initial model for each of them."""
-        count = len(self.clients)
-        return tf.nest.map_structure(
-            lambda w: np.repeat(np.asarray(w)[np.newaxis], count, axis=0), weights
-        )
-
-    def start(self, memory: Any, client: tf.Tensor, received: Any) -> Any:
-        """The weights a client starts from: its own, or those it received."""
-        if not self.clients:
-            return received
-        place = self._place(client)
-        is_own, row = tf.reduce_any(place), tf.argmax(tf.cast(place, tf.int32))
-        return tf.nest.map_structure(
-            lambda w, rows: tf.where(is_own, rows[row], w), received, memory
-        )
-
-    def nothing(self, memory: Any) -> Any:
-        """The models that a pack remembers before its first client: none."""
-        if not self.clients:
-            return ()
-        return collections.OrderedDict(
-            rows=tf.nest.map_structure(tf.zeros_like, memory),
-            present=tf.zeros([len(self.clients)]),
-        )
-
-    def remember(self, found: Any, client: tf.Tensor, trained: Any) -> Any:
-        """The models that a pack remembers after one more client."""
-        if not self.clients:
-            return ()
-        place = self._place(client)
-
-        def put(rows, w):
-            # Selected, not multiplied: a model of NaNs must not reach other rows.
-            of_row = tf.reshape(place, [-1] + [1] * len(w.shape))
-            return tf.where(of_row, w[tf.newaxis], rows)
-
-        return collections.OrderedDict(
-            rows=tf.nest.map_structure(put, found["rows"], trained),
-            present=found["present"] + tf.cast(place, tf.float32),
-        )
-
-    def _place(self, client: tf.Tensor) -> tf.Tensor:
-        """A mask of the client among `clients`, bool [A]; all False for any other."""
-        return tf.equal(tf.constant(self.clients), client)

@@ -7,9 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, Optional
 
+import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
+from tff_pmc.clients.client_memory import ClientMemory, OwnModels
 from tff_pmc.clients.model_metrics import MetricsAggregator
 
 
@@ -41,6 +43,8 @@ class TrainingOptions:
             the model received and go on with their own, as AdaFed's adversaries do.
             Their models travel in the client work's state, because TFF's clients
             keep nothing.
+        memory: packed simulation only, and not beside `keep_own_model`: what is
+            remembered of clients; see `clients.client_memory.AgnosticWeights`.
         metrics_aggregator: how the model's own metrics (those of its Keras model, say)
             are aggregated over the clients, as TFF's algorithms take it; by default
             `tff.learning.metrics.sum_then_finalize`. They stand beside the
@@ -67,6 +71,7 @@ class TrainingOptions:
     client_attributes: Sequence[str] = ()
     report_cohort: Optional[int] = None
     keep_own_model: Sequence[int] = ()
+    memory: Optional[ClientMemory] = None
     metrics_aggregator: Optional[MetricsAggregator] = None
     sums: SumOptions = PLAIN_SUMS
 
@@ -92,6 +97,11 @@ class TrainingOptions:
                 "report_cohort shows each client's criteria: it excludes privacy "
                 "and scalar_sum_factory"
             )
+        if self.memory is not None and (self.sums.hiding or self.keep_own_model):
+            raise ValueError(
+                "memory is summed in the clear, in the place of what keep_own_model "
+                "remembers: it excludes privacy, scalar_sum_factory and keep_own_model"
+            )
 
     @property
     def server_optimizer(self) -> tff.learning.optimizers.Optimizer:
@@ -104,6 +114,17 @@ class TrainingOptions:
     def only_counts(self) -> bool:
         """Whether nothing but a count may be measured: the rest is not hidden."""
         return bool(self.sums.hiding)
+
+    @property
+    def remembered(self) -> ClientMemory:
+        """What is remembered of packed clients."""
+        own = tuple(self.keep_own_model)
+        return self.memory or (OwnModels(own) if own else ClientMemory())
+
+    def num_steps(self, size: Any) -> Any:
+        """The steps of a packed client of so many examples (tensors), one a batch."""
+        batch = self.batch_size or tf.maximum(size, 1)
+        return self.local_epochs * ((size + batch - 1) // batch)
 
     def is_packed(self, model: Any) -> bool:
         """Whether this model's clients are packed; a `ValueError` where they cannot."""
@@ -119,6 +140,7 @@ class TrainingOptions:
             "seed": self.seed,
             "report_cohort": self.report_cohort,
             "keep_own_model": tuple(self.keep_own_model),
+            "memory": self.memory,
         }
         for name, value in of_packed_clients.items():
             if value and not packed:

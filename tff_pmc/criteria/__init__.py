@@ -19,6 +19,7 @@ Python objects. (A process refuses a criterion that gives something else there.)
 
 from tff_pmc.criteria.criterion import (
     ALIASES,
+    LARGEST_EXPONENT,
     REGISTRY,
     Criterion,
     LocalClient,
@@ -26,13 +27,17 @@ from tff_pmc.criteria.criterion import (
     bind_to_server,
     canonical,
     example_attributes,
+    named,
+    power,
     register,
     resolve,
+    unaliased,
 )
 from tff_pmc.criteria.server_criteria import server_accuracy, server_metric
 
 __all__ = [
     "ALIASES",
+    "LARGEST_EXPONENT",
     "REGISTRY",
     "Criterion",
     "LocalClient",
@@ -40,8 +45,11 @@ __all__ = [
     "bind_to_server",
     "canonical",
     "example_attributes",
+    "named",
+    "power",
     "register",
     "resolve",
     "server_accuracy",
     "server_metric",
+    "unaliased",
 ]

@@ -1,4 +1,4 @@
-"""The criteria that a client measures: of its examples, and of its trained model."""
+"""The criteria that a client measures: of its examples, and of its models."""
 
 from __future__ import annotations
 
@@ -57,6 +57,16 @@ def model_divergence_by_layer(client: LocalClient) -> Any:
     return tf.math.rsqrt(tf.reduce_mean(tf.stack(norms)) + 1.0)
 
 
+def received_loss(client: LocalClient) -> Any:
+    """`F_k(w)`: the mean loss of the received model on the local training examples."""
+    return client.mean_on_received(_loss)
+
+
+def _loss(output: Any, y: Any) -> Any:
+    # One function, so that all who ask for the loss share one pass.
+    return output.loss
+
+
 def _difference(client: LocalClient) -> list[Any]:
     before = client.initial_weights.trainable
     after = client.trained_weights.trainable
@@ -88,6 +98,13 @@ for _criterion in (
         "model divergence, mean over the layers' kernels",
         "the authors' published code, MNIST/Server.py",
         model_divergence_by_layer,
+        needs_model=True,
+    ),
+    Criterion(
+        "LOSS",
+        "loss of the received model",
+        "Li et al. 2020, F_k of eq. 1",
+        received_loss,
         needs_model=True,
     ),
 ):

@@ -7,6 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
 from leaf_data.declare import Registry
+from tff_pmc._lazy import tf
+
+LARGEST_EXPONENT = 100
+"""The largest power, of either sign, to which a criterion may be raised."""
+
+
+def _no_model(of_batch: Callable[[Any, Any], Any]) -> Any:
+    raise ValueError("the model is not there: the criterion must have needs_model=True")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +30,14 @@ class LocalClient:
             by name (PMC 4.2: trustworthiness of the device, commercial targets).
         example_attributes: the facts known of each example beside x and y, float32
             `[n]` by name: those that the criteria name, and no others.
+        steps: how many steps its optimizer took, an int32 scalar.
+        memory: what the process remembers of it, if its option `memory` is given.
+        mean_on_received: `(of_batch) -> float32`: the received model runs on the
+            client's examples, batch by batch, and gives the mean over them of
+            `of_batch(output, y)`, a scalar that is a mean over the batch. `output` is
+            its `tff.learning.models.BatchOutput` (`loss`, `predictions`), y the labels.
+            Of no examples it is 0. The model runs only if this is called, and once for
+            each function.
     """
 
     x: Any
@@ -30,6 +46,9 @@ class LocalClient:
     trained_weights: Any
     attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     example_attributes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    steps: Any = None
+    mean_on_received: Callable[[Callable[[Any, Any], Any]], Any] = _no_model
+    memory: Any = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,13 +56,13 @@ class Criterion:
     """One criterion.
 
     Attributes:
-        code: its name in flags, tables and orderings.
+        code: its name in flags, tables and orderings: a word, or that of a power.
         name: its name in words.
         source: the paper and the equation it comes from.
         value: a function of a `LocalClient` that gives a scalar tensor, not
             negative; it is traced into the client's TensorFlow graph.
-        needs_model: whether it looks at the weights, so that it cannot be known
-            before the client has trained.
+        needs_model: whether it looks at weights or `steps`, or runs a model, so that
+            it is known only in a round.
         example_attributes: the names of what it needs to know of each example, in
             `LocalClient.example_attributes`.
         at_server: for a criterion that measures a client's model on examples of the
@@ -63,7 +82,8 @@ class Criterion:
     needs_classes: bool = False
 
     def __post_init__(self) -> None:
-        if not self.code or not self.code.replace("_", "").isalnum():
+        base, _, exponent = self.code.partition("^")
+        if not base.replace("_", "").isalnum() or exponent.strip("-+.0123456789e"):
             raise ValueError(f"a criterion's code must be a word, got {self.code!r}")
 
     @property
@@ -108,6 +128,48 @@ def attribute(name: str) -> Criterion:
     )
 
 
+def power(criterion: Criterion, exponent: float | str) -> Criterion:
+    """A criterion whose value is another's to a power, of the code `DS^0.5`.
+
+    In flags, and wherever codes are named, `DS^0.5` is this one. A product of powers is
+    the `scores.product` of such criteria. A client whose power is not finite in
+    float32, as that of 0 to a negative exponent, is left out and counted as `excluded`.
+
+    Args:
+        criterion: the other.
+        exponent: a number from -100 to 100.
+
+    Raises:
+        ValueError: the exponent is none.
+    """
+    try:
+        number = float(exponent)
+    except ValueError:
+        number = float("nan")
+    if not abs(number) <= LARGEST_EXPONENT:
+        raise ValueError(
+            f"the exponent of {criterion.code}^{exponent} must be a number from "
+            f"-{LARGEST_EXPONENT} to {LARGEST_EXPONENT}"
+        )
+
+    def value(client: LocalClient) -> Any:
+        raw = tf.cast(criterion.value(client), tf.float32)
+        # What is negative stays so, and is refused.
+        return tf.where(raw < 0, raw, tf.pow(raw, number))
+
+    def at_server(*examples: Any) -> Criterion:
+        assert criterion.at_server is not None
+        return power(criterion.at_server(*examples), exponent)
+
+    return dataclasses.replace(
+        criterion,
+        code=f"{criterion.code}^{exponent}",
+        name=f"{criterion.name}, to the power {exponent}",
+        value=value,
+        at_server=at_server if criterion.at_server else None,
+    )
+
+
 def bind_to_server(
     criteria: Sequence[Criterion], model: Any, x: Any, y: Any
 ) -> tuple[Criterion, ...]:
@@ -128,16 +190,33 @@ def example_attributes(criteria: Sequence[Criterion]) -> tuple[str, ...]:
 
 
 def canonical(code: str) -> str:
-    """The registered code for a code or an alias.
+    """The registered code for a code or an alias; of a power the code of its base.
 
     Raises:
         ValueError: there is no such criterion.
     """
-    code = ALIASES.get(code, code)
+    code = unaliased(code).partition("^")[0]
     if code not in REGISTRY:
         known = ", ".join([*REGISTRY, *(f"{a} (= {b})" for a, b in ALIASES.items())])
         raise ValueError(f"unknown criterion {code!r}; there are {known}")
     return code
+
+
+def unaliased(code: str) -> str:
+    """A code, or that of a power, as the registry has it: `MD^2` for `MW^2`."""
+    base, *exponent = code.split("^", 1)
+    return "^".join([ALIASES.get(base, base), *exponent])
+
+
+def named(code: str, base: Optional[Criterion] = None) -> Criterion:
+    """The criterion of a code, an alias or a power; `base` in the registered's place.
+
+    Raises:
+        ValueError: there is no such criterion, or it is no power.
+    """
+    _, is_power, exponent = code.partition("^")
+    found = base or REGISTRY[canonical(code)]
+    return power(found, exponent) if is_power else found
 
 
 def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
@@ -147,8 +226,7 @@ def resolve(criteria: Sequence[str | Criterion]) -> tuple[Criterion, ...]:
         ValueError: a code is unknown or named twice.
     """
     found = tuple(
-        item if isinstance(item, Criterion) else REGISTRY[canonical(item)]
-        for item in criteria
+        item if isinstance(item, Criterion) else named(item) for item in criteria
     )
     codes = [criterion.code for criterion in found]
     for code in codes:

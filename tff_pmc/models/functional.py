@@ -257,6 +257,29 @@ def over_batches(
     return found
 
 
+def mean_of_batches(
+    model: Any, weights: Any, x: Any, y: Any, of_batch: Callable[[Any, Any], Any]
+) -> Any:
+    """The mean over examples of `of_batch(output, y)`, a mean over each batch.
+
+    `output` is the model's `tff.learning.models.BatchOutput`. Of no examples it is 0.
+    """
+    size = tf.shape(y)[0]
+
+    def add(found: Any, rows: slice, predictions: Any) -> Any:
+        labels = y[rows]
+        count = tf.shape(labels)[0]
+        loss = model.loss(predictions, labels)
+        output = tff.learning.models.BatchOutput(loss, predictions, count)
+        mean = tf.cast(of_batch(output, labels), "float32")
+        return found + mean * tf.cast(count, "float32")
+
+    def total() -> Any:
+        return over_batches(model, weights, x, size, tf.constant(0.0), add)
+
+    return tf.math.divide_no_nan(tf.function(total)(), tf.cast(size, "float32"))
+
+
 def predicted_labels(output: Any) -> Any:
     """The class of the highest score for each example, int32 [n]."""
     return tf.argmax(output, axis=-1, output_type=tf.int32)

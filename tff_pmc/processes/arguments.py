@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -49,6 +50,7 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
 
 def probe_criteria(
     found: Sequence[criteria_lib.Criterion],
+    model_fn: Any,
     weights: tff.learning.models.ModelWeights,
     input_spec: Any,
     client_attributes: Sequence[str],
@@ -73,11 +75,12 @@ def probe_criteria(
             name: np.ones(_PROBE_EXAMPLES, np.float32) for name in by_example
         },
     )
-    client = criteria_lib.LocalClient(**tf.nest.map_structure(tf.constant, arrays))
+    received = _Received(model_fn, input_spec)
+    client = received.client(tf.nest.map_structure(tf.constant, arrays))
     for criterion in found:
         try:
             eager = float(raw_value(criterion, client))
-            in_graph = _value_in_graph(criterion, arrays)
+            in_graph = _value_in_graph(criterion, received, arrays)
         except Exception as error:
             reason = getattr(error, "message", str(error))
             if isinstance(error, KeyError):
@@ -95,14 +98,50 @@ def probe_criteria(
             )
 
 
-def _value_in_graph(criterion: criteria_lib.Criterion, arrays: dict[str, Any]) -> float:
+class _Received:
+    """The model that a made-up client received, if a criterion runs it."""
+
+    def __init__(self, model_fn: Any, input_spec: Any) -> None:
+        self._model_fn, self._spec = model_fn, input_spec
+
+    @functools.cached_property
+    def _output(self) -> Any:
+        """Its output on the client's examples, in arrays."""
+        batch = tf.nest.map_structure(lambda s: tf.constant(_varied(s)), self._spec)
+        if isinstance(self._model_fn, tff.learning.models.FunctionalModel):
+            x, y = split_batch(batch)
+            model = self._model_fn
+            predictions = model.predict_on_batch(model.initial_weights, x, False)
+            loss = model.loss(predictions, y)
+        else:
+            model = self._model_fn()  # Its functions do not keep it.
+            output = model.forward_pass(batch, training=False)
+            predictions, loss = output.predictions, output.loss
+        arrays = tf.nest.map_structure(np.asarray, (loss, predictions))
+        return tff.learning.models.BatchOutput(*arrays, _PROBE_EXAMPLES)
+
+    def client(self, values: dict[str, Any]) -> criteria_lib.LocalClient:
+        """The client of these values."""
+
+        def mean(of_batch: Any) -> Any:
+            output = tf.nest.map_structure(tf.constant, self._output)
+            return tf.cast(of_batch(output, values["y"]), tf.float32)
+
+        return criteria_lib.LocalClient(
+            **values, steps=tf.constant(1), mean_on_received=mean, memory=tf.ones([])
+        )
+
+
+def _value_in_graph(
+    criterion: criteria_lib.Criterion, received: _Received, arrays: dict[str, Any]
+) -> float:
     """The criterion's value for the client of these arrays, in a graph as TFF's are."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         # Fed, and no constants: a graph takes seconds to hold a large model's weights.
         fed = tf.nest.map_structure(
             lambda a: tf.compat.v1.placeholder(a.dtype, a.shape), arrays
         )
-        value = raw_value(criterion, criteria_lib.LocalClient(**fed))
+        value = raw_value(criterion, received.client(fed))
         feeds = dict(zip(tf.nest.flatten(fed), tf.nest.flatten(arrays)))
         return float(session.run(value, feeds))
 

@@ -91,7 +91,7 @@ def build_prioritized_fed_avg(
         **training_options: the attributes of `TrainingOptions`: `client_optimizer_fn`,
             which is needed, `server_optimizer_fn`, `packed`, `local_epochs`,
             `batch_size`, `seed`, `client_attributes`, `report_cohort`,
-            `keep_own_model`, `metrics_aggregator` and `sums`, a `SumOptions`
+            `keep_own_model`, `memory`, `metrics_aggregator`, `sums`, a `SumOptions`
             (normalization, clipping, secure sums, privacy).
 
     Returns:

@@ -79,7 +79,9 @@ def build_round_parts(
     else:
         basis.check_computable(plan.normalization)
     weights, input_spec = arguments.initial_weights(model_fn)
-    arguments.probe_criteria(criteria, weights, input_spec, options.client_attributes)
+    arguments.probe_criteria(
+        criteria, model_fn, weights, input_spec, options.client_attributes
+    )
     metrics = model_metrics.build_aggregation(
         model_fn, options.metrics_aggregator, hidden=options.only_counts
     )

@@ -27,14 +27,19 @@ def cohort_rows(
     raw: npt.NDArray[np.float64],
     excluded: npt.NDArray[np.bool_],
 ) -> list[dict[str, Any]]:
-    """The rows of `cohort.csv`: raw criteria [clients, m], left out or not, weights."""
-    weights = _weights_in_force(settings, in_force, without(raw, excluded))
-    criteria = settings.aggregation.criteria
+    """The rows of `cohort.csv`: raw criteria [clients, m], left out or not, weights.
+
+    A weight is the factor of the client's update. They sum to 1 but for a score with a
+    step of its own, of which they sum to its length.
+    """
+    counted = without(raw, excluded)
+    weights = _weights_in_force(settings, in_force, counted)
+    weights = weights * in_force.length(np.nansum(counted, axis=0))
     return [
         {
             "round": round_num,
             "client": client_ids[k],
-            **{code: digits(value) for code, value in zip(criteria, values)},
+            **{code: digits(value) for code, value in zip(settings.columns, values)},
             "excluded": int(left_out),
             "weight": digits(weight),
         }

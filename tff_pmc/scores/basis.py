@@ -32,11 +32,14 @@ class Basis:
             scalars and are always summed.)
         minima: the sets of criteria whose minima weigh updates that are summed, too;
             they come after the monomials, and cost the same.
+        steps: whether scores may have a step of their own, whose length follows from
+            the totals.
     """
 
     num_criteria: int
     summed: tuple[Subset, ...]
     minima: tuple[Subset, ...] = ()
+    steps: bool = False
 
     def __post_init__(self) -> None:
         columns = {i for subset in self._entries for i in subset}
@@ -58,6 +61,7 @@ class Basis:
             num_criteria,
             tuple(sorted(products, key=_size_then_columns)),
             tuple(sorted(minima, key=_size_then_columns)),
+            any(score.step for score in scores),
         )
 
     @classmethod
@@ -86,14 +90,23 @@ class Basis:
 
     def covers(self, score: Score) -> bool:
         """Whether the score's model follows from the sums of this basis."""
-        return not self._missing(score)
+        return not self._missing(score) and (self.steps or not score.step)
 
     def coefficients(self, score: Score) -> npt.NDArray[np.float32]:
         """The score's coefficient of each sum of the basis, float32 [B].
 
+        Where the basis has `steps`, the powers of the score's step come behind them,
+        [B + m].
+
         Raises:
-            ValueError: the score needs a monomial or minimum that is not summed.
+            ValueError: the score needs a monomial or minimum that is not summed, or a
+                step that the basis does not have.
         """
+        if score.step and not self.steps:
+            raise ValueError(
+                f"the score {score.label!r} has a step of its own: build the process "
+                "with a basis of it"
+            )
         if not self.covers(score):
             raise ValueError(
                 f"the score {score.label!r} needs the sums {self._missing(score)}, "
@@ -102,7 +115,8 @@ class Basis:
             )
         products = [score.products.get(subset, 0.0) for subset in self.summed]
         minima = [score.minima.get(subset, 0.0) for subset in self.minima]
-        return np.array(products + minima, np.float32)
+        powers = [score.step.get(i, 0.0) for i in range(self.num_criteria)]
+        return np.array(products + minima + powers * self.steps, np.float32)
 
     def membership(self) -> npt.NDArray[np.bool_]:
         """Which criteria each sum multiplies or takes the minimum of, bool [B, m]."""
@@ -112,7 +126,17 @@ class Basis:
         return np.array(rows)
 
     def check_computable(self, normalization: Normalization) -> None:
-        """Raises a `ValueError` for minima of criteria without declared ranges."""
+        """Raises a `ValueError` for what does not follow from criteria so normalized.
+
+        These are minima of criteria without declared ranges, and the lengths of steps,
+        which follow from the totals of raw criteria, but by `sum`.
+        """
+        if self.steps and normalization.method != "sum":
+            raise ValueError(
+                "the length of a step follows from the totals of raw criteria: it "
+                f"needs one stage, and the normalization 'sum', not "
+                f"{normalization.method!r}"
+            )
         if self.minima and normalization.method != "range":
             raise ValueError(
                 "OWA and Choquet compare a client's normalized criteria, which it does "

@@ -28,11 +28,15 @@ class Score:
         terms: the coefficient of every set S of criteria that occurs.
         columns: the criteria's indices in order of priority (for a score
             without priorities, ascending).
+        step: for a method that is no mean alone, the power of each criterion's total T
+            in the length of its step, by index: the model takes the weighted mean of
+            the updates times `prod_i T_i^step[i]`. By default the mean as it is.
     """
 
     label: str
     terms: Mapping[Subset, float]
     columns: tuple[int, ...]
+    step: Mapping[int, float] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -48,6 +52,16 @@ class Score:
                     f"the score {self.label!r} has the coefficient {value} for "
                     f"{subset}: coefficients must be finite"
                 )
+
+    def length(self, totals: Sequence[float]) -> float:
+        """The length of the step, of the totals [m] of raw criteria; 1 for a mean.
+
+        It is 0 where one of these totals is: nobody counts.
+        """
+        if not all(totals[i] > 0 for i in self.step):
+            return 0.0
+        powers = self.step.items()
+        return float(math.prod(float(totals[i]) ** power for i, power in powers))
 
     @property
     def products(self) -> Mapping[Subset, float]:

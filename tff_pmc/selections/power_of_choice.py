@@ -24,6 +24,7 @@ class PowerOfChoice(Selection):
     comes last. In the paper the chosen count alike; here the system weighs them.
     """
 
+    name = "power of choice"
     needs = (LOSS,)
 
     candidates: int = setting(

@@ -31,6 +31,8 @@ class BySize(Selection):
     them afterwards: where that is by DS, size counts twice.
     """
 
+    name = "drawn by size"
+
     def choose(
         self, generator: np.random.Generator, clients: Clients, count: int
     ) -> Any:

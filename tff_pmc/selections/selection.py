@@ -46,10 +46,17 @@ class Selection(Settings, abc.ABC):
         SELECTIONS.register("largest", Largest)
 
     Attributes:
+        name: what tables call it behind the system; empty for the usual one.
         needs: what it measures of clients: `LOSS`, or attributes of `--client_table`.
     """
 
+    name: ClassVar[str] = ""
     needs: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def note(self) -> str:
+        """Its name."""
+        return self.name
 
     def check(self, count: int, num_clients: int) -> None:
         """Refuses settings that do not fit so many of so many clients.

@@ -28,7 +28,9 @@ class AggregationSettings(Settings):
 
     criteria: tuple[str, ...] = setting(
         ("DS", "LD", "MD"),
-        "The criteria that the clients measure, as DS,LD,MD.",
+        "The criteria that the clients measure, as DS,LD,MD; or powers of them, as "
+        "DS^0.5: a client whose power is not finite is left out, and counted as "
+        "excluded.",
         parse=flag_values.codes,
     )
     priority: tuple[str, ...] = setting(
@@ -86,8 +88,8 @@ class AggregationSettings(Settings):
         for flag in ("criteria", "priority"):
             codes = getattr(self, flag)
             text = f"--{flag}={','.join(codes)}"
-            for code in {*codes} - {*self.client_attributes}:
-                _named(text, functools.partial(criteria_lib.canonical, code))
+            for code in codes:
+                _named(text, functools.partial(self._criterion, code))
         _named("--criteria", self.resolve_criteria)
         _named("--priority", lambda: scores.prioritized(self.priority, self.criteria))
         _named("--criteria_ranges", lambda: self.scores_normalization)
@@ -97,12 +99,14 @@ class AggregationSettings(Settings):
         return criteria_lib.resolve([self._criterion(code) for code in self.criteria])
 
     def _criterion(self, code: str) -> criteria_lib.Criterion:
-        if code in self.client_attributes:
-            return criteria_lib.attribute(code)
-        found = criteria_lib.REGISTRY[criteria_lib.canonical(code)]
+        base = code.partition("^")[0]
+        if base in self.client_attributes:
+            found = criteria_lib.attribute(base)
+        else:
+            found = criteria_lib.REGISTRY[criteria_lib.canonical(base)]
         if found.code == "MD" and self.model_divergence == "by_layer":
-            return dataclasses.replace(criteria_lib.REGISTRY["MD_layers"], code="MD")
-        return found
+            found = dataclasses.replace(criteria_lib.REGISTRY["MD_layers"], code="MD")
+        return criteria_lib.named(code, found)
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:

@@ -13,12 +13,11 @@ from tff_pmc import criteria as criteria_lib
 
 
 def codes(text: str) -> tuple[str, ...]:
-    """Parses criteria's codes, `LD,DS,MD`; aliases are resolved.
+    """Parses criteria's codes, `LD,DS,MD^2`; aliases are resolved.
 
     A code that nobody knows stays as it is: it may be an attribute of the clients.
     """
-    found = [code.strip() for code in text.split(",")]
-    return tuple(criteria_lib.ALIASES.get(code, code) for code in found)
+    return tuple(criteria_lib.unaliased(code.strip()) for code in text.split(","))
 
 
 def ranges(text: str) -> tuple[tuple[str, float, float], ...]:

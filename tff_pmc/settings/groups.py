@@ -96,6 +96,11 @@ class TrainingSettings(Settings):
         within=_SOME,
     )
 
+    @property
+    def note(self) -> str:
+        """FedProx's mu, where there is one."""
+        return f"prox {self.prox_mu:g}" if self.prox_mu else ""
+
     def cohort_size(self, num_clients: int, name: str) -> int:
         """The clients in a round, of those that can train; never more."""
         size = self.clients_per_round

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from leaf_data.dataset import DATASETS, Dataset
 from leaf_data.declare import A_SEED, Registry, SettingError, Settings, UnknownNameError
+from tff_pmc.criteria import Criterion
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.scores import Score
 from tff_pmc.selections import SELECTIONS, Selection
@@ -41,17 +42,7 @@ GROUPS: dict[str, type[Settings]] = {
 class System(Settings, abc.ABC):
     """One way of training a federation; its fields are its settings.
 
-    A new one is a subclass in a module of its own, registered by name:
-
-        @dataclasses.dataclass(frozen=True)
-        class Trimmed(FactorySystem):
-            name = "Trimmed"
-            share: float = setting(0.1, "...", flag="trimmed_share", within=BELOW_1)
-
-            def factory(self, settings):
-                return MyFactory(self.share)
-
-        SYSTEMS.register("trimmed", Trimmed)
+    A new one is a subclass in a module of its own, registered by name (docs/extend.md).
 
     Attributes:
         name: what tables call it.
@@ -93,6 +84,10 @@ class System(Settings, abc.ABC):
             self.candidates(settings)
         if settings.counterfactual.kinds:
             self.counterfactuals(settings)
+
+    def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
+        """The criteria that it needs, beside those of `--criteria`; none by default."""
+        return ()
 
     def candidates(self, settings: RunSettings) -> list[Score]:
         """The scores that an online adjustment searches, in the order of testing.
@@ -197,8 +192,7 @@ class RunSettings:
         """The settings from values by flag; the others have their defaults.
 
         Args:
-            values: by flag, `experiment` and those of `CHOSEN` among them here or among
-                the inherited; by default clients are chosen uniformly.
+            values: by flag, those of `CHOSEN` but the selection here or inherited.
             inherited: values to start from; those that another data set, model or
                 system than the chosen one has are passed over.
 
@@ -208,7 +202,7 @@ class RunSettings:
         """
         both = {"protocol": "paper", **_UNLESS_NAMED, **(inherited or {}), **values}
         names = {flag: both[flag] for flag in CHOSEN}
-        chosen = [_chosen(flag, name) for flag, name in names.items()]
+        chosen = [_chosen(*named) for named in names.items()]
         groups: dict[str, Any] = {**dict(zip(_OF_CHOSEN, chosen)), **GROUPS}
         known = {"experiment", "protocol", *CHOSEN}
         known.update(flag for group in groups.values() for flag in group.flags())
@@ -223,11 +217,7 @@ class RunSettings:
         return settings
 
     def replaced(self, **changes: Any) -> RunSettings:
-        """The same with other values, by flag.
-
-        Raises:
-            SettingError: see `of`.
-        """
+        """The same with other values, by flag; the errors are those of `of`."""
         return RunSettings.of(changes, inherited=self.by_flag())
 
     def by_flag(self) -> dict[str, Any]:
@@ -268,14 +258,31 @@ class RunSettings:
 
     @property
     def label(self) -> str:
-        """The name of the run in tables: the system, and how its data differs."""
-        note = f", {self.data.note}" if self.data.note else ""
-        return self.system.label(self) + note
+        """The name of the run in tables: the system, and what sets it apart."""
+        return ", ".join((self.system.label(self), *self.notes))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What sets it apart from runs of its system, that of its data last."""
+        groups = (self.selection, self.training, self.server, self.data)
+        return tuple(group.note for group in groups if group.note)
 
     @property
     def folder(self) -> str:
         """The name of the run's folder."""
         return self.system.folder(self)
+
+    @property
+    def measured(self) -> tuple[Criterion, ...]:
+        """What the clients measure: `--criteria`, and what the system adds to it."""
+        found, declared = self.aggregation.resolve_criteria(), self.aggregation.criteria
+        own = self.system.own_criteria(self)
+        return (*found, *(one for one in own if one.code not in declared))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The codes of what the clients measure."""
+        return tuple(one.code for one in self.measured)
 
     @property
     def two_stage(self) -> bool:
@@ -286,9 +293,9 @@ class RunSettings:
     @property
     def measures_at_server(self) -> bool:
         """Whether the server's own examples take part in the training."""
-        asked = [c.needs_server_examples for c in self.aggregation.resolve_criteria()]
-        asked += [self.system.needs_server_examples]
-        return any(asked) or self.adjustment.judge_on == "server"
+        at_server = any(one.needs_server_examples for one in self.measured)
+        judged = self.adjustment.judge_on == "server"
+        return at_server or judged or self.system.needs_server_examples
 
 
 def _chosen(flag: str, name: str) -> Any:

@@ -100,6 +100,11 @@ class ServerSettings(Settings):
                 )
 
     @property
+    def note(self) -> str:
+        """The optimizer, if it is not plain SGD."""
+        return "" if self.optimizer == "sgd" else f"server {self.optimizer}"
+
+    @property
     def parameters(self) -> dict[str, float]:
         """The parameters of the optimizer by name, defaults where none is given."""
         given = {name: getattr(self, name) for name in _USES[self.optimizer]}

@@ -54,8 +54,12 @@ class ScoredSystem(System):
             score=self.score(setup.settings),
             criteria=setup.criteria,
             basis=basis,
-            **setup.process_options,
+            **self.process_options(setup),
         )
+
+    def process_options(self, setup: Setup) -> dict[str, Any]:
+        """The options of its processes."""
+        return setup.process_options
 
     def counterfactuals(self, settings: RunSettings) -> list[scores.Score]:
         """The scores that `--counterfactuals` names, that in force before them."""
@@ -88,7 +92,7 @@ class ScoredSystem(System):
             judge=judge,
             num_clients=setup.judged.num_clients,
             two_stage=settings.two_stage,
-            **setup.process_options,
+            **self.process_options(setup),
         )
         return SearchRounds(setup, online, beside)
 
@@ -108,11 +112,12 @@ class PrioritySystem(ScoredSystem):
 
     def folder(self, settings: RunSettings) -> str:
         """Returns the name of a run's folder, e.g. `LD-DS-MD_backtracking`."""
-        words = "-".join(re.findall(r"[\w.]+", self.score(settings).label))
+        label = self.score(settings).label
+        words = "-".join(re.findall(r"(?:\^-|[\w.^])+", label)).replace("^", "_")
         adjustment = settings.adjustment
         adjusted = adjustment.adjustment if adjustment.searches else ""
-        note = in_small_letters(settings.data.note)
-        return "_".join(filter(None, (words, adjusted, note)))
+        notes = map(in_small_letters, settings.notes)
+        return "_".join(filter(None, (words, adjusted, *notes)))
 
 
 @dataclasses.dataclass(frozen=True)

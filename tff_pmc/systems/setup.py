@@ -80,7 +80,7 @@ class Setup:
     @functools.cached_property
     def criteria(self) -> tuple[criteria_lib.Criterion, ...]:
         """The criteria; those of the server's examples know the model and these."""
-        found = self.settings.aggregation.resolve_criteria()
+        found = self.settings.measured
         if not any(criterion.needs_server_examples for criterion in found):
             return found
         x, y = self.server_examples
@@ -179,7 +179,7 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     if not data.test_examples.num_examples:
         raise SettingError(f"no client of {data.name} has test examples")
     known = data.train_examples.attributes
-    for criterion in settings.aggregation.resolve_criteria():
+    for criterion in settings.measured:
         for name in criteria_lib.example_attributes([criterion]):
             if name not in known:
                 raise SettingError(
@@ -211,8 +211,7 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
 def _check_without_classes(settings: RunSettings, name: str) -> None:
     """Refuses what needs accuracy, or classes, of a regression."""
     why = f"which {name} does not have: its labels are numbers"
-    criteria = settings.aggregation.resolve_criteria()
-    for criterion in criteria:
+    for criterion in settings.measured:
         if criterion.needs_classes or criterion.needs_server_examples:
             raise SettingError(f"--criteria: {criterion.code} needs classes, {why}")
     if settings.counterfactual.kinds:

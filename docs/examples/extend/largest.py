@@ -11,6 +11,8 @@ from tff_pmc.selections import SELECTIONS, Selection
 class Largest(Selection):
     """The clients with the most training examples, the same in each round."""
 
+    name = "largest"
+
     def choose(self, generator, clients, count):
         return np.argsort(-clients.sizes, kind="stable")[:count]
 

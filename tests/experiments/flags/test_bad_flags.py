@@ -116,6 +116,17 @@ CHOQUET+LD:0.35,DS+MD:0.5,LD+MD:0.4 | the capacity is not monotone: DS+LD has 0.
 CHOQUET+LD:0.8 --priority=DS,LD | capacity must be of the criteria DS, LD
 MOST --adjustment=backtracking | searches orderings, which the system owa does
 MOST --priority=LD | --systems=owa has nothing to combine
+--criteria=DS,LD^x | the exponent of LD^x must be a number from -100 to 100
+--criteria=DS,LD^1e39 | the exponent of LD^1e39 must be a number from -100
+--criteria=DS,LD^nan | the exponent of LD^nan must be a number
+--criteria=DS,XX^2 | --criteria=DS,XX^2: unknown criterion 'XX'
+--priority=DS^0.5 | unknown criterion 'DS^0.5' in the ordering; the declared
+--systems=qffl --normalization=range --criteria_ranges=DS=0:9,LD=0:9,MD=0:1 | have no ra
+--systems=fednova --normalization=max | whose step follows from the totals
+--systems=fednova --client_optimizer=adam | counts steps of sgd
+--systems=afl --keep_own_model | which remembers weights of clients
+--systems=term --term_t=101 | --term_t must be from -100 to 100
+--systems=fednova --q_fedavg_q=2 | --q_fedavg_q is of no use
 ADAFED_1 --momentum_beta=0.3 | --momentum_beta is of no
 ADAFED_1 --systems= | --systems=: it is empty
 ADAFED_1 --systems=sgd | --systems=sgd: no system 'sgd'

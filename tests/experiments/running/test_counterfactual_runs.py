@@ -23,6 +23,7 @@ CASES = {
         **{"system": "owa", "owa_quantifier": "most", "priority": ("DS", "LD", "MD")},
         **{"counterfactuals": ("orderings",), "rounds": 1},
     },
+    "a step": {"system": "fednova", "counterfactuals": ("orderings",), "rounds": 1},
     "searched": {"adjustment": "best_of_all", "priority": ("LD", "DS", "MD")},
     "searched, asked": {
         **{"adjustment": "best_of_all", "priority": ("LD", "DS", "MD")},
@@ -95,6 +96,10 @@ def test_who_is_judged_when_and_on_what(folders):
     # Six orderings in each round, whichever the search takes.
     assert len(searched) == 3 * (6 + 6)
     assert len(rows(folders["two stages"])) == 1 + 9
+    in_force, *others = rows(folders["a step"])
+    assert (in_force["weighting"], in_force["in_force"]) == ("FedNova", "1")
+    stepped = read.read_run(str(folders["a step"]))
+    assert int(in_force["correct"]) == stepped.correct[0].sum() and len(others) == 9
 
 
 def test_the_report_is_of_all_runs_that_asked(folders):

@@ -222,6 +222,30 @@ def test_a_folder_may_get_more_rounds_and_orderings(
     assert "orderings: ['LD,DS,MD', 'DS'] there, ['LD,DS,MD'] here" in fewer.stderr
 
 
+SYSTEMS = ("afl", "q_fedavg", "fednova", "qffl", "term", "propfair", "inverse_accuracy")
+
+
+@pytest.mark.parametrize(
+    "system",
+    [*SYSTEMS[:2], *(pytest.param(s, marks=pytest.mark.slow) for s in SYSTEMS[2:])],
+)
+def test_systems_go_on_from_all_that_they_know(tmp_path, run, records, system):
+    """The weights that AFL learns are in the state; in the last round they differ."""
+    flags = [*FLAGS[:-1], f"--systems={system}"]
+    for folder, rounds in (("whole", 3), ("out", 1), ("out", 3)):
+        more = ["--resume"] if (folder, rounds) == ("out", 3) else []
+        into = f"--output_dir={tmp_path / folder}"
+        run(*flags, f"--rounds={rounds}", into, *more)
+    whole = records(tmp_path / "whole")
+    assert records(tmp_path / "out") == whole
+    (name,) = (name for name in whole if name.endswith("cohort.csv"))
+    weights = [line.split(b",")[-1] for line in whole[name].splitlines()[-10:]]
+    assert len(set(weights)) > 1 or system == "fednova"  # Clients of one size.
+    last = "*/checkpoints/round_3.state"
+    a, b = (next((tmp_path / x).glob(last)).read_bytes() for x in ("whole", "out"))
+    assert a == b
+
+
 def test_what_is_no_beginning_of_this_run_is_refused_in_one_line(
     whole, copy, tmp_path, resume
 ):

@@ -10,6 +10,7 @@ import pandas as pd
 from tqdm import tqdm
 
 import leaf_data
+from leaf_data.declare import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.record.weight_rows import weight_rows
 from tff_pmc.runtime import Runtime
@@ -32,8 +33,18 @@ def inspect(
     Nothing is aggregated: the clients of the first cohorts measure their
     criteria, and only where a criterion looks at the trained model do they
     train, once, from the initial weights, on an engine of these options of `Runtime`.
+
+    Raises:
+        SettingError: the runs' systems measure different criteria.
     """
     settings, others = runs[0], [one.system.score(one) for one in runs]
+    for one in runs:
+        if one.columns != settings.columns:
+            names = f"{settings.names['system']} and {one.names['system']}"
+            raise SettingError(
+                f"--inspect: the systems {names} measure different criteria: inspect "
+                "one alone, beside which DS and the orderings are shown"
+            )
     # What is measured is the same whether orderings are tested after it or not.
     setup, of_model = Setup.of(settings.replaced(adjustment="fixed"), data), ""
     if LOSS in settings.selection.needs:
@@ -61,7 +72,7 @@ def inspect(
     lines += [f"First cohort: {', '.join(first)}{more}{of_model}", ""]
     raw = np.concatenate(measured)
     lines.append(f"Raw criteria over {len(raw)} clients of the first cohorts:")
-    for code, values in zip(settings.aggregation.criteria, raw.T):
+    for code, values in zip(settings.columns, raw.T):
         lines.append(
             f"  {code:9} {values.min():10.4g} to {values.max():10.4g}, "
             f"mean {values.mean():.4g}"

@@ -1,0 +1,152 @@
+"""Systems whose step has a length of its own: a weighted mean, times powers of totals.
+
+The factors of the clients' updates do not sum to 1. `cohort.csv` has the factors that
+were used as weights, and `weights.csv` compares them as shares of their sum.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, ClassVar
+
+from leaf_data.declare import Range, SettingError, setting
+from tff_pmc import criteria as criteria_lib
+from tff_pmc import scores
+from tff_pmc._lazy import tf
+from tff_pmc.criteria import Criterion, LocalClient
+from tff_pmc.criteria.client_criteria import received_loss
+from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
+from tff_pmc.systems.loss_systems import A_POWER, OwnCriteriaSystem
+
+
+@dataclasses.dataclass(frozen=True)
+class _StepSystem(OwnCriteriaSystem):
+    """Clients weighted by its own first criterion, in a step of its own length."""
+
+    powers: ClassVar[tuple[float, ...]] = ()  # Of its own criteria's totals, in order.
+
+    def check(self, settings: RunSettings) -> None:
+        """Refuses another normalization than by totals, of which the length is made."""
+        method = settings.aggregation.normalization
+        if method != "sum":
+            raise SettingError(
+                f"--normalization={method} does not go with the system "
+                f"{settings.names['system']}, whose step follows from the totals"
+            )
+        super().check(settings)
+
+    def score(self, settings: RunSettings) -> scores.Score:
+        """The criterion alone, with the powers of the totals."""
+        own, columns = self.own_criteria(settings), settings.columns
+        powers = zip(own, self.powers)
+        return dataclasses.replace(
+            scores.single(own[0].code, columns),
+            label=self.name,
+            step={columns.index(one.code): power for one, power in powers},
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class QFedAvg(_StepSystem):
+    """q-FedAvg (Li et al. 2020, Algorithm 2), which estimates the step's length.
+
+    With `D_k = L (w - w_k)` it is
+
+        w - sum_k F_k^q D_k / sum_k h_k,  h_k = q F_k^(q-1) ||D_k||^2 + L F_k^q
+
+    of the clients drawn, whose sizes count as in the paper in the drawing alone, if
+    at all. F_k is the received model's loss, plus 1e-10 as in the authors' code;
+    the norm is that of the whole update, before any clipping.
+    """
+
+    name = "q-FedAvg"
+    powers = (1.0, -1.0)
+
+    q: float = setting(
+        1.0,
+        "The power of the client's loss; 0 is the simple average.",
+        flag="q_fedavg_q",
+        within=A_POWER,
+    )
+    lipschitz: float = setting(
+        0.0,
+        "L, the Lipschitz constant of the gradient at q = 0; 0 is 1 / --learning_rate, "
+        "as in the paper.",
+        flag="q_fedavg_lipschitz",
+        within=Range(lambda x: 0 <= x < math.inf, "0 or more, and finite"),
+    )
+
+    def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
+        """`L F_k^q`, and h_k."""
+        inverse_rate = 1 / settings.training.learning_rate
+        bound, q = self.lipschitz or inverse_rate, self.q
+
+        def weight(client: LocalClient) -> Any:
+            return bound * tf.pow(received_loss(client) + 1e-10, q)
+
+        def denominator(client: LocalClient) -> Any:
+            before = client.initial_weights.trainable
+            after = client.trained_weights.trainable
+            moved = [a - b for a, b in zip(before, after)]
+            square = tf.square(bound * tf.linalg.global_norm(moved))
+            slope = q * tf.pow(received_loss(client) + 1e-10, q - 1)
+            return slope * square + weight(client)
+
+        source = "Li et al. 2020, Algorithm 2"
+        return (
+            Criterion("q_fedavg_weight", "L F^q", source, weight, needs_model=True),
+            Criterion("q_fedavg_h", "h", source, denominator, needs_model=True),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class FedNova(_StepSystem):
+    """FedNova (Wang et al. 2020, section 4): updates normalized by local steps.
+
+    With tau_k steps of plain SGD and `d_k = w - w_k` it is
+
+        w - (sum_k p_k tau_k) sum_k p_k d_k / tau_k,  p_k = n_k / sum_k n_k
+    """
+
+    name = "FedNova"
+    powers = (1.0, 1.0, -2.0)
+
+    def check(self, settings: RunSettings) -> None:
+        """Refuses optimizers of which the number of steps does not say how far."""
+        optimizer = settings.training.client_optimizer
+        if optimizer != "sgd":
+            raise SettingError(
+                f"--client_optimizer={optimizer} does not go with the system "
+                f"{settings.names['system']}, which counts steps of sgd"
+            )
+        if settings.training.prox_mu:
+            raise SettingError(
+                "--prox_mu does not go with the system "
+                f"{settings.names['system']}, which counts plain steps"
+            )
+        super().check(settings)
+
+    def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
+        """`n_k / tau_k`, `n_k tau_k`, and n_k."""
+        size = criteria_lib.REGISTRY["DS"]
+
+        def numbers(client: LocalClient) -> list[Any]:
+            return [tf.cast(n, "float32") for n in (size.value(client), client.steps)]
+
+        def per_step(client: LocalClient) -> Any:
+            return tf.math.divide_no_nan(*numbers(client))
+
+        def times_steps(client: LocalClient) -> Any:
+            return tf.multiply(*numbers(client))
+
+        source = "Wang et al. 2020, section 4"
+        return (
+            Criterion("DS_per_step", "n / tau", source, per_step, needs_model=True),
+            Criterion("DS_times_steps", "n tau", source, times_steps, needs_model=True),
+            size,
+        )
+
+
+SYSTEMS.register("q_fedavg", QFedAvg)
+SYSTEMS.register("fednova", FedNova)
