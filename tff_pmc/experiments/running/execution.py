@@ -105,6 +105,9 @@ def execute(
                 number, len(running.engine.connection.workers())
             ):
                 running.engine.record("runs")
+                stored = data.train_examples.stored
+                if stored is not None:
+                    running.engine.connection.check_store(stored.path, stored.digest)
                 spread = SpreadRuns(
                     running.engine.connection, load, output_dir, command.plugin
                 )
