@@ -34,7 +34,7 @@ from tff_pmc.runtime.worker import WorkerEngine
 
 # How long a signal waits for its handler: Python runs none while TensorFlow does.
 _POLL_SECONDS = 0.1
-_KEPT = 8  # Compiled computations whose own may be gone.
+_KEPT = 4  # Compiled computations whose own may be gone.
 PACKS_AT_ONCE = len(os.sched_getaffinity(0))
 """How many packs are trained at once: as many as this process has cores."""
 
@@ -85,9 +85,11 @@ class LocalEngine:
     ) -> Optional[Callable[[Any], Any]]:
         """What runs it, perhaps compiled of an equal one, such as another seed's."""
         signature = computation.type_signature
-        content = None
-        if _has(tff.FederatedType, signature):
-            content = equal_computations.digest(computation)
+        at_clients = tff.types.contains(
+            signature, lambda t: getattr(t, "placement", None) is tff.CLIENTS
+        )
+        # The others, initial states for one, are small and seldom equal.
+        content = equal_computations.digest(computation) if at_clients else None
         if content is None:
             return self._compile(computation)
         key = content, signature  # Which has the Python types, too.
