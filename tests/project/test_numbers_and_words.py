@@ -30,6 +30,7 @@ def made(tmp_path_factory):
         [*wells, "--criteria=DS,LD", "--output_dir=no"],
         [*wells, "--priority=DS,MD", "--adjustment=backtracking", "--output_dir=no"],
         [*wells, "--predictions", "--output_dir=no"],
+        [*wells, "--record_clients=none", "--output_dir=no"],
         [*wells, "--model=mnist_cnn", "--output_dir=no"],
         [*wells, "--seeds=0,1", "--priority=DS", "--priority=MD", "--output_dir=seeds"],
         ["--plugin=wells", "--tables=out_wells", "--output_dir=again"],
@@ -116,12 +117,13 @@ def test_the_next_words_are_learned_and_reported(made):
 def test_what_needs_accuracy_is_refused_by_name(made):
     _, ends = made
     for (text, code), words in zip(
-        ends[2:7],
+        ends[2:8],
         [
             "out_wells/DS has no accuracy, which this needs: its labels are numbers",
             "--criteria: LD needs classes, which wells does not have",
             "--adjustment=backtracking compares accuracies, which wells",
             "--predictions records labels of classes, which wells",
+            "--record_clients=none leaves accuracies alone, which wells",
             "--model=mnist_cnn takes inputs of (28, 28) uint8, and those of wells "
             "are (2,) float32",
         ],
@@ -132,7 +134,7 @@ def test_what_needs_accuracy_is_refused_by_name(made):
 
 def test_its_table_and_plot_are_made_again_and_over_several_seeds(made):
     folder, ends = made
-    (text, code), (again, again_code) = ends[7:]
+    (text, code), (again, again_code) = ends[8:]
     assert again_code == "0" and "Loss on the clients' test examples" in again, again
     for name in ("losses.csv", "loss.png"):
         first, second = (folder / where / name for where in ("out_wells", "again"))

@@ -100,6 +100,7 @@ def test_a_record_of_accuracies_has_no_losses(folder):
     rows = [line.split(",") for line in lines[1:]]
     whole = [",".join([r, name, "0", size]) for r, name, _, size in rows]
     path.write_text("\n".join(["round,client,correct,examples", *whole]) + "\n")
+    (folder / "rounds.csv").write_text("round,accuracy\n1,0\n")
     assert not losses.measures_loss(str(folder))
     with pytest.raises(RecordError, match="has accuracies and no losses"):
         losses.read_loss_run(str(folder))

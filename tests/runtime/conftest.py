@@ -180,3 +180,12 @@ def process():
         client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.05),
         batch_size=4,
     )
+
+
+@pytest.fixture
+def assert_same_bits(pairs):
+    def check(a, b):
+        for theirs, ours in pairs(a, b):
+            assert ours.tobytes() == theirs.tobytes()
+
+    return check

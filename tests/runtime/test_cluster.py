@@ -41,15 +41,6 @@ def installed(cluster):
     return run
 
 
-@pytest.fixture
-def assert_same_bits(pairs):
-    def check(a, b):
-        for theirs, ours in pairs(a, b):
-            assert ours.tobytes() == theirs.tobytes()
-
-    return check
-
-
 def test_three_rounds_are_those_of_local_to_the_bit(
     installed, process, evaluate, digits, assert_same_bits
 ):

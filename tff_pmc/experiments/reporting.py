@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tff_pmc.experiments.experiment import Experiment
 from tff_pmc.record.read import Run
+from tff_pmc.record.record_error import ClientsLeftOutError
 from tff_pmc.reports import (
     FOR_ALL,
     FOR_ALL_SEEDS,
     REPORTS,
     SEED_REPORTS,
+    Report,
     output,
     plots,
 )
@@ -32,7 +35,7 @@ def write(found: Experiment, runs: Sequence[Run], folder: str) -> str:
     names = shown if RESULTS in shown else (RESULTS, *shown)
     texts = []
     for name in names:
-        text = output.write(REPORTS[name](runs), folder)
+        text = _written(name, functools.partial(REPORTS[name], runs), folder)
         texts.append(text if name in shown else "")
     output.write(plots.report(runs, what=label_word(found)), folder)
     return _joined(texts)
@@ -47,7 +50,11 @@ def write_seeds(
     alone = all(len(runs) == 1 for runs in by_seed.values())
     names = () if alone else found.seed_reports
     return _joined(
-        output.write(SEED_REPORTS[name](by_seed, baseline=found.baseline), folder)
+        _written(
+            name,
+            functools.partial(SEED_REPORTS[name], by_seed, baseline=found.baseline),
+            folder,
+        )
         for name in (*names, *FOR_ALL_SEEDS)
     )
 
@@ -55,6 +62,14 @@ def write_seeds(
 def label_word(found: Experiment) -> str:
     """Returns the word for what the labels of an experiment's runs name."""
     return "system" if found.compares_systems else "priority"
+
+
+def _written(name: str, make: Callable[[], Report], folder: str) -> str:
+    """Writes a report, or says that it needs the clients that are not on record."""
+    try:
+        return output.write(make(), folder)
+    except ClientsLeftOutError as error:
+        return f"There is no {name}: {error}."
 
 
 def _joined(texts: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 import leaf_data
+from tff_pmc.record.record_error import ClientsLeftOutError
 
 PERCENTILES = (10, 50, 90)
 
@@ -22,11 +23,15 @@ Floats = npt.NDArray[np.float64]
 def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Floats:
     """The means of the clients that have test examples, [..., at most K].
 
+    Where no client is on record this is a `ClientsLeftOutError`.
+
     Args:
         sums: of a figure over the test examples of each client, [..., K]: correctly
             classified examples give the clients' accuracies, losses their mean losses.
         examples: test examples of each client, int [K]; at least one client has some.
     """
+    if not examples.size:
+        raise ClientsLeftOutError
     tested = examples > 0
     found: Floats = sums[..., tested] / examples[tested]
     return found

@@ -31,7 +31,7 @@ class Run:
         rounds: the table `rounds.csv`.
         weights: the table `weights.csv`.
         correct: the number of correctly classified test examples, int
-            [rounds, clients].
+            [rounds, clients]; of no clients where none are on record.
         examples: the number of test examples of each client, int [clients].
         adjustment: the policy of the search for an ordering: `fixed` (no search),
             `backtracking` or `best_of_all`.
@@ -86,10 +86,16 @@ class Run:
     @property
     def accuracy(self) -> npt.NDArray[np.float64]:
         """The accuracy over all clients' test examples, [rounds]."""
-        accuracy: npt.NDArray[np.float64] = self.correct.sum(axis=1) / (
-            self.examples.sum()
-        )
+        correct, examples = self.totals
+        accuracy: npt.NDArray[np.float64] = correct / examples
         return accuracy
+
+    @property
+    def totals(self) -> tuple[npt.NDArray[np.int64], int]:
+        """All clients' correct test examples, [rounds], and their test examples."""
+        if self.examples.size:
+            return self.correct.sum(axis=1), int(self.examples.sum())
+        return self.rounds["correct"].to_numpy(), int(self.rounds["examples"].iloc[0])
 
     @property
     def late_accuracy(self) -> float:
@@ -177,16 +183,23 @@ def read_run(path: str) -> Run:
             of accuracy; the message names it.
     """
     info = run_json.read(path)
-    clients = read_table(path, "clients.csv")
+    settings = run_json.by_flag(info.get("settings", {}))
+    left_out = settings.get("record_clients") == "none"
+    clients = None if left_out else read_table(path, "clients.csv")
     run_json.require(path, info, "label")
-    if "correct" not in clients:
+    if clients is not None and "correct" not in clients:
         raise RecordError(
             f"{path} has no accuracy, which this needs: its labels are numbers and "
             "no classes, and its record has losses"
         )
     rounds = read_table(path, "rounds.csv")
-    settings = run_json.by_flag(info.get("settings", {}))
-    correct, examples = of_every_round(path, settings, clients, len(rounds), "correct")
+    if clients is None:
+        correct, examples = np.zeros((len(rounds), 0), np.int64), np.zeros(0, np.int64)
+        if not {"correct", "examples"} <= set(rounds.columns):
+            raise RecordError(f"{path}: rounds.csv lacks the counts of all clients")
+    else:
+        of_run = path, settings, clients, len(rounds)
+        correct, examples = of_every_round(*of_run, "correct")
     adjustment = str(settings.get("adjustment", "fixed"))
     tested = adjustment != "fixed" or has_table(path, "candidates.csv")
     with_cohort = has_table(path, "cohort.csv")
@@ -239,9 +252,10 @@ def of_every_round(
 
 def _check_totals(run: Run) -> None:
     """Holds `rounds.csv` against `clients.csv`, in the rounds that both have."""
+    correct, examples = run.totals
     for column, counts in (
-        ("correct", run.correct.sum(axis=1)),
-        ("examples", np.full(len(run.correct), run.examples.sum())),
+        ("correct", correct),
+        ("examples", np.full(len(run.correct), examples)),
     ):
         if not {"correct", "examples"} <= set(run.rounds.columns):
             return

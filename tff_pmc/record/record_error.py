@@ -16,5 +16,15 @@ class TooShortError(RecordError):
     """A run that ended before the rounds that a claim is about."""
 
 
+class ClientsLeftOutError(RecordError):
+    """A record without the figures of each client, which a table needs."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "each client's figures are needed, and not on record "
+            "(--record_clients=none)"
+        )
+
+
 class RecordMissingError(RecordError, FileNotFoundError):
     """A run folder without a file that it should have."""

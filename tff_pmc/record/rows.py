@@ -57,7 +57,8 @@ def tables_of(
     found: dict[str, list[dict[str, Any]]] = {"clients": [], "groups": []}
     if measured is not None:
         own = tested.examples.client_ids
-        found["clients"] = client_rows(round_num, own, measured, sizes, measure)
+        if settings.record.record_clients == "all":
+            found["clients"] = client_rows(round_num, own, measured, sizes, measure)
         values = data.client_table.values.items()
         table = {name: column[tested.clients] for name, column in values}
         found["groups"] = group_rows(round_num, table, measured, sizes, measure)

@@ -59,7 +59,7 @@ class LossRun(read.Run):
 
 def measures_loss(path: str) -> bool:
     """Returns whether the record in a folder has losses in the place of accuracy."""
-    return LOSS.total in read.read_table(path, "clients.csv")
+    return LOSS.mean in read.read_table(path, "rounds.csv")
 
 
 def read_loss_run(path: str) -> LossRun:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tff_pmc.record.read import Run
-from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
 
 DEVICES = tuple(range(10, 100, 10))
 """The shares of the devices in the papers' columns, percent."""
@@ -47,7 +47,12 @@ def rounds_to_target(
 
     Returns:
         The round, from 1, for each target and share.
+
+    Raises:
+        ClientsLeftOutError: no client is on record.
     """
+    if not len(examples):
+        raise ClientsLeftOutError
     result: Rounds = {}
     num_devices = len(examples)
     for target in targets:

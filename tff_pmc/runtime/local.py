@@ -22,7 +22,7 @@ import tensorflow_federated as tff
 from absl import logging
 from tensorflow.python.eager import cancellation
 
-from tff_pmc.runtime import values
+from tff_pmc.runtime import equal_computations, values
 from tff_pmc.runtime.pack_sums import (
     ImportedGraph,
     PackGraphs,
@@ -34,6 +34,7 @@ from tff_pmc.runtime.worker import WorkerEngine
 
 # How long a signal waits for its handler: Python runs none while TensorFlow does.
 _POLL_SECONDS = 0.1
+_KEPT = 4  # Compiled computations whose own may be gone.
 PACKS_AT_ONCE = len(os.sched_getaffinity(0))
 """How many packs are trained at once: as many as this process has cores."""
 
@@ -52,6 +53,7 @@ class LocalEngine:
         self._private = private
         self.worker: Optional[WorkerEngine] = None
         self._compiled: dict[int, tuple[Optional[Callable[[Any], Any]], Any]] = {}
+        self._last: collections.OrderedDict[Any, Any] = collections.OrderedDict()
         self.context = LocalContext(self.run)
         self.async_context = _LocalAsyncContext(self.context)
 
@@ -59,7 +61,7 @@ class LocalEngine:
         """Runs a computation, compiled when it is first seen."""
         key = id(computation)
         if key not in self._compiled:
-            compiled = self._compile(computation)
+            compiled = self._compiled_or_equal(computation)
             # Kept for as long as the computation is: graphs hold memory.
             forget = functools.partial(self._compiled.pop, key)
             self._compiled[key] = compiled, weakref.ref(computation, forget)
@@ -73,9 +75,30 @@ class LocalEngine:
     def close(self) -> None:
         """Ends the worker, if there is one."""
         self._compiled.clear()
+        self._last.clear()
         if self.worker is not None:
             self.worker.close()
             self.worker = None
+
+    def _compiled_or_equal(
+        self, computation: tff.Computation
+    ) -> Optional[Callable[[Any], Any]]:
+        """What runs it, perhaps compiled of an equal one, such as another seed's."""
+        signature = computation.type_signature
+        at_clients = tff.types.contains(
+            signature, lambda t: getattr(t, "placement", None) is tff.CLIENTS
+        )
+        # The others, initial states for one, are small and seldom equal.
+        content = equal_computations.digest(computation) if at_clients else None
+        if content is None:
+            return self._compile(computation)
+        key = content, signature  # Which has the Python types, too.
+        if key not in self._last:
+            self._last[key] = self._compile(computation)
+        self._last.move_to_end(key)
+        while len(self._last) > _KEPT:
+            self._last.popitem(last=False)
+        return self._last[key]
 
     def _compile(self, computation: tff.Computation) -> Optional[Callable[[Any], Any]]:
         """What runs the computation here; None if the worker has to."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import fractions
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from leaf_data.declare import (
     A_SEED,
@@ -232,6 +232,12 @@ class RecordSettings(Settings):
         "alone are on record. 0 is all.",
         within=_COUNT,
     )
+    record_clients: str = setting(
+        "all",
+        "Whether the figures of each client that tests the model are on record. With "
+        "none there is no clients.csv, and no table of clients' own accuracies.",
+        choices=("all", "none"),
+    )
     reach: str = setting(
         "at_least",
         "A device reaches a target at an accuracy of at least it (the papers), or "
@@ -243,6 +249,13 @@ class RecordSettings(Settings):
         "The target accuracies of the tables, percent, as 70,80,90.",
         parse=flag_values.percentages,
     )
+
+    def by_flag(self) -> dict[str, Any]:
+        """The values by flag; a default that older records lack is left out."""
+        found = super().by_flag()
+        if self.record_clients == "all":
+            del found["record_clients"]
+        return found
 
     def tests(self, round_num: int) -> bool:
         """Whether the model is tested after a round, counted from 1."""

@@ -221,6 +221,8 @@ def _check_without_classes(settings: RunSettings, name: str) -> None:
         raise SettingError(f"--adjustment={policy} compares accuracies, {why}")
     if settings.record.predictions:
         raise SettingError(f"--predictions records labels of classes, {why}")
+    if settings.record.record_clients == "none":
+        raise SettingError(f"--record_clients=none leaves accuracies alone, {why}")
     if settings.measures_at_server or settings.system.needs_classes:
         raise SettingError(
             f"--systems={settings.names['system']} compares labels of classes, {why}"

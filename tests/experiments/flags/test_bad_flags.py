@@ -80,6 +80,7 @@ stray | unexpected argument: stray
 --experiment=lr_search --learning_rates=0.1,x | --learning_rates=0.1
 --experiment=lr_search --learning_rates=0.1,0.1 | each once
 --experiment=lr_search --priority=LD | --priority does not go with
+--experiment=lr_search --record_clients=none | --record_clients does not go with
 --experiment=lr_search --systems=product | --systems does not go with
 --experiment=lr_search --search_for=adafed_1 | compares systems
 --seeds=1 | --seeds=1: name two or more seeds

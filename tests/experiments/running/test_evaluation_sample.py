@@ -71,3 +71,33 @@ def test_between_tests_a_reader_has_the_last_ones_figures(runs):
     assert "at most 18.9 points" in few.conditions  # 100 sqrt(.25 / 7)
     assert "Tested after every 3 rounds" in few.conditions
     assert "Tested" not in full.conditions
+
+
+def test_without_the_clients_on_record_tables_say_so(run, tmp_path, table):
+    """All else is as with them; also `--tables`, `--compare` and TensorBoard."""
+    flags = ["--rounds=3", "--priority=DS", "--local_epochs=1", "--tensorboard"]
+    flags += ["--evaluate_every=2", "--clients_per_round=5"]
+    made = {}
+    for name in ("all", "none"):
+        folder = tmp_path / name
+        more = [] if name == "all" else ["--record_clients=none"]
+        made[name] = run(*flags, *more, f"--output_dir={folder}").stdout
+        of_run = folder / "DS"
+        assert (of_run / "clients.csv").exists() == (name == "all")
+        assert (folder / "accuracy.png").exists()
+    for name in ("rounds.csv", "cohort.csv", "weights.csv"):
+        assert (tmp_path / "all" / "DS" / name).read_bytes() == (
+            (tmp_path / "none" / "DS" / name).read_bytes()
+        )
+    why = "each client's figures are needed, and not on record (--record_clients=none)"
+    assert f"There is no rounds_to_target: {why}." in made["none"]
+    assert f"There is no fairness: {why}." in made["none"]
+    assert why not in made["all"] and "record_clients" not in (
+        (tmp_path / "all" / "DS" / "run.json").read_text()
+    )
+    full, bare = (read.read_run(str(tmp_path / n / "DS")) for n in ("all", "none"))
+    np.testing.assert_array_equal(full.accuracy, bare.accuracy)
+    flags = [f"--tables={tmp_path / 'none'}", f"--output_dir={tmp_path / 'tables'}"]
+    assert f"There is no rounds_to_target: {why}." in run(*flags).stdout
+    both = f"--compare={tmp_path / 'all'},{tmp_path / 'none'}"
+    assert why in run(both, code=2).stderr

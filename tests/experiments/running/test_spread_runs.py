@@ -165,3 +165,32 @@ def test_an_error_of_a_run_is_that_error(run, flags_of_cluster, tmp_path):
     done = run(*arguments, *flags_of_cluster, "--resume", code=2)
     (line,) = [li for li in done.stderr.splitlines() if "run_experiments.py:" in li]
     assert "is another run (cohort_seed: 5 there, 0 here)" in line
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_worker_that_sees_another_store_is_refused(
+    run, flags_of_cluster, tmp_path, monkeypatch, late
+):
+    """It is written anew when the driver has opened it; `late`, when all were asked."""
+    import leaf_data
+    from tff_pmc.runtime.cluster_connection import ClusterConnection
+
+    path, real = tmp_path / "store", ClusterConnection.check_store
+    digits = leaf_data.load("digits5k")
+    leaf_data.write_store(digits, path)
+
+    def check(self, *store):
+        if late:
+            real(self, *store)
+        path.rename(tmp_path / "away")
+        leaf_data.write_store(digits.with_test_examples(digits.train_examples), path)
+        if not late:
+            real(self, *store)
+
+    monkeypatch.setattr(ClusterConnection, "check_store", check)
+    flags = ["--dataset=store", f"--store={path}", f"--output_dir={tmp_path / 'out'}"]
+    done = run(*FLAGS, *flags, *flags_of_cluster, code=2)
+    (line,) = [li for li in done.stderr.splitlines() if "run_experiments.py:" in li]
+    says = "a worker sees another store" if late else "needs the driver's store"
+    assert says in line and str(path) in line
+    assert late or not (tmp_path / "out").exists()

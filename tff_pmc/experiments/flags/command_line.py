@@ -128,7 +128,7 @@ def _of_search(
             f"--search_for={command.search_for} compares systems; the search runs DS"
         )
     refused = ("priority", "systems", "adjustment", "learning_rate", "judge_on")
-    for flag in (*refused, "seeds"):
+    for flag in (*refused, "record_clients", "seeds"):
         if flag in given:
             raise SettingError(
                 f"--{flag} does not go with --experiment={LR_SEARCH}, which runs DS "

@@ -87,10 +87,12 @@ def execute(
         )
     tested = data.test_examples.num_clients
     if tested > MANY_CLIENTS and not runs[0].record.evaluate_clients:
+        row = len(data.client_ids[0]) + 8  # Bytes, about.
         print(
-            f"Each round is tested by all {tested:,} clients, and has a row of each: "
-            "--evaluate_clients=1000 takes a sample of them, --evaluate_every=10 fewer "
-            "rounds"
+            f"Each round is tested by all {tested:,} clients, and has a row of each, "
+            f"{tested * row / 1e6:.1f} MB: --evaluate_clients=1000 takes a sample of "
+            "them, --evaluate_every=10 fewer rounds, and --record_clients=none leaves "
+            "out the rows"
         )
     if command.tensorboard:
         print(printable(tensorboard_events.how_to_open(output_dir)), flush=True)
@@ -107,6 +109,9 @@ def execute(
                 number, len(running.engine.connection.workers())
             ):
                 running.engine.record("runs")
+                stored = data.train_examples.stored
+                if stored is not None:
+                    running.engine.connection.check_store(stored.path, stored.digest)
                 spread = SpreadRuns(
                     running.engine.connection, load, output_dir, command.plugin
                 )

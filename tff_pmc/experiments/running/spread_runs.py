@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from tqdm import tqdm
 
-from leaf_data.errors import one_line
+from leaf_data.errors import DataError, one_line
 from tff_pmc.record import files
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ASK_SECONDS = 60
 
-_federations: dict[bytes, Any] = {}  # Of a worker: the last it was sent.
+_federations: dict[Any, Any] = {}  # Of a worker: the last it was sent.
 # A run installs its context for the whole process, which may have several threads.
 _one_at_a_time = threading.Lock()
 
@@ -59,10 +59,13 @@ def make_run(
     # A worker before this one may have begun it.
     how = {**job.how, "resume": True, "title": None}
     with _one_at_a_time:
-        if federations not in _federations:
+        key = federations, job.stored
+        if key not in _federations:
             _federations.clear()
-            _federations[federations] = cluster_tasks.from_bytes(federations)
-        data = _federations[federations](job.settings)
+            _federations[key] = cluster_tasks.from_bytes(federations)
+        data = _federations[key](job.settings)
+        if job.stored not in (None, data.train_examples.stored):
+            raise DataError(f"{job.stored.path}: a worker sees another store")
         with Runtime("local") as running:
             running.context.recorded = cluster_record("runs", terms.threads)
             loop.run(job.settings, data, job.folder, **how)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 import leaf_data
+from leaf_data.examples import StorePart
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.running import loop
@@ -27,6 +28,7 @@ class Job(NamedTuple):
     settings: RunSettings
     output_dir: str  # Of the runs that it is reported with.
     how: Mapping[str, Any]  # The options of `loop.run`.
+    stored: Optional[StorePart] = None  # What its data must be, where that is known.
 
     @property
     def folder(self) -> str:
@@ -72,14 +74,17 @@ def run_all(
         for place, (folder, own) in enumerate(by_folder.items()):
             # Of several seeds some may not have been begun.
             begun = resume and (not seeds or files.read_json(folder) is not None)
-            plan = _plan(own, load(own[0]))
+            data = load(own[0])
+            plan = _plan(own, data)
             held.enter_context(folder_of_runs(folder, plan, resume=begun))
             name = f", seed {seeds[place]}" if seeds else ""
             for settings in own:
                 number += 1
                 title = f"run {number} of {total}{name}: {settings.label}"
                 how = {"resume": begun, "title": title, "tensorboard": tensorboard}
-                yield Job(settings, folder, how)
+                known = settings.data == own[0].data
+                stored = data.train_examples.stored if known else None
+                yield Job(settings, folder, how, stored)
 
     with contextlib.ExitStack() as held:
         if seeds:

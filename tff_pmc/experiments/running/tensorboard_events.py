@@ -92,6 +92,8 @@ def values(tables: Mapping[str, Sequence[Row]], weights: Any) -> dict[str, Any]:
 
 
 def _of_clients(rows: Sequence[Row]) -> dict[str, Any]:
+    if not rows:  # Not tested, or not recorded.
+        return {}
     examples = np.array([row["examples"] for row in rows], np.int64)
     if "correct" not in rows[0]:
         losses = np.array([row["loss_sum"] for row in rows], float)

@@ -182,7 +182,7 @@ def _curve(axes: Any, run: Run, name: str, *, behind: bool = False) -> None:
 
 def accuracy_until(run: Run) -> tuple[Curve, Optional[int]]:
     """Returns the accuracy up to the round of the target, and that, or all rounds."""
-    correct, examples = run.correct.sum(axis=1), int(run.examples.sum())
+    correct, examples = run.totals
     reached = np.flatnonzero(reaches(correct, examples, TARGET, run.reach))
     last = int(reached[0]) + 1 if reached.size else None
     return correct[:last] / examples, last

@@ -59,9 +59,12 @@ def draw(axes: Any, runs: Sequence[Run], style: Style) -> bool:
 
     Marks beyond the limits of `axes` are left out, so that none takes the space of the
     curves. Returns whether a printed round is marked: where none is, as for runs that
-    normalize otherwise than the papers, ours are not marked either.
+    normalize otherwise than the papers or have no clients on record, ours are not
+    marked either.
     """
     if runs[0].settings.get("normalization", "sum") != "sum":
+        return False
+    if not all(run.examples.size for run in runs):
         return False
     known = printed(runs[0].settings.get("experiment", ""), runs[0].label)
     theirs = _within(axes, known)
