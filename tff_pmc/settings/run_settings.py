@@ -121,21 +121,14 @@ class System(Settings, abc.ABC):
 
     @abc.abstractmethod
     def score(self, settings: RunSettings) -> Score:
-        """The score in force, whose weights are recorded.
-
-        Raises:
-            ValueError: its parameters do not fit the criteria.
-        """
+        """The score in force; a `ValueError` if it does not fit the criteria."""
 
     @abc.abstractmethod
     def build(self, setup: Any) -> Any:
         """Builds what runs the rounds, a `systems.rounds.Rounds`, of a `Setup`."""
 
     def own_answers(self, setup: Any) -> Any:
-        """Builds what answers the test examples in the place of the server's model.
-
-        None, the default, for the server's model itself; see `test_answers`.
-        """
+        """Builds what answers in the place of the server's model; None for nothing."""
         return None
 
 
