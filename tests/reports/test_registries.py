@@ -28,6 +28,7 @@ def test_every_published_table_and_figure_has_a_report():
     assert set(reports.SEED_REPORTS) == {
         "ordering_effect",
         "system_effect",
+        "spread_effect",
         "adafed_figures",
         "dual_table4_seeds",
         "dual_table5_seeds",

@@ -37,7 +37,7 @@ def intro_of_systems(
 ) -> list[Block]:
     """Returns the same of systems, and each system's `means` over the seeds."""
     lines = [
-        [str(label), *map("{:.4f}".format, values)]
+        [str(label), *(f"{v:.4f}" if math.isfinite(v) else "–" for v in values)]
         for label, *values in means.itertuples()
     ]
     return [

@@ -168,7 +168,7 @@ def _of_systems(
             f"--judge_on is of no use with the runs of {command.experiment} that are "
             "asked for"
         )
-    return settings
+    return _each_once(settings)
 
 
 def _rows(found: Experiment, systems: Sequence[str]) -> list[Row]:
@@ -192,9 +192,17 @@ def _of_orderings(
             raise SettingError(
                 f"--{flag} is of no use with the system {', '.join(wanted)}"
             )
+    return _each_once(_settings_of(runs, start))
+
+
+def _each_once(runs: Sequence[RunSettings]) -> list[RunSettings]:
+    """The runs without those that an earlier one is, too.
+
+    To OWA, Choquet and the product all orderings of the same criteria are one; and a
+    flag may replace what set two rows apart.
+    """
     by_label: dict[str, RunSettings] = {}
-    for settings in _settings_of(runs, start):
-        # To OWA, Choquet and the product all orderings of the same criteria are one.
+    for settings in runs:
         by_label.setdefault(settings.label, settings)
     return list(by_label.values())
 
