@@ -1,5 +1,6 @@
 """Paired differences and the noise floor, on numbers worked by hand."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ from reported import write
 
 from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import effect, effect_page
+from tff_pmc.reports import Report, effect, effect_page
 
 
 def run(label, per_round, targets=()):
@@ -156,3 +157,53 @@ def test_nothing_is_taken_together_that_is_not_alike(labels):
     by_seed = {seed: [run(one, [7, 7], [70]) for one in labels] for seed in range(5)}
     found = effect.first_criterion_rows(by_seed, [70])
     assert found.empty and effect_page.by_first_criterion(found, "DS") == []
+
+
+def test_an_ordering_of_some_of_the_criteria_has_figures_of_its_weights(tmp_path):
+    """Such a one has no row in `weights.csv`: they follow from the raw criteria."""
+    by_seed = five_seeds()
+    cohort = pd.DataFrame(
+        {
+            "round": [1, 1],
+            "client": ["a", "b"],
+            "DS": [1.0, 3.0],
+            "LD": [1.0, 1.0],
+            "excluded": [0, 0],
+        }
+    )
+    settings = {"experiment": "toy", "targets": [], "criteria": ["DS", "LD"]}
+    for runs in by_seed.values():
+        runs[0] = dataclasses.replace(
+            runs[0], cohort=cohort, info={**runs[0].info, "settings": settings}
+        )
+        runs.append(dataclasses.replace(runs[1], label="LD,DS"))
+        runs.append(dataclasses.replace(runs[1], label="weights of my own"))
+    rows = effect.effect_rows(by_seed, []).groupby("ordering").first()
+    # LD,DS: 1/2 + 1/2 * 1/4 and 1/2 + 1/2 * 3/4, over their sum 1.5: 5/12 and 7/12.
+    figures = ["coefficient_of_variation", "effective_clients", "total_variation"]
+    expected = [1 / 6, 144 / 74, 7 / 12 - 3 / 4]
+    np.testing.assert_allclose(
+        rows.loc["LD,DS", figures].astype(float), np.abs(expected)
+    )
+    assert rows.loc["LD", "total_variation"] == 0.05  # As the file has it.
+    page = page_of(by_seed, tmp_path)
+    assert "nan" not in page and "| weights of my own | – | – | – |" in page
+    assert "–: no ordering of the criteria of DS's runs." in page
+
+
+@pytest.mark.parametrize("asked, held", [("", "LD"), ("MD", "MD")])
+def test_orderings_without_ds_are_held_against_the_first_or_the_one_asked_for(
+    tmp_path, monkeypatch, asked, held
+):
+    from tff_pmc.experiments import reporting
+    from tff_pmc.experiments.experiment import Experiment
+
+    by_seed = {
+        seed: [dataclasses.replace(one, label=label) for one, label in zip(runs, names)]
+        for names in [("LD", "MD")]
+        for seed, runs in five_seeds().items()
+    }
+    monkeypatch.setattr(reporting, "FOR_ALL_SEEDS", ())
+    monkeypatch.setattr(reporting.plots, "seeds_report", lambda *a, **b: Report())
+    reporting.write_seeds(Experiment("t", {}), by_seed, str(tmp_path), asked)
+    assert f"| ordering | minus {held} |" in (tmp_path / "effect.md").read_text()

@@ -9,6 +9,7 @@ from typing import Any
 from leaf_data.declare import Registry
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.papers import PAPERS
+from tff_pmc.settings.run_settings import in_small_letters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +87,24 @@ class Experiment:
     def compares_systems(self) -> bool:
         """Whether its runs differ in the system and not in the ordering."""
         return bool(self.rows)
+
+    def check_baseline(self, runs: Sequence[RunSettings], asked: str) -> None:
+        """Refuses runs under several seeds without the one they are held against.
+
+        Of orderings any will do where none is asked for. The `SettingError` names the
+        flag.
+        """
+        named = self.compares_systems
+        names = [run.system.name if named else run.label for run in runs]
+        if asked and asked not in names:
+            known = "; ".join(dict.fromkeys(names))
+            raise SettingError(f"--baseline={asked} is none of the runs: {known}")
+        if named and not asked and self.baseline not in names:
+            raise SettingError(
+                f"--seeds holds every run against {self.baseline}: name "
+                f"{in_small_letters(self.baseline)} in --systems, too, or another in "
+                "--baseline"
+            )
 
 
 EXPERIMENTS: Registry[Experiment] = Registry(

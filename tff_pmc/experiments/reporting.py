@@ -15,6 +15,7 @@ from tff_pmc.reports import (
     SEED_REPORTS,
     Report,
     output,
+    paired,
     plots,
 )
 
@@ -42,9 +43,19 @@ def write(found: Experiment, runs: Sequence[Run], folder: str) -> str:
 
 
 def write_seeds(
-    found: Experiment, by_seed: Mapping[int, Sequence[Run]], folder: str
+    found: Experiment,
+    by_seed: Mapping[int, Sequence[Run]],
+    folder: str,
+    baseline: str = "",
 ) -> str:
-    """Does the same with an experiment's runs under several seeds."""
+    """Does the same with an experiment's runs under several seeds.
+
+    They are held against the baseline; by default the experiment's, and of orderings
+    the first where that is not among them.
+    """
+    held, labels = baseline or found.baseline, paired.labels(by_seed)
+    if not found.compares_systems and held not in labels:
+        held = labels[0]
     output.write(plots.seeds_report(by_seed, what=label_word(found)), folder)
     # The baseline alone shows how far seeds move it, and has no effect.
     alone = all(len(runs) == 1 for runs in by_seed.values())
@@ -52,7 +63,7 @@ def write_seeds(
     return _joined(
         _written(
             name,
-            functools.partial(SEED_REPORTS[name], by_seed, baseline=found.baseline),
+            functools.partial(SEED_REPORTS[name], by_seed, baseline=held),
             folder,
         )
         for name in (*names, *FOR_ALL_SEEDS)

@@ -23,7 +23,7 @@ import pandas as pd
 
 from tff_pmc.record.read import BASELINE, Run, with_caveat
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import Report, effect_page, fairness, paired
+from tff_pmc.reports import Report, effect_page, paired
 from tff_pmc.reports.pages import Block, Page
 from tff_pmc.reports.paired import BySeed
 from tff_pmc.reports.rounds_to_target import (
@@ -33,6 +33,8 @@ from tff_pmc.reports.rounds_to_target import (
     targets_of,
 )
 from tff_pmc.reports.weight_distances import (
+    FIGURES,
+    figures_of,
     ordering_distances,
     pairwise_distances,
     recorded,
@@ -41,10 +43,7 @@ from tff_pmc.reports.weight_distances import (
 SHARE = 50
 """The share of the devices, percent, whose round to a target is compared."""
 
-FIRST_ROUNDS = 5
-"""The number of rounds of a system that count as early."""
-
-_WEIGHTS = ["coefficient_of_variation", "effective_clients", "total_variation"]
+_WEIGHTS = list(FIGURES)
 COLUMNS = (
     *("ordering", "measure", *paired.COLUMNS[:-1]),
     *(*_WEIGHTS, "from_first", "verdict"),
@@ -77,34 +76,10 @@ def report(by_seed: BySeed, *, baseline: str = BASELINE) -> Report:
         *effect_page.by_first_criterion(together, baseline),
     ]
     more = {"effect_distances": apart, "effect_first_criterion": together}
-    return _report(by_seed, rows, "ordering", baseline, before, after, more)
+    return report_of(by_seed, rows, "ordering", baseline, before, after, more)
 
 
-def systems_report(by_seed: BySeed, *, baseline: str) -> Report:
-    """Returns `effect.csv` and `effect.md` of systems; see `system_rows`."""
-    return _of_systems(by_seed, baseline, _accuracies)
-
-
-def spread_report(by_seed: BySeed, *, baseline: str) -> Report:
-    """Returns the same of other measures, but for the last over the second half.
-
-    They are the mean accuracy, that of each round's worst tenth of the clients, Jain's
-    index; and the rounds until half of the clients reach the first target.
-    """
-    return _of_systems(by_seed, baseline, _spread)
-
-
-def _of_systems(by_seed: BySeed, baseline: str, measures: paired.Measures) -> Report:
-    rows = system_rows(by_seed, baseline, measures)
-    first = next(iter(by_seed.values()))
-    measured = [{"": run.label, **measures(run)} for run in paired.every(by_seed)]
-    means = pd.DataFrame(measured).groupby("", sort=False).mean()
-    before = effect_page.intro_of_systems(first, list(by_seed), baseline, means)
-    after = effect_page.censored(rows, baseline)
-    return _report(by_seed, rows, "system", baseline, before, after)
-
-
-def _report(
+def report_of(
     by_seed: BySeed,
     rows: pd.DataFrame,
     what: str,
@@ -159,12 +134,21 @@ def effect_rows(
 
     def measures(run: Run) -> dict[str, float]:
         best = {"best accuracy": float(run.accuracy.max())}
-        return {"accuracy": run.late_accuracy, **best, **_rounds(run, targets, [SHARE])}
+        return {
+            "accuracy": run.late_accuracy,
+            **best,
+            **rounds_to(run, targets, [SHARE]),
+        }
 
     bases = _of_baseline(by_seed, baseline)
     tables = pd.concat([run.weights for run in bases])
     weights = tables.groupby("ordering", sort=False)[_WEIGHTS].mean()
-    apart = ordering_distances(*recorded(bases, labels))
+    cohorts = recorded(bases, labels)
+    base = tuple(baseline.split(","))
+    # An ordering of some of the criteria has no row in the file.
+    if cohorts[2] and {*base} <= {*cohorts[1]}:
+        weights = weights.combine_first(figures_of(base, *cohorts))
+    apart = ordering_distances(*cohorts)
     by_label = weights.assign(from_first=apart["from_first"]).to_dict("index")
     found = paired.rows(by_seed, measures, dict.fromkeys(labels, baseline))
     rows = [
@@ -208,7 +192,7 @@ def first_criterion_rows(
         return pd.DataFrame(columns=list(FIRST_COLUMNS))
     values = paired.by_measure(
         by_seed,
-        lambda run: {"accuracy": run.late_accuracy, **_rounds(run, targets, DEVICES)},
+        lambda run: {"accuracy": run.late_accuracy, **rounds_to(run, targets, DEVICES)},
     )
     lines = []
     for measure in dict.fromkeys(measure for measure, _ in values):
@@ -234,32 +218,7 @@ def first_criterion_rows(
     return pd.DataFrame(lines, columns=list(FIRST_COLUMNS))
 
 
-def system_rows(
-    by_seed: BySeed, baseline: str, measures: paired.Measures | None = None
-) -> pd.DataFrame:
-    """Returns the paired differences of every system from the baseline on its data.
-
-    The measures are by default of the accuracy on the reported images: the mean over
-    the first five rounds (where there are more), over all rounds, that of the best
-    round (chosen on these images) and that of the last. The columns are `system`,
-    `baseline`, `measure` and `paired.COLUMNS`.
-    """
-    paired.labels(by_seed)
-    first = next(iter(by_seed.values()))
-    # The plain baseline comes first: not that with another server's optimizer, say.
-    plain = [run for run in reversed(first) if run.system == baseline]
-    on_data = {run.note: run.label for run in plain}
-    for run in first:
-        if run.note not in on_data:
-            raise RecordError(f"{run.label}: there is no run of {baseline} on its data")
-    base_of = {run.label: on_data[run.note] for run in first}
-    found = paired.rows(by_seed, measures or _accuracies, base_of)
-    table = pd.DataFrame(found, columns=["label", "measure", *paired.COLUMNS])
-    table.insert(1, "baseline", table["label"].map(base_of))
-    return table.rename(columns={"label": "system"})
-
-
-def _rounds(
+def rounds_to(
     run: Run, targets: Sequence[int], shares: Sequence[int]
 ) -> dict[str, float]:
     """Returns the mean rounds to the targets; infinite where a share is not there."""
@@ -269,29 +228,6 @@ def _rounds(
             np.mean([reached[target, share] or math.inf for share in shares])
         )
         for target in targets
-    }
-
-
-def _accuracies(run: Run) -> dict[str, float]:
-    accuracy = run.rounds["accuracy"]
-    first = accuracy[:FIRST_ROUNDS]
-    early = {f"rounds 1 to {FIRST_ROUNDS}": float(first.mean())}
-    return {
-        **(early if len(first) < len(accuracy) else {}),
-        "all rounds": float(accuracy.mean()),
-        "best round": float(accuracy.max()),
-        "last round": float(accuracy.iloc[-1]),
-    }
-
-
-def _spread(run: Run) -> dict[str, float]:
-    late = run.correct[len(run.correct) // 2 :]
-    figures = fairness.measured(late, run.examples)
-    return {
-        "accuracy": run.late_accuracy,
-        "worst tenth": float(figures["worst_tenth"].mean()),
-        "Jain's index": float(figures["jain_index"].mean()),
-        **_rounds(run, run.targets[:1], [SHARE]),
     }
 
 

@@ -62,14 +62,16 @@ def weights(rows: pd.DataFrame, apart: pd.DataFrame, baseline: str) -> list[Bloc
     lines = [
         [
             str(first.ordering),
-            f"{first.coefficient_of_variation:.4f}",
-            f"{first.effective_clients:.2f}",
-            f"{first.total_variation:.4f}",
+            number(first.coefficient_of_variation, ".4f") or "–",
+            number(first.effective_clients, ".2f") or "–",
+            number(first.total_variation, ".4f") or "–",
             number(first.from_first, ".4f"),
         ]
         for first in rows.drop_duplicates("ordering").itertuples()
     ]
     found: list[Block] = [Table([head, *lines])]
+    if rows["total_variation"].isna().any():
+        found.append(f"–: no ordering of the criteria of {baseline}'s runs.")
     if len(apart):
         square = [
             [str(name), *map("{:.4f}".format, row)] for name, *row in apart.itertuples()

@@ -18,6 +18,9 @@ import pandas as pd
 from tff_pmc import scores
 from tff_pmc.record.read import BASELINE, Run
 
+FIGURES = ("coefficient_of_variation", "effective_clients", "total_variation")
+"""How unequal weights are, and how far from others, as `weights.csv` names it."""
+
 COLUMNS = ("from_uniform", "from_baseline", "from_first", "among_first")
 
 
@@ -59,6 +62,36 @@ def ordering_distances(
             )
             rows.append((",".join(order), *row))
     table = pd.DataFrame(rows, columns=["ordering", *COLUMNS])
+    means: pd.DataFrame = table.groupby("ordering", sort=False).mean()
+    return means
+
+
+def figures_of(
+    base: tuple[str, ...],
+    cohorts: Iterable[npt.ArrayLike],
+    criteria: Sequence[str],
+    orderings: Sequence[tuple[str, ...]],
+    normalization: scores.Normalization = scores.SUM,
+) -> pd.DataFrame:
+    """Returns how unequal the weights of orderings are, as `weights.csv` has it.
+
+    A row is an ordering, by its label, with the means over the cohorts of
+    `coefficient_of_variation`, `effective_clients` and `total_variation`, the latter
+    from the ordering `base`; the other arguments are those of `ordering_distances`.
+    """
+    rows = []
+    for raw in map(_counted, cohorts):
+        (taken,) = _weights(raw, criteria, [base], normalization)
+        for order, own in zip(
+            orderings, _weights(raw, criteria, orderings, normalization)
+        ):
+            figures = (
+                scores.coefficient_of_variation(own),
+                scores.effective_clients(own),
+                scores.total_variation(own, taken),
+            )
+            rows.append((",".join(order), *figures))
+    table = pd.DataFrame(rows, columns=["ordering", *FIGURES])
     means: pd.DataFrame = table.groupby("ordering", sort=False).mean()
     return means
 

@@ -85,7 +85,8 @@ stray | unexpected argument: stray
 --experiment=lr_search --search_for=adafed_1 | compares systems
 --seeds=1 | --seeds=1: name two or more seeds
 --seeds=1,2 --cohort_seed=3 | --seeds sets all seeds
---seeds=1,2 --priority=LD | --seeds holds every run against DS
+--seeds=1,2 --priority=LD --baseline=DS | --baseline=DS is none of the runs: LD
+--baseline=DS | --baseline goes with --seeds
 --adjustment=backtracking --priority=DS | has nothing to adjust
 --sample_fraction=0.1 | --sample_fraction is of no use with digits5k
 --cache_dir=/tmp | --cache_dir is of no use with digits5k

@@ -103,9 +103,15 @@ class WhatToRun(Settings):
     seeds: tuple[int, ...] = setting(
         (),
         "Several seeds, as 0,1,2,3,4: all runs are made under each, in folders seed_N, "
-        "and effect.md holds each of them against the baseline (DS, FedAvg, or Dual's "
-        "weighted mean) seed by seed, beside the noise floor.",
+        "and effect.md holds each of them against the baseline seed by seed, beside "
+        "the noise floor.",
         parse=flag_values.seeds,
+    )
+    baseline: str = setting(
+        "",
+        "With --seeds, the run that the others are held against, as tables call it. By "
+        "default it is DS, FedAvg, or Dual's weighted mean, and the first run where "
+        "that is not among them.",
     )
     inspect: bool = setting(
         False,

@@ -13,7 +13,7 @@ from typing import Any, Optional
 from leaf_data.dataset import DATASETS
 from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import Experiment, Row, experiment, values_of
-from tff_pmc.experiments.flags.command import COMMAND_FLAGS, LR_SEARCH, Command, plain
+from tff_pmc.experiments.flags.command import COMMAND_FLAGS, LR_SEARCH, Command
 from tff_pmc.experiments.flags.flag_definitions import Given
 from tff_pmc.models import MODELS
 from tff_pmc.selections import SELECTIONS
@@ -76,7 +76,9 @@ def runs_of(
                 "--seeds sets all seeds of several runs: it does not go with another "
                 "flag of a seed"
             )
-        _check_baseline(experiment(command.experiment), runs)
+        experiment(command.experiment).check_baseline(runs, command.baseline)
+    elif command.baseline:
+        raise SettingError("--baseline goes with --seeds")
     if command.seed is None:
         return runs
     return [settings.seeded(command.seed, but_for=given.values) for settings in runs]
@@ -283,16 +285,3 @@ def _settings_of(runs: Sequence[Values], start: Values) -> list[RunSettings]:
             names = ", ".join(dict.fromkeys(run.names["system"] for run in settings))
             raise SettingError(f"--{flag} is of no use with the system {names}")
     return settings
-
-
-def _check_baseline(found: Experiment, runs: Sequence[RunSettings]) -> None:
-    """Refuses runs under several seeds without the one they are held against."""
-    by_system = found.compares_systems
-    names = [run.system.name if by_system else run.label for run in runs]
-    if found.baseline not in names:
-        flag = "--systems" if by_system else "--priority"
-        name = plain(found.baseline) if by_system else found.baseline
-        raise SettingError(
-            f"--seeds holds every run against {found.baseline}: name {name} in {flag}, "
-            "too"
-        )

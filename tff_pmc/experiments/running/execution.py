@@ -115,7 +115,6 @@ def execute(
                 spread = SpreadRuns(
                     running.engine.connection, load, output_dir, command.plugin
                 )
-            text = suite.run_all(
-                runs, load, output_dir, seeds=command.seeds, spread=spread, **how
-            )
+            seeds = {"seeds": command.seeds, "baseline": command.baseline}
+            text = suite.run_all(runs, load, output_dir, spread=spread, **seeds, **how)
     return f"\n{text}\n\nResults, records and plots: {output_dir}"

@@ -42,6 +42,7 @@ def run_all(
     output_dir: str,
     *,
     seeds: Sequence[int] = (),
+    baseline: str = "",
     resume: bool = False,
     spread: Optional[Callable[[Iterable[Job]], Iterator[Job]]] = None,
     tensorboard: bool = False,
@@ -98,7 +99,9 @@ def run_all(
             finished[job.output_dir] += 1
             if finished[job.output_dir] == len(runs):
                 text = report(job.output_dir, by_folder[job.output_dir])
-        return _report_seeds(seeds, by_folder, output_dir) if seeds else text
+        if not seeds:
+            return text
+        return _report_seeds(seeds, by_folder, output_dir, baseline)
 
 
 def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
@@ -114,7 +117,10 @@ def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
 
 
 def _report_seeds(
-    seeds: Sequence[int], by_folder: Mapping[str, Sequence[RunSettings]], goal: str
+    seeds: Sequence[int],
+    by_folder: Mapping[str, Sequence[RunSettings]],
+    goal: str,
+    baseline: str,
 ) -> str:
     """Writes the tables and plots over several seeds; returns the tables as text."""
     paths = {
@@ -128,7 +134,7 @@ def _report_seeds(
         what = reporting.label_word(experiment)
         return output.write(losses.of_seeds(lost, what), goal)
     by_seed = {seed: list(map(read.read_run, p)) for seed, p in paths.items()}
-    return reporting.write_seeds(experiment, by_seed, goal)
+    return reporting.write_seeds(experiment, by_seed, goal, baseline)
 
 
 def _plan(
