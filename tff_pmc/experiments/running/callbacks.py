@@ -7,6 +7,7 @@ listener has written is there when a run goes on after the round.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
@@ -96,16 +97,18 @@ def lost_rounds(label: str, most: int) -> Listener:
 
 
 class ProgressBar:
-    """A bar that goes on by a round."""
+    """A bar that goes on by a round; where there is no terminal, some ten lines."""
 
     def __init__(self, title: str, measure: Measure, done: int, rounds: int) -> None:
-        self._measure = measure
+        self._measure, self._title = measure, escape.printable(title)
+        self._rounds = rounds
         self._bar = tqdm(
-            desc=escape.printable(title),
+            desc=self._title,
             unit="round",
             initial=done,
             total=rounds,
             mininterval=1,
+            disable=not sys.stderr.isatty(),
         )
         self.close = self._bar.close
 
@@ -113,8 +116,13 @@ class ProgressBar:
         """Shows the round."""
         (row,) = done.tables["rounds"]
         words = words_of(row, sum(done.seconds.values()), self._measure)
-        self._bar.set_postfix_str(escape.printable(words), refresh=False)
-        self._bar.update()
+        words, often = escape.printable(words), -(-self._rounds // 10)
+        if not self._bar.disable:
+            self._bar.set_postfix_str(words, refresh=False)
+            self._bar.update()
+        elif done.round_num % often == 0 or done.round_num == self._rounds:
+            place = f"round {done.round_num} of {self._rounds}"
+            print(f"{self._title}: {place}, {words}", file=sys.stderr, flush=True)
 
 
 def words_of(row: Mapping[str, Any], seconds: float, measure: Measure) -> str:
