@@ -11,6 +11,9 @@ import pathlib
 _PACKAGE = pathlib.Path(__file__).resolve().parent
 _IN_WHEEL = _PACKAGE / "_project"
 
+FLAG_FILES = "experiments"
+"""The folder of the flag files."""
+
 
 def folder(name: str) -> pathlib.Path:
     """Returns a folder of the project that is no Python package.

@@ -62,16 +62,45 @@ def _names(a: str, b: str) -> list[str]:
 
 
 def _tables(command: Command, given: Mapping[str, Any]) -> str:
-    """The tables and figures of an experiment, made of a folder of runs."""
+    """The tables and figures of an experiment, made of a folder of runs.
+
+    Of runs under several seeds those of each, and of their differences.
+    """
+    seeds = read_folder.seed_folders(command.tables)
+    goal = command.output_dir
+    if not seeds:
+        return _of_runs(command, given, goal)
+    by_seed = {seed: _by_rule(folder, given) for seed, folder in seeds.items()}
+    first = next(iter(by_seed.values()))
+    names = [name for run in first for name in (run.label, run.system)]
+    if command.baseline and command.baseline not in names:
+        raise SettingError(f"--baseline={command.baseline} is none of the runs")
+    found = experiment(_name(command, given, first))
+    for seed, folder in seeds.items():
+        own = os.path.join(goal, os.path.basename(folder))
+        reporting.write(found, by_seed[seed], own)
+    return reporting.write_seeds(found, by_seed, goal, command.baseline)
+
+
+def _of_runs(command: Command, given: Mapping[str, Any], goal: str) -> str:
+    """The tables and figures of a folder of runs."""
     folders = read_folder.run_folders(command.tables)
     if all(has_table(f, "clients.csv") and losses.measures_loss(f) for f in folders):
         lost = [losses.read_loss_run(folder) for folder in folders]
-        return output.write(losses.of_runs(lost), command.output_dir)
-    read = read_folder.read_runs(command.tables)
-    name = command.experiment if "experiment" in given else _own_experiment(read)
-    found = experiment(name or command.experiment)
-    runs = rounds_to_target.by_one_rule(read, _reach(given))
-    return reporting.write(found, runs, command.output_dir)
+        return output.write(losses.of_runs(lost), goal)
+    runs = _by_rule(command.tables, given)
+    return reporting.write(experiment(_name(command, given, runs)), runs, goal)
+
+
+def _by_rule(path: str, given: Mapping[str, Any]) -> Sequence[Run]:
+    """The runs in a folder, by the rule of reaching a target that the flags say."""
+    return rounds_to_target.by_one_rule(read_folder.read_runs(path), _reach(given))
+
+
+def _name(command: Command, given: Mapping[str, Any], runs: Sequence[Run]) -> str:
+    """The experiment that the flags name, else that of the runs."""
+    own = "" if "experiment" in given else _own_experiment(runs)
+    return own or command.experiment
 
 
 def _own_experiment(runs: Sequence[Run]) -> str:

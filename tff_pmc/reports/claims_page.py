@@ -33,7 +33,7 @@ from tff_pmc.settings.papers import PAPERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = str(ROOT / "results" / "reproduced")
-FLAG_FILES = project_files.folder("experiments")
+FLAG_FILES = project_files.folder(project_files.FLAG_FILES)
 
 _HOW = ". To decide it: "
 _SET = ("local_epochs", "batch_size")

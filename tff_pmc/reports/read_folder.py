@@ -34,6 +34,17 @@ def read_runs(path: str) -> list[Run]:
     return in_recorded_order(path, runs)
 
 
+def seed_folders(path: str) -> dict[int, str]:
+    """The folders of runs under each seed in a folder, by the seed; there may be none.
+
+    What else the folder holds is made of them.
+    """
+    names = names_in(path) if os.path.isdir(path) else ()
+    found = [re.fullmatch("seed_([0-9]{1,10})", name) for name in names]
+    seeds = {int(one[1]): os.path.join(path, one[0]) for one in found if one}
+    return dict(sorted(seeds.items()))
+
+
 def in_recorded_order(path: str, runs: Sequence[Run]) -> list[Run]:
     """Returns runs in the order of the settings that they share, where these say it."""
     labels: Sequence[str] = ()
@@ -51,11 +62,11 @@ def run_folders(path: str) -> list[str]:
     if ours or reference_code.is_run(path):
         return [path]
     names = sorted(names_in(path))
-    seeds = [name for name in names if re.fullmatch("seed_[0-9]+", name)]
+    seeds = list(seed_folders(path).values())
     if seeds:
         raise RecordError(
             f"{path} holds runs under several seeds: name one of its folders, as "
-            f"{os.path.join(path, seeds[0])}"
+            f"{seeds[0]}; --tables takes all of them"
         )
     folders = [
         folder

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import difflib
 import re
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
@@ -200,9 +201,11 @@ class RunSettings:
         known = {"experiment", "protocol", *CHOSEN}
         known.update(flag for group in groups.values() for flag in group.flags())
         for flag in (flag for flag in values if flag not in known):
+            near = difflib.get_close_matches(flag, groups["data"].flags(), 1)
             raise SettingError(
                 f"--{flag} is of no use with {names['dataset']}, {names['model']}, the "
                 f"system {names['system']} and the selection {names['selection']}"
+                + "".join(f": did you mean --{one}?" for one in near)
             )
         made = {name: group.of_flags(both) for name, group in groups.items()}
         settings = cls(both["experiment"], both["protocol"], names, **made)
@@ -216,9 +219,8 @@ class RunSettings:
     def by_flag(self) -> dict[str, Any]:
         """All values by flag."""
         found = dict(self.names, experiment=self.experiment, protocol=self.protocol)
-        for group in self.groups().values():
-            found.update(group.by_flag())
-        return found
+        groups = self.groups().values()
+        return {**found, **{f: v for one in groups for f, v in one.by_flag().items()}}
 
     @property
     def seed_flags(self) -> tuple[str, ...]:

@@ -60,6 +60,9 @@ BAD = """
 --compare=x,y --dataset=minst | --dataset=minst: no data set
 --learning_rate=-1 | --learning_rate must be above 0
 --no_such_flag | no_such_flag
+--experiment=pmc_table4 | is a flag file: --flagfile=experiments/pmc_table4.flags
+--experiment=lr_serch | did you mean lr_search?
+--experiment=dual_criterion --sample_fraction=0.1 | did you mean --image_fraction?
 --local_epoch=3 | Did you mean: local_epochs
 --resume | --resume needs the --output_dir of the run
 stray | unexpected argument: stray

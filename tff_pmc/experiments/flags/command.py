@@ -12,7 +12,9 @@ from leaf_data.declare import (
     SettingError,
     Settings,
     setting,
+    unknown,
 )
+from tff_pmc import project_files
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.models import MODELS
 from tff_pmc.reports import output
@@ -32,7 +34,15 @@ def _known(registry: Mapping[str, Any], name: str) -> str:
 
 
 def _experiment(name: str) -> str:
-    return name if name == LR_SEARCH else _known(EXPERIMENTS, name)
+    if name == LR_SEARCH or name in EXPERIMENTS:
+        return name
+    folder, file = project_files.FLAG_FILES, f"{name}.flags"
+    if (project_files.folder(folder) / file).is_file():
+        raise SettingError(
+            f"--experiment={name} is a flag file: --flagfile={folder}/{file}"
+        )
+    known = [*EXPERIMENTS, LR_SEARCH]
+    raise SettingError(f"--experiment={name}: {unknown('experiment', name, known)}")
 
 
 def _systems(text: str) -> tuple[str, ...]:

@@ -23,9 +23,6 @@ from tff_pmc.systems import SYSTEMS, System
 EVERY_CALL, EVERY_RUN, NO_PAPER = "The command", "Every run", "Beside the papers"
 """The parts of the help that are of no paper."""
 
-FLAG_FILES = "experiments"
-"""The folder of the flag files that come with the project."""
-
 _LARGEST = 1 << 20  # Of a flag file, bytes.
 _DEEPEST = 16  # Flag files within flag files.
 
@@ -176,8 +173,9 @@ def _flag_file(name: str) -> str:
     if not name:
         raise SettingError("--flagfile= has nothing behind it: name a flag file")
     path = os.path.expanduser(name)
-    ours = project_files.folder(FLAG_FILES) / os.path.basename(name)
-    if os.path.exists(path) or os.path.dirname(name) not in ("", FLAG_FILES):
+    known = project_files.FLAG_FILES
+    ours = project_files.folder(known) / os.path.basename(name)
+    if os.path.exists(path) or os.path.dirname(name) not in ("", known):
         return path
     return str(ours) if ours.is_file() else path
 
@@ -189,7 +187,7 @@ def _lines(path: str, within: tuple[str, ...]) -> list[str]:
     try:
         text = places.read(path, _LARGEST).decode("utf-8")
     except FileNotFoundError as error:
-        ours = project_files.folder(FLAG_FILES).glob("*.flags")
+        ours = project_files.folder(project_files.FLAG_FILES).glob("*.flags")
         names = ", ".join(sorted(path.name for path in ours)) or "not there"
         raise SettingError(
             f"--flagfile={path}: {error.strerror}; the files that come with the "

@@ -119,7 +119,7 @@ def markdown() -> str:
 def what_files_make(folder: Optional[pathlib.Path] = None) -> dict[str, str]:
     """What each flag file makes: its first comment's first line, by its name's stem."""
     found = {}
-    folder = folder or project_files.folder(flag_definitions.FLAG_FILES)
+    folder = folder or project_files.folder(project_files.FLAG_FILES)
     for path in sorted(folder.glob("*.flags")):
         first = path.read_text(encoding="utf-8").partition("\n")[0]
         found[path.stem] = first.lstrip("# ") if first.startswith("#") else ""
