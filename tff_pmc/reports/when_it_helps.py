@@ -21,12 +21,13 @@ from tff_pmc.reports import Report, figures, paired
 from tff_pmc.reports.pages import Items, Page, Table, number
 from tff_pmc.reports.paired import BySeed
 
-_MEASURES = {"accuracy": "second half of the rounds", "all_rounds": "all rounds"}
+_MEASURES = {"accuracy": "the second half of the rounds", "all_rounds": "all rounds"}
 _MAPS = {
     "weight_moved": "share of weight moved",
     "one_step": "one step, points",
     "accuracy": "whole runs, points",
 }
+_CHEAP = {"one_step": "one step", "weight_moved": "the weight moved"}
 _ALPHA = 0.05
 _LIMITS = (
     "Weight moved: the mean share of weight that the ordering moves away from DS in a "
@@ -106,17 +107,16 @@ def _mean(run: Run) -> float:
     return float(run.accuracy.mean())
 
 
-def rank_correlation(table: pd.DataFrame, measure: str) -> tuple[float, float]:
-    """Spearman's rank correlation of the cheap answer and the dear one, and its p."""
-    if len(table) < 3:
+def rank_correlation(table: pd.DataFrame, cheap: str, dear: str) -> tuple[float, float]:
+    """Spearman's rank correlation of a cheap answer and a dear one, and its p."""
+    if len(table) < 3 or (table[[cheap, dear]].nunique() < 2).any():
         return math.nan, math.nan
-    found = stats.spearmanr(table["one_step"], table[measure])
+    found = stats.spearmanr(table[cheap], table[dear])
     return float(found.correlation), float(found.pvalue)
 
 
 def sentence(table: pd.DataFrame, measure: str) -> str:
-    """Says how far one step tells what whole runs show."""
-    rho, p = rank_correlation(table, measure)
+    """Says how far the cheap answers tell what whole runs show."""
     told = table["one_step_p"] < _ALPHA
     shown = table[measure].abs() > table[f"{measure}_interval"]
     gains, loses = shown & (table[measure] > 0), shown & (table[measure] < 0)
@@ -124,11 +124,16 @@ def sentence(table: pd.DataFrame, measure: str) -> str:
     def counts(where: pd.Series[bool]) -> str:
         return f"gain in {(where & gains).sum()} and lose in {(where & loses).sum()}"
 
+    ranks = [
+        f"of {words} {rho:+.2f} (p = {p:.2g})"
+        for name, words in _CHEAP.items()
+        for rho, p in [rank_correlation(table, name, measure)]
+    ]
     return (
-        f"Over {_MEASURES[measure]}: the rank correlation of one step and whole runs "
-        f"is {rho:+.2f} (p = {p:.3f}, {len(table)} federations). Where one step "
-        f"differs from {BASELINE} ({told.sum()}), whole runs {counts(told)}; where it "
-        f"does not ({(~told).sum()}), they {counts(~told)}."
+        f"Over {_MEASURES[measure]}: where one step differs from {BASELINE} "
+        f"({told.sum()} of {len(table)} federations), whole runs {counts(told)}; where "
+        f"it does not ({(~told).sum()}), they {counts(~told)}. Rank correlation with "
+        f"whole runs: {', '.join(ranks)}."
     )
 
 

@@ -26,7 +26,7 @@ def test_the_best_step_is_run_under_other_seeds(
 ):
     words = (f"--experiment={NAME}", "--rounds=2", "--local_epochs=1", "--seeds=3,4")
     done = run(*words, f"--output_dir={tmp_path / 'whole'}")
-    assert "1 federations" in done.stdout
+    assert "of 1 federations" in done.stdout
     folder = tmp_path / "whole" / "alpha_0_1_power_law"
     right: dict = {}
     for row in table(folder / "one_step" / "DS" / "weightings.csv"):
