@@ -20,7 +20,7 @@ from tqdm import tqdm
 from leaf_data.errors import DataError, one_line
 from tff_pmc.record import files
 from tff_pmc.runtime import cluster_tasks
-from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
+from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection
 from tff_pmc.settings.cluster_options import ClusterSettingError
 
 if TYPE_CHECKING:
@@ -142,9 +142,9 @@ class SpreadRuns:
             return
         error = future.exception() if future.status == "error" else None
         if error is None or isinstance(error, KilledWorker):
-            raise ClusterError(
-                f"--cluster={self._connection.address}: the run {job.settings.label} "
-                f"ended with its workers ({one_line(error or future.status)})"
+            raise self._connection.lost(
+                f"the run {job.settings.label} ended with its workers "
+                f"({one_line(error or future.status)})"
             )
         raise error
 
