@@ -1,5 +1,6 @@
 """What a cluster opens, and its end: that of the process, or of the scheduler."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -32,8 +33,9 @@ def listening(processes):
     """Addresses and ports of the sockets on which they listen, as the kernel has them."""
     inodes = set()
     for process in processes:
-        for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
-            inodes.add(os.readlink(link))
+        with contextlib.suppress(OSError):  # It is ending, or has closed one.
+            for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+                inodes.add(os.readlink(link))
     found = set()
     for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
         for line in pathlib.Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
