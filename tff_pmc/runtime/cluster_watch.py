@@ -1,6 +1,6 @@
 """Notices who is there in a cluster and does not answer.
 
-A process that is stopped, or cut off, keeps its connections: calls wait for it for ever.
+What is stopped, or cut off, keeps its connections: calls wait for it for ever.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ class Watch:
                 for worker, sign in found.items()
             }
             signs = found
-            for worker in [w for w, seconds in silent.items() if seconds > self._seconds]:
+            for worker in [
+                w for w, seconds in silent.items() if seconds > self._seconds
+            ]:
                 self._leave_out(worker)
                 del silent[worker]
 

@@ -30,7 +30,7 @@ def assert_gone(processes, seconds=20):
 
 
 def listening(processes):
-    """Addresses and ports of the sockets on which they listen, as the kernel has them."""
+    """Addresses and ports on which processes listen, as the kernel has them."""
     inodes = set()
     for process in processes:
         with contextlib.suppress(OSError):  # It is ending, or has closed one.
@@ -111,7 +111,7 @@ def test_an_end_is_quiet_and_leaves_no_process(tmp_path, run_alone):
 
 @pytest.fixture
 def machines(tmp_path, certificates):
-    """Scheduler and workers as by the scripts; gives the first and the driver's flags."""
+    """Scheduler and workers by the scripts; gives both, and the driver's flags."""
     here = tmp_path / "checkout"
     (here / "tls").mkdir(parents=True)
     (here / ".venv").symlink_to(sys.prefix)
