@@ -170,3 +170,23 @@ def test_the_scripts_open_tls_alone_and_no_scheduler_is_one_line(
     assert "Traceback" not in err
     if name == "SIGSTOP":
         assert "the scheduler did not answer for 3 seconds" in last
+
+
+@pytest.mark.slow
+def test_a_run_whose_driver_was_killed_ends(tmp_path, long_run, machines):
+    """Who makes it holds the lock of its folder."""
+    (_, workers), flags = machines
+    process = long_run(tmp_path / "out", *flags, "--spread=runs")
+    lock = str(tmp_path / "out" / "DS" / ".lock")
+    busy = [
+        worker
+        for worker in begun_by(workers)
+        if any(
+            os.readlink(link) == lock
+            for link in pathlib.Path(f"/proc/{worker.pid}/fd").iterdir()
+        )
+    ]
+    assert len(busy) == 1
+    process.kill()
+    process.communicate(timeout=60)
+    assert_gone(busy)
