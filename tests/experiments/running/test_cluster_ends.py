@@ -29,13 +29,19 @@ def assert_gone(processes, seconds=20):
     assert not left
 
 
+def opened(process):
+    """What a process has open: paths, and sockets by their inodes."""
+    found = set()
+    with contextlib.suppress(OSError):  # It is ending.
+        for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # It has closed this one.
+                found.add(os.readlink(link))
+    return found
+
+
 def listening(processes):
     """Addresses and ports on which processes listen, as the kernel has them."""
-    inodes = set()
-    for process in processes:
-        with contextlib.suppress(OSError):  # It is ending, or has closed one.
-            for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
-                inodes.add(os.readlink(link))
+    inodes = set().union(*map(opened, processes))
     found = set()
     for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
         for line in pathlib.Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
@@ -160,8 +166,8 @@ def test_the_scripts_open_tls_alone_and_no_scheduler_is_one_line(
     (scheduler, workers), flags = machines
     flags = [*flags, f"--spread={spread}", "--cluster_timeout=3"]
     process = long_run(tmp_path / "out", *flags)
-    opened = [scheduler, workers, *begun_by(workers), process, *begun_by(process)]
-    assert_only_tls_on_loopback(opened, least=5)
+    all_of_it = [scheduler, workers, *begun_by(workers), process, *begun_by(process)]
+    assert_only_tls_on_loopback(all_of_it, least=5)
     os.kill(scheduler.pid, getattr(signal, name))
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1, err
@@ -178,14 +184,7 @@ def test_a_run_whose_driver_was_killed_ends(tmp_path, long_run, machines):
     (_, workers), flags = machines
     process = long_run(tmp_path / "out", *flags, "--spread=runs")
     lock = str(tmp_path / "out" / "DS" / ".lock")
-    busy = [
-        worker
-        for worker in begun_by(workers)
-        if any(
-            os.readlink(link) == lock
-            for link in pathlib.Path(f"/proc/{worker.pid}/fd").iterdir()
-        )
-    ]
+    busy = [worker for worker in begun_by(workers) if lock in opened(worker)]
     assert len(busy) == 1
     process.kill()
     process.communicate(timeout=60)
