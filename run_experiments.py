@@ -90,8 +90,8 @@ def execute(command, runs, table, cluster=None):
         return fail(f"{error}; what was recorded is in {recorded}", 1)
     except BrokenPipeError:
         raise
-    except (ClusterError, WorkerStartError, OSError) as error:
-        return fail(f"{error}{_how_to_go_on(recorded)}", 1)
+    except (ClusterError, MemoryError, WorkerStartError, OSError) as error:
+        return fail(f"{str(error) or 'out of memory'}{_how_to_go_on(recorded)}", 1)
     except WorkerDiedError as error:
         fail(f"{error}{_how_to_go_on(recorded)}", 1)
         # An ordinary end would bury this under the tracebacks of TFF's finalizers.

@@ -47,7 +47,9 @@ def ask_service(pins):
         python = os.path.join(scratch, "venv", "bin", "python")
         subprocess.run([sys.executable, "-m", "venv", f"{scratch}/venv"], check=True)
         install = [python, "-m", "pip", "install", "--quiet", "pip-audit"]
-        subprocess.run(install, check=True)
+        done = subprocess.run(install, capture_output=True, text=True)
+        if done.returncode:
+            no_answer(done.stderr)
         asked = os.path.join(scratch, "requirements.txt")
         for pinned in pins.values():
             with open(asked, "w") as file:
@@ -60,8 +62,7 @@ def ask_service(pins):
                 text=True,
             )
             if not done.stdout.startswith("{"):
-                words = done.stderr.strip().splitlines() or ["pip-audit said nothing"]
-                sys.exit(f"No answer: {words[-1]}\n{OFFLINE}")
+                no_answer(done.stderr)
             for package in json.loads(done.stdout)["dependencies"]:
                 for entry in package.get("vulns", ()):
                     ids = [entry["id"], *entry["aliases"]]
@@ -71,6 +72,12 @@ def ask_service(pins):
                         ids,
                         entry["fix_versions"],
                     )
+
+
+def no_answer(text):
+    """Ends with the last line that a command said."""
+    words = text.strip().splitlines() or ["pip-audit said nothing"]
+    sys.exit(f"No answer: {words[-1]}\n{OFFLINE}")
 
 
 def read_database(pins, folder):

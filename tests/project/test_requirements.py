@@ -1,10 +1,15 @@
 """requirements.txt, and the two tools that write it and judge it."""
 
+import os
 import re
 import runpy
+import shutil
+import subprocess
+import sys
+import zipfile
 
 import pytest
-from commands import ROOT
+from commands import ROOT, python
 
 TEXT = (ROOT / "requirements.txt").read_text()
 BOOTSTRAP = runpy.run_path(str(ROOT / "tools" / "bootstrap.py"), run_name="tools")
@@ -115,3 +120,49 @@ def test_the_page_holds_pins_that_there_are(auditing):
     pins = auditing["read_pins"](TEXT).values()
     assert len(held) > 5
     assert held <= {f"{name}=={v}" for each in pins for name, v in each.items()}
+
+
+def test_an_audit_without_a_network_ends_with_two_lines(auditing, monkeypatch):
+    """The venv is left out; pip finds nobody."""
+
+    def run(command, real=subprocess.run, **how):
+        if command[1:3] == ["-m", "venv"]:
+            return None
+        nowhere = {
+            **os.environ,
+            "PIP_INDEX_URL": "http://127.0.0.1:9/",
+            "PIP_RETRIES": "0",
+        }
+        command = [sys.executable, *command[1:]]
+        return real(command, env=nowhere, **how)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(SystemExit, match=r"No answer: .*pip-audit.*\n--database"):
+        list(auditing["ask_service"](EACH))
+
+
+@pytest.mark.slow
+def test_a_package_of_another_hash_ends_the_installation(tmp_path):
+    """The index is a folder of one wheel; uv is not in it, so pip is tried, too."""
+    wheel = tmp_path / "p-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr("p.py", "")
+        file.writestr("p-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: p\n"
+                      "Version: 1.0\n")  # fmt: skip
+        file.writestr("p-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: a\n"
+                      "Root-Is-Purelib: true\nTag: py3-none-any\n")  # fmt: skip
+        file.writestr("p-1.0.dist-info/RECORD", "")
+    root = tmp_path / "root"
+    (root / "tools").mkdir(parents=True)
+    for name in ("tools/bootstrap.py", "tools/uv.txt", "setup.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, root / name)
+    (root / "requirements.txt").write_text(f"p==1.0 --hash=sha256:{64 * '0'}\n")
+    done = python(
+        root / "tools" / "bootstrap.py",
+        PIP_NO_INDEX="1",
+        PIP_FIND_LINKS=str(tmp_path),
+    )
+    assert done.returncode == 1
+    assert "DO NOT MATCH THE HASHES" in done.stdout
+    installed = list((root / ".venv").rglob("site-packages"))
+    assert installed and not list((root / ".venv").rglob("p.py"))

@@ -204,23 +204,26 @@ def test_an_error_of_a_client_is_that_error(installed, summed):
         installed("cluster", lambda: sums([0, 2]))
 
 
-def kill_one_that_works(client, killed):
-    """Kills a worker as soon as it sums a pack."""
+def kill_one_that_works(client, number, killed):
+    """Hits a worker as soon as it sums a pack."""
     pids = client.run(os.getpid)
     deadline = time.monotonic() + 60
     while not killed and time.monotonic() < deadline:
         for worker, keys in client.processing().items():
             if any("sum_of_pack" in str(key) for key in keys):
-                os.kill(pids[worker], signal.SIGKILL)
+                os.kill(pids[worker], number)
                 killed.append(worker)
                 return
         time.sleep(0.002)
 
 
-def test_a_worker_killed_in_mid_round_changes_nothing(
-    installed, cluster, process, evaluate, digits, caplog, assert_same_bits
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_killed_or_stopped_in_mid_round_changes_nothing(
+    installed, cluster, process, evaluate, digits, caplog, assert_same_bits, number
 ):
     packs = tff_pmc.evaluation_packs(digits)
+
+    from tff_pmc.runtime.cluster_watch import Watch
 
     def one_round():
         state = process.initialize()
@@ -232,15 +235,19 @@ def test_a_worker_killed_in_mid_round_changes_nothing(
     undisturbed = installed("local", one_round)
     client, killed = cluster.engine.connection.client, []
     client.wait_for_workers(WORKERS)
-    killer = threading.Thread(target=kill_one_that_works, args=(client, killed))
+    watch = Watch(client, 5)
+    killer = threading.Thread(target=kill_one_that_works, args=(client, number, killed))
     killer.start()
     with caplog.at_level(logging.WARNING):
         disturbed = installed("cluster", one_round)
+    watch.close()
     killer.join()
     assert killed
     assert_same_bits(undisturbed, disturbed)
     said = [r.message for r in caplog.records if "was lost" in r.message]
     assert said and "attempt 2 of 5" in said[0]
+    silent = [r.message for r in caplog.records if "did not answer" in r.message]
+    assert len(silent) == (number == signal.SIGSTOP)
     client.wait_for_workers(WORKERS, timeout=60)
     assert_same_bits(undisturbed, installed("cluster", one_round))
     held = cluster.engine.packs._held.values()

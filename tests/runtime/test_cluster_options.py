@@ -2,13 +2,17 @@
 
 import dataclasses
 import functools
+import pathlib
 import socket
+import subprocess
 import threading
 
 import pytest
 
 from tff_pmc.runtime import cluster_probe
 from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -112,3 +116,17 @@ def test_who_listens_and_says_nothing_is_waited_for_no_longer_than_asked(
 def test_without_dask_one_line_says_how_to_install_it(monkeypatch, refused):
     monkeypatch.setattr(cluster_probe.importlib.util, "find_spec", lambda _: None)
     refused(cluster_probe.check_installed, "pip install 'tff-pmc[cluster]'")
+
+
+def test_what_the_script_makes_is_of_one_user(tmp_path):
+    """Whatever the umask: who may write into the folder may put a key there."""
+    script = ROOT / "docs/examples/cluster/certificates.sh"
+    subprocess.run(
+        ["bash", "-c", 'umask 000; bash "$1"', "bash", script],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    made = [tmp_path / "tls", *(tmp_path / "tls").iterdir()]
+    assert {"ca.key", "ca.pem", "member.key", "member.pem"} <= {p.name for p in made}
+    assert [path for path in made if path.stat().st_mode & 0o077] == []

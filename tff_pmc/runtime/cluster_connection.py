@@ -14,13 +14,11 @@ from typing import Any, Callable
 
 from leaf_data.errors import one_line
 from tff_pmc.runtime import cluster_probe, cluster_tasks, local_cluster
+from tff_pmc.runtime.cluster_watch import TIMEOUTS, Watch
 from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
 
 WORKERS_SECONDS = 30
 """How long to wait for the first worker."""
-
-TIMEOUTS = (TimeoutError, asyncio.TimeoutError)
-"""What Dask raises when time is over; one class only from Python 3.11 on."""
 
 LOSSES = (
     asyncio.CancelledError,
@@ -53,8 +51,10 @@ class ClusterConnection:
         self._stores: set[tuple[str, str, str]] = set()  # What the workers see.
         self._cluster: Any = None
         self.client: Any = None
+        self._watch: Any = None
         try:
             self._connect(options)
+            self._watch = Watch(self.client, options.timeout)
             self._check_workers()
         except BaseException:
             self.close()
@@ -69,9 +69,11 @@ class ClusterConnection:
         try:
             self.client.wait_for_workers(1, timeout=seconds)
         except (Exception, asyncio.CancelledError) as error:
-            raise ClusterError(
-                f"--cluster={self.address}: no worker is left ({one_line(error)})"
-            ) from error
+            raise self.lost(f"no worker is left ({one_line(error)})") from error
+
+    def lost(self, reason: str) -> ClusterError:
+        """An error of this cluster with the reason, or a silent scheduler's."""
+        return ClusterError(f"--cluster={self.address}: {self._watch.lost or reason}")
 
     def still_there(self, futures: list[Any]) -> set[str]:
         """The keys of those futures whose data a worker has; or a `ClusterError`."""
@@ -83,9 +85,7 @@ class ClusterConnection:
         except concurrent.futures.CancelledError:  # One was lost at this moment.
             return self.still_there(futures)
         except (Exception, asyncio.CancelledError) as error:
-            raise ClusterError(
-                f"--cluster={self.address}: the scheduler is gone ({one_line(error)})"
-            ) from error
+            raise self.lost(f"the scheduler is gone ({one_line(error)})") from error
         return {key for key, workers in found.items() if workers}
 
     def stop(self, futures: list[Any]) -> None:
@@ -105,6 +105,8 @@ class ClusterConnection:
         """Leaves the cluster, and ends one that was started here."""
         client, cluster = self.client, self._cluster
         self.client = self._cluster = None
+        if self._watch is not None:
+            self._watch.close()
         with contextlib.suppress(Exception):
             if cluster is not None:
                 # What they compute is needed by nobody, and would not end before it.
@@ -189,8 +191,10 @@ class ClusterConnection:
             for worker in workers
         }
         until = time.monotonic() + _ASK_SECONDS
-        while time.monotonic() < until and not all(f.done() for f in asked.values()):
+        left = set(workers)
+        while time.monotonic() < until and left & set(self.workers()):
             time.sleep(_POLL_SECONDS)
+            left = {worker for worker in left if not asked[worker].done()}
         for worker, future in asked.items():
             if future.status != "finished":
                 error = future.exception() if future.status == "error" else None

@@ -43,6 +43,14 @@ class SentReference(NamedTuple):
     content: bytes
 
 
+def dask_setup(server: Any) -> None:
+    """Closes the HTTP port that Dask opens in any case, without TLS.
+
+    A scheduler or worker for which this module is a preload calls it when it starts.
+    """
+    server.http_server.stop()
+
+
 def to_bytes(value: Any) -> bytes:
     """A value as Dask sends it, which a scheduler without TensorFlow never reads."""
     from distributed.protocol import serialize_bytes

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from typing import Any
 
+from tff_pmc.runtime import cluster_tasks
+
 # Read by the C library before Python starts. Dask's own settings make every freed array
 # go back to the system, to be asked for again by the next step.
 _WORKER_ENVIRONMENT = {
@@ -17,8 +19,10 @@ _WORKER_ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
     "TF_CPP_MIN_LOG_LEVEL": "2",
 }
-# Dask's pages on the cluster are not behind TLS.
 _CONFIG = {
+    # Dask's pages on the cluster are not behind TLS: no port is left open for them.
+    "distributed.scheduler.preload": [cluster_tasks.__name__],
+    "distributed.worker.preload": [cluster_tasks.__name__],
     "distributed.nanny.pre-spawn-environ": _WORKER_ENVIRONMENT,
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
@@ -42,6 +46,7 @@ def start(workers: int, security: Any) -> Any:
             host="127.0.0.1",
             scheduler_kwargs={"dashboard": False},
             dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
             memory_limit=0,
             security=security,
             silence_logs=std_logging.CRITICAL,

@@ -9,7 +9,7 @@ import ssl
 import urllib.parse
 from typing import ClassVar, NamedTuple, Optional
 
-from leaf_data.declare import AT_LEAST_1, SettingError, Settings, setting
+from leaf_data.declare import ABOVE_0, AT_LEAST_1, SettingError, Settings, setting
 
 ENGINES = ("local", "worker", "cluster")
 """`local` runs TFF's computations in this process, `worker` in TFF's own worker, and
@@ -69,6 +69,13 @@ class ClusterOptions(Settings):
         "bit.",
         flag="cluster_threads",
         within=AT_LEAST_1,
+    )
+    timeout: float = setting(
+        60.0,
+        "Seconds without a sign of life after which a worker of a cluster is lost, and "
+        "its work goes to others, or the scheduler, and the run ends.",
+        flag="cluster_timeout",
+        within=ABOVE_0,
     )
     spread: str = setting(
         "auto",

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Makes an authority and one certificate for all members of a cluster, in the folder tls.
 set -e
-mkdir -p tls && cd tls && umask 077
+umask 077
+mkdir -p tls && cd tls
 openssl req -x509 -newkey rsa:3072 -nodes -days 365 -subj "/CN=tff_pmc cluster" \
     -addext "basicConstraints=critical,CA:TRUE" -keyout ca.key -out ca.pem
 openssl req -newkey rsa:3072 -nodes -subj "/CN=member" \

@@ -1,7 +1,15 @@
 #!/bin/bash
-# Starts the scheduler on this machine, port 8786. Run it in the checkout.
+# Starts the scheduler on this machine, port 8786: scheduler.sh INTERFACE [MORE_FLAGS].
+# INTERFACE, as `ip addr` names it, is the one to the other machines. Run it in the
+# checkout.
+# Dask's own --interface does not go with TLS here.
+address=$(.venv/bin/python -c '
+import sys, distributed.utils
+print(distributed.utils.get_ip_interface(sys.argv[1]))' "$1") || exit
 export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=true
-# No pages about the cluster: TLS does not cover them.
-export DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES='[]'
-exec .venv/bin/dask scheduler --protocol tls --port 8786 --no-dashboard \
-    --tls-ca-file tls/ca.pem --tls-cert tls/member.pem --tls-key tls/member.key
+# Dask opens a port for pages without TLS even if it has none to show: the preload
+# closes it, and until then it is this machine's alone.
+exec .venv/bin/dask scheduler --host "$address" --protocol tls --port 8786 \
+    --no-dashboard --dashboard-address 127.0.0.1:0 \
+    --preload tff_pmc.runtime.cluster_tasks \
+    --tls-ca-file tls/ca.pem --tls-cert tls/member.pem --tls-key tls/member.key "${@:2}"

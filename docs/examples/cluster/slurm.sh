@@ -9,8 +9,10 @@
 
 cd "$SLURM_SUBMIT_DIR"      # the checkout, on a file system of all nodes
 first=$(hostname)
-bash docs/examples/cluster/scheduler.sh &
-srun --kill-on-bad-exit=0 bash docs/examples/cluster/worker.sh "$first" 1 --death-timeout 120 &
+interface=ib0               # the one between the nodes
+bash docs/examples/cluster/scheduler.sh "$interface" &
+srun --kill-on-bad-exit=0 bash docs/examples/cluster/worker.sh "$interface" "$first" 1 \
+    --death-timeout 120 &
 
 # Two minutes before the time is over the driver is told to end; the same job with
 # --resume added goes on.

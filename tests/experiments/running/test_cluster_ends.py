@@ -1,8 +1,15 @@
-"""A cluster that was started here ends with the process, however that ends."""
+"""What a cluster opens, and its end: that of the process, or of the scheduler."""
 
+import contextlib
 import os
 import pathlib
+import shutil
 import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -22,6 +29,53 @@ def assert_gone(processes, seconds=20):
     assert not left
 
 
+def opened(process):
+    """What a process has open: paths, and sockets by their inodes."""
+    found = set()
+    with contextlib.suppress(OSError):  # It is ending.
+        for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # It has closed this one.
+                found.add(os.readlink(link))
+    return found
+
+
+def listening(processes):
+    """Addresses and ports on which processes listen, as the kernel has them."""
+    inodes = set().union(*map(opened, processes))
+    found = set()
+    for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for line in pathlib.Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+            local, state, inode = (line.split()[k] for k in (1, 3, 9))
+            if state == "0A" and f"socket:[{inode}]" in inodes:
+                address, port = local.split(":")
+                words = bytes.fromhex(address)
+                packed = b"".join(struct.pack(">I", n) for (n,) in
+                                  struct.iter_unpack("=I", words))  # fmt: skip
+                found.add((socket.inet_ntop(family, packed), int(port, 16)))
+    return found
+
+
+def speaks_tls(port):
+    """Whether what listens there answers the greeting of TLS and no other."""
+    import ssl
+
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(("127.0.0.1", port), 10) as raw:
+        try:
+            with context.wrap_socket(raw) as stream:
+                return stream.version() is not None
+        except ssl.SSLError:
+            return False
+
+
+def assert_only_tls_on_loopback(processes, least):
+    found = listening(processes)
+    assert len(found) >= least
+    assert {address for address, _ in found} == {"127.0.0.1"}
+    assert [port for _, port in found if not speaks_tls(port)] == []
+
+
 @pytest.mark.parametrize(
     ("name", "spread"),
     [
@@ -35,7 +89,8 @@ def test_a_signal_leaves_no_process(tmp_path, long_run, name, spread):
     folder, number = tmp_path / "out", getattr(signal, name)
     process = long_run(folder, "--cluster=local", f"--spread={spread}")
     workers = begun_by(process)
-    assert workers
+    # The scheduler's, and those of a worker and its nanny.
+    assert_only_tls_on_loopback([process, *workers], least=3)
     if number == signal.SIGINT:
         os.killpg(process.pid, number)
     else:
@@ -58,3 +113,79 @@ def test_an_end_is_quiet_and_leaves_no_process(tmp_path, run_alone):
     assert done.returncode == 0, done.stderr
     assert "distributed" not in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def machines(tmp_path, certificates):
+    """Scheduler and workers by the scripts; gives both, and the driver's flags."""
+    here = tmp_path / "checkout"
+    (here / "tls").mkdir(parents=True)
+    (here / ".venv").symlink_to(sys.prefix)
+    files = certificates()
+    for flag, name in (("tls_ca_file", "ca.pem"), ("tls_cert", "member.pem"),
+                       ("tls_key", "member.key")):  # fmt: skip
+        shutil.copy(files[flag], here / "tls" / name)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    begun = []
+    for name, *arguments in (
+        ("scheduler.sh", "lo"),
+        ("worker.sh", "lo", "127.0.0.1", "2"),
+    ):
+        script = ROOT / "docs/examples/cluster" / name
+        (here / name).write_text(script.read_text().replace("8786", port))
+        begun.append(
+            subprocess.Popen(
+                ["bash", name, *arguments],
+                cwd=here,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                stderr=subprocess.DEVNULL,
+            )
+        )
+        deadline = time.monotonic() + 60
+        while len(listening([begun[0], *begun_by(begun[-1])])) < 2 * len(begun) - 1:
+            assert time.monotonic() < deadline and begun[-1].poll() is None
+            time.sleep(0.1)
+    address = f"--cluster=tls://127.0.0.1:{port}"
+    yield begun, [address, *(f"--{flag}={path}" for flag, path in files.items())]
+    for process in begun:
+        own = [*begun_by(process), process]
+        for one in own:
+            one.kill()
+        process.wait()
+        assert_gone(own[:-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", ["clients", "runs"])
+@pytest.mark.parametrize("name", ["SIGSTOP", "SIGKILL"])
+def test_the_scripts_open_tls_alone_and_no_scheduler_is_one_line(
+    tmp_path, long_run, machines, name, spread
+):
+    (scheduler, workers), flags = machines
+    flags = [*flags, f"--spread={spread}", "--cluster_timeout=3"]
+    process = long_run(tmp_path / "out", *flags)
+    all_of_it = [scheduler, workers, *begun_by(workers), process, *begun_by(process)]
+    assert_only_tls_on_loopback(all_of_it, least=5)
+    os.kill(scheduler.pid, getattr(signal, name))
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1, err
+    last = err.splitlines()[-1]
+    assert flags[0] in last and "--resume goes on" in last
+    assert "Traceback" not in err
+    if name == "SIGSTOP":
+        assert "the scheduler did not answer for 3 seconds" in last
+
+
+@pytest.mark.slow
+def test_a_run_whose_driver_was_killed_ends(tmp_path, long_run, machines):
+    """Who makes it holds the lock of its folder."""
+    (_, workers), flags = machines
+    process = long_run(tmp_path / "out", *flags, "--spread=runs")
+    lock = str(tmp_path / "out" / "DS" / ".lock")
+    busy = [worker for worker in begun_by(workers) if lock in opened(worker)]
+    assert len(busy) == 1
+    process.kill()
+    process.communicate(timeout=60)
+    assert_gone(busy)

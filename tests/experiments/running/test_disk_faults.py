@@ -1,4 +1,4 @@
-"""A disk that is full, or a folder that is gone, in the middle of a checkpoint."""
+"""No disk or memory left, or a folder that is gone, in the middle of a checkpoint."""
 
 import errno
 import json
@@ -56,6 +56,17 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_later(
     whole = tmp_path / "whole"
     run(*FLAGS, f"--output_dir={whole}")
     assert records(folder, states=True) == records(whole, states=True)
+
+
+def test_no_memory_is_one_line(tmp_path, run, at_checkpoint):
+    def none_left():
+        raise MemoryError
+
+    at_checkpoint(none_left)
+    done = run(*FLAGS, f"--output_dir={tmp_path / 'out'}", code=1)
+    assert "out of memory; what was recorded" in done.stderr.splitlines()[-1]
+    assert "--resume goes on" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
 
 
 def test_a_folder_that_is_deleted_is_one_line(tmp_path, run, at_checkpoint):

@@ -54,8 +54,8 @@ def has_open(pid, path):
         return False
 
 
-def kill_who_has_recorded_a_round(client, folder, killed):
-    """Kills the worker of a run that has a round behind it and another before it."""
+def kill_who_has_recorded_a_round(client, folder, number, killed):
+    """Hits the worker of a run that has a round behind it and another before it."""
     pids = client.run(os.getpid).values()
     run = pathlib.Path(folder) / RUNS[0]
     deadline = time.monotonic() + 120
@@ -64,22 +64,26 @@ def kill_who_has_recorded_a_round(client, folder, killed):
         if path.exists() and len(path.read_text().splitlines()) == 2:
             for pid in pids:
                 if has_open(pid, run / ".lock"):
-                    os.kill(pid, signal.SIGKILL)
+                    os.kill(pid, number)
                     killed.append(pid)
         time.sleep(0.01)
 
 
-def test_runs_of_workers_that_die_are_the_serial_runs(
-    run, serial, flags_of_cluster, client, tmp_path, records
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
+    run, serial, flags_of_cluster, client, tmp_path, records, number
 ):
     folder, killed = tmp_path / "out", []
     killer = threading.Thread(
-        target=kill_who_has_recorded_a_round, args=(client, folder, killed)
+        target=kill_who_has_recorded_a_round, args=(client, folder, number, killed)
     )
     killer.start()
-    done = run(*FLAGS, *flags_of_cluster, f"--output_dir={folder}")
+    flags = ["--cluster_timeout=5", f"--output_dir={folder}"]
+    done = run(*FLAGS, *flags_of_cluster, *flags)
     killer.join()
     assert killed
+    stopped = number == signal.SIGSTOP
+    assert done.stderr.count("did not answer for 5 seconds") == stopped
     assert records(folder) == records(serial)
     assert "runs: 100%" in done.stderr and "2/2" in done.stderr
     resumed = {}
@@ -92,6 +96,7 @@ def test_runs_of_workers_that_die_are_the_serial_runs(
         resumed[name] = len(info["resumed"])
     assert resumed == {RUNS[0]: 1, RUNS[1]: 0}
     assert not list(folder.glob("*.new"))
+    client.wait_for_workers(2, timeout=60)  # One that is starting is not ended well.
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ needs it, is imported by the functions.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -20,7 +21,7 @@ from tqdm import tqdm
 from leaf_data.errors import DataError, one_line
 from tff_pmc.record import files
 from tff_pmc.runtime import cluster_tasks
-from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
+from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection
 from tff_pmc.settings.cluster_options import ClusterSettingError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tff_pmc.experiments.running.suite import Job
 
 _ASK_SECONDS = 60
+_LOOK_SECONDS = 1  # How often to look whether a run is still wanted.
 
 _federations: dict[Any, Any] = {}  # Of a worker: the last it was sent.
 # A run installs its context for the whole process, which may have several threads.
@@ -66,9 +68,33 @@ def make_run(
         data = _federations[key](job.settings)
         if job.stored not in (None, data.train_examples.stored):
             raise DataError(f"{job.stored.path}: a worker sees another store")
-        with Runtime("local") as running:
+        with Runtime("local") as running, _ending_if_unwanted():
             running.context.recorded = cluster_record("runs", terms.threads)
             loop.run(job.settings, data, job.folder, **how)
+
+
+@contextlib.contextmanager
+def _ending_if_unwanted() -> Iterator[None]:
+    """Ends the worker in mid-run if its driver was killed; its nanny starts another.
+
+    The run would go on to its end, and hold its folder against who resumes it.
+    """
+    import distributed
+
+    worker = distributed.get_worker()
+    key, over = worker.get_current_task(), threading.Event()
+
+    def look() -> None:
+        while not over.wait(_LOOK_SECONDS):
+            task = worker.state.tasks.get(key)
+            if task is None or task.state == "cancelled":
+                os._exit(1)
+
+    threading.Thread(target=look, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 def leave_a_file(path: str, data_dir: str) -> Optional[str]:
@@ -142,9 +168,9 @@ class SpreadRuns:
             return
         error = future.exception() if future.status == "error" else None
         if error is None or isinstance(error, KilledWorker):
-            raise ClusterError(
-                f"--cluster={self._connection.address}: the run {job.settings.label} "
-                f"ended with its workers ({one_line(error or future.status)})"
+            raise self._connection.lost(
+                f"the run {job.settings.label} ended with its workers "
+                f"({one_line(error or future.status)})"
             )
         raise error
 
