@@ -1,10 +1,12 @@
 """Run folders that no run can have written: refused, and never made a table of."""
 
+import gzip
 import json
 import os
 
 import pytest
 
+from leaf_data.formats import places
 from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
 
@@ -141,6 +143,7 @@ def test_names_are_text_whatever_they_look_like(write):
         (lines("rounds", (1, "1,0.5,5,10,0.4,0.5,0.6,DS,1,1")), "rounds.csv"),
         (lines("rounds", (0, "round,accuracy,accuracy")), "a column is there twice"),
         (lines("rounds", (0, "number,accuracy")), "it lacks the column 'round'"),
+        ({"cohort": [",".join(map(str, range(257)))]}, "it has more than 256 columns"),
         ({"rounds": ""}, "it has no header"),
         ({"rounds": "round\n" + "\udcff\n"}, "rounds.csv"),
         ({"rounds": GOOD["rounds.csv"][:3]}, "rounds.csv has 2 rounds and clients"),
@@ -253,3 +256,20 @@ def test_a_missing_file_is_named(write, missing):
         read.read_run(folder)
     with pytest.raises(FileNotFoundError):  # As it was before it had a type.
         read.read_run(folder)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_a_record_takes_is_bounded(write, peak_of, packed):
+    """About ten times its bytes unpacked, and all of it within one budget."""
+    rows = [f"{n},c{k},1,2" for n in range(1, 501) for k in range(200)]
+    text = "\n".join([GOOD["clients.csv"][0], *rows, ""])
+    folder = write(clients=text)
+    path = os.path.join(folder, "clients.csv")
+    if packed:
+        with gzip.open(path + ".gz", "wt") as file:
+            file.write(text)
+        os.unlink(path)
+    taken = peak_of(lambda: read.read_table(folder, "clients.csv"))
+    assert taken < 11 * len(text)
+    with places.budget(len(text) - 1), pytest.raises(RecordError, match="clients.csv"):
+        read.read_table(folder, "clients.csv")

@@ -19,6 +19,9 @@ from tff_pmc.record.record_error import RecordError, RecordMissingError
 MOST_UNPACKED = 1 << 28
 """The largest content of a packed file, bytes: ten times a long run's `clients.csv`."""
 
+MOST_OF_RUN = 1 << 32
+"""What is read of a run's record, or of a round of the published code's, bytes."""
+
 LARGEST_ARRAYS = 1 << 24
 """The largest file of arrays that is read, bytes."""
 
@@ -47,6 +50,7 @@ def open_packed(path: str, *, at_most: int = MOST_UNPACKED) -> BinaryIO:
         try:
             with gzip.GzipFile(fileobj=file) as packed:
                 content = packed.read(at_most + 1)
+            places.spend(len(content), path)
         except (OSError, EOFError, zlib.error) as error:
             raise RecordError(f"{path} cannot be unpacked: {error}") from error
     if len(content) > at_most:

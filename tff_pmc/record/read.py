@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from leaf_data.formats import places
 from tff_pmc.record import run_json
 from tff_pmc.record.columns import SCHEMAS
+from tff_pmc.record.plain_files import MOST_OF_RUN
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.schema import has_table, read_csv
 
@@ -174,6 +176,7 @@ def read_table(folder: str, name: str) -> pd.DataFrame:
     return read_csv(folder, name, SCHEMAS[name])
 
 
+@places.budget(MOST_OF_RUN)
 def read_run(path: str) -> Run:
     """Reads a run folder.
 

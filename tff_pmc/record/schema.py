@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Callable, NamedTuple
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import infer_dtype
 
 from tff_pmc.record.plain_files import open_packed, open_plain
 from tff_pmc.record.record_error import RecordError, RecordMissingError
@@ -26,6 +27,7 @@ PACKED = ".gz"
 """What stands behind the name of a CSV that is kept packed."""
 
 _LONGEST_HEADER = 1 << 16
+_MOST_COLUMNS = 256  # A column takes memory of its own, whatever its rows have.
 _MOST = 1 << 53  # More bytes or examples than anything has; sums of them still fit.
 _DTYPES = {TEXT: str, COUNT: "int64", FLAG: "int64"}
 # What a float that is none is written as. All other words are text, or refused.
@@ -95,6 +97,8 @@ def _parse(file: BinaryIO, schema: Schema) -> pd.DataFrame:
     names = next(csv.reader([line], strict=True), [])
     if not names or not line.endswith("\n"):
         raise ValueError("it has no header")
+    if len(names) > _MOST_COLUMNS:
+        raise ValueError(f"it has more than {_MOST_COLUMNS} columns")
     if len(set(names)) < len(names):
         raise ValueError("a column is there twice")
     lacking = [column for column in schema.needed if column not in names]
@@ -129,17 +133,18 @@ def _parse(file: BinaryIO, schema: Schema) -> pd.DataFrame:
 def _held(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """Fills the columns of the test where there was none."""
     names = [column for column in table.columns if column in schema.held]
-    empty = table[names].isna()
-    if names and (empty.iloc[:1].any(axis=None) or empty.nunique(axis=1).gt(1).any()):
-        raise ValueError(f"a round has only some of {', '.join(names)}")
-    filled = table[names].ffill()
     for column in names:
-        whole = schema.kind(column) == COUNT
-        if whole and (filled[column] % 1 == 0).all():
-            filled[column] = filled[column].astype("int64")
-        elif whole:
-            raise ValueError(f"a row has no {COUNT} as {column}")
-    return table.assign(**filled)
+        empty = table[column].isna()
+        if empty[:1].any() or not empty.equals(table[names[0]].isna()):
+            raise ValueError(f"a round has only some of {', '.join(names)}")
+    for column in names:
+        filled = table[column].ffill()
+        if schema.kind(column) == COUNT:
+            if not (filled < _MOST).all() or (filled % 1).any():
+                raise ValueError(f"a row has no {COUNT} as {column}")
+            filled = filled.astype("int64")
+        table[column] = filled
+    return table
 
 
 def _check_widths(file: BinaryIO, width: int) -> None:
@@ -156,7 +161,7 @@ def _check_widths(file: BinaryIO, width: int) -> None:
 
 def _check_column(values: pd.Series[Any], kind: str) -> None:
     good = pd.Series(True, values.index)
-    if kind == TEXT:
+    if kind == TEXT and infer_dtype(values, skipna=False) not in ("string", "empty"):
         good = values.map(lambda value: isinstance(value, str))
     elif kind == COUNT:
         good = (values >= 0) & (values < _MOST)
