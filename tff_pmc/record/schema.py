@@ -29,6 +29,7 @@ PACKED = ".gz"
 _LONGEST_HEADER = 1 << 16
 _MOST_COLUMNS = 256  # A column takes memory of its own, whatever its rows have.
 _MOST = 1 << 53  # More bytes or examples than anything has; sums of them still fit.
+_ROUNDING = 1e-5  # Each weight is written with seven digits.
 _DTYPES = {TEXT: str, COUNT: "int64", FLAG: "int64"}
 # What a float that is none is written as. All other words are text, or refused.
 _NOT_A_NUMBER = ["", "nan"]
@@ -270,3 +271,19 @@ def check_candidates(table: pd.DataFrame) -> None:
     kept = table.groupby("round")["kept"].sum()
     if (kept != 1).any():
         raise ValueError(f"round {kept.index[kept != 1][0]} has not one that is kept")
+
+
+def check_weights(folder: str, cohort: pd.DataFrame) -> None:
+    """Refuses weights that do not sum to 1, or to 0 in a round in which nobody counts.
+
+    Those of a step are no such weights: see `System.has_step`.
+    """
+    if "weight" not in cohort:
+        return
+    sums = cohort.groupby("round")["weight"].sum()
+    wrong = ~((sums - 1).abs() < _ROUNDING) & (sums != 0)
+    if wrong.any():
+        raise RecordError(
+            f"{folder}: the weights of round {sums.index[wrong][0]} in cohort.csv sum "
+            f"to {sums[wrong].iloc[0]:g}"
+        )
