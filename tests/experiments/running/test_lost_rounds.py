@@ -75,7 +75,7 @@ def test_the_others_are_made_and_a_lost_run_stays_lost(run, tmp_path):
         done = run(*flags, f"--rounds={rounds}", "--resume", code=1)
         last = done.stderr.strip().splitlines()[-1]
         assert "Momentum: in the rounds 2 to 3 all 2 clients were left out" in last
-        with open(out / "Momentum" / "rounds.csv", newline="") as file:
+        with open(out / "momentum" / "rounds.csv", newline="") as file:
             assert len(list(csv.DictReader(file))) == 3
         with open(out / "DS" / "rounds.csv", newline="") as file:
             assert len(list(csv.DictReader(file))) == rounds
