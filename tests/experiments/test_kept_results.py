@@ -55,5 +55,7 @@ def test_refused_tables_leave_nothing_behind(refused, tmp_path):
     (path,) = list(folder.glob("DS/rounds.csv"))
     rounds = pd.read_csv(path, dtype=str)
     rounds.drop(columns="p10").to_csv(path, index=False)
-    assert "lack the column 'p10'" in refused(f"--tables={folder}", f"--output_dir={out}")
+    assert "lack the column 'p10'" in refused(
+        f"--tables={folder}", f"--output_dir={out}"
+    )
     assert not out.parent.exists()

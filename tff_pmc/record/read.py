@@ -16,7 +16,8 @@ from tff_pmc.record.columns import SCHEMAS
 from tff_pmc.record.plain_files import MOST_OF_RUN
 from tff_pmc.record.predictions import Predictions, path_of, read_predictions
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.schema import check_weights, has_table, read_csv
+from tff_pmc.record.row_checks import check_weights
+from tff_pmc.record.schema import has_table, read_csv
 from tff_pmc.settings.run_settings import SYSTEMS
 
 BASELINE = "DS"
