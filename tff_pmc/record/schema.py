@@ -1,4 +1,4 @@
-"""What a CSV of a record must be: declared by its `Schema`, and held to it when read."""
+"""What a CSV of a record must be: declared by a `Schema`, and held to it when read."""
 
 from __future__ import annotations
 
