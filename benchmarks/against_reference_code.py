@@ -114,9 +114,10 @@ def given_their_models(config, examples, cohort, before, trained):
                 name: tf.cast(own[name], tf.float32) for name in examples.attributes
             },
         )
-        contribution = measure_contribution(measured, plan, client)
+        size = tf.size(own["y"])
+        contribution = measure_contribution(measured, plan, client, size)
         raw.append(contribution.raw.numpy())
-        sums = sums.plus(contribution, tf.size(own["y"]), 0.0)
+        sums = sums.plus(contribution, size, 0.0)
         models.add(contribution)
     update, _ = combine(
         basis, basis.coefficients(score), sums.criteria, sums.monomials, models.read()

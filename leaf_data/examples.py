@@ -80,8 +80,6 @@ class Examples:
                 "x and y have to hold one row an example: x is "
                 f"{self.x.shape}, y is {self.y.shape}"
             )
-        if self.has_classes and len(self.y) and self.y.min() < 0:
-            raise DataError(f"y has a negative label, {self.y.min()}")
         if not self.has_classes and not np.isfinite(self.y).all():
             raise DataError("y has a value that is not finite")
         ids, splits = self.client_ids, self.row_splits
@@ -104,6 +102,9 @@ class Examples:
                 f"row_splits has to rise from 0 to the {len(self.y)} examples; it "
                 f"goes from {splits[0]} to {splits[-1]}{falls}"
             )
+        if self.has_classes and len(self.y) and self.y.min() < 0:
+            owner = self.owner(int(self.y.argmin()))
+            raise DataError(f"y has a negative label, {self.y.min()}: {owner} has it")
         for name, values in self.attributes.items():
             if name in ("x", "y"):
                 raise DataError(f"an attribute cannot be named {name!r}")
@@ -185,6 +186,11 @@ class Examples:
             f"{self.client_ids[0]!r} to {self.client_ids[-1]!r}, or 0 to "
             f"{self.num_clients - 1} by number"
         )
+
+    def owner(self, row: int) -> str:
+        """Returns the client of an example, as messages name it."""
+        k = int(np.searchsorted(self.row_splits, row, side="right")) - 1
+        return f"client {self.client_ids[k]!r}"
 
     @functools.cached_property
     def _index(self) -> dict[str, int]:

@@ -126,9 +126,10 @@ class FederatedDataset:
                     )
             highest = examples.y.max(initial=-1)
             if train.has_classes and highest >= self.num_classes:
+                owner = examples.owner(int(examples.y.argmax()))
                 raise DataError(
                     f"{self.name}: {part} has label {highest}, but there are "
-                    f"{self.num_classes} classes"
+                    f"{self.num_classes} classes: {owner} has it"
                 )
 
     @property

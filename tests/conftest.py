@@ -1,6 +1,7 @@
 """What several tests share: what runs TFF, and a small federation."""
 
 import os
+import tracemalloc
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -43,6 +44,21 @@ def assert_one_line():
             assert str(part) in str(error.value)
 
     return check
+
+
+@pytest.fixture(scope="session")
+def peak_of():
+    """Returns the bytes that a call allocates at its peak, the used and the unused."""
+
+    def measure(call):
+        tracemalloc.start()
+        try:
+            call()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    return measure
 
 
 @pytest.fixture(scope="session")

@@ -58,13 +58,15 @@ def opened(
                 if name in members:
                     raise ValueError(f"{words} is there twice")
                 try:
-                    members[name] = _member(archive, info)
+                    members[name] = _member(archive, info, path)
                 except ValueError as error:
                     raise ValueError(f"{words} {error}") from error
             yield members
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
+def _member(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, path: places.Folder
+) -> Member:
     if info.flag_bits & _ENCRYPTED:
         raise ValueError("is encrypted")
     if info.compress_type not in _METHODS:
@@ -81,6 +83,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
         raise ValueError("has other bytes than its header says")
 
     def read() -> npt.NDArray[Any]:
+        places.spend(size, path)
         with archive.open(info) as file:
             array: npt.NDArray[Any] = _FORMAT.read_array(file, allow_pickle=False)
             if file.read(1):  # At the end the checksum is looked at.

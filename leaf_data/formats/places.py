@@ -2,16 +2,18 @@
 
 Regular files only, their sizes known before they are read: a FIFO in the place of a
 file would be waited for, and a device may never end. Whoever reads what others have
-made opens it here.
+made opens it here, and so a `budget` holds for all that is read together.
 """
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import errno
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO, Union
 
 from leaf_data.errors import DataError, reading
@@ -21,6 +23,34 @@ Folder = Union[str, "os.PathLike[str]"]
 
 ENVIRONMENT_VARIABLE = "TFF_PMC_DATA_DIR"
 """The variable that names the folder of the data where `data_dir` does not."""
+
+_LEAST = 1 << 12  # What a file takes on a disk, bytes: many tiny ones take time, too.
+_budgets: contextvars.ContextVar[tuple[list[int], ...]] = contextvars.ContextVar(
+    "budgets", default=()
+)
+
+
+@contextlib.contextmanager
+def budget(at_most: int) -> Iterator[None]:
+    """Refuses, by an `OSError`, files that have more than so many bytes together.
+
+    A file counts as often as it is opened, and each time as 4,096 bytes at least. What
+    it unpacks to is counted by who unpacks it (`spend`).
+    """
+    token = _budgets.set((*_budgets.get(), [at_most, at_most]))
+    try:
+        yield
+    finally:
+        _budgets.reset(token)
+
+
+def spend(size: int, path: Folder) -> None:
+    """Takes bytes from the budgets in force; an `OSError` names the file."""
+    for one in _budgets.get():
+        one[1] -= size
+        if one[1] < 0:
+            words = f"with it, more than {one[0]:,} bytes are to be read"
+            raise OSError(errno.EFBIG, words, os.fspath(path))
 
 
 def folders(name: str, data_dir: Folder | None) -> tuple[str, ...]:
@@ -85,7 +115,9 @@ def open_file(path: Folder, at_most: int | None = None) -> BinaryIO:
         name = ascii(os.fspath(path))
         raise OSError(errno.EINVAL, "this cannot be a file's name", name) from error
     try:
-        _check(os.fstat(descriptor), path, at_most)
+        status = os.fstat(descriptor)
+        _check(status, path, at_most)
+        spend(max(status.st_size, _LEAST), path)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)

@@ -102,3 +102,26 @@ def test_a_large_update_is_clipped_or_left_out(runtime, sums, updates, sizes, ex
     weights = [np.array([size], np.float32) for size in sizes]
     output = process.next(process.initialize(), values, weights)
     np.testing.assert_allclose(output.result, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        # A product of 1e-50, or a total of 6e38, is none in float32: who has it is out.
+        ([(1e-25, 1e-25), (1e-25, 1e-25)], (0, 0)),
+        ([(3e38, 1), (3e38, 1)], (0, 0)),
+        ([(3e38, 1), (1, 1)], (3, 4)),
+        ([(1e-25, 1e-25), (0, 1)], (0, 0)),
+        # The edges of what is safe; a criterion of 0 is none of them.
+        ([(2e-15, 1e-15), (1e-15, 1e-15)], (5 / 3, 7 / 3)),
+        ([(2e14, 4e14), (1e14, 4e14)], (5 / 3, 7 / 3)),
+        ([(1, 0), (0, 1)], (1, 1.5)),
+    ],
+)
+def test_what_float32_cannot_multiply_is_left_out(runtime, raw, expected):
+    """With DS 2 : 1 and LD equal, the scores are 2/3 + 1/3 and 1/3 + 1/6."""
+    process = create(tff_pmc.PrioritizedMeanFactory(("DS", "LD"), ("DS", "LD")))
+    updates = np.array([(1, 1.5), (3, 4)], np.float32)
+    weights = list(np.array(raw, np.float32))
+    output = process.next(process.initialize(), list(updates), weights)
+    np.testing.assert_allclose(output.result, expected, rtol=1e-5)

@@ -15,6 +15,8 @@ def test_an_uneven_cohort_packs_and_an_empty_one_is_refused(toy_examples):
         tff_pmc.pack(toy_examples, [])
     with pytest.raises(ValueError, match="no attribute 'sharp'.*they have none"):
         tff_pmc.pack(toy_examples, [0], example_attributes=("sharp",))
+    with pytest.raises(ValueError, match="client 'toy_2' has label 2, but there are 2"):
+        tff_pmc.pack(toy_examples, [0, 2], num_classes=2)
 
 
 def numbers_of(packs):

@@ -40,7 +40,10 @@ SERVER = {
             *("test", {"x": np.zeros((6, 2), np.float32)}),
             "one x of train is uint8 (2,), of test float32 (2,)",
         ),
-        ("train", {"y": np.full(6, 3, np.int32)}, "train has label 3, but there are 3"),
+        (
+            *("train", {"y": np.array([0, 0, 0, 3, 0, 0], np.int32)}),
+            "train has label 3, but there are 3 classes: client 'c' has it",
+        ),
         ("server", {"client_ids": ("a",)}, "the server's one client is 'server'"),
         ("server", {"x": np.zeros((1, 3), np.uint8)}, "of server uint8 (3,)"),
         ("server", {"y": np.array([3], np.int32)}, "server has label 3"),

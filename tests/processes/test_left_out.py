@@ -1,5 +1,7 @@
 """What a round leaves out, and what it refuses."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,28 @@ def test_an_update_without_bound_is_left_out(
     assert metrics["client_work"]["train"]["excluded"] == 2
     assert metrics["finalizer"]["update_rejected"] == 1
     assert_close(weights_of(process, state), weights_of(process, before), 0)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_client_without_examples_is_in_no_sum(
+    runtime, toy_examples, toy_model, build_prioritized, datasets, packed
+):
+    """Its model has not diverged, of which MD would make the highest value."""
+    process = build_prioritized(
+        toy_model, priority=("MD", "DS"), criteria=("DS", "MD"), packed=packed
+    )
+    none = dataclasses.replace(
+        toy_examples, row_splits=np.array([0, 0, *toy_examples.row_splits[2:]])
+    )
+    outputs = []
+    for cohort in ([0, 2, 3], [2, 3]):
+        data = tff_pmc.pack(none, cohort) if packed else datasets(none, cohort, 9)
+        outputs.append(process.next(process.initialize(), data))
+    with_it, without = (output.metrics for output in outputs)
+    for name in ("totals", "monomials"):
+        found, expected = (m["aggregator"][name] for m in (with_it, without))
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert with_it["client_work"]["train"]["excluded"] == 1
 
 
 def test_all_scores_zero_leave_the_model_as_it_is(

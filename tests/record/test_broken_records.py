@@ -1,10 +1,13 @@
 """Run folders that no run can have written: refused, and never made a table of."""
 
+import gzip
 import json
 import os
+import warnings
 
 import pytest
 
+from leaf_data.formats import places
 from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
 
@@ -122,6 +125,19 @@ def test_names_are_text_whatever_they_look_like(write):
 
 
 @pytest.mark.parametrize(
+    ("system", "weight"),
+    [("prioritized", 0.999999), ("prioritized", 0), ("q_fedavg", 17.5), ("fednova", 3)],
+)
+def test_weights_sum_to_1_or_to_nothing_or_to_the_length_of_a_step(
+    write, system, weight
+):
+    settings = {**INFO["settings"], "system": system}
+    table = lines("cohort", (3, f"2,b,9.0,1.0,0,{weight}"))
+    run = read.read_run(write(changed(settings=settings), **table))
+    assert run.cohort["weight"].tolist() == [1, 0, weight]
+
+
+@pytest.mark.parametrize(
     ("tables", "says"),
     [
         *((shuffled(name), f"{name}.csv") for name in ("rounds", "clients", "weights")),
@@ -141,6 +157,7 @@ def test_names_are_text_whatever_they_look_like(write):
         (lines("rounds", (1, "1,0.5,5,10,0.4,0.5,0.6,DS,1,1")), "rounds.csv"),
         (lines("rounds", (0, "round,accuracy,accuracy")), "a column is there twice"),
         (lines("rounds", (0, "number,accuracy")), "it lacks the column 'round'"),
+        ({"cohort": [",".join(map(str, range(257)))]}, "it has more than 256 columns"),
         ({"rounds": ""}, "it has no header"),
         ({"rounds": "round\n" + "\udcff\n"}, "rounds.csv"),
         ({"rounds": GOOD["rounds.csv"][:3]}, "rounds.csv has 2 rounds and clients"),
@@ -167,10 +184,16 @@ def test_names_are_text_whatever_they_look_like(write):
         (lines("candidates", (2, "2,1,DS,11,10,0.7,1")), "11 correct of 10"),
         (lines("cohort", (2, "1,a,1.0,2.0,0,0.5")), "round 1 has 'a' twice"),
         (lines("cohort", (1, "1,a,forty,2.0,0,1.0")), "cohort.csv"),
+        (lines("cohort", (3, "2,b,inf,1.0,0,1.0")), "round 2 counts 'b', with a crit"),
+        (lines("cohort", (3, "2,b,9.0,1e308,0,1.0")), "criterion that is no float32"),
+        (lines("rounds", (1, "1,0.5,0,0,0.4,0.5,0.6,DS,1")), "a round has no examples"),
+        (lines("cohort", (3, "2,b,9.0,1.0,0,0.9")), "weights of round 2 in cohort.csv"),
+        (lines("cohort", (3, "2,b,9.0,1.0,0,inf")), "round 2 in cohort.csv sum to inf"),
     ],
 )
 def test_what_no_run_has_written_is_refused(write, tables, says):
     folder = write(**tables)
+    warnings.simplefilter("error")  # Nothing is said before the one line.
     with pytest.raises(RecordError) as error:
         read.read_run(folder)
     assert says in str(error.value) and folder in str(error.value)
@@ -253,3 +276,20 @@ def test_a_missing_file_is_named(write, missing):
         read.read_run(folder)
     with pytest.raises(FileNotFoundError):  # As it was before it had a type.
         read.read_run(folder)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_a_record_takes_is_bounded(write, peak_of, packed):
+    """About ten times its bytes unpacked, and all of it within one budget."""
+    rows = [f"{n},c{k},1,2" for n in range(1, 501) for k in range(200)]
+    text = "\n".join([GOOD["clients.csv"][0], *rows, ""])
+    folder = write(clients=text)
+    path = os.path.join(folder, "clients.csv")
+    if packed:
+        with gzip.open(path + ".gz", "wt") as file:
+            file.write(text)
+        os.unlink(path)
+    taken = peak_of(lambda: read.read_table(folder, "clients.csv"))
+    assert taken < 11 * len(text)
+    with places.budget(len(text) - 1), pytest.raises(RecordError, match="clients.csv"):
+        read.read_table(folder, "clients.csv")

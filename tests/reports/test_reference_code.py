@@ -5,11 +5,13 @@ expected tables are worked out by hand.
 """
 
 import os
+import warnings
 
 import pandas as pd
 import pytest
 
 import leaf_data
+from leaf_data.formats import places
 from tff_pmc.reports import reference_code, tables
 
 
@@ -103,6 +105,12 @@ def _params(old, new):
         (_replace("round_2/client_1.csv", "y_pred,y_true\n0.5,1\n"), ["client_1.csv"]),
         (_replace("round_2/client_1.csv", "y_pred,y_true\nnan,1\n"), ["client_1.csv"]),
         (_replace("round_2/client_1.csv", "y_pred,y_true\n1,1e300\n"), ["client_1"]),
+        (_replace("round_2/client_1.csv", "y_pred,y_true\n1\n1\n"), ["client_1"]),
+        (_replace("round_2/client_1.csv", "y_pred,y_true\n1,inf\n"), ["client_1"]),
+        (
+            _replace("round_2/client_1.csv", "y_pred,y_true\n" + "1,1\n" * (1 << 18)),
+            ["client_1.csv cannot be read: it has more than 1,048,576 bytes"],
+        ),
         (_params("clients): 3", "clients): " + "9" * 5000), ["from 1 to 1000000"]),
         (lambda f: (f / ("round_" + "9" * 200)).mkdir(), []),
         (_replace("params.txt", "x" * (2 << 20)), ["params.txt cannot be read"]),
@@ -119,15 +127,25 @@ def test_a_broken_folder_is_refused_by_name(
 ):
     folder = write_theirs(tmp_path / "run")
     damage(folder)
+    warnings.simplefilter("error")  # Nothing is said before the one line.
     fails(lambda: reference_code.read_run(str(folder)), folder, *parts)
+
+
+def test_a_round_is_read_within_one_budget(tmp_path, write_theirs, fails):
+    """Each of its files is small enough; each counts for 4,096 bytes at least."""
+    folder = write_theirs(tmp_path / "run")
+    assert len(reference_code.read_run(str(folder)).examples) == 3
+    with places.budget(2 << 12):
+        words = "client_3.csv cannot be read: with it, more than 8,192 bytes"
+        fails(lambda: reference_code._read_round(str(folder), 1, 3), folder, words)
 
 
 def test_on_mnist_the_labels_tell_the_clients_apart():
     """And so the clients of the published code's MNIST runs can be aligned."""
     folder = os.environ.get("TFF_PMC_DATA_DIR", "")
     name = "t10k-labels-idx1-ubyte.gz"
-    places = [os.path.join(folder, sub, name) for sub in ("", "mnist")]
-    if not folder or not any(map(os.path.exists, places)):
+    paths = [os.path.join(folder, sub, name) for sub in ("", "mnist")]
+    if not folder or not any(map(os.path.exists, paths)):
         pytest.skip("needs MNIST's idx files: set TFF_PMC_DATA_DIR to their folder")
     test = leaf_data.load("mnist", partition="iid").test_examples
     columns = {tuple(test.client(k)["y"].tolist()) for k in range(test.num_clients)}

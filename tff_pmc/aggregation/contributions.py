@@ -14,6 +14,10 @@ from tff_pmc.aggregation.building import without_autograph
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.scores import Basis, Normalization
 
+SMALLEST, LARGEST = 1e-30, 1e30
+"""The range of a monomial that is not 0, and the top of its product with an update's
+norm, so that sums over a hundred million clients are finite in float32."""
+
 
 class Contribution(NamedTuple):
     """One client's contribution; all but `raw` is zero when the client is left out.
@@ -24,7 +28,8 @@ class Contribution(NamedTuple):
         monomials: `r_S` for each sum of the basis, float32 [B].
         update: received minus trained weights: TFF's sign, a server optimizer's
             gradient.
-        included: bool; not where it is not finite, or the update is too large.
+        included: bool; not where it is not finite or out of range, the update is too
+            large, or there are no examples.
     """
 
     raw: tf.Tensor
@@ -35,12 +40,15 @@ class Contribution(NamedTuple):
 
 
 @without_autograph
-def contribution_of(plan: SumPlan, raw: tf.Tensor, update: Any) -> Contribution:
+def contribution_of(
+    plan: SumPlan, raw: tf.Tensor, update: Any, examples: tf.Tensor | int = 1
+) -> Contribution:
     """A client's contribution, from its raw criteria [m] and its update, in its graph.
 
-    A client whose update or criteria are not finite, or whose update has a norm above
-    the plan's `max_update_norm`, contributes zeros: one diverged client must not
-    destroy the round.
+    A client without examples, whose update or criteria are not finite, whose update has
+    a norm above the plan's `max_update_norm`, or whose criteria multiply to what is out
+    of `SMALLEST` to `LARGEST` contributes zeros: one diverged client must not destroy
+    the round.
     """
     values = raw
     if plan.normalization.method == "range":
@@ -53,11 +61,17 @@ def contribution_of(plan: SumPlan, raw: tf.Tensor, update: Any) -> Contribution:
         update = _clip(update, plan.clip_norm)
     # One pass over the update: the norm is not finite where one of its numbers is not.
     norm = tf.linalg.global_norm([tf.cast(t, tf.float32) for t in _floats(update)])
-    # A product may overflow where its factors are finite.
+    # A product may overflow, or vanish, where its factors do not.
     largest = tf.reduce_max(monomials) * norm
-    parts = [raw, values, monomials, largest]
-    finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(p)) for p in parts])
-    included = tf.logical_and(finite, norm <= plan.max_update_norm)
+    positive = tf.reduce_all((values > 0) | ~plan.basis.membership(), axis=-1)
+    checks = [
+        tf.math.is_finite(raw),
+        *(part <= LARGEST for part in (values, monomials, largest)),
+        (monomials >= SMALLEST) | ~positive,
+        norm <= plan.max_update_norm,
+        tf.greater(examples, 0),
+    ]
+    included = tf.reduce_all([tf.reduce_all(check) for check in checks])
     zeros = tf.nest.map_structure(tf.zeros_like, (values, monomials, update))
     # A branch, because a choice number by number would copy the update.
     values, monomials, update = tf.cond(

@@ -159,9 +159,12 @@ def with_proximal_term(
 
 
 def measure_contribution(
-    criteria: Sequence[Criterion], plan: SumPlan, client: LocalClient
+    criteria: Sequence[Criterion],
+    plan: SumPlan,
+    client: LocalClient,
+    examples: tf.Tensor | int,
 ) -> Contribution:
-    """Measures a client and computes its contribution, inside its TensorFlow graph.
+    """Measures a client of so many examples, inside its TensorFlow graph.
 
     A negative criterion is an error of whoever wrote it and ends the round, by name.
     """
@@ -171,7 +174,7 @@ def measure_contribution(
     update = tf.nest.map_structure(
         tf.subtract, client.initial_weights, client.trained_weights
     )
-    return contribution_of(plan, raw, update)
+    return contribution_of(plan, raw, update, examples)
 
 
 @without_autograph

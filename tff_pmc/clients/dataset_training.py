@@ -161,7 +161,7 @@ def build_dataset_client_work(
             found = tf.nest.map_structure(tf.identity, reported)
         ran = batches, model, options.local_epochs
         client = _DatasetClient(*ran, received, trained, attributes)
-        own = measure_contribution(criteria, plan, client)
+        own = measure_contribution(criteria, plan, client, examples)
         sums = RunningSums.of_nobody(plan.basis).plus(own, examples, loss_sum)
         result = sums.result(weighted_updates(own), plan.normalization)
         measured = sums.measurements(options.only_counts)

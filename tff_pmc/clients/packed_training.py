@@ -113,8 +113,9 @@ def build_packed_client_work(
                 kept.of_client(remembered, element["client"]),
             )
             memory = kept.remember(memory, element["client"], client)
-            contribution = measure_contribution(criteria, plan, client)
-            sums = sums.plus(contribution, tf.shape(y)[0], loss)
+            size = tf.shape(y)[0]
+            contribution = measure_contribution(criteria, plan, client, size)
+            sums = sums.plus(contribution, size, loss)
             models.add(contribution)
             if metrics is not None:
                 found = metrics_of_included(contribution, found, no_metrics)

@@ -92,6 +92,7 @@ def pack(
     max_bytes: int = MAX_PACK_BYTES,
     attributes: Optional[Mapping[str, np.ndarray]] = None,
     example_attributes: Sequence[str] = (),
+    num_classes: Optional[int] = None,
 ) -> list[tf.data.Dataset]:
     """Packs a cohort for `LearningProcess.next`.
 
@@ -106,6 +107,8 @@ def pack(
             federation, by name (`leaf_data.ClientTable.values`).
         example_attributes: the names of the examples' attributes that travel along;
             `criteria.example_attributes` are those that criteria need.
+        num_classes: the model's, by which labels are checked; by default they are not,
+            as a `FederatedDataset` has done it.
 
     Returns:
         One `tf.data.Dataset` of packed clients for each pack. Of the examples of a
@@ -115,7 +118,8 @@ def pack(
     Raises:
         leaf_data.DataError: there is no client of an index or a name.
         ValueError: the cohort is empty or one name by itself, one client alone exceeds
-            `max_bytes`, an attribute is not in [0, 1], or the examples lack one.
+            `max_bytes`, an attribute is not in [0, 1], or the examples lack one, or a
+            label is out of range.
 
     Example:
         >>> pack(data.train_examples, ["client_003", "client_017"])
@@ -132,6 +136,11 @@ def pack(
     for client in clients:
         k = examples.position(client if isinstance(client, str) else int(client))
         own = examples.client(k)
+        if num_classes is not None and own["y"].max(initial=0) >= num_classes:
+            raise ValueError(
+                f"client {examples.client_ids[k]!r} has label {own['y'].max()}, but "
+                f"there are {num_classes} classes"
+            )
         extras = {name: own[name] for name in sorted(example_attributes)}
         parts.append(ClientArrays(k, own["x"], own["y"], {}, extras))
     packs = split_arrays(parts, num_packs, max_bytes, attributes or {})

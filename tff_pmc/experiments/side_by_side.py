@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,7 +39,11 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
 
 def _text(command: Command, given: Mapping[str, Any]) -> str:
     if command.tables:
-        return _tables(command, given)
+        with tempfile.TemporaryDirectory() as aside:  # What is refused leaves nothing.
+            shown, goal = _tables(command, given, aside), command.output_dir
+            copy = shutil.copyfile
+            shutil.copytree(aside, goal, copy_function=copy, dirs_exist_ok=True)
+        return shown
     if command.export:
         reference_export.write(command.export, command.output_dir)
         return f"In the published code's form: {command.output_dir}"
@@ -61,13 +67,12 @@ def _names(a: str, b: str) -> list[str]:
     return [os.path.relpath(path, above) for path in paths]
 
 
-def _tables(command: Command, given: Mapping[str, Any]) -> str:
+def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
     """The tables and figures of an experiment, made of a folder of runs.
 
     Of runs under several seeds those of each, and of their differences.
     """
     seeds = read_folder.seed_folders(command.tables)
-    goal = command.output_dir
     if not seeds:
         return _of_runs(command, given, goal)
     by_seed = {seed: _by_rule(folder, given) for seed, folder in seeds.items()}

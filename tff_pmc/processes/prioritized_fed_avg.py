@@ -67,7 +67,8 @@ def build_prioritized_fed_avg(
     say), with the values that TFF's `build_weighted_fed_avg` reports. `totals` are the
     sums of the criteria (normalized ones with declared ranges), `score` is the sum of
     the scores. Monomials are float32: a client whose criteria multiply to more than
-    3e38 is left out like one that is not finite.
+    1e30, or to less than 1e-30 without one of them being 0, is left out like one that
+    is not finite or has no examples.
 
     Clients' data has one of two forms. *Packed*, D is one whole client,
     `<x=..., y=..., client=int32, place=int32>`, and a pack is a sequence of them:

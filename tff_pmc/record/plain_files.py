@@ -19,8 +19,13 @@ from tff_pmc.record.record_error import RecordError, RecordMissingError
 MOST_UNPACKED = 1 << 28
 """The largest content of a packed file, bytes: ten times a long run's `clients.csv`."""
 
+MOST_OF_RUN = 1 << 32
+"""What is read of a run's record, or of a round of the published code's, bytes."""
+
 LARGEST_ARRAYS = 1 << 24
 """The largest file of arrays that is read, bytes."""
+
+_CHUNK = 1 << 20
 
 
 def open_plain(path: str, *, at_most: int | None = None) -> BinaryIO:
@@ -43,15 +48,20 @@ def open_packed(path: str, *, at_most: int = MOST_UNPACKED) -> BinaryIO:
     All of it is unpacked into memory, so that a few bytes that unpack to very many are
     refused and not waited for.
     """
+    content = io.BytesIO()
     with open_plain(path, at_most=at_most) as file:
         try:
             with gzip.GzipFile(fileobj=file) as packed:
-                content = packed.read(at_most + 1)
+                # One read of all takes memory for all that may be.
+                while content.tell() <= at_most and (part := packed.read(_CHUNK)):
+                    places.spend(len(part), path)
+                    content.write(part)
         except (OSError, EOFError, zlib.error) as error:
             raise RecordError(f"{path} cannot be unpacked: {error}") from error
-    if len(content) > at_most:
+    if content.tell() > at_most:
         raise RecordError(f"{path} unpacks to more than {at_most:,} bytes")
-    return io.BytesIO(content)
+    content.seek(0)
+    return content
 
 
 def names_in(folder: str) -> list[str]:

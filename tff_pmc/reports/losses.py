@@ -15,8 +15,10 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from leaf_data.formats import places
 from tff_pmc.record import read, run_json
 from tff_pmc.record.measures import LOSS
+from tff_pmc.record.plain_files import MOST_OF_RUN
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import Report, escape, figures, styles, summary
 from tff_pmc.reports.paired import BySeed, every
@@ -62,6 +64,7 @@ def measures_loss(path: str) -> bool:
     return LOSS.mean in read.read_table(path, "rounds.csv")
 
 
+@places.budget(MOST_OF_RUN)
 def read_loss_run(path: str) -> LossRun:
     """Reads a run folder whose record has losses."""
     info = run_json.read(path)

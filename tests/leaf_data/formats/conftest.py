@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import signal
 import sqlite3
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -28,21 +27,6 @@ def no_hang():
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
     assert not hung, "it hangs"
-
-
-@pytest.fixture(scope="session")
-def peak_of():
-    """Returns the bytes that a call allocates at its peak, the used and the unused."""
-
-    def measure(call):
-        tracemalloc.start()
-        try:
-            call()
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    return measure
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,7 @@ from tff_pmc.systems import SYSTEMS, System
 EVERY_CALL, EVERY_RUN, NO_PAPER = "The command", "Every run", "Beside the papers"
 """The parts of the help that are of no paper."""
 
-_LARGEST = 1 << 20  # Of a flag file, bytes.
+_LARGEST = 1 << 20  # Of all flag files together, bytes.
 _DEEPEST = 16  # Flag files within flag files.
 
 
@@ -123,7 +123,8 @@ def parse(arguments: Sequence[str], settings: Iterable[Setting] | None = None) -
     known_only = settings is not None
     if settings is None:
         settings = [one for section in sections() for one in section.settings]
-    from_files, own = _parse(arguments, list(settings), known_only, ())
+    with places.budget(_LARGEST):
+        from_files, own = _parse(arguments, list(settings), known_only, ())
     return Given({**from_files, **own}, frozenset(from_files) - frozenset(own))
 
 
