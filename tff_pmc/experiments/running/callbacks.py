@@ -7,7 +7,7 @@ listener has written is there when a run goes on after the round.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
@@ -65,34 +65,48 @@ def predictions(folder: str, examples: leaf_data.Examples) -> Listener:
 
 
 class LostRunError(Exception):
-    """No client's update was usable, in as many rounds in a row as a run bears."""
+    """The model stayed as it was in as many rounds in a row as a run bears."""
 
 
-def lost_rounds(label: str, most: int) -> Listener:
-    """Warns of a round in which no client counted, and ends a run of too many.
+class LostRounds:
+    """Warns of a round that left the model as it was, and ends a run of too many.
 
-    The model stays as it is in such a round: to go on would be to pretend.
+    To go on would be to pretend. Those before a kill count, too.
     """
-    lost = 0
 
-    def after_round(done: RoundDone) -> None:
-        nonlocal lost
+    def __init__(
+        self, label: str, most: int, before: Iterable[Mapping[str, Any]] = ()
+    ) -> None:
+        self._label, self._most, self._lost, self._why = label, most, 0, ""
+        for row in before:
+            self._count(row)
+
+    def after_round(self, done: RoundDone) -> None:
+        """Counts the round, or not."""
         (row,) = done.tables["rounds"]
-        lost = lost + 1 if row["clients"] == row["excluded"] else 0
-        why = (
-            f"all {row['clients']} clients were left out: an update or a criterion of "
-            "each was not finite, or the update above --max_update_norm"
-        )
-        if lost and lost == most:
-            first = done.round_num - most + 1
-            raise LostRunError(
-                f"{label}: in the rounds {first} to {done.round_num} {why}; a smaller "
-                "--learning_rate may help"
-            )
-        if lost == 1:
-            logging.warning("%s: round %d: %s", label, done.round_num, why)
+        self._count(row)
+        if self._lost == 1:
+            logging.warning("%s: round %d: %s", self._label, done.round_num, self._why)
+        self.check(done.round_num)
 
-    return after_round
+    def check(self, round_num: int) -> None:
+        """Ends the run, by a `LostRunError`, after the last of too many rounds."""
+        if 0 < self._most <= self._lost:
+            raise LostRunError(
+                f"{self._label}: in the rounds {round_num - self._lost + 1} to "
+                f"{round_num} {self._why}"
+            )
+
+    def _count(self, row: Mapping[str, Any]) -> None:
+        all_out = row["clients"] == row["excluded"]
+        self._lost = self._lost + 1 if all_out or row["update_rejected"] else 0
+        self._why = "no client's score was above 0, or the update was not finite"
+        if all_out:
+            self._why = (
+                f"all {row['clients']} clients were left out: an update or a criterion "
+                "of each was not finite, or the update above --max_update_norm; a "
+                "smaller --learning_rate may help"
+            )
 
 
 class ProgressBar:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from tff_pmc.experiments.experiment import experiment
 from tff_pmc.experiments.running import loop
+from tff_pmc.experiments.running.callbacks import LostRunError
 from tff_pmc.experiments.running.suite import Load
 from tff_pmc.record import read
 from tff_pmc.record.same_run import folder_of_runs
@@ -59,6 +60,7 @@ def run(
     plan["settings"]["cells"] = [" ".join(place) for place in cells]
     plan["settings"]["seeds"] = list(seeds)
     found: list[when_it_helps.Cell] = []
+    lost, text = [], ""
 
     def made(settings: RunSettings, folder: str, words: str) -> read.Run:
         title = f"{words}: {settings.label}"
@@ -67,26 +69,37 @@ def run(
         loop.run(settings, load(settings), path, **how)
         return read.read_run(path)
 
+    def cell(
+        place: tuple[str, str], settings: RunSettings, folder: str, words: str
+    ) -> when_it_helps.Cell:
+        judged = made(settings, os.path.join(folder, "one_step"), words)
+        steps = one_step_effects.of_run(judged)
+        best = when_it_helps.best_step(steps)
+        base = settings.replaced(counterfactuals=())
+        both = base, base.replaced(priority=tuple(best.split(",")))
+        by_seed = {
+            seed: [
+                made(
+                    one.seeded(seed),
+                    os.path.join(folder, f"seed_{seed}"),
+                    f"{words}, seed {seed}",
+                )
+                for one in both
+            ]
+            for seed in seeds
+        }
+        return when_it_helps.Cell(*place, steps, by_seed)
+
     with folder_of_runs(output_dir, plan, resume=resume):
         for number, (place, settings) in enumerate(cells.items(), 1):
             words = f"cell {number} of {len(cells)}"
             folder = os.path.join(output_dir, in_small_letters("_".join(place)))
-            judged = made(settings, os.path.join(folder, "one_step"), words)
-            steps = one_step_effects.of_run(judged)
-            best = when_it_helps.best_step(steps)
-            base = settings.replaced(counterfactuals=())
-            both = base, base.replaced(priority=tuple(best.split(",")))
-            by_seed = {
-                seed: [
-                    made(
-                        one.seeded(seed),
-                        os.path.join(folder, f"seed_{seed}"),
-                        f"{words}, seed {seed}",
-                    )
-                    for one in both
-                ]
-                for seed in seeds
-            }
-            found.append(when_it_helps.Cell(*place, steps, by_seed))
+            try:
+                found.append(cell(place, settings, folder, words))
+            except LostRunError as error:
+                lost.append(f"{words}: {error}")
+                continue
             text = output.write(when_it_helps.report(found), output_dir)
+    if lost:
+        raise LostRunError("; ".join(lost))
     return text

@@ -11,7 +11,7 @@ from typing import Any, Optional
 import leaf_data
 from tff_pmc.experiments.running import callbacks
 from tff_pmc.experiments.running.evaluator import TestEvaluator
-from tff_pmc.record import rows
+from tff_pmc.record import read, rows
 from tff_pmc.record.checkpoints import Checkpoints
 from tff_pmc.record.run_folder import RunFolder
 from tff_pmc.settings import RunSettings
@@ -57,8 +57,10 @@ def run(
             state = last.state
         rounds = settings.training.rounds
         told = [callbacks.predictions(folder.path, evaluator.examples), *listeners]
+        before = _rows_before(folder.path) if last.round_num else []
         most_lost = settings.training.most_lost_rounds
-        end_if_lost = callbacks.lost_rounds(settings.label, most_lost)
+        lost = callbacks.LostRounds(settings.label, most_lost, before)
+        lost.check(last.round_num)
         if tensorboard:
             from tff_pmc.experiments.running import tensorboard_events
 
@@ -78,7 +80,7 @@ def run(
             ends = [after_round(done) for after_round in told]
             # Last: a checkpoint says that the rows up to its round are on disk.
             checkpoints.save(state, round_num, folder.lengths())
-            end_if_lost(done)
+            lost.after_round(done)
             if any(ends):
                 break
         status = "finished"
@@ -102,6 +104,10 @@ def describe(settings: RunSettings, data: leaf_data.FederatedDataset) -> dict[st
             "client_table": data.client_table.origin,
         },
     }
+
+
+def _rows_before(folder: str) -> list[dict[Any, Any]]:
+    return read.read_table(folder, "rounds.csv").to_dict("records")
 
 
 def _round(

@@ -25,7 +25,7 @@ from tff_pmc.settings.cluster_options import ClusterSettingError
 
 if TYPE_CHECKING:
     from tff_pmc.experiments.running.execution import Federations
-    from tff_pmc.experiments.running.suite import Job
+    from tff_pmc.experiments.running.suite import Done, Job
 
 _ASK_SECONDS = 60
 
@@ -104,9 +104,11 @@ class SpreadRuns:
         data_dir = federations.data_dir and os.path.abspath(federations.data_dir)
         self._check_folders(os.path.abspath(output_dir), data_dir)
 
-    def __call__(self, jobs: Iterable[Job]) -> Iterator[Job]:
+    def __call__(self, jobs: Iterable[Job]) -> Iterator[Done]:
         """Makes the runs, in the order in which they end."""
         import distributed
+
+        from tff_pmc.experiments.running.callbacks import LostRunError
 
         running = {self._begin(job): job for job in jobs}
         bar = tqdm(total=len(running), desc="runs", unit="run", mininterval=1)
@@ -114,8 +116,12 @@ class SpreadRuns:
             for future in distributed.as_completed(
                 list(running), loop=self._connection.client.loop
             ):
-                self._check(future, running[future])
-                yield running.pop(future)
+                lost = None
+                try:
+                    self._check(future, running[future])
+                except LostRunError as error:
+                    lost = error
+                yield running.pop(future), lost
                 bar.update()
         except BaseException:
             self._connection.stop(list(running))

@@ -13,6 +13,7 @@ from leaf_data.examples import StorePart
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.running import loop
+from tff_pmc.experiments.running.callbacks import LostRunError
 from tff_pmc.record import files, read
 from tff_pmc.record.same_run import folder_of_runs
 from tff_pmc.reports import losses, output
@@ -36,6 +37,10 @@ class Job(NamedTuple):
         return os.path.join(self.output_dir, self.settings.folder)
 
 
+Done = tuple[Job, Optional[LostRunError]]
+"""A run that was made, and why it ended early if it did."""
+
+
 def run_all(
     runs: Sequence[RunSettings],
     load: Load,
@@ -43,7 +48,7 @@ def run_all(
     *,
     seeds: Sequence[int] = (),
     resume: bool = False,
-    spread: Optional[Callable[[Iterable[Job]], Iterator[Job]]] = None,
+    spread: Optional[Callable[[Iterable[Job]], Iterator[Done]]] = None,
     tensorboard: bool = False,
 ) -> str:
     """Makes runs and reports on all of them, and on their differences under seeds.
@@ -55,6 +60,9 @@ def run_all(
     seeds, each of which replaces all seeds of the runs, a folder `seed_N` of these for
     each, and the experiment's reports over several seeds. `spread` makes runs elsewhere
     and gives each once it is finished. Returns the tables as text for the terminal.
+
+    A run that ends early leaves the others and their own reports as they are, and is a
+    `LostRunError` at the end.
     """
     data = load(runs[0])
     for settings in runs:
@@ -78,7 +86,7 @@ def run_all(
             plan = _plan(own, data)
             held.enter_context(folder_of_runs(folder, plan, resume=begun))
             name = f", seed {seeds[place]}" if seeds else ""
-            for settings in own:
+            for settings in list(own):  # Who is lost is taken out.
                 number += 1
                 title = f"run {number} of {total}{name}: {settings.label}"
                 how = {"resume": begun, "title": title, "tensorboard": tensorboard}
@@ -91,14 +99,28 @@ def run_all(
             plan = _plan(runs, data, seeds)
             held.enter_context(folder_of_runs(output_dir, plan, resume=resume))
         finished: collections.Counter[str] = collections.Counter()
-        text = ""
-        for job in spread(jobs()) if spread else jobs():
-            if not spread:
-                loop.run(job.settings, load(job.settings), job.folder, **job.how)
+        text, lost = "", []
+        for job, error in spread(jobs()) if spread else _in_turn(jobs(), load):
             finished[job.output_dir] += 1
-            if finished[job.output_dir] == len(runs):
-                text = report(job.output_dir, by_folder[job.output_dir])
+            if error is not None:
+                lost.append(error)
+                by_folder[job.output_dir].remove(job.settings)
+            made = by_folder[job.output_dir]
+            if finished[job.output_dir] == len(runs) and made:
+                text = report(job.output_dir, made)
+        if lost:
+            raise LostRunError("; ".join(map(str, lost)))
         return _report_seeds(seeds, by_folder, output_dir) if seeds else text
+
+
+def _in_turn(jobs: Iterable[Job], load: Load) -> Iterator[Done]:
+    for job in jobs:
+        error = None
+        try:
+            loop.run(job.settings, load(job.settings), job.folder, **job.how)
+        except LostRunError as found:
+            error = found
+        yield job, error
 
 
 def report(output_dir: str, runs: Sequence[RunSettings]) -> str:
