@@ -1,4 +1,4 @@
-"""The README and the guide for programs say what is so."""
+"""The README, the guide for programs and SECURITY.md say what is so."""
 
 import collections
 import csv
@@ -46,3 +46,14 @@ def test_the_readme_counts_the_claims_as_their_table_does():
         said = " | ".join(str(pairs.count((paper, word))) for word in VERDICTS)
         (row,) = re.findall(rf"^\| \[{paper}\].*$", README, re.MULTILINE)
         assert row.endswith(f"| {said} |"), f"README.md, {paper}: {said}"
+
+
+def test_each_promise_names_tests_that_there_are():
+    head = (ROOT / "SECURITY.md").read_text("utf-8").split("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+) \| (`.+) \|$", head, re.MULTILINE)
+    assert len(rows) == head.count("\n|") - 2
+    for promise, cell in rows:
+        for named in cell.split(", "):
+            path, name = re.fullmatch(r"`(.+\.py)::(test_\w+)`", named).groups()
+            text = (ROOT / "tests" / path).read_text("utf-8")
+            assert f"\ndef {name}(" in text, f"{promise}: {named}"
