@@ -1,7 +1,9 @@
 """Tables and comparisons of what `results/reproduced` keeps: made, or said why not."""
 
 import pathlib
+import shutil
 
+import pandas as pd
 import pytest
 
 KEPT = pathlib.Path(__file__).resolve().parents[2] / "results" / "reproduced"
@@ -44,3 +46,16 @@ def test_it_is_made_or_it_says_why_not(name, what, run, refused, tmp_path):
     kept = {path.name for path in folder.glob("*.png")} - {"comparison.png"}
     made = {path.name for path in out.iterdir()}
     assert {"accuracy.png", "fairness.png", "results.csv", *kept} <= made
+
+
+def test_refused_tables_leave_nothing_behind(refused, tmp_path):
+    """The column is missing to the plots, which come last."""
+    folder, out = tmp_path / "runs", tmp_path / "new" / "out"
+    shutil.copytree(KEPT / "quickstart", folder)
+    (path,) = list(folder.glob("DS/rounds.csv"))
+    rounds = pd.read_csv(path, dtype=str)
+    rounds.drop(columns="p10").to_csv(path, index=False)
+    assert "lack the column 'p10'" in refused(
+        f"--tables={folder}", f"--output_dir={out}"
+    )
+    assert not out.parent.exists()

@@ -83,7 +83,10 @@ def test_names_that_no_record_can_hold(three_clients, assert_refused):
             {"x": np.zeros((5, 2), np.uint8)},
             "one row an example: x is (5, 2), y is (6,)",
         ),
-        ({"y": np.full(6, -1, np.int32)}, "y has a negative label, -1: client 'a' has it"),
+        (
+            {"y": np.full(6, -1, np.int32)},
+            "y has a negative label, -1: client 'a' has it",
+        ),
         ({"y": np.zeros((6, 1), np.int32)}, "one row an example: x is (6, 2), y is"),
         ({"y": np.full(6, np.nan, np.float32)}, "y has a value that is not finite"),
         ({"client_ids": ()}, "at least one client"),

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import warnings
 
 import pytest
 
@@ -124,6 +125,19 @@ def test_names_are_text_whatever_they_look_like(write):
 
 
 @pytest.mark.parametrize(
+    ("system", "weight"),
+    [("prioritized", 0.999999), ("prioritized", 0), ("q_fedavg", 17.5), ("fednova", 3)],
+)
+def test_weights_sum_to_1_or_to_nothing_or_to_the_length_of_a_step(
+    write, system, weight
+):
+    settings = {**INFO["settings"], "system": system}
+    table = lines("cohort", (3, f"2,b,9.0,1.0,0,{weight}"))
+    run = read.read_run(write(changed(settings=settings), **table))
+    assert run.cohort["weight"].tolist() == [1, 0, weight]
+
+
+@pytest.mark.parametrize(
     ("tables", "says"),
     [
         *((shuffled(name), f"{name}.csv") for name in ("rounds", "clients", "weights")),
@@ -170,10 +184,16 @@ def test_names_are_text_whatever_they_look_like(write):
         (lines("candidates", (2, "2,1,DS,11,10,0.7,1")), "11 correct of 10"),
         (lines("cohort", (2, "1,a,1.0,2.0,0,0.5")), "round 1 has 'a' twice"),
         (lines("cohort", (1, "1,a,forty,2.0,0,1.0")), "cohort.csv"),
+        (lines("cohort", (3, "2,b,inf,1.0,0,1.0")), "round 2 counts 'b', with a crit"),
+        (lines("cohort", (3, "2,b,9.0,1e308,0,1.0")), "criterion that is no float32"),
+        (lines("rounds", (1, "1,0.5,0,0,0.4,0.5,0.6,DS,1")), "a round has no examples"),
+        (lines("cohort", (3, "2,b,9.0,1.0,0,0.9")), "weights of round 2 in cohort.csv"),
+        (lines("cohort", (3, "2,b,9.0,1.0,0,inf")), "round 2 in cohort.csv sum to inf"),
     ],
 )
 def test_what_no_run_has_written_is_refused(write, tables, says):
     folder = write(**tables)
+    warnings.simplefilter("error")  # Nothing is said before the one line.
     with pytest.raises(RecordError) as error:
         read.read_run(folder)
     assert says in str(error.value) and folder in str(error.value)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tff_pmc.record.schema import check_weightings
+from tff_pmc.record.row_checks import check_weightings
 from tff_pmc.reports import one_step_effects
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tff_pmc.record.predictions import read_predictions
+from tff_pmc.record.read import read_run
 
 Y = [0, 1, 0, 1, 1, 0]  # Three clients with two examples each.
 
@@ -102,3 +103,22 @@ def test_predictions_count_by_client_and_reorder(tmp_path, write_run):
     assert turned.client_ids == ("client_2", "client_0", "client_1")
     assert turned.correct.tolist() == [0, 1, 2]
     assert turned.y.tolist() == [1, 0, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("round_0002.npz", {"predicted": 1 - np.array(Y)}),
+        # As many are right, of others' examples.
+        ("labels.npz", {**labels([0, 1, 4, 6]), "y": [0, 1, 1, 1, 1, 0]}),
+    ],
+)
+def test_predictions_that_clients_csv_does_not_know_are_refused(
+    tmp_path, name, content, fails, write_run
+):
+    folder = write_run(tmp_path / "DS", "DS", [[1, 1, 1, 0, 0, 0], Y])
+    run = read_run(str(folder))
+    assert run.predictions(2).correct.tolist() == run.correct[1].tolist()
+    np.savez(folder / "predictions" / name, **content)
+    words = "does not give the counts of round 2 in clients.csv"
+    fails(lambda: run.predictions(2), folder / "predictions" / "round_0002.npz", words)

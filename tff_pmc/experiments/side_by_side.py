@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -71,7 +73,12 @@ def _tables(command: Command, given: Mapping[str, Any]) -> str:
     name = command.experiment if "experiment" in given else _own_experiment(read)
     found = experiment(name or command.experiment)
     runs = rounds_to_target.by_one_rule(read, _reach(given))
-    return reporting.write(found, runs, command.output_dir)
+    with tempfile.TemporaryDirectory() as made:  # What is refused leaves nothing.
+        shown = reporting.write(found, runs, made)
+        shutil.copytree(
+            made, command.output_dir, copy_function=shutil.copyfile, dirs_exist_ok=True
+        )
+    return shown
 
 
 def _own_experiment(runs: Sequence[Run]) -> str:

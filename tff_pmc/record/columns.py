@@ -6,19 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tff_pmc.record.measures import ACCURACY, LOSS, PERCENTILES
-from tff_pmc.record.schema import (
-    COUNT,
-    FLAG,
-    NUMBER,
-    SHARE,
-    TEXT,
-    Schema,
+from tff_pmc.record.row_checks import (
     check_candidates,
     check_clients,
+    check_cohort,
     check_rounds,
     check_weightings,
     in_order,
 )
+from tff_pmc.record.schema import COUNT, FLAG, NUMBER, SHARE, TEXT, Schema
 
 _TOTALS = {ACCURACY.total: COUNT, LOSS.total: NUMBER, "examples": COUNT}
 _MEANS = {ACCURACY.mean: SHARE, LOSS.mean: NUMBER}
@@ -53,7 +49,7 @@ SCHEMAS: Mapping[str, Schema] = {
         {"round": COUNT, "client": TEXT, "excluded": FLAG, "weight": NUMBER},
         needed=("round", "client", "excluded"),
         others=NUMBER,  # The raw criteria, by their codes.
-        check=in_order("client"),
+        check=check_cohort,
     ),
     "weights.csv": Schema(
         {

@@ -82,7 +82,7 @@ def read_predictions(run_folder: str, round_num: int) -> Predictions:
     fits = splits.shape == (len(clients) + 1,) and splits[0] == 0
     if not (fits and splits[-1] == len(y) and (np.diff(splits) >= 0).all()):
         raise RecordError(f"{labels}: row_splits does not split y among the clients")
-    name = os.path.join(folder, f"round_{round_num:04d}.npz")
+    name = path_of(run_folder, round_num)
     predicted = _read(name, predicted=_CLASSES)["predicted"].astype(np.int64)
     if predicted.shape != y.shape:
         raise RecordError(
@@ -93,6 +93,11 @@ def read_predictions(run_folder: str, round_num: int) -> Predictions:
         if ((classes < 0) | (classes >= _MOST_CLASSES)).any():
             raise RecordError(f"{path} has a class that is not in 0..255")
     return Predictions(clients, splits, y, predicted)
+
+
+def path_of(run_folder: str, round_num: int) -> str:
+    """Returns the file of one round's predictions."""
+    return os.path.join(run_folder, FOLDER, f"round_{round_num:04d}.npz")
 
 
 def _read(path: str, **limits: Limit) -> dict[str, npt.NDArray[np.generic]]:

@@ -14,8 +14,11 @@ from leaf_data.formats import places
 from tff_pmc.record import run_json
 from tff_pmc.record.columns import SCHEMAS
 from tff_pmc.record.plain_files import MOST_OF_RUN
+from tff_pmc.record.predictions import Predictions, path_of, read_predictions
 from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.row_checks import check_weights
 from tff_pmc.record.schema import has_table, read_csv
+from tff_pmc.settings.run_settings import SYSTEMS
 
 BASELINE = "DS"
 """The label of the baseline, federated averaging, that orderings are held against."""
@@ -98,6 +101,24 @@ class Run:
         if self.examples.size:
             return self.correct.sum(axis=1), int(self.examples.sum())
         return self.rounds["correct"].to_numpy(), int(self.rounds["examples"].iloc[0])
+
+    def predictions(self, round_num: int) -> Predictions:
+        """Returns one round's predictions; other counts than on record are refused."""
+        found = read_predictions(self.path, round_num)
+        counts, sizes = found.correct, np.diff(found.row_splits)
+        name, expected = "clients.csv", self.correct[round_num - 1]
+        examples = self.examples
+        if not examples.size:
+            name, (of_all, size) = "rounds.csv", self.totals
+            counts, expected = counts.sum(keepdims=True), of_all[[round_num - 1]]
+            sizes, examples = sizes.sum(keepdims=True), np.array([size])
+        for one, other in ((sizes, examples), (counts, expected)):
+            if not np.array_equal(one, other):
+                raise RecordError(
+                    f"{path_of(self.path, round_num)} does not give the counts of "
+                    f"round {round_num} in {name}"
+                )
+        return found
 
     @property
     def late_accuracy(self) -> float:
@@ -205,7 +226,12 @@ def read_run(path: str) -> Run:
         correct, examples = of_every_round(*of_run, "correct")
     adjustment = str(settings.get("adjustment", "fixed"))
     tested = adjustment != "fixed" or has_table(path, "candidates.csv")
+    # Not among the few files of a run that may be kept in a repository.
     with_cohort = has_table(path, "cohort.csv")
+    cohort = read_table(path, "cohort.csv") if with_cohort else None
+    system = str(settings.get("system", ""))
+    if cohort is not None and not (system in SYSTEMS and SYSTEMS[system].has_step):
+        check_weights(path, cohort)
     run = Run(
         label=info["label"],
         info=info,
@@ -215,8 +241,7 @@ def read_run(path: str) -> Run:
         examples=examples,
         adjustment=adjustment,
         candidates=read_table(path, "candidates.csv") if tested else None,
-        # Not among the few files of a run that may be kept in a repository.
-        cohort=read_table(path, "cohort.csv") if with_cohort else None,
+        cohort=cohort,
         path=path,
         reach=str(settings.get("reach", "at_least")),
     )

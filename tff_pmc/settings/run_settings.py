@@ -51,6 +51,7 @@ class System(Settings, abc.ABC):
         combines: whether it makes one score of several criteria, so that without
             `--priority` all of them take part, and one alone leaves nothing to do.
         weighs_equally: whether all clients count alike, whatever their criteria.
+        has_step: whether its weights sum to the length of its step, and not to 1.
         one_client_per_pack: whether its process must see each client by itself.
         needs_server_examples: whether it measures models on examples of the server.
     """
@@ -59,6 +60,7 @@ class System(Settings, abc.ABC):
     takes_priority: ClassVar[bool] = False
     combines: ClassVar[bool] = False
     weighs_equally: ClassVar[bool] = False
+    has_step: ClassVar[bool] = False
     one_client_per_pack: ClassVar[bool] = False
     needs_server_examples: ClassVar[bool] = False
 

@@ -24,6 +24,7 @@ from tff_pmc.systems.loss_systems import A_POWER, OwnCriteriaSystem
 class _StepSystem(OwnCriteriaSystem):
     """Clients weighted by its own first criterion, in a step of its own length."""
 
+    has_step = True
     powers: ClassVar[tuple[float, ...]] = ()  # Of its own criteria's totals, in order.
 
     def check(self, settings: RunSettings) -> None:

@@ -1,5 +1,6 @@
 """Dual's Tables IV and V from made-up run folders."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -143,7 +144,8 @@ def test_table_5_is_of_the_positive_class(tmp_path):
     np.savez(
         tmp_path / "run" / "predictions" / "round_0001.npz", predicted=[0, 0, 1, 1]
     )
-    text = table([run], tmp_path, 5)
+    counts = {"correct": np.array([[2, 1]]), "examples": np.array([2, 2])}
+    text = table([dataclasses.replace(run, **counts)], tmp_path, 5)
     cells = pd.read_csv(tmp_path / "dual_table5.csv").set_index("metric")
     assert cells.ours_best_epoch["Precision"] == 0.5
     assert cells.ours_best_epoch["F1 Score"] == pytest.approx(2 / 3)

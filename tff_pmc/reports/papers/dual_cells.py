@@ -24,7 +24,6 @@ from typing import Any
 
 import pandas as pd
 
-from tff_pmc.record.predictions import read_predictions
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.classification import Measures, confusion_matrix, measures
@@ -134,7 +133,7 @@ def _epochs(run: Run) -> dict[str, int]:
 
 
 def _measures(run: Run, epoch: int, table: int) -> Measures:
-    answers = read_predictions(run.path, epoch)
+    answers = run.predictions(epoch)
     confusion = confusion_matrix(answers.y, answers.predicted)
     return measures(confusion, positive=None if table == 4 else POSITIVE)
 

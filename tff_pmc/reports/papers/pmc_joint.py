@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.record.predictions import Predictions, read_predictions
+from tff_pmc.record.predictions import Predictions
 from tff_pmc.record.read import BASELINE, Run, with_caveat
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import Report, pages
@@ -193,9 +193,9 @@ def _at_best_round(run: Run, pairing: str) -> Predictions:
     federation's order and is shuffled once a round.
     """
     number = best_round(run)
-    if isinstance(run, ReferenceRun):
-        return run.predictions(number) if pairing == "aligned" else run.listed(number)
-    predictions = read_predictions(run.path, number)
+    if isinstance(run, ReferenceRun) and pairing != "aligned":
+        return run.listed(number)
+    predictions = run.predictions(number)
     if pairing == "aligned":
         return predictions
     places = list(range(len(predictions.client_ids)))
