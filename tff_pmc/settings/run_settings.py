@@ -47,8 +47,7 @@ class System(Settings, abc.ABC):
 
     Attributes:
         name: what tables call it.
-        takes_priority: whether `--priority` says what it does, so that each ordering
-            is a run of its own.
+        takes_priority: whether each ordering of `--priority` is a run of its own.
         combines: whether it makes one score of several criteria, so that without
             `--priority` all of them take part, and one alone leaves nothing to do.
         weighs_equally: whether all clients count alike, whatever their criteria.
@@ -272,9 +271,9 @@ class RunSettings:
     @property
     def measured(self) -> tuple[Criterion, ...]:
         """What the clients measure: `--criteria`, and what the system adds to it."""
-        found, declared = self.aggregation.resolve_criteria(), self.aggregation.criteria
-        own = self.system.own_criteria(self)
-        return (*found, *(one for one in own if one.code not in declared))
+        on, own = self.aggregation, self.system.own_criteria(self)
+        more = (one for one in own if one.code not in on.criteria)
+        return (*on.resolve_criteria(), *more)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -290,9 +289,9 @@ class RunSettings:
     @property
     def measures_at_server(self) -> bool:
         """Whether the server's own examples take part in the training."""
-        at_server = any(one.needs_server_examples for one in self.measured)
         judged = self.adjustment.judge_on == "server"
-        return at_server or judged or self.system.needs_server_examples
+        own = judged or self.system.needs_server_examples
+        return own or any(one.needs_server_examples for one in self.measured)
 
 
 def _chosen(flag: str, name: str) -> Any:
