@@ -156,9 +156,7 @@ _UNLESS_NAMED = {"selection": "uniform"}  # Not on record: it was before the fla
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    """The settings of one run: the groups that its fields are.
-
-    It is made by `of`, from values by flag, and changed by `replaced`.
+    """The settings of one run, made by `of` from values by flag: a group a field.
 
     Attributes:
         experiment: the named experiment it started from.
@@ -260,8 +258,8 @@ class RunSettings:
     @property
     def notes(self) -> tuple[str, ...]:
         """What sets it apart from runs of its system, that of its data last."""
-        groups = (self.selection, self.training, self.server, self.data)
-        return tuple(group.note for group in groups if group.note)
+        every = (self.selection, self.training, self.server, self.data)
+        return tuple(one.note for one in every if one.note)
 
     @property
     def folder(self) -> str:
@@ -283,8 +281,8 @@ class RunSettings:
     @property
     def two_stage(self) -> bool:
         """Whether a client cannot score itself before the cohort's totals."""
-        score = self.system.score(self)
-        return self.aggregation.normalization != "range" and bool(score.minima)
+        normalization = self.aggregation.normalization
+        return normalization != "range" and bool(self.system.score(self).minima)
 
     @property
     def measures_at_server(self) -> bool:
