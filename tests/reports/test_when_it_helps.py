@@ -1,5 +1,7 @@
 """The map's table, its sentences and its figure, of made-up cells."""
 
+import pathlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,3 +64,31 @@ def test_the_maps_have_a_place_for_each_cell_and_none_for_what_is_missing(cells)
         texts = [text.get_text() for text in axes.texts]
         assert len(texts) == 6 and texts.count("") == 1
     assert "+2.20" in [text.get_text() for text in heat[2].texts]
+
+
+def test_the_page_says_what_the_kept_map_shows():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    kept = pd.read_csv(root / "results/reproduced/when_it_helps/when_it_helps.csv")
+    page = " ".join((root / "docs" / "when_it_helps.md").read_text().split())
+
+    def correlation(a, b):
+        ranks = [kept[name].rank().to_numpy() for name in (a, b)]
+        return np.corrcoef(*ranks)[0, 1]
+
+    late, every, moved = kept["accuracy"], kept["all_rounds"], kept["weight_moved"]
+    differs = late.abs() > kept["accuracy_interval"]
+    worse = late[differs & (late < 0)]
+    early = every[(every.abs() > kept["all_rounds_interval"]) & (every < 0)]
+    assert len(kept) == 24 and not (differs & (late > 0)).any()
+    for words in (
+        f"worse in {len(worse)}, by {-worse.max():.1f} to {-worse.min():.1f} points",
+        f"over all rounds in {len(early)}, by up to {-early.min():.1f}",
+        f"gains up to {kept['one_step'].max():.1f} points",
+        f"in {(kept['one_step_p'] < 0.05).sum()} of 24 outside its interval",
+        f"is {correlation('one_step', 'accuracy'):+.2f} (p = 0.44) over the second",
+        f"and {correlation('one_step', 'all_rounds'):+.2f} over all",
+        f"all rounds is {correlation('weight_moved', 'all_rounds'):+.2f}.",
+        f"In the {(moved < 0.06).sum()} federations where less than 6 %",
+        f"by more than {late[moved < 0.06].abs().max():.2f} points over the second",
+    ):
+        assert words in page
