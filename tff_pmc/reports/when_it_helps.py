@@ -27,7 +27,6 @@ _MAPS = {
     "one_step": "one step, points",
     "accuracy": "whole runs, points",
 }
-_CHEAP = {"one_step": "one step", "weight_moved": "the weight moved"}
 _ALPHA = 0.05
 _LIMITS = (
     "Weight moved: the mean share of weight that the ordering moves away from DS in a "
@@ -124,10 +123,15 @@ def sentence(table: pd.DataFrame, measure: str) -> str:
     def counts(where: pd.Series[bool]) -> str:
         return f"gain in {(where & gains).sum()} and lose in {(where & loses).sum()}"
 
+    both = table.assign(size=table[measure].abs())
     ranks = [
         f"of {words} {rho:+.2f} (p = {p:.2g})"
-        for name, words in _CHEAP.items()
-        for rho, p in [rank_correlation(table, name, measure)]
+        for words, cheap, dear in (
+            ("one step", "one_step", measure),
+            ("the weight moved", "weight_moved", measure),
+            ("the weight moved, with the effect's size", "weight_moved", "size"),
+        )
+        for rho, p in [rank_correlation(both, cheap, dear)]
     ]
     return (
         f"Over {_MEASURES[measure]}: where one step differs from {BASELINE} "

@@ -34,7 +34,7 @@ from tff_pmc.runtime.worker import WorkerEngine
 
 # How long a signal waits for its handler: Python runs none while TensorFlow does.
 _POLL_SECONDS = 0.1
-_KEPT = 4  # Compiled computations whose own may be gone.
+_KEPT = 4  # The last that were compiled, for equal ones that are built later.
 PACKS_AT_ONCE = len(os.sched_getaffinity(0))
 """How many packs are trained at once: as many as this process has cores."""
 

@@ -85,8 +85,8 @@ class TrainingSettings(Settings):
     )
     most_lost_rounds: int = setting(
         3,
-        "The run ends after so many rounds in a row in which no client counts; 0 goes "
-        "on to the last round.",
+        "The run ends after so many rounds in a row in which no client counts and the "
+        "model stays as it is; 0 goes on to the last round.",
         within=_COUNT,
     )
     num_packs: int = setting(

@@ -78,9 +78,10 @@ class _SizeTimesFactor(OwnCriteriaSystem):
 class QFFL(_SizeTimesFactor):
     """Clients weighted by `n_k F_k^q` (q-FFL, Li et al. 2020, eq. 2).
 
-    F_k is the loss of the received model on the client's examples, and these are the
-    weights in the gradient of `sum_k n_k F_k^(q+1) / (q+1)`. The paper's algorithm
-    finds the length of the step, too: it is the system `q_fedavg`.
+    *Fair Resource Allocation in Federated Learning*, arXiv 1905.10497. F_k is the loss
+    of the received model on the client's examples, and these are the weights in the
+    gradient of `sum_k n_k F_k^(q+1) / (q+1)`. The paper's algorithm finds the length of
+    the step, too: it is the system `q_fedavg`.
     """
 
     name = "q-FFL"
@@ -101,9 +102,10 @@ class QFFL(_SizeTimesFactor):
 class Term(_SizeTimesFactor):
     """Clients weighted by `n_k exp(t F_k)` (TERM, Li et al. 2021, Lemma 1).
 
-    These are the weights in the gradient of `log(sum_k n_k exp(t F_k) / n) / t`, the
-    loss that is tilted between clients. Where the exponential is no float32, the client
-    is left out, and counted as excluded.
+    *Tilted Empirical Risk Minimization*, arXiv 2007.01162. These are the weights in the
+    gradient of `log(sum_k n_k exp(t F_k) / n) / t`, the loss that is tilted between
+    clients. Where the exponential is no float32, the client is left out, and counted as
+    excluded.
     """
 
     name = "TERM"
@@ -129,7 +131,9 @@ class Term(_SizeTimesFactor):
 
 @dataclasses.dataclass(frozen=True)
 class PropFair(_SizeTimesFactor):
-    """Clients weighted by `n_k / max(M - F_k, epsilon)` (PropFair, Zhang et al. 2022).
+    """Clients weighted by `n_k / max(M - F_k, epsilon)`.
+
+    PropFair (Zhang et al. 2022, arXiv 2202.01666).
 
     These are the weights in the gradient of `-sum_k n_k log(M - F_k)`, whose logarithm
     goes on as a straight line where M - F_k is below epsilon. The paper's clients train
@@ -201,10 +205,12 @@ class InverseAccuracy(_SizeTimesFactor):
 class AgnosticFL(OwnCriteriaSystem):
     """AFL (Mohri, Sivek, Suresh 2019): clients weighted by a lambda that is learned.
 
-    After each round `lambda <- projection(lambda + rate * F)` onto the simplex, of the
-    losses F_k of the received model. The state has the lambda of every client; of those
-    drawn they are divided by their sum. The projection makes the small ones 0: in a
-    round whose clients all have 0 the model stays (`update_rejected`).
+    *Agnostic Federated Learning*, arXiv 1902.00146, Algorithm 1. After each round
+    `lambda <- projection(lambda + rate * F)` onto the simplex, of the losses F_k of the
+    received model. The state has the lambda of every client; of those drawn they are
+    divided by their sum. The projection makes the small ones 0: in a round whose
+    clients all have 0 the model stays (`update_rejected`), and three in a row end the
+    run, unless --most_lost_rounds is 0.
     """
 
     name = "AFL"

@@ -52,6 +52,8 @@ class _StepSystem(OwnCriteriaSystem):
 class QFedAvg(_StepSystem):
     """q-FedAvg (Li et al. 2020, Algorithm 2), which estimates the step's length.
 
+    *Fair Resource Allocation in Federated Learning*, arXiv 1905.10497.
+
     With `D_k = L (w - w_k)` it is
 
         w - sum_k F_k^q D_k / sum_k h_k,  h_k = q F_k^(q-1) ||D_k||^2 + L F_k^q
@@ -105,7 +107,8 @@ class QFedAvg(_StepSystem):
 class FedNova(_StepSystem):
     """FedNova (Wang et al. 2020, section 4): updates normalized by local steps.
 
-    With tau_k steps of plain SGD and `d_k = w - w_k` it is
+    *Tackling the Objective Inconsistency Problem*, arXiv 2007.07481. With tau_k steps
+    of plain SGD and `d_k = w - w_k` it is
 
         w - (sum_k p_k tau_k) sum_k p_k d_k / tau_k,  p_k = n_k / sum_k n_k
     """

@@ -60,6 +60,7 @@ def test_the_best_step_is_run_under_other_seeds(
     "words, line",
     [
         (["--priority=DS;LD"], "it takes no others"),
+        (["--seeds=0,1"], "--seeds: 0 is the seed of the run that chooses"),
         (["--priority=LD"], "runs DS and the ordering"),
         (["--counterfactuals=averages:0.5"], "--counterfactuals=orderings alone"),
         (["--cluster=local", "--spread=runs"], "--spread=runs does not go with"),

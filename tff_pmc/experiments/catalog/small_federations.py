@@ -1,8 +1,8 @@
 """Two comparisons on 5,000 real digits, of no paper: a map, and the usual baselines.
 
 The map: where does another weighting than the clients' sizes help? Rows: how alike the
-clients' labels are. Columns: one thing after the other is changed, sizes and
-normalization first, then wrong labels and the size of the cohort.
+clients' labels are. Columns: sizes and normalization; then, on top of sizes by a power
+law and the normalization `max`, wrong labels and the size of the cohort.
 
 The baselines that are expected beside any weighting, on one federation with Dirichlet
 labels and sizes by a power law. The rates of the server's optimizers, and FedProx's mu,

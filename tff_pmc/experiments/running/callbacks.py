@@ -104,9 +104,10 @@ class LostRounds:
         self._why = "no client's score was above 0, or the update was not finite"
         if all_out:
             self._why = (
-                f"all {row['clients']} clients were left out: an update or a criterion "
-                "of each was not finite, or the update above --max_update_norm; a "
-                "smaller --learning_rate may help"
+                f"all {row['clients']} clients were left out: of each an update or a "
+                "criterion was not finite or out of range, the update above "
+                "--max_update_norm, or there were no examples; a smaller "
+                "--learning_rate may help"
             )
 
 

@@ -54,6 +54,11 @@ def run(
         for place, changes in experiment(first.experiment).cells.items()
     }
     seeds = seeds or [first.data.seed + 1 + number for number in range(_NUM_SEEDS)]
+    if first.data.seed in seeds:
+        raise SettingError(
+            f"--seeds: {first.data.seed} is the seed of the run that chooses the "
+            "ordering, and may not judge it, too"
+        )
     for settings in cells.values():
         Setup.of(settings, load(settings))  # Refused before a folder is made.
     plan = loop.describe(first, load(first))
