@@ -13,6 +13,7 @@ NO_RUNS = {
     **dict.fromkeys(
         ("celeba_crops_rates_relu", "mnist_rates"), "; there is only rates.csv"
     ),
+    "baselines": "; there is only effect.csv, effect.md, seeds.csv",
     "when_it_helps": "; there is only when_it_helps.csv, when_it_helps.md",
     **{
         name: "holds runs under several seeds: name one of its folders, as "

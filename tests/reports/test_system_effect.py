@@ -1,9 +1,15 @@
 """Systems against their baseline under several seeds, on numbers worked by hand."""
 
+import collections
+import pathlib
+
+import pandas as pd
 import pytest
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import effect_of_systems
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def test_as_many_clients_are_held_against_each_other(system_run):
@@ -36,3 +42,14 @@ def test_runs_that_cannot_be_paired_are_refused(system_run):
     expected = "AdaFed, 50% mislabeled: there is no run of FedAvg on its data"
     with pytest.raises(RecordError, match=expected):
         effect_of_systems.system_rows({0: runs[1:]}, "FedAvg")
+
+
+@pytest.mark.parametrize("page, values", [("docs/operators.md", 23), ("README.md", 10)])
+def test_the_pages_have_the_kept_effects_of_the_baselines(page, values):
+    """In points, mean and half of the interval."""
+    kept = pd.read_csv(ROOT / "results" / "reproduced" / "baselines" / "effect.csv")
+    kept = kept[kept["measure"] == "accuracy"]
+    pairs = zip(100 * kept["mean"], 100 * kept["interval"])
+    own = collections.Counter(f"{mean:+.1f} ± {half:.1f}" for mean, half in pairs)
+    text = (ROOT / page).read_text()
+    assert sum(count for words, count in own.items() if words in text) >= values
