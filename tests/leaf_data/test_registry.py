@@ -55,7 +55,11 @@ REFUSED = [
             ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
         )
     ],
-    ("digits5k", {"partition": "a"}, "partition must be one of iid, noniid; got 'a'"),
+    (
+        "digits5k",
+        {"partition": "a"},
+        "partition must be one of iid, noniid, dirichlet; got 'a'",
+    ),
     ("femnist", {"source": None}, "source must be one of leaf, tff; got None"),
     ("femnist", {"sample_fraction": 0}, "sample_fraction must be above 0"),
     ("femnist", {"min_samples": -1}, "min_samples must be 0 or more, got -1"),

@@ -48,13 +48,15 @@ def test_each_addition_of_the_page_runs(made):
         weight = 0.7 * float(row["DS"]) / total["DS"]
         weight += 0.3 * float(row["EV"]) / total["EV"]
         assert float(row["weight"]) == pytest.approx(weight, rel=1e-5)
-    info = json.loads((folder / "out" / "clipped_mean" / "run.json").read_text())
+    info = json.loads(
+        (folder / "out" / "clipped_mean_largest" / "run.json").read_text()
+    )
     own = {"system": "clipped_mean", "clipped_mean_norm": 0.5}
     assert info["settings"]["system"] == own
     assert "Best rounds" in done.stdout
     head, *lines = (folder / "out" / "best_rounds.csv").read_text().splitlines()
     assert head == "run,best" and len(lines) == 2
-    assert lines[-1].startswith("Clipped mean,0.")
+    assert lines[-1].startswith('"Clipped mean, largest",0.')
 
 
 def test_their_flags_are_in_the_help_and_checked(made):

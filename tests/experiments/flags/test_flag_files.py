@@ -144,7 +144,7 @@ def test_a_published_table_is_narrowed_to_one_row(name, labels):
         if "backtracking" not in rows[0]:
             assert labels("--priority=DS", path) == ["DS"]
     else:
-        word = "fedavg" if name.startswith("adafed") else "median"
+        word = "median" if name.startswith("dual") else "fedavg"
         found = labels(path, f"--systems={word}")
         assert len(found) < len(rows)
         assert {row.split(",")[0].lower() for row in found} == {word}

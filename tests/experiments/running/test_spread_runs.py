@@ -82,8 +82,8 @@ def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
     done = run(*FLAGS, *flags_of_cluster, *flags)
     killer.join()
     assert killed
-    stopped = number == signal.SIGSTOP
-    assert done.stderr.count("did not answer for 5 seconds") == stopped
+    if number == signal.SIGSTOP:  # A busy machine may be silent without it.
+        assert "did not answer for 5 seconds" in done.stderr
     assert records(folder) == records(serial)
     assert "runs: 100%" in done.stderr and "2/2" in done.stderr
     resumed = {}
