@@ -34,7 +34,10 @@ _DIRICHLET_STREAM, _SIZES_STREAM = 1905, 1906
 
 
 def iid(labels: IntArray, sizes: IntArray, seed: int = 0) -> list[IntArray]:
-    """Shuffles the examples and gives each client its number of them."""
+    """Shuffles the examples, labels [N], and gives each client its number, sizes [K].
+
+    The sizes add up to N.
+    """
     order = random_state(seed).permutation(len(labels)).astype(np.int64)
     return np.split(order, np.cumsum(sizes)[:-1])
 
@@ -61,11 +64,12 @@ def dirichlet(
 ) -> list[IntArray]:
     """Gives each client its number of examples, of classes that it prefers.
 
-    A client's shares of the classes are drawn from a Dirichlet distribution, `alpha`
-    for each class: of 0.1 most examples of a client are of one class or two, of 100
-    nearly as many of each. Examples are given out one at a time, to clients in random
-    order: of a class by the client's shares, among the classes that are left. Nobody is
-    last, so nobody alone gets what others left over.
+    Labels are [N], sizes [K], which add up to N. A client's shares of the classes are
+    drawn from a Dirichlet distribution, `alpha` for each class: of 0.1 most examples of
+    a client are of one class or two, of 100 nearly as many of each. Examples are given
+    out one at a time, to clients in random order: of a class by the client's shares,
+    among the classes that are left. Nobody is last, so nobody alone gets what others
+    left over.
     """
     random = random_state(seed, _DIRICHLET_STREAM)
     classes, of_class = np.unique(labels, return_inverse=True)

@@ -88,18 +88,17 @@ class Experiment:
         """Whether its runs differ in the system and not in the ordering."""
         return bool(self.rows)
 
-    def check_baseline(self, runs: Sequence[RunSettings], asked: str) -> None:
+    def check_baseline(self, names: Sequence[str], asked: str) -> None:
         """Refuses runs under several seeds without the one they are held against.
 
-        Of orderings any will do where none is asked for. The `SettingError` names the
-        flag.
+        `names` are those of the runs' systems where these are compared, else the runs'
+        labels. Of orderings any will do where none is asked for. The `SettingError`
+        names the flag.
         """
-        named = self.compares_systems
-        names = [run.system.name if named else run.label for run in runs]
         if asked and asked not in names:
             known = "; ".join(dict.fromkeys(names))
             raise SettingError(f"--baseline={asked} is none of the runs: {known}")
-        if named and not asked and self.baseline not in names:
+        if self.compares_systems and not asked and self.baseline not in names:
             raise SettingError(
                 f"--seeds holds every run against {self.baseline}: name "
                 f"{in_small_letters(self.baseline)} in --systems, too, or another in "

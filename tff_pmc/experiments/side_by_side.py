@@ -77,10 +77,9 @@ def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
         return _of_runs(command, given, goal)
     by_seed = {seed: _by_rule(folder, given) for seed, folder in seeds.items()}
     first = next(iter(by_seed.values()))
-    names = [name for run in first for name in (run.label, run.system)]
-    if command.baseline and command.baseline not in names:
-        raise SettingError(f"--baseline={command.baseline} is none of the runs")
     found = experiment(_name(command, given, first))
+    names = [run.system if found.compares_systems else run.label for run in first]
+    found.check_baseline(names, command.baseline)
     for seed, folder in seeds.items():
         own = os.path.join(goal, os.path.basename(folder))
         reporting.write(found, by_seed[seed], own)

@@ -32,8 +32,10 @@ def _of_systems(by_seed: BySeed, baseline: str, measures: paired.Measures) -> Re
     first = next(iter(by_seed.values()))
     measured = [{"": run.label, **measures(run)} for run in paired.every(by_seed)]
     means = pd.DataFrame(measured).groupby("", sort=False).mean()
-    before = effect_page.intro_of_systems(first, list(by_seed), baseline, means)
-    after = effect_page.censored(rows, baseline)
+    before = effect_page.intro_of_systems(
+        *(first, list(by_seed), baseline, means), of_accuracy=measures is _accuracies
+    )
+    after = effect_page.censored(rows, baseline, "system")
     return effect.report_of(by_seed, rows, "system", baseline, before, after)
 
 

@@ -33,24 +33,36 @@ def intro(run: Run, seeds: Sequence[int], baseline: str, reach: str) -> list[str
 
 
 def intro_of_systems(
-    first: Sequence[Run], seeds: Sequence[int], baseline: str, means: pd.DataFrame
+    first: Sequence[Run],
+    seeds: Sequence[int],
+    baseline: str,
+    means: pd.DataFrame,
+    of_accuracy: bool,
 ) -> list[Block]:
-    """Returns the same of systems, and each system's `means` over the seeds."""
+    """Returns the same of systems, and each system's `means` over the seeds.
+
+    Where all measures are accuracies they are named by their rounds alone.
+    """
+    what, best, title = "", "", "Means over the seeds:"
+    if of_accuracy:
+        what = ", accuracy on the reported images"
+        best = "The best round is chosen on the reported images. "
+        title = "Mean accuracy over the seeds:"
     lines = [
         [str(label), *(f"{v:.4f}" if math.isfinite(v) else "–" for v in values)]
         for label, *values in means.itertuples()
     ]
     return [
-        f"Each system minus {baseline} on the same data and under the same seed, "
-        "accuracy on the reported images: mean ± half the 95 % interval. The noise "
+        f"Each system minus {baseline} on the same data and under the same seed{what}: "
+        "mean ± half the 95 % interval. The noise "
         "floor is the standard deviation of the baseline minus itself under another "
         f"seed: of one such difference, and of the mean of {len(seeds)}, to hold the "
-        "means against. The best round is chosen on the reported images. A seed "
+        f"means against. {best}A seed "
         "decides the initial weights, the batches and what of the data is drawn at "
         "random. "
         f"Seeds: {', '.join(map(str, seeds))}; under the first:",
         Items(conditions_of(first)),
-        "Mean accuracy over the seeds:",
+        title,
         Table([["", *means], *lines]),
     ]
 
@@ -89,12 +101,12 @@ def blocks(rows: pd.DataFrame, what: str, baseline: str) -> list[Block]:
     return [*made, *_closing(rows)]
 
 
-def censored(rows: pd.DataFrame, baseline: str) -> list[str]:
+def censored(rows: pd.DataFrame, baseline: str, what: str = "ordering") -> list[str]:
     """Returns why some differences have no mean, where some have none."""
     if not rows["mean"].isna().any():
         return []
     return [
-        f"Censored: under some seed the ordering or {baseline} did not reach the "
+        f"Censored: under some seed the {what} or {baseline} did not reach the "
         "target before the runs ended. How much later it would have is not known, "
         "so there is no mean, only who came later, and where neither came, not "
         f"even that; and no noise floor where a run of {baseline} did not come."

@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
-from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.record.read import BASELINE
 from tff_pmc.reports import Report, figures, paired
 from tff_pmc.reports.pages import Items, Page, Table, number
 from tff_pmc.reports.paired import BySeed
@@ -82,7 +82,10 @@ def _row(cell: Cell) -> dict[str, Any]:
     step = cell.steps.set_index("weighting").loc[best]
     values = paired.by_measure(
         cell.by_seed,
-        lambda run: {"accuracy": run.late_accuracy, "all_rounds": _mean(run)},
+        lambda run: {
+            "accuracy": run.late_accuracy,
+            "all_rounds": float(run.accuracy.mean()),
+        },
     )
     found: dict[str, Any] = {
         "row": cell.row,
@@ -100,10 +103,6 @@ def _row(cell: Cell) -> dict[str, Any]:
         found[measure] = 100 * difference["mean"]
         found[f"{measure}_interval"] = 100 * difference["interval"]
     return found
-
-
-def _mean(run: Run) -> float:
-    return float(run.accuracy.mean())
 
 
 def rank_correlation(table: pd.DataFrame, cheap: str, dear: str) -> tuple[float, float]:
@@ -175,11 +174,7 @@ def maps(table: pd.DataFrame, *, title: str) -> Figure:
             axes.text(
                 place,
                 line,
-                ""
-                if np.isnan(value)
-                else f"{value:+.2f}"
-                if signed
-                else f"{value:.3f}",
+                number(value, "+.2f" if signed else ".3f"),
                 ha="center",
                 va="center",
                 fontsize=7,

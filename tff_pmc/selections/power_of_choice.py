@@ -21,8 +21,8 @@ class PowerOfChoice(Selection):
     are drawn as by `by_size`; each is sent the model w and answers with its mean loss
     `F_k(w) = 1/n_k sum loss(w, example)` over its training examples; the m with the
     largest are the round's. Ties are broken at random, and a loss that is not a number
-    comes last. In the paper the chosen count alike; here the
-    system weighs them, and where that is by DS, size counts twice.
+    comes last. In the paper the chosen count alike; here the system weighs them, and
+    where that is by DS, size counts twice.
     """
 
     name = "power of choice"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import fractions
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from leaf_data.declare import (
     A_SEED,
@@ -237,6 +237,7 @@ class RecordSettings(Settings):
         "Whether the figures of each client that tests the model are on record. With "
         "none there is no clients.csv, and no table of clients' own accuracies.",
         choices=("all", "none"),
+        later=True,
     )
     reach: str = setting(
         "at_least",
@@ -249,13 +250,6 @@ class RecordSettings(Settings):
         "The target accuracies of the tables, percent, as 70,80,90.",
         parse=flag_values.percentages,
     )
-
-    def by_flag(self) -> dict[str, Any]:
-        """The values by flag; a default that older records lack is left out."""
-        found = super().by_flag()
-        if self.record_clients == "all":
-            del found["record_clients"]
-        return found
 
     def tests(self, round_num: int) -> bool:
         """Whether the model is tested after a round, counted from 1."""

@@ -15,7 +15,7 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc._lazy import tf
 from tff_pmc.criteria import Criterion, LocalClient
-from tff_pmc.criteria.client_criteria import received_loss
+from tff_pmc.criteria.client_criteria import received_loss, update_of
 from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
 from tff_pmc.systems.loss_systems import A_POWER, OwnCriteriaSystem
 
@@ -89,10 +89,8 @@ class QFedAvg(_StepSystem):
             return bound * tf.pow(received_loss(client) + 1e-10, q)
 
         def denominator(client: LocalClient) -> Any:
-            before = client.initial_weights.trainable
-            after = client.trained_weights.trainable
-            moved = [a - b for a, b in zip(before, after)]
-            square = tf.square(bound * tf.linalg.global_norm(moved))
+            norm = tf.linalg.global_norm(update_of(client))
+            square = tf.square(bound * norm)
             slope = q * tf.pow(received_loss(client) + 1e-10, q - 1)
             return slope * square + weight(client)
 

@@ -76,7 +76,12 @@ def runs_of(
                 "--seeds sets all seeds of several runs: it does not go with another "
                 "flag of a seed"
             )
-        experiment(command.experiment).check_baseline(runs, command.baseline)
+        found = experiment(command.experiment)
+        names = [
+            settings.system.name if found.compares_systems else settings.label
+            for settings in runs
+        ]
+        found.check_baseline(names, command.baseline)
     elif command.baseline:
         raise SettingError("--baseline goes with --seeds")
     if command.seed is None:

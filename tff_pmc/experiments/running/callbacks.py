@@ -95,7 +95,7 @@ class LostRounds:
         if 0 < self._most <= self._lost:
             raise LostRunError(
                 f"{self._label}: in the rounds {round_num - self._lost + 1} to "
-                f"{round_num} {self._why}"
+                f"{round_num} {self._why} (--most_lost_rounds)"
             )
 
     def _count(self, row: Mapping[str, Any]) -> None:

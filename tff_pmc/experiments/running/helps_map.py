@@ -45,7 +45,7 @@ def run(
             f"--experiment={first.experiment} runs {read.BASELINE} and the ordering "
             "that helps most: it takes no others"
         )
-    if not first.counterfactual.kinds == ("orderings",):
+    if first.counterfactual.kinds != ("orderings",):
         raise SettingError(
             f"--experiment={first.experiment} takes --counterfactuals=orderings alone"
         )
