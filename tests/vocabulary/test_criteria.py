@@ -95,6 +95,17 @@ def test_powers_are_criteria_like_their_base():
     assert fit.code == "FIT^2" and float(fit.value(None)) == 9
 
 
+@pytest.mark.parametrize(
+    ("value", "exponent", "expected"),
+    [(60.0, -50, np.nan), (60.0, 50, np.inf), (0.0, 50, 0.0), (60.0, 0.5, 60**0.5)],
+)
+def test_a_power_too_small_for_float32_is_no_zero(value, exponent, expected):
+    """What is not finite is left out and counted; a true 0 is a value."""
+    base = criteria.Criterion("BE", "base", "this test", lambda client: value)
+    found = float(criteria.power(base, exponent).value(None))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_criteria_of_the_server_are_bound_to_its_examples():
     """Whoever registers one says how; no code is special."""
 

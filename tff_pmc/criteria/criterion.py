@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
@@ -132,8 +133,9 @@ def power(criterion: Criterion, exponent: float | str) -> Criterion:
     """A criterion whose value is another's to a power, of the code `DS^0.5`.
 
     In flags, and wherever codes are named, `DS^0.5` is this one. A product of powers is
-    the `scores.product` of such criteria. A client whose power is not finite in
-    float32, as that of 0 to a negative exponent, is left out and counted as `excluded`.
+    the `scores.product` of such criteria. A client whose power float32 does not hold,
+    infinite as that of 0 to a negative exponent or too small, is left out and counted
+    as `excluded`.
 
     Args:
         criterion: the other.
@@ -155,7 +157,7 @@ def power(criterion: Criterion, exponent: float | str) -> Criterion:
     def value(client: LocalClient) -> Any:
         raw = tf.cast(criterion.value(client), tf.float32)
         # What is negative stays so, and is refused.
-        return tf.where(raw < 0, raw, tf.pow(raw, number))
+        return tf.where(raw < 0, raw, held(tf.pow(raw, number), raw > 0))
 
     def at_server(*examples: Any) -> Criterion:
         assert criterion.at_server is not None
@@ -168,6 +170,15 @@ def power(criterion: Criterion, exponent: float | str) -> Criterion:
         value=value,
         at_server=at_server if criterion.at_server else None,
     )
+
+
+def held(value: Any, positive: Any) -> Any:
+    """The value, or no number where it is 0 in float32 alone and truly `positive`.
+
+    Zero means to have nothing of a criterion. Who has too little for float32 is left
+    out as one who has too much is.
+    """
+    return tf.where(positive & tf.equal(value, 0.0), math.nan, value)
 
 
 def bind_to_server(

@@ -17,6 +17,7 @@ from tff_pmc import scores
 from tff_pmc._lazy import tf
 from tff_pmc.criteria import Criterion, LocalClient
 from tff_pmc.criteria.client_criteria import received_loss
+from tff_pmc.criteria.criterion import held
 from tff_pmc.criteria.server_criteria import hits
 from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
 from tff_pmc.systems.prioritized import ScoredSystem
@@ -104,8 +105,8 @@ class Term(_SizeTimesFactor):
 
     *Tilted Empirical Risk Minimization*, arXiv 2007.01162. These are the weights in the
     gradient of `log(sum_k n_k exp(t F_k) / n) / t`, the loss that is tilted between
-    clients. Where the exponential is no float32, the client is left out, and counted as
-    excluded.
+    clients. Where float32 does not hold the exponential, infinite or too small, the
+    client is left out, and counted as excluded.
     """
 
     name = "TERM"
@@ -123,7 +124,7 @@ class Term(_SizeTimesFactor):
         """The exponential."""
 
         def value(client: LocalClient) -> Any:
-            return tf.exp(self.t * received_loss(client))
+            return held(tf.exp(self.t * received_loss(client)), True)
 
         source = "Li et al. 2021, Lemma 1"
         return Criterion("exp_tF", "tilted loss", source, value, needs_model=True)
