@@ -19,7 +19,7 @@ from absl import flags
 import leaf_data
 from tff_pmc.experiments.flags import command_line, flag_definitions, plugins
 from tff_pmc.reports import output
-from tff_pmc.reports.escape import printable
+from tff_pmc.reports.escape import message, printable
 from tff_pmc.settings import SettingError
 
 EXIT_BAD_INPUT = 2
@@ -125,8 +125,7 @@ def _how_to_go_on(output_dir):
 
 def fail(error, code):
     """Reports an error in one line on stderr; returns the exit code."""
-    line = printable(" ".join(str(error).split()))
-    print(f"{called()}: {line}", file=sys.stderr)
+    print(f"{called()}: {message(error)}", file=sys.stderr)
     return code
 
 

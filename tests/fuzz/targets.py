@@ -6,6 +6,7 @@ from __future__ import annotations
 import client_targets  # noqa: F401
 import file_targets  # noqa: F401
 import run_folder_targets  # noqa: F401
+import text_targets  # noqa: F401
 from fuzzing import TARGETS
 
 __all__ = ["TARGETS"]

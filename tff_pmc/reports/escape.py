@@ -51,6 +51,12 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(lambda match: _code(match[0]), text)
 
 
+def message(error: object) -> str:
+    """Returns an error in one line for a terminal; of a long one both ends."""
+    line = printable(" ".join(str(error).split()))
+    return line if len(line) <= 900 else f"{line[:600]} ... {line[-250:]}"
+
+
 def markdown_cell(text: str) -> str:
     """Returns a text as one cell of a Markdown table, without any markup."""
     return _MARKUP.sub(lambda match: "\\" + match[0], _line(text))

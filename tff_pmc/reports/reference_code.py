@@ -165,7 +165,7 @@ def _number(
     if not (short and lowest <= int(value) <= highest):
         raise RecordError(
             f"{os.path.join(path, PARAMETERS)}: {name} has to be a number from "
-            f"{lowest} to {highest}, got {value!r}"
+            f"{lowest} to {highest}, got {value[:80]!r}"
         )
     return int(value)
 
