@@ -1,12 +1,15 @@
 """Kills runs at random and in the middle of saves; each must end as if it had not been.
 
     .venv/bin/python tools/kill_test.py --kills=50 [--seed=N] [--seconds=S]
+    .venv/bin/python tools/kill_test.py --spread=clients
 
-A run of a few rounds is made without interruption. Then the same is begun and killed by
-SIGKILL, at a random time or in the middle of a save, gone on with (`--resume`), killed
-again, and so on. Whenever one comes to its end, its records and its last checkpoint are
-compared with the undisturbed run's, byte by byte. Prints a line for each kill; exits
-with 1 at the first difference.
+Two runs of a few rounds are made without interruption. Then the same are begun and
+killed by SIGKILL, at a random time or in the middle of a save, gone on with
+(`--resume`), killed again, and so on. Whenever they come to their end, their records
+and last checkpoints are compared with the undisturbed runs', byte by byte. With
+`--spread` the ones that are killed are those of a cluster's driver, whose scheduler and
+workers have to end by themselves, before the command is given again. Prints a line for
+each kill; exits with 1 at the first difference.
 """
 
 from __future__ import annotations
@@ -26,9 +29,11 @@ ROUNDS = 12
 LAST = f"checkpoints/round_{ROUNDS}.state"
 RECORDS = ("rounds.csv", "clients.csv", "cohort.csv", "weights.csv", LAST)
 FLAGS = (
-    *("--experiment=quickstart", "--priority=DS", "--engine=local"),
-    *(f"--rounds={ROUNDS}", "--local_epochs=1", "--batch_size=10"),
+    *("--experiment=quickstart", "--priority=DS", "--priority=LD"),
+    *(f"--rounds={ROUNDS}", "--local_epochs=1", "--batch_size=10", "--num_packs=2"),
 )
+RUNS = ("DS", "LD")
+CLUSTER = ("--cluster=local", "--cluster_threads=1")
 PATIENCE = 300
 """Seconds after which a run that says nothing has failed."""
 
@@ -40,15 +45,20 @@ class KillLoopError(Exception):
 class Loop:
     """One folder's run, begun and killed again and again."""
 
-    def __init__(self, place: pathlib.Path, generator: random.Random) -> None:
+    def __init__(
+        self, place: pathlib.Path, generator: random.Random, spread: str
+    ) -> None:
         """Begins nothing yet.
 
         Args:
             place: an empty folder.
             generator: what draws the times of the kills.
+            spread: what the workers of a cluster share, runs or clients; empty for
+                runs without one.
         """
         self._place = place
         self._random = generator
+        self._engine = (*CLUSTER, f"--spread={spread}") if spread else ()
         self._whole = place / "whole"
         self._number = 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -67,7 +77,7 @@ class Loop:
             KillLoopError: see the class.
         """
         made = 0
-        if self._start(self._whole, resume=False).wait(PATIENCE):
+        if self._go_on(self._whole).wait(PATIENCE):
             raise KillLoopError("the undisturbed run failed")
         folder = self._fresh()
         while made < kills and time.monotonic() < until:
@@ -78,8 +88,7 @@ class Loop:
                 continue
             made += 1
             print(f"kill {made}: {killed}", flush=True)
-        process = self._start(folder, resume=(folder / "run.json").exists())
-        if process.wait(PATIENCE):
+        if self._go_on(folder).wait(PATIENCE):
             raise KillLoopError(f"{folder.name} does not go on")
         self._compare(folder)
         return made
@@ -88,11 +97,15 @@ class Loop:
         self._number += 1
         return self._place / f"run_{self._number}"
 
-    def _start(self, folder: pathlib.Path, *, resume: bool) -> subprocess.Popen[bytes]:
+    def _go_on(self, folder: pathlib.Path) -> subprocess.Popen[bytes]:
+        begun = (folder / "run.json").exists()
         words = [sys.executable, str(ROOT / "run_experiments.py"), *FLAGS]
-        words += [f"--output_dir={folder}", *(["--resume"] if resume else [])]
+        words += [*self._engine, f"--output_dir={folder}"]
+        words += ["--resume"] if begun else []
         with open(self._place / f"{folder.name}.log", "ab") as log:
-            self._process = subprocess.Popen(words, stdout=log, stderr=log, cwd=ROOT)
+            self._process = subprocess.Popen(
+                words, stdout=log, stderr=log, cwd=ROOT, start_new_session=True
+            )
         return self._process
 
     def close(self) -> None:
@@ -103,47 +116,77 @@ class Loop:
 
     def _kill_once(self, folder: pathlib.Path, *, in_a_save: bool) -> str | None:
         """Begins or goes on, and kills; None if the run ended before."""
-        checkpoints = folder / "DS" / "checkpoints"
         since, deadline = time.time(), time.monotonic() + PATIENCE
-        enough = _last_state(checkpoints) + self._random.randint(0, 3)
+        enough = _saved(folder) + self._random.randint(0, 3)
         starting = not in_a_save and self._random.random() < 0.25
-        process = self._start(folder, resume=(folder / "run.json").exists())
+        process = self._go_on(folder)
         while process.poll() is None and time.monotonic() < deadline and not starting:
-            if _last_state(checkpoints) >= enough:
-                if not in_a_save or _saves(checkpoints, since):
+            if _saved(folder) >= enough:
+                if not in_a_save or _saves(folder, since):
                     break
             # A save takes milliseconds.
             time.sleep(0 if in_a_save else 0.005)
         if not in_a_save:
             time.sleep(self._random.uniform(0, 15 if starting else 0.5))
         process.kill()
-        if process.wait(PATIENCE) == 0:
+        code = process.wait(PATIENCE)
+        _wait_for_the_others(process.pid, PATIENCE)
+        if code == 0:
             return None
         if process.returncode > 0 or time.monotonic() > deadline:
             log = self._place / f"{folder.name}.log"
             raise KillLoopError(f"it failed by itself:\n{log.read_text()[-2000:]}")
-        left = sorted(path.name for path in checkpoints.glob("*.new"))
+        left = sorted(path.name for path in folder.glob("*/checkpoints/*.new"))
+        rounds = sum(_rounds(folder / run) for run in RUNS)
         return (
-            f"{'in a save' if in_a_save else 'at random'}, {_rounds(folder)} rounds "
+            f"{'in a save' if in_a_save else 'at random'}, {rounds} rounds "
             f"recorded{', leaving ' + left[0] if left else ''}"
         )
 
     def _compare(self, folder: pathlib.Path) -> None:
-        for name in RECORDS:
-            ours, theirs = folder / "DS" / name, self._whole / "DS" / name
-            if not ours.exists() or ours.read_bytes() != theirs.read_bytes():
-                raise KillLoopError(f"{ours} is not as without the kills")
-        states = sorted(os.listdir(folder / "DS" / "checkpoints"))
-        if states != sorted(os.listdir(self._whole / "DS" / "checkpoints")):
-            raise KillLoopError(f"{folder.name} has left {', '.join(states)}")
+        for run in RUNS:
+            for name in RECORDS:
+                ours, theirs = folder / run / name, self._whole / run / name
+                if not ours.exists() or ours.read_bytes() != theirs.read_bytes():
+                    raise KillLoopError(f"{ours} is not as without the kills")
+            states = sorted(os.listdir(folder / run / "checkpoints"))
+            if states != sorted(os.listdir(self._whole / run / "checkpoints")):
+                raise KillLoopError(f"{folder.name} has left {', '.join(states)}")
         print(f"{folder.name}: equal to the byte", flush=True)
 
 
-def _rounds(folder: pathlib.Path) -> int:
+def _wait_for_the_others(session: int, seconds: float) -> None:
+    """Waits until what a killed process had started has ended, by itself."""
+    until = time.monotonic() + seconds
+    while left := _members(session):
+        if time.monotonic() > until:
+            raise KillLoopError(f"the processes {left} do not end")
+        time.sleep(0.1)
+
+
+def _members(session: int) -> list[int]:
+    """The processes of a session that run."""
+    found = []
+    for place in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, *numbers = place.read_text().rpartition(")")[2].split()
+        except OSError:  # It has ended.
+            continue
+        if state != "Z" and int(numbers[2]) == session:
+            found.append(int(place.parent.name))
+    return found
+
+
+def _rounds(run: pathlib.Path) -> int:
     try:
-        return max(0, (folder / "DS" / "rounds.csv").read_bytes().count(b"\n") - 1)
+        return max(0, (run / "rounds.csv").read_bytes().count(b"\n") - 1)
     except FileNotFoundError:
         return 0
+
+
+def _saved(folder: pathlib.Path) -> int:
+    """The rounds of all runs whose states are saved."""
+    return sum(_last_state(folder / run / "checkpoints") for run in RUNS)
 
 
 def _last_state(checkpoints: pathlib.Path) -> int:
@@ -159,10 +202,11 @@ def _last_state(checkpoints: pathlib.Path) -> int:
     return max(rounds, default=0)
 
 
-def _saves(checkpoints: pathlib.Path, since: float) -> bool:
+def _saves(folder: pathlib.Path, since: float) -> bool:
     """Whether a new file is there, and none that an earlier kill has left."""
     try:
-        return any(p.stat().st_mtime > since for p in checkpoints.glob("*.new"))
+        saved = folder.glob("*/checkpoints/*.new")
+        return any(path.stat().st_mtime > since for path in saved)
     except FileNotFoundError:
         return False
 
@@ -175,12 +219,13 @@ def main() -> int:
     parser.add_argument(
         "--seconds", type=float, default=float("inf"), help="stop to kill after these"
     )
+    parser.add_argument("--spread", choices=("", "runs", "clients"), default="")
     given = parser.parse_args()
     print(f"seed {given.seed}", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # And so clean up.
     until = time.monotonic() + given.seconds
     with tempfile.TemporaryDirectory(prefix="kill_test_") as place:
-        loop = Loop(pathlib.Path(place), random.Random(given.seed))
+        loop = Loop(pathlib.Path(place), random.Random(given.seed), given.spread)
         try:
             made = loop.run(given.kills, until)
         except KillLoopError as error:

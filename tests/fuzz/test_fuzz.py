@@ -54,7 +54,7 @@ def test_good_inputs_are_accepted_and_changed_ones_a_function_of_the_seed(name):
     assert outcomes[0] == "accepted"
 
     def first(seed):
-        return [data for data, _ in zip(fuzzing.inputs(target, seed), range(9))]
+        return [data for data, _ in zip(fuzzing.inputs(target, seed), range(20))]
 
     assert first(3) == first(3) != first(4)
 
