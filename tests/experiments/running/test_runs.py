@@ -179,3 +179,21 @@ def test_several_seeds_end_in_a_page_of_effects(tmp_path, run, refused, table, s
     run(*flags, "--seeds=3,5", "--resume")
     assert (folder / "effect.md").read_bytes() == before
     assert "seeds: [3, 5] there" in refused(*flags, "--seeds=3,6", "--resume")
+
+
+def test_a_run_without_seeds_becomes_its_seeds(tmp_path, run, refused, records, small):
+    """As if the seeds had been asked for at once; killed in its middle it goes on."""
+    whole, folder = tmp_path / "whole", tmp_path / "out"
+    flags = [*small, "--priority=DS", "--priority=LD"]
+    run(*flags, "--seeds=3,5", f"--output_dir={whole}")
+    flags.append(f"--output_dir={folder}")
+    run(*flags, "--seed=3")
+    assert "seeds: None there" in refused(*flags, "--seeds=4,5", "--resume")
+    (folder / "seed_3").mkdir()
+    (folder / "DS").rename(folder / "seed_3" / "DS")  # Killed between two moves.
+    run(*flags, "--seeds=3,5", "--resume")
+    assert records(folder) == records(whole)
+    names = [sorted(path.name for path in where.iterdir()) for where in (whole, folder)]
+    assert names[0] == names[1]
+    one = (folder / "seed_3" / "run.json", whole / "seed_3" / "run.json")
+    assert one[0].read_bytes() == one[1].read_bytes()

@@ -14,8 +14,9 @@ from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.callbacks import LostRunError
-from tff_pmc.record import files, read
-from tff_pmc.record.same_run import folder_of_runs
+from tff_pmc.record import files, read, run_json
+from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.same_run import check_same, folder_of_runs
 from tff_pmc.reports import losses, output
 from tff_pmc.settings import RunSettings
 from tff_pmc.systems.setup import Setup
@@ -98,6 +99,8 @@ def run_all(
     with contextlib.ExitStack() as held:
         if seeds:
             plan = _plan(runs, data, seeds)
+            if resume:
+                _into_its_seed(output_dir, plan, by_folder, load)
             held.enter_context(folder_of_runs(output_dir, plan, resume=resume))
         finished: collections.Counter[str] = collections.Counter()
         text, lost = "", []
@@ -114,6 +117,38 @@ def run_all(
         if not seeds:
             return text
         return _report_seeds(seeds, by_folder, output_dir, baseline)
+
+
+def _into_its_seed(
+    output_dir: str,
+    plan: Mapping[str, Any],
+    by_folder: Mapping[str, Sequence[RunSettings]],
+    load: Load,
+) -> None:
+    """Makes of runs that were begun without seeds those of the one that they had.
+
+    What was killed in its middle goes on: `run.json` is the last that changes.
+    """
+    before = files.read_json(output_dir)
+    if before is None or "seeds" in run_json.by_flag(before.get("settings", {})):
+        return
+    for folder, runs in by_folder.items():
+        with contextlib.suppress(RecordError):  # Another run than this seed's.
+            check_same(output_dir, before, _plan(runs, load(runs[0])))
+            break
+    else:
+        return
+    files.check_plain(output_dir)
+    lock = files.take_lock(output_dir)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        stay = {"run.json", files.LOCK, os.path.basename(folder)}
+        for name in set(os.listdir(output_dir)) - stay:
+            os.rename(os.path.join(output_dir, name), os.path.join(folder, name))
+        files.write_json(folder, before)
+        files.write_json(output_dir, plan)
+    finally:
+        os.close(lock)
 
 
 def _in_turn(jobs: Iterable[Job], load: Load) -> Iterator[Done]:
