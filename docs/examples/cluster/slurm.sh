@@ -1,5 +1,5 @@
 #!/bin/bash
-# A job of four nodes: the first runs the scheduler and the driver, too. Not tried yet.
+# A job of four nodes: the first runs the scheduler and the driver, too.
 #SBATCH --job-name=tff_pmc
 #SBATCH --nodes=4
 #SBATCH --ntasks-per-node=16
@@ -8,9 +8,12 @@
 #SBATCH --signal=B:TERM@120
 
 cd "$SLURM_SUBMIT_DIR"      # the checkout, on a file system of all nodes
-first=$(hostname)
 interface=ib0               # the one between the nodes
+# Its address, because the name of a machine may be another interface's.
+first=$(ip -4 -o addr show "$interface" | awk '{split($4, a, "/"); print a[1]; exit}')
+trap 'kill $(jobs -p)' EXIT  # Where Slurm does not end what is left of a job.
 bash docs/examples/cluster/scheduler.sh "$interface" &
+until (: > "/dev/tcp/$first/8786") 2> /dev/null; do sleep 1; done
 srun --kill-on-bad-exit=0 bash docs/examples/cluster/worker.sh "$interface" "$first" 1 \
     --death-timeout 120 &
 
