@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.dataset import Dataset, register
+from leaf_data.datasets.partitioned import Partitioned
 from leaf_data.declare import A_SHARE, Range, setting
 from leaf_data.errors import DataError, reading
 from leaf_data.examples import Examples
@@ -130,6 +131,34 @@ class Cifar10(Dataset):
 
 
 register("cifar10", Cifar10)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cifar10Dealt(Partitioned):
+    """CIFAR-10, its 50,000 training images dealt to 100 clients.
+
+    The test images are shuffled so that the classes take turns, and client i has the
+    i-th hundred of them. Of no paper here.
+    """
+
+    cached = True
+
+    def load(
+        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
+    ) -> FederatedDataset:
+        """Returns the data set, of `Cifar10`'s files; the server has no examples."""
+        folders = places.folders("cifar10", data_dir)
+        (x, y, rows), origin = _find(folders, self.seed, cache_dir)
+        # Only how the images are dealt depends on the seed, and that follows here.
+        train, test = np.sort(np.concatenate(rows[:-1])), rows[-1]
+        random = partition.random_state(self.seed, _CUT_STREAM)
+        test = test[partition.mixed_classes(y[test], random)]
+        pools = [(x[own], y[own]) for own in (train, test)]
+        origin = dataclasses.replace(origin, source=origin.source.partition(",")[0])
+        return self._dealt("cifar10_dealt", *pools, origin, PHOTOGRAPH)
+
+
+register("cifar10_dealt", Cifar10Dealt)
 
 
 def _find(

@@ -1,4 +1,4 @@
-"""Digits that come without clients, dealt to 100 of them in ways that are asked for."""
+"""Images that come without clients, dealt to 100 of them in ways that are asked for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leaf_data.dataset import Dataset
 from leaf_data.declare import FROM_0_TO_1, Range, SettingError, setting
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
-from leaf_data.pixels import WHITE_ON_BLACK
+from leaf_data.pixels import WHITE_ON_BLACK, PixelConvention
 from leaf_data.splits import partition as partitions
 
 _NUM_CLIENTS, _NUM_CLASSES = 100, 10
@@ -74,6 +74,12 @@ class Partitioned(Dataset):
                 f"--client_sizes={self.client_sizes}: the shards of --partition=noniid "
                 "are equal; use iid or dirichlet"
             )
+        for flag, needs, of_use in (
+            ("dirichlet_alpha", "partition=dirichlet", self.partition == "dirichlet"),
+            ("wrong_labels", "wrong_clients", self.wrong_clients),
+        ):
+            if not of_use and getattr(self, flag) != getattr(type(self), flag):
+                raise SettingError(f"--{flag} goes with --{needs}")
 
     def options(self) -> dict[str, Any]:
         """Returns the settings that had a part in the dealing, by name."""
@@ -87,9 +93,14 @@ class Partitioned(Dataset):
         return {name: value for name, value in options.items() if not unused.get(name)}
 
     def _dealt(
-        self, name: str, train: Pool, test: Pool, origin: Origin
+        self,
+        name: str,
+        train: Pool,
+        test: Pool,
+        origin: Origin,
+        pixels: PixelConvention = WHITE_ON_BLACK,
     ) -> FederatedDataset:
-        """Returns digits dealt so; client i has the i-th run of the test images."""
+        """Returns images dealt so; client i has the i-th run of the test images."""
         x, y = train
         parts = self._parts(y)
         if self.wrong_clients:
@@ -108,7 +119,7 @@ class Partitioned(Dataset):
             Examples.from_parts(x, y, parts, ids),
             Examples.from_parts(*test, test_parts, ids),
             num_classes=_NUM_CLASSES,
-            pixel_convention=WHITE_ON_BLACK,
+            pixel_convention=pixels,
             origin=origin,
             options=self.options(),
         )

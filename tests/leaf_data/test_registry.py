@@ -13,7 +13,15 @@ import leaf_data
 from leaf_data.dataset import DATASETS
 
 NAMES = (
-    *("celeba", "cifar10", "digits5k", "drawn_faces", "drawn_obstacles", "femnist"),
+    *(
+        "celeba",
+        "cifar10",
+        "cifar10_dealt",
+        "digits5k",
+        "drawn_faces",
+        "drawn_obstacles",
+        "femnist",
+    ),
     *("mnist", "mnist_adafed", "obstacles", "store"),
 )
 
@@ -60,6 +68,8 @@ REFUSED = [
         {"partition": "a"},
         "partition must be one of iid, noniid, dirichlet; got 'a'",
     ),
+    ("mnist", {"dirichlet_alpha": 1.0}, "dirichlet_alpha goes with partition=dirichl"),
+    ("mnist", {"wrong_labels": 0.1}, "wrong_labels goes with wrong_clients"),
     ("femnist", {"source": None}, "source must be one of leaf, tff; got None"),
     ("femnist", {"sample_fraction": 0}, "sample_fraction must be above 0"),
     ("femnist", {"min_samples": -1}, "min_samples must be 0 or more, got -1"),
@@ -103,11 +113,11 @@ def test_an_unknown_name(assert_refused):
 def test_only_those_that_keep_a_cache_take_a_folder_for_it(
     name, assert_refused, tmp_path
 ):
-    cached = name in ("celeba", "cifar10", "femnist", "obstacles")
+    cached = name in ("celeba", "cifar10", "cifar10_dealt", "femnist", "obstacles")
     assert DATASETS[name].cached == cached
     assert_refused(
         lambda: leaf_data.load(name, tmp_path, cache_dir=tmp_path),
-        f"{name}: ",
+        f"{name.removesuffix('_dealt')}: ",  # They share their files.
         " in " if cached else "keeps no cache, so it takes no cache_dir",
     )
 

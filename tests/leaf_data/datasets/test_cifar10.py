@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import leaf_data
-from leaf_data.datasets import cifar10
+from leaf_data.datasets import cifar10, partitioned
 from leaf_data.formats import image_folder
 
 # A tiny CIFAR-10: 40 images a batch. Classes as in the real one.
@@ -155,6 +155,26 @@ def test_image_folders_deal_the_batches_by_class(tmp_path):
         assert getattr(load(2), part).x.tobytes() != getattr(data, part).x.tobytes()
     assert "dealt at random" in data.describe()
     assert str(data.pixel_convention) == "photograph"
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_all_training_images_are_dealt(images, tmp_path, monkeypatch, write_batches):
+    """Each image is somebody's once, and the classes take turns in the tests."""
+    monkeypatch.setattr(partitioned, "_NUM_CLIENTS", 4)
+    _write_images(tmp_path) if images else write_batches(tmp_path)
+    options = {"partition": "dirichlet", "dirichlet_alpha": 0.1}
+    data = leaf_data.load("cifar10_dealt", tmp_path, **options)
+    whole = leaf_data.load("cifar10", tmp_path)
+    pool = [*whole.train_examples.x, *whole.server_examples.x]
+    for one, all_of in (
+        (data.train_examples, pool),
+        (data.test_examples, whole.test_examples.x),
+    ):
+        assert sorted(x.tobytes() for x in one.x) == sorted(x.tobytes() for x in all_of)
+    assert [len(set(data.test_examples.client(k)["y"])) for k in range(4)] == [10] * 4
+    counts = [np.bincount(data.train_examples.client(k)["y"]) for k in range(4)]
+    assert max(count.max() for count in counts) > 10  # Of 20 of each class.
+    assert data.server_examples is None and "dealt" not in data.origin.source
 
 
 def test_a_fraction_of_every_batch_by_class(tmp_path, monkeypatch, assert_refused):
