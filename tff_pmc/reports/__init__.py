@@ -93,8 +93,8 @@ _OF_NO_PAPER: Sequence[tuple[Registry[Any], str, str]] = (
     (REPORTS, "fairness", "fairness_page.report"),
     (REPORTS, "counterfactuals", "one_step_effects.report"),
     (SEED_REPORTS, "ordering_effect", "effect.report"),
-    (SEED_REPORTS, "system_effect", "effect_of_systems.report"),
-    (SEED_REPORTS, "spread_effect", "effect_of_systems.spread_report"),
+    (SEED_REPORTS, "system_effect", "effect.systems_report"),
+    (SEED_REPORTS, "spread_effect", "effect.spread_report"),
     (SEED_REPORTS, "seed_table", "summary.seeds_report"),
 )
 for _registry, _name, _place in _OF_NO_PAPER:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tff_pmc.record.read import Run, conditions_of
 from tff_pmc.reports.pages import Block, Heading, Items, Table, number
-from tff_pmc.reports.paired import MIN_SEEDS
+from tff_pmc.reports.paired import MIN_SEEDS, BySeed
 from tff_pmc.reports.rounds_to_target import reach_rule
 
 _NOT_DECIDED = ("undecided", "censored")
@@ -33,11 +33,7 @@ def intro(run: Run, seeds: Sequence[int], baseline: str, reach: str) -> list[str
 
 
 def intro_of_systems(
-    first: Sequence[Run],
-    seeds: Sequence[int],
-    baseline: str,
-    means: pd.DataFrame,
-    of_accuracy: bool,
+    by_seed: BySeed, baseline: str, means: pd.DataFrame, of_accuracy: bool
 ) -> list[Block]:
     """Returns the same of systems, and each system's `means` over the seeds.
 
@@ -56,12 +52,12 @@ def intro_of_systems(
         f"Each system minus {baseline} on the same data and under the same seed{what}: "
         "mean ± half the 95 % interval. The noise "
         "floor is the standard deviation of the baseline minus itself under another "
-        f"seed: of one such difference, and of the mean of {len(seeds)}, to hold the "
+        f"seed: of one such difference, and of the mean of {len(by_seed)}, to hold the "
         f"means against. {best}A seed "
         "decides the initial weights, the batches and what of the data is drawn at "
         "random. "
-        f"Seeds: {', '.join(map(str, seeds))}; under the first:",
-        Items(conditions_of(first)),
+        f"Seeds: {', '.join(map(str, by_seed))}; under the first:",
+        Items(conditions_of(next(iter(by_seed.values())))),
         title,
         Table([["", *means], *lines]),
     ]
@@ -92,25 +88,21 @@ def weights(rows: pd.DataFrame, apart: pd.DataFrame, baseline: str) -> list[Bloc
     return found
 
 
-def blocks(rows: pd.DataFrame, what: str, baseline: str) -> list[Block]:
+def differences(rows: pd.DataFrame, what: str, baseline: str) -> list[Block]:
     """Returns a table for each measure of each `what`, and below what was found."""
     made: list[Block] = []
     for name, part in rows.groupby("measure", sort=False):
         digits = 1 if str(name).startswith("rounds to") else 4
         made += [Heading(str(name)), Table(_grid(part, what, baseline, digits))]
-    return [*made, *_closing(rows)]
-
-
-def censored(rows: pd.DataFrame, baseline: str, what: str = "ordering") -> list[str]:
-    """Returns why some differences have no mean, where some have none."""
-    if not rows["mean"].isna().any():
-        return []
-    return [
-        f"Censored: under some seed the {what} or {baseline} did not reach the "
-        "target before the runs ended. How much later it would have is not known, "
-        "so there is no mean, only who came later, and where neither came, not "
-        f"even that; and no noise floor where a run of {baseline} did not come."
-    ]
+    made += _closing(rows)
+    if rows["mean"].isna().any():
+        made.append(
+            f"Censored: under some seed the {what} or {baseline} did not reach the "
+            "target before the runs ended. How much later it would have is not known, "
+            "so there is no mean, only who came later, and where neither came, not "
+            f"even that; and no noise floor where a run of {baseline} did not come."
+        )
+    return made
 
 
 def by_first_criterion(found: pd.DataFrame, baseline: str) -> list[Block]:

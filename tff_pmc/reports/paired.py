@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from tff_pmc.record.read import Run
@@ -57,20 +58,17 @@ def by_measure(
     return values
 
 
-def rows(
+def table(
     by_seed: BySeed, measures: Measures, base_of: Mapping[str, str]
-) -> list[dict[str, Any]]:
+) -> pd.DataFrame:
     """Returns `label`, `measure` and `COLUMNS` of what is no baseline of its own."""
     values = by_measure(by_seed, measures)
-    return [
-        {
-            "label": label,
-            "measure": measure,
-            **difference(own, values[measure, base_of[label]]),
-        }
+    rows = [
+        (label, measure, *difference(own, values[measure, base_of[label]]).values())
         for (measure, label), own in values.items()
         if label != base_of[label]
     ]
+    return pd.DataFrame(rows, columns=["label", "measure", *COLUMNS])
 
 
 def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:

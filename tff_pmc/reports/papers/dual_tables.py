@@ -191,7 +191,7 @@ def _grids(cells: pd.DataFrame, columns: Sequence[str]) -> dict[str, pages.Grid]
         for cell in part.to_dict("records"):
             signs = {"difference": "+"}
             texts = [pages.number(cell[n], f"{signs.get(n, '')}.4f") for n in columns]
-            first = cell["algorithm"] if cell["metric"] == next(iter(METRICS)) else ""
+            first = cell["algorithm"] if cell["metric"] == METRICS[0] else ""
             lines.append([first, cell["metric"], *texts])
         parts[str(clients)] = lines
     return parts
