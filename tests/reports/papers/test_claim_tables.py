@@ -7,7 +7,7 @@ import pytest
 
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.papers import claim_tables, judges, printed_rounds
+from tff_pmc.reports.papers import claim_tables, judges, published
 from tff_pmc.reports.papers.claim_tables import ClaimError, claims, headline_numbers
 from tff_pmc.settings.papers import PAPERS
 
@@ -129,7 +129,7 @@ def test_the_headline_numbers_are_as_printed():
     for one in headline_numbers():
         assert one.experiment in EXPERIMENTS and one.paper in PAPERS
         if set(one.measure.keywords) == {"target"}:
-            marks = printed_rounds.printed(one.experiment, one.run)
+            marks = published.rounds_of_half(one.experiment, one.run)
             target = one.measure.keywords["target"]
             assert one.printed == f"{marks[target]:.0f}", one.says
             half += 1

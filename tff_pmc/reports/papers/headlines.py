@@ -17,9 +17,8 @@ from typing import Any, Callable, NamedTuple, Optional
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers.judging import by_seed
-from tff_pmc.reports.papers.printed_rounds import SHARE
 from tff_pmc.reports.papers.quantities import label_of, round_of_accuracy
-from tff_pmc.reports.rounds_to_target import rounds_of
+from tff_pmc.reports.rounds_to_target import HALF, rounds_of
 
 LAST = 5
 """The number of last rounds over which a mean is taken."""
@@ -102,7 +101,7 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
 
 
 def _round_of_half(run: Run, *, target: int) -> Optional[float]:
-    return rounds_of(run, (target,), (SHARE,))[target, SHARE]
+    return rounds_of(run, (target,), (HALF,))[target, HALF]
 
 
 def _round_of_the_same_accuracy(run: Run, base: Run, *, round: int) -> Optional[float]:

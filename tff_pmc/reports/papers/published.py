@@ -16,6 +16,7 @@ import pandas as pd
 
 from tff_pmc import project_files
 from tff_pmc.record.read import BASELINE
+from tff_pmc.reports.rounds_to_target import HALF
 
 FOLDER = str(project_files.folder("results/paper"))
 """The folder of the published tables."""
@@ -38,6 +39,13 @@ DA_STUDIES: Mapping[str, Mapping[str, str]] = {
     "Final": {f"{order} (backtracking)": row for order, row in _ORDERINGS.items()},
 }
 """Study of DA's Table 1 -> label of a run -> its row, named as in the paper."""
+
+_OF_ROUNDS = {
+    "mnist_iid": "pmc_table2",
+    "mnist_noniid": "pmc_table4",
+    "celeba": "pmc_table6",
+    "femnist": "da_table1",
+}
 
 Rounds = Mapping[tuple[int, int], float]
 """Target and share of the devices, percent -> rounds; NaN for a dash."""
@@ -118,6 +126,22 @@ def rounds_saved(name: str, label: str) -> Rounds:
             own, base = _cells(name, study=study, row=rows[label]), rounds_of_ds(name)
             return {cell: base[cell] - rounds for cell, rounds in own.items()}
     return {}
+
+
+def rounds_of_half(experiment: str, label: str) -> dict[int, float]:
+    """Returns the printed rounds until half of the devices reach each target.
+
+    Empty where the papers print nothing of it, or where the tables are not there.
+    """
+    if experiment not in _OF_ROUNDS:
+        return {}
+    name = _OF_ROUNDS[experiment]
+    try:
+        base, saved = rounds_of_ds(name), rounds_saved(name, label)
+    except PublishedTableMissing:
+        return {}
+    found = {t: base[t, p] - gain for (t, p), gain in saved.items() if p == HALF}
+    return {target: rounds for target, rounds in found.items() if rounds == rounds}
 
 
 def _cells(name: str, **row: str) -> Rounds:
