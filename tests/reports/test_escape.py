@@ -8,7 +8,7 @@ import pytest
 from matplotlib import figure
 from matplotlib.backends import backend_agg
 
-from tff_pmc.reports import Report, escape, output, pages
+from tff_pmc.reports import escape, output, pages
 
 RED = "\x1b[31mred"
 
@@ -73,8 +73,8 @@ def test_a_markdown_table_keeps_its_cells(tmp_path):
         r"| =1\|cmd \<img src=x> p < 1 | 2 |",
         r"| \\x1b\[31mred x | 3 |",
     ]
-    _, made = pages.of_grids(RED, [RED], {"part": grid})
-    output.write(Report(pages={"page": made}), str(tmp_path))
+    made = pages.report("page", RED, [RED], {"part": grid}, pd.DataFrame())
+    output.write(made, str(tmp_path))
     assert "\x1b" not in (tmp_path / "page.md").read_text()
 
 

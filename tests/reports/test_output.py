@@ -1,7 +1,9 @@
 """Tables and figures in the forms that are in force, each by one writer."""
 
+import dataclasses
 import pathlib
 
+import pandas as pd
 import pytest
 
 from tff_pmc.reports import Report, escape, output, pages
@@ -34,9 +36,10 @@ LATEX = r"""% Needs the packages booktabs and amssymb.
 
 def write_page(folder, form):
     parts = {"70 % > 60 %": GRID}
-    text, page = pages.of_grids("A_title", ["Made by `this_one`."], parts)
+    notes = ["Made by `this_one`."]
+    report = pages.report("table", "A_title", notes, parts, pd.DataFrame())
     with output.using(output.Output(tables=form)):
-        return output.write(Report(text, pages={"table": page}), str(folder))
+        return output.write(dataclasses.replace(report, tables={}), str(folder))
 
 
 def test_a_table_in_latex_by_hand(tmp_path):

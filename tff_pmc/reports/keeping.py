@@ -10,10 +10,8 @@ kept packed, as `clients.csv.gz`; all readers take it so. `kept` reads what is k
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import sys
-from collections.abc import Iterator
 
 from tff_pmc.record.plain_files import open_plain
 from tff_pmc.record.record_error import RecordError
@@ -34,21 +32,16 @@ def keep(folder: str, destination: str) -> int:
     if os.path.lexists(destination):
         raise RecordError(f"{destination} is there already: name a new folder")
     size = 0
-    for part, names in list(_files(folder)):
+    for path, _, names in list(os.walk(folder)):
+        part = os.path.relpath(path, folder)
+        if set(part.split(os.sep)) & set(_NOT_KEPT):
+            continue
         own = os.path.normpath(os.path.join(destination, part))
-        os.makedirs(own)
-        for name in names:
-            size += _copy(os.path.join(folder, part, name), os.path.join(own, name))
+        for name in sorted(names):
+            if name == "run.json" or name.endswith(_KEPT):
+                os.makedirs(own, exist_ok=True)
+                size += _copy(os.path.join(path, name), os.path.join(own, name))
     return size
-
-
-def _files(folder: str) -> Iterator[tuple[str, list[str]]]:
-    """Yields each folder that has files to keep, from above, and their names."""
-    for path, folders, names in os.walk(folder):
-        folders[:] = sorted(set(folders) - set(_NOT_KEPT))
-        kept = [n for n in names if n == "run.json" or n.endswith(_KEPT)]
-        if kept:
-            yield os.path.relpath(path, folder), sorted(kept)
 
 
 def _copy(source: str, target: str) -> int:
@@ -60,11 +53,8 @@ def _copy(source: str, target: str) -> int:
         content = file.read()
     if packable and len(content) > LARGEST_PLAIN:
         target += PACKED
-        # Without name and time, so that equal records are equal files.
-        packed = io.BytesIO()
-        with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as whole:
-            whole.write(content)
-        content = packed.getvalue()
+        # Without a time, so that equal records are equal files.
+        content = gzip.compress(content, mtime=0)
     with open(target, "xb") as copy:
         copy.write(content)
     return os.path.getsize(target)

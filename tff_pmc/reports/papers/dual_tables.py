@@ -5,6 +5,7 @@ Of several seeds ours are a mean and its spread, beside the one run that is publ
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 
@@ -22,7 +23,6 @@ from tff_pmc.reports.papers.dual_cells import (
     POSITIVE,
     chosen,
     clients_of,
-    is_row,
     rows_of,
     searches,
     tidy_rows,
@@ -66,13 +66,12 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
         f"Precision and F1 are {'macro averages.' if table == 4 else of_class}",
         *missing,
         *_noise(table, theirs),
-        *published.rows_note([run.label for run in runs if not is_row(run)]),
+        *published.rows_notes(runs, [run.label for run in members]),
     ]
     cells = _beside(runs, table, theirs)
     columns = [*(f"ours_{name}" for name in CHOICES), "published", "difference"]
     parts = _grids(cells, columns)
-    name = f"dual_table{table}"
-    tables, drawn = {name: cells}, {}
+    name, tables, drawn = f"dual_table{table}", {}, {}
     searched = [chosen(run) for run in searches(members)]
     if searched:
         lambdas = pd.concat(searched)
@@ -85,8 +84,8 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
         head = "Lambda chosen in each epoch, {}; accuracies of the examples it was "
         for clients, rows in lambdas.groupby("clients", sort=False):
             parts[f"{head.format(clients)}chosen on"] = _lambda_grid(rows)
-    text, page = pages.of_grids(TITLES[table], notes, parts)
-    return Report(text, tables, {name: page}, drawn, digits=10)
+    made = pages.report(name, TITLES[table], notes, parts, cells)
+    return dataclasses.replace(made, tables={**made.tables, **tables}, figures=drawn)
 
 
 def seeds_report(by_seed: BySeed, *, table: int, baseline: str) -> Report:
@@ -119,9 +118,8 @@ def seeds_report(by_seed: BySeed, *, table: int, baseline: str) -> Report:
         *_caveats(members),
     ]
     parts = _grids(rows, [name for name in rows if name not in KEYS])
-    text, page = pages.of_grids(f"{TITLES[table]}, seeds", notes, parts)
-    name = f"dual_table{table}"
-    return Report(text, {name: rows}, {name: page}, digits=6)
+    title = f"{TITLES[table]}, seeds"
+    return pages.report(f"dual_table{table}", title, notes, parts, rows, digits=6)
 
 
 def _published(table: int) -> tuple[pd.DataFrame, list[str]]:
@@ -230,10 +228,10 @@ def _plot(table: pd.DataFrame, title: str) -> Figure:
     """Returns a plot of the lambda chosen in each epoch, a line a set of clients."""
     figure, axes = figures.single(height=2.4)
     look = {"markersize": 4, "linewidth": 1, "alpha": 0.8}
-    for (clients, rows), style in zip(table.groupby("clients", sort=False), _STYLES):
-        color, marker = style
-        axes.plot(*(rows[name] for name in ("epoch", "lambda")), color=color,
-                  marker=marker, label=str(clients), **look)  # fmt: skip
+    groups = table.groupby("clients", sort=False)
+    for (clients, rows), (color, marker) in zip(groups, _STYLES):
+        own = {"color": color, "marker": marker, "label": str(clients)}
+        axes.plot(rows["epoch"], rows["lambda"], **own, **look)
     axes.set_ylim(-0.05, 1.05)  # All of the range that is searched.
     axes.set_xlabel("epoch")
     axes.set_ylabel("lambda (1: quality alone)")

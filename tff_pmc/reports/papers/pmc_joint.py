@@ -89,9 +89,8 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
         f"PMC Table {number}: test examples wrong (X) or right (✓) by DS at round "
         f"{cells['ds_round'].iloc[0]}, and by the ordering"
     )
-    text, page = pages.of_grids(title, notes, {"Examples": _grid(cells)})
-    name = f"table{number}"
-    return Report(text, {name: with_caveat(cells, rows)}, {name: page}, digits=10)
+    table, parts = with_caveat(cells, rows), {"Examples": _grid(cells)}
+    return pages.report(f"table{number}", title, notes, parts, table)
 
 
 def compare(runs: Sequence[Run], theirs: pd.DataFrame) -> pd.DataFrame:

@@ -95,19 +95,14 @@ class PaperResults:
 
     def notes(self, runs: Sequence[Run]) -> list[str]:
         """Returns the notes on the runs: which they are, and which rows have none."""
-        rows = self.rows(runs)
-        first = next(iter(rows.values()))
+        first = next(iter(self.rows(runs).values()))
         source = f" ({first.source})" if first.source else ""
         notes = [
             f"Runs: {first.data['name']}{source}, {len(first.examples)} clients, "
             f"{len(first.correct)} rounds; one run a row, so without the spread over "
             "seeds."
         ]
-        missing = [name for name in self.labels if name not in rows]
-        if missing:
-            notes.append(f"No run, so no row: {'; '.join(missing)}.")
-        others = [run.label for run in runs if run.label not in rows]
-        return [*notes, *published.rows_note(others)]
+        return [*notes, *published.rows_notes(runs, self.labels)]
 
 
 PAPER = {

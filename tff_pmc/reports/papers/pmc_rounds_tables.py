@@ -99,10 +99,8 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
     if cells["text"].notna().any():
         parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
-    text, page = pages.of_grids(title, notes, parts)
     table = with_caveat(cells, rows.values())
-    name = f"table{number}"
-    return Report(text, {name: table}, {name: page}, digits=10)
+    return pages.report(f"table{number}", title, notes, parts, table)
 
 
 def _cells(

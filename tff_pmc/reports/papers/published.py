@@ -10,12 +10,12 @@ import functools
 import itertools
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from tff_pmc import project_files
-from tff_pmc.record.read import BASELINE
+from tff_pmc.record.read import BASELINE, Run
 from tff_pmc.reports.rounds_to_target import HALF
 
 FOLDER = str(project_files.folder("results/paper"))
@@ -80,9 +80,15 @@ def table_or_note(name: str, like: pd.DataFrame) -> tuple[pd.DataFrame, list[str
         return like.head(0).assign(printed=""), [f"No comparison: {error}."]
 
 
-def rows_note(labels: Sequence[str]) -> list[str]:
-    """Returns a note that names runs which are no row of a table, if there are any."""
-    return [f"Runs that are no row of this table: {'; '.join(labels)}."] * bool(labels)
+def rows_notes(
+    runs: Iterable[Run], rows: Sequence[str], what: str = "No run, so no row"
+) -> list[str]:
+    """Returns notes that name the rows without a run, and the runs without a row."""
+    labels = [run.label for run in runs]
+    missing = [label for label in rows if label not in labels]
+    others = [label for label in labels if label not in rows]
+    named = {what: missing, "Runs that are no row of this table": others}
+    return [f"{words}: {'; '.join(of)}." for words, of in named.items() if of]
 
 
 def beside(
