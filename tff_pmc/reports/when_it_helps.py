@@ -80,12 +80,13 @@ def _row(cell: Cell) -> dict[str, Any]:
     """A cell's line of the table."""
     best = best_step(cell.steps)
     step = cell.steps.set_index("weighting").loc[best]
-    values = paired.by_measure(
+    differences = paired.table(
         cell.by_seed,
         lambda run: {
             "accuracy": run.late_accuracy,
             "all_rounds": float(run.accuracy.mean()),
         },
+        dict.fromkeys((BASELINE, best), BASELINE),
     )
     found: dict[str, Any] = {
         "row": cell.row,
@@ -97,11 +98,9 @@ def _row(cell: Cell) -> dict[str, Any]:
         "one_step_p": step["accuracy_p"],
         "seeds": len(cell.by_seed),
     }
-    for measure in _MEASURES:
-        own, base = values[measure, best], values[measure, BASELINE]
-        difference = paired.difference(own, base)
-        found[measure] = 100 * difference["mean"]
-        found[f"{measure}_interval"] = 100 * difference["interval"]
+    for row in differences.to_dict("records"):
+        found[row["measure"]] = 100 * row["mean"]
+        found[f"{row['measure']}_interval"] = 100 * row["interval"]
     return found
 
 
