@@ -79,19 +79,6 @@ def test_the_epoch_is_chosen_in_three_ways(runs):
     assert np.isnan(row.ours_validated) and row.validated_at is pd.NA
 
 
-def test_the_four_metrics(runs):
-    """Weighted mean at its best: the first 0 is answered 1, all else is right.
-
-    Precision 1, 3/4, 1; F1 2 * 2 / (3 + 2), 2 * 3 / (3 + 4), 1.
-    """
-    cells = dual_cells.tidy_rows(runs, 4)
-    best = cells[cells.algorithm == "Weighted Mean"].set_index("metric").ours_best_epoch
-    assert best["Precision"] == pytest.approx((1 + 3 / 4 + 1) / 3)
-    assert best["F1 Score"] == pytest.approx((4 / 5 + 6 / 7 + 1) / 3)
-    # (9 * 10 - (3*2 + 3*4 + 4*4)) / sqrt((100 - 34) (100 - 36)).
-    assert best["MCC"] == pytest.approx(56 / np.sqrt(66 * 64))
-
-
 def test_the_files_have_ours_beside_the_published(runs, tmp_path):
     text = table(runs, tmp_path)
     cells = pd.read_csv(tmp_path / "dual_table4.csv")
@@ -222,8 +209,6 @@ def test_what_is_missing_is_named(runs, tmp_path, monkeypatch):
     monkeypatch.setattr(published, "FOLDER", str(tmp_path / "none"))
     assert "No comparison" in table(runs, tmp_path)
 
-
-def test_two_runs_of_one_row_are_refused_by_name(tmp_path):
     runs = [make_run(tmp_path / name, "median", [3]) for name in ("a", "b")]
     with pytest.raises(RecordError, match="a and .*b are both runs of Median with C1&"):
         table(runs, tmp_path)
