@@ -25,7 +25,8 @@ def test_two_experiments_row_by_row(tmp_path, write_theirs, write_ours, three_cl
     table = compare.compare(str(tmp_path / "theirs"), str(tmp_path / "ours"), [50, 95])
     keys = ["experiment", "quantity", "target_accuracy_pct", "devices", "round"]
     assert list(table.columns) == [*keys, "a", "b", "difference", "reach"]
-    by_cell = table.set_index([keys[0], *keys[2:4]]).sort_index()
+    by_cell = table.dropna(subset="devices").set_index([keys[0], *keys[2:4]])
+    by_cell = by_cell.sort_index()
 
     def rounds(*cell):
         return by_cell.loc[cell, ["a", "b", "difference"]].to_numpy()[0].tolist()

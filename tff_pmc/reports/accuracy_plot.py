@@ -71,16 +71,13 @@ def _together(groups: Groups, title: str, what: str) -> Figure:
         )
         shown += [low, high]
     _limit(axes, groups, shown)
-    axes.set_xlabel(figures.ROUNDS)
-    axes.set_ylabel(figures.ACCURACY)
-    figures.head(axes, title)
     handles = axes.get_legend_handles_labels()[0]
     if _mark(axes, groups):
         handles += mark_handles()
     band = figures.band_words(seeds)
     if of_devices:
         band = "band: 10th to 90th\npercentile of clients"
-    figures.legend_beside(figure, handles, what, band)
+    figures.finish(axes, title, figures.ACCURACY, handles, what, band)
     return figure
 
 

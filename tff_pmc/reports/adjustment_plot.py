@@ -40,9 +40,7 @@ def adjustment_plot(
     colors = {name: styles.style_of(name).color for name in orderings}
     last = int(tested["round"].max())
     lane = 0.16 * len(orderings) + 0.1
-    figure = Figure(
-        figsize=(figures.WIDTH, 3.1 + lane), dpi=figures.DPI, layout="constrained"
-    )
+    figure = figures.blank(3.1 + lane)
     curve, lanes = figure.subplots(
         2, sharex=True, gridspec_kw={"height_ratios": [2.3, lane]}
     )

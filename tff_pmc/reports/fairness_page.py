@@ -48,7 +48,7 @@ _Drawn = tuple[Figure, Sequence[Any], Sequence[Sequence[float]]]
 
 
 def _by_measure(runs: Sequence[Run]) -> _Drawn:
-    figure = Figure(figsize=(figures.WIDTH, 4.6), dpi=figures.DPI, layout="constrained")
+    figure = figures.blank(4.6)
     grid: Any = figure.subplots(2, 2, sharex=True)
     shown: list[list[float]] = []
     for axes, measure in zip(grid.flat, summary.SPREAD.values()):

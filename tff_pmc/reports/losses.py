@@ -126,14 +126,11 @@ def loss_plot(runs: Sequence[LossRun], title: str, what: str = "priority") -> Fi
         curves = [pd.Series(r.means, np.arange(1, len(r.means) + 1)) for r in own]
         style = styles.style_of(styles.group_of(own[0])[0])
         figures.curve(axes, curves, style, label=escape.figure_text(label))
-    last = max(len(run.means) for run in runs)
-    axes.set_xlabel(figures.ROUNDS)
-    axes.set_ylabel("local test loss, all clients")
     axes.set_ylim(bottom=0)
-    figures.round_axis(axes, last)
-    figures.head(axes, title)
+    figures.round_axis(axes, max(len(run.means) for run in runs))
     band = figures.band_words(max(map(len, by_label.values())))
-    figures.legend_beside(figure, axes.get_lines(), what, band)
+    up, lines = "local test loss, all clients", axes.get_lines()
+    figures.finish(axes, title, up, lines, what, band)
     return figure
 
 

@@ -229,24 +229,17 @@ def effects_plot(table: pd.DataFrame, *, title: str) -> Figure:
     """Draws each weighting's mean difference and its interval, the largest of many."""
     order = table["accuracy_mean"].abs().sort_values(ascending=False).index
     shown = table.loc[sorted(order[:_MOST_DRAWN])][::-1]
-    size = (figures.WIDTH, 1.1 + 0.17 * max(3, len(shown)))
-    figure = Figure(figsize=size, dpi=figures.DPI, layout="constrained")
+    figure = figures.blank(1.1 + 0.17 * max(3, len(shown)))
     every: Any = figure.subplots(1, len(_MEASURES), sharey=True)
     labels = [escape.figure_text(str(name)) for name in shown["weighting"]]
     for axes, (measure, words) in zip(every, _MEASURES.items()):
         axes.axvline(0, color="gray", linewidth=0.9)
         differs = shown[f"{measure}_p"] < _ALPHA
-        for place, (mean, half, dark) in enumerate(
-            zip(shown[f"{measure}_mean"], shown[f"{measure}_interval"], differs)
-        ):
-            axes.errorbar(
-                mean,
-                place,
-                xerr=None if np.isnan(half) else half,
-                fmt="o",
-                markersize=3,
-                color="#0072B2" if dark else "#888888",
-            )
+        columns = (shown[f"{measure}_{part}"] for part in ("mean", "interval"))
+        for place, (mean, half, dark) in enumerate(zip(*columns, differs)):
+            error = None if np.isnan(half) else half
+            color = "#0072B2" if dark else "#888888"
+            axes.errorbar(mean, place, xerr=error, fmt="o", markersize=3, color=color)
         axes.set_xlabel(f"{words}, points from {table['baseline'].iloc[0]}")
     every[0].set_yticks(range(len(labels)), labels)
     figures.entitle(figure, title)

@@ -157,7 +157,7 @@ def _grid(table: pd.DataFrame) -> list[list[str]]:
 @figures.styled
 def maps(table: pd.DataFrame, *, title: str) -> Figure:
     """Draws a heat map of each of the three columns, and the two answers together."""
-    figure = Figure(figsize=(figures.WIDTH, 6.2), dpi=figures.DPI, layout="constrained")
+    figure = figures.blank(6.2)
     every: Any = figure.subplots(2, 2).ravel()
     rows, columns = (list(dict.fromkeys(table[name])) for name in ("row", "column"))
     both = table[["one_step", "accuracy"]].abs().to_numpy().max()
@@ -168,17 +168,11 @@ def maps(table: pd.DataFrame, *, title: str) -> Figure:
         limits = (-both, both) if signed else (0, max(np.nanmax(values), 1e-9))
         colors = "RdBu" if signed else "Greys"
         axes.imshow(values, colors, vmin=limits[0], vmax=limits[1], aspect="auto")
+        look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7}
         for (line, place), value in np.ndenumerate(values):
-            dark = abs(value) > 0.6 * limits[1]
-            axes.text(
-                place,
-                line,
-                number(value, "+.2f" if signed else ".3f"),
-                ha="center",
-                va="center",
-                fontsize=7,
-                color="white" if dark else "black",
-            )
+            text = number(value, "+.2f" if signed else ".3f")
+            color = "white" if abs(value) > 0.6 * limits[1] else "black"
+            axes.text(place, line, text, color=color, **look)
         axes.set_xticks(range(len(rows)), rows)
         axes.set_yticks(range(len(columns)), columns)
         axes.grid(False)
