@@ -40,9 +40,4 @@ def test_the_figures_are_those_of_other_libraries(federation):
 
 def test_where_nobody_has_anything_right_all_are_alike():
     found = summary.measured(np.zeros((1, 4), int), np.array([5, 5, 5, 5]))
-    assert {name: float(values[0]) for name, values in found.items()} == {
-        "p10": 0,
-        "worst_tenth": 0,
-        "standard_deviation": 0,
-        "jain_index": 1,
-    }
+    assert [float(values[0]) for values in found.values()] == [0, 0, 0, 1]

@@ -45,12 +45,7 @@ def test_the_report_draws_each_figure_over_the_rounds(runs, tmp_path):
     assert (tmp_path / "fairness.png").read_bytes().startswith(b"\x89PNG")
     figure = fairness_page.fairness_plot(runs, title="title")
     titles = [axes.get_title() for axes in figure.axes]
-    assert titles == [
-        "10th percentile",
-        "mean of worst tenth",
-        "standard deviation",
-        "Jain's index",
-    ]
+    assert titles == [measure.title for measure in summary.SPREAD.values()]
     worst = figure.axes[1].get_lines()
     assert [line.get_label() for line in worst] == ["DS", "LD,DS"]
     assert worst[0].get_xydata().tolist() == [[1, 0.1], [2, 0.5], [3, 0.6]]
