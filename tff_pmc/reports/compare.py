@@ -13,9 +13,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record import read
-from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import Report, escape, figures, reference_code, styles
 from tff_pmc.reports.pages import grid_text, number
+from tff_pmc.reports.paired import by_label
 from tff_pmc.reports.read_folder import read_runs
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
@@ -58,7 +58,9 @@ def compare(
     if targets is None:
         targets = targets_of(both) or reference_code.targets(both)
     published = any(isinstance(run, reference_code.ReferenceRun) for run in both)
-    a, b = _by_label(runs_a, published), _by_label(runs_b, published)
+    # In the published code's names if it is on a side.
+    named = reference_code.by_meaning if published else str
+    a, b = (by_label(own, lambda run: named(run.label)) for own in (runs_a, runs_b))
     if len(a) == len(b) == 1 and a.keys() != b.keys():
         label = " / ".join([*a, *b])
         a, b = ({label: run} for side in (a, b) for run in side.values())
@@ -116,20 +118,6 @@ def comparison_text(table: pd.DataFrame) -> str:
     accuracy = table.query("quantity == 'accuracy'")
     rule = reach_rule(next(iter(rounds["reach"]), "at_least"))
     return f"{_rounds_text(rounds)}\n{rule}\n\n{_accuracy_text(accuracy)}"
-
-
-def _by_label(runs: Sequence[read.Run], published: bool) -> dict[str, read.Run]:
-    """Returns runs by ordering, in the published code's names if it is on a side."""
-    found: dict[str, read.Run] = {}
-    for run in runs:
-        label = reference_code.by_meaning(run.label) if published else run.label
-        if label in found:
-            raise RecordError(
-                f"{found[label].path} and {run.path} are both runs of {label}: compare "
-                "folders with one run of an ordering"
-            )
-        found[label] = run
-    return found
 
 
 def _rows(label: str, pair: Pair, targets: Sequence[int]) -> Iterator[tuple[Any, ...]]:

@@ -12,8 +12,7 @@ from tff_pmc.record.read import Run, conditions_of
 from tff_pmc.reports.pages import Block, Heading, Items, Table, number
 from tff_pmc.reports.paired import MIN_SEEDS, BySeed
 from tff_pmc.reports.rounds_to_target import reach_rule
-
-_NOT_DECIDED = ("undecided", "censored")
+from tff_pmc.reports.weight_distances import FIGURES
 
 
 def intro(run: Run, seeds: Sequence[int], baseline: str, reach: str) -> list[str]:
@@ -67,17 +66,12 @@ def weights(rows: pd.DataFrame, apart: pd.DataFrame, baseline: str) -> list[Bloc
     """Returns how unequal the weights of orderings are, and their distances."""
     head = ["ordering", "coefficient of variation", "effective clients"]
     head += [f"total variation from {baseline}", "from its own first criterion"]
-    lines = [
-        [
-            str(first.ordering),
-            number(first.coefficient_of_variation, ".4f") or "–",
-            number(first.effective_clients, ".2f") or "–",
-            number(first.total_variation, ".4f") or "–",
-            number(first.from_first, ".4f"),
-        ]
-        for first in rows.drop_duplicates("ordering").itertuples()
-    ]
-    found: list[Block] = [Table([head, *lines])]
+    grid = [head]
+    for row in rows.drop_duplicates("ordering").to_dict("records"):
+        figures = zip((row[name] for name in FIGURES), (".4f", ".2f", ".4f"))
+        cells = [number(value, form) or "–" for value, form in figures]
+        grid.append([str(row["ordering"]), *cells, number(row["from_first"], ".4f")])
+    found: list[Block] = [Table(grid)]
     if rows["total_variation"].isna().any():
         found.append(f"–: no ordering of the criteria of {baseline}'s runs.")
     if len(apart):
@@ -129,30 +123,25 @@ def by_first_criterion(found: pd.DataFrame, baseline: str) -> list[Block]:
 
 
 def _grid(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[list[str]]:
-    head = [what, f"minus {baseline}", "noise floor", "of the mean", "effect"]
-    lines = [
-        [
-            str(row[what.replace(" ", "_")]),
-            _mean(row, digits),
-            number(row["noise_floor"], f".{digits}f"),
-            number(row["noise_floor_of_mean"], f".{digits}f"),
-            str(row["verdict"]),
-        ]
-        for row in rows.to_dict("records")
-    ]
-    return [head, *lines]
+    grid = [[what, f"minus {baseline}", "noise floor", "of the mean", "effect"]]
+    for row in rows.to_dict("records"):
+        names = ("noise_floor", "noise_floor_of_mean")
+        floors = [number(row[name], f".{digits}f") for name in names]
+        label = str(row[what.replace(" ", "_")])
+        grid.append([label, _mean(row, digits), *floors, str(row["verdict"])])
+    return grid
 
 
 def _closing(rows: pd.DataFrame) -> list[str]:
     """Returns sentences on the number of differences found, and expected by chance."""
-    decided = rows[~rows["verdict"].isin(_NOT_DECIDED)]
-    found = int((decided["verdict"] != "not shown").sum())
-    lines = []
-    if len(decided):
-        lines += [
-            f"{found} of {len(decided)} comparisons lie outside their interval; about "
-            f"{len(decided) / 20:.1f} would by chance.",
-        ]
+    counts, lines = rows["verdict"].value_counts(), []
+    found = int(counts.reindex(["more", "less"]).sum())
+    decided = found + int(counts.get("not shown", 0))
+    if decided:
+        lines.append(
+            f"{found} of {decided} comparisons lie outside their interval; about "
+            f"{decided / 20:.1f} would by chance."
+        )
     if (rows["seeds"] < MIN_SEEDS).any():
         lines.append(f"Under {MIN_SEEDS} seeds nothing is claimed.")
     return lines

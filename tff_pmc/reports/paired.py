@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,21 @@ Measures = Callable[[Run], Mapping[str, float]]
 def every(by_seed: BySeed) -> list[Run]:
     """Returns the runs of all seeds."""
     return [run for runs in by_seed.values() for run in runs]
+
+
+def by_label(
+    runs: Iterable[Run], label_of: Callable[[Run], str] = lambda run: run.label
+) -> dict[str, Run]:
+    """Returns runs by their labels; two of one label are a `RecordError`."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        other = found.setdefault(label_of(run), run)
+        if other is not run:
+            raise RecordError(
+                f"{other.path} and {run.path} are both runs of {label_of(run)}: give "
+                "one of each"
+            )
+    return found
 
 
 def labels(by_seed: BySeed) -> list[str]:

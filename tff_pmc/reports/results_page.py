@@ -8,10 +8,11 @@ nothing else.
 
 from __future__ import annotations
 
-import datetime
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+
+import pandas as pd
 
 from tff_pmc.record import read
 from tff_pmc.record.read import Run
@@ -130,22 +131,16 @@ def _factors(runs: Iterable[Run]) -> list[str]:
 
 def _hours(runs: Sequence[Run]) -> str:
     """The hours between begin and end of each run, added up."""
-    spans: dict[tuple[str, str], datetime.timedelta] = {}
-    missing = 0
-    for run in runs:
-        times = [run.info.get(name, "") for name in ("started", "ended")]
-        try:
-            begin, end = map(datetime.datetime.fromisoformat, times)
-        except ValueError:
-            missing += 1
-        else:
-            spans[run.path, times[0]] = end - begin
-    if not spans:
+    times = pd.DataFrame([[r.info.get(n) for n in ("started", "ended")] for r in runs])
+    begin, end = (pd.to_datetime(times[n], utc=True, errors="coerce") for n in (0, 1))
+    spans = (end - begin).dropna()
+    if spans.empty:
         return "hours not recorded"
+    missing = len(runs) - len(spans)
     notes = [f"{missing} runs not recorded"] if missing else []
     if any(run.info.get("resumed") for run in runs):
         notes.append("with the pauses before resuming")
-    hours = sum(spans.values(), datetime.timedelta()) / datetime.timedelta(hours=1)
+    hours = spans.sum() / pd.Timedelta(hours=1)
     return f"{hours:.2f} hours" + (f" ({', '.join(notes)})" if notes else "")
 
 

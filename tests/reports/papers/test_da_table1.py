@@ -135,7 +135,7 @@ def test_without_the_published_table_ours_stands_alone(make_run, tmp_path, monke
 
 def test_what_makes_no_table_is_refused_by_name_or_empty(make_run, tmp_path):
     ds = make_run("DS")
-    with pytest.raises(RecordError, match="two runs of DS"):
+    with pytest.raises(RecordError, match="both runs of DS"):
         write("da_table1", [ds, make_run("DS", late=1)], tmp_path)
     other = make_run("LD", untested=1)
     with pytest.raises(RecordError, match="DS and LD have other clients"):

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import REPORTS, Report, pages
+from tff_pmc.reports import REPORTS, Report, pages, paired
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.published import DA_STUDIES
 from tff_pmc.reports.rounds_to_target import rounds_to_target
@@ -55,13 +55,11 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
     missing are left out, `Best` and `Mean` where one of the six is. Two runs of one
     label, or of other clients, are a `RecordError`.
     """
-    labels = [run.label for run in runs]
-    for run in runs:
-        if labels.count(run.label) > 1:
-            raise RecordError(f"Table 1: two runs of {run.label}; give one of each")
+    for label, run in paired.by_label(runs).items():
         if not np.array_equal(run.examples, runs[0].examples):
-            both = f"{runs[0].label} and {run.label}"
-            raise RecordError(f"Table 1: the runs {both} have other clients")
+            raise RecordError(
+                f"Table 1: the runs {runs[0].label} and {label} have other clients"
+            )
     rows: list[tuple[Any, ...]] = []
     for study, names in DA_STUDIES.items():
         part = _rows_of(study, runs)
@@ -116,12 +114,10 @@ def _rows_of(study: str, runs: Sequence[Run]) -> dict[str, npt.NDArray[np.float6
 
 def _best(part: Mapping[str, npt.NDArray[np.float64]]) -> str:
     """Returns the row with the most cells reached, then the fewest rounds."""
-
-    def slowness(row: str) -> tuple[int, float]:
-        rounds = part[row][:, _SINGLE]
-        return int(np.isnan(rounds).sum()), float(np.nansum(rounds))
-
-    return min(part, key=slowness)
+    cells = {row: rounds[:, _SINGLE] for row, rounds in part.items()}
+    return min(
+        part, key=lambda row: (np.isnan(cells[row]).sum(), np.nansum(cells[row]))
+    )
 
 
 def _notes(runs: Sequence[Run]) -> list[str]:

@@ -30,6 +30,7 @@ import pandas as pd
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.kept import cells_beside
+from tff_pmc.reports.paired import by_label
 
 ALGORITHMS = {
     "dual": "Dual-Criterion Weighted",
@@ -56,17 +57,9 @@ CHOICES = ("best_epoch", "last", "validated")
 
 def rows_of(runs: Sequence[Run]) -> list[Run]:
     """Returns the runs that are rows, each once, in the paper's order of algorithms."""
-    order = list(ALGORITHMS)
-    rows = [run for run in runs if is_row(run)]
-    seen: dict[tuple[str, str], Run] = {}
-    for run in rows:
-        other = seen.setdefault(_key(run), run)
-        if other is not run:
-            raise RecordError(
-                f"{other.path} and {run.path} are both runs of "
-                f"{' with '.join(_key(run))}: Dual's tables take one run of a row"
-            )
-    return sorted(rows, key=lambda run: order.index(run.settings["system"]))
+    order, rows = list(ALGORITHMS), filter(is_row, runs)
+    found = by_label(rows, lambda run: " with ".join(_key(run))).values()
+    return sorted(found, key=lambda run: order.index(run.settings["system"]))
 
 
 def clients_of(run: Run) -> str:

@@ -7,6 +7,7 @@ numbers decide is said by the claims (`claims_page`), not here. They are the
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import statistics
@@ -75,18 +76,15 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
     named = functools.partial(label_of, clients=headline.clients)
     values: list[float] = []
     used: list[Run] = []
-    try:
+    seeds: Mapping[int, Mapping[str, Run]] = {}
+    with contextlib.suppress(RecordError):
         seeds = by_seed(fitting, headline.labels, named)
-    except RecordError:
-        return "", []
     for own in seeds.values():
         sides = [own[label] for label in headline.labels]
-        try:
+        with contextlib.suppress(RecordError):
             value = headline.measure(*sides)
-        except RecordError:
-            continue
-        values.append(math.inf if value is None else value)
-        used += sides
+            values.append(math.inf if value is None else value)
+            used += sides
     if not values:
         return "", []
 

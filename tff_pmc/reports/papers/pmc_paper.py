@@ -16,7 +16,7 @@ import pandas as pd
 
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import REPORTS, Report, reference_code
+from tff_pmc.reports import REPORTS, Report, paired, reference_code
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.rounds_to_target import DEVICES
 from tff_pmc.reports.tables import AVERAGE
@@ -71,15 +71,8 @@ class PaperResults:
         Two of one ordering are a `RecordError`, and so are other clients or another
         number of rounds, on which what counts as not reached depends.
         """
-        by_label: dict[str, Run] = {}
-        for run in runs:
-            other = by_label.setdefault(run.label, run)
-            if other is not run and run.label in self.labels:
-                raise RecordError(
-                    f"{other.path} and {run.path} are both runs of {run.label}: PMC's "
-                    "tables take one run of an ordering"
-                )
-        rows = {name: by_label[name] for name in self.labels if name in by_label}
+        known = paired.by_label(run for run in runs if run.label in self.labels)
+        rows = {name: known[name] for name in self.labels if name in known}
         for run in rows.values():
             first = rows[next(iter(rows))]
             if not np.array_equal(run.examples, first.examples):
