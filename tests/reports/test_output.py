@@ -53,9 +53,8 @@ def test_the_forms_differ_in_the_files_alone(tmp_path):
     assert len(set(texts)) == 1
     assert not list((tmp_path / "csv").iterdir())
     page = (tmp_path / "markdown" / "table.md").read_text(encoding="utf-8")
-    assert page.startswith(
-        "# A_title\n\n- Made by `this_one`.\n\n## 70 % > 60 %\n\n| n"
-    )
+    parts = ["# A_title", "- Made by `this_one`.", "## 70 % > 60 %"]
+    assert page.split("\n\n")[:3] == parts
 
 
 def test_no_character_of_a_text_is_a_command_of_latex():

@@ -58,9 +58,11 @@ def compare(
     if targets is None:
         targets = targets_of(both) or reference_code.targets(both)
     published = any(isinstance(run, reference_code.ReferenceRun) for run in both)
-    # In the published code's names if it is on a side.
-    named = reference_code.by_meaning if published else str
-    a, b = (by_label(own, lambda run: named(run.label)) for own in (runs_a, runs_b))
+
+    def label_of(run: read.Run) -> str:  # By the published code if it is on a side.
+        return reference_code.by_meaning(run.label) if published else run.label
+
+    a, b = by_label(runs_a, label_of), by_label(runs_b, label_of)
     if len(a) == len(b) == 1 and a.keys() != b.keys():
         label = " / ".join([*a, *b])
         a, b = ({label: run} for side in (a, b) for run in side.values())

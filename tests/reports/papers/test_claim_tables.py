@@ -54,16 +54,8 @@ def read(tmp_path):
     ("old", "new", "message"),
     [
         ("tolerance", "tolerence", "got an unexpected keyword argument 'tolerence'"),
-        (
-            "[[claim]]",
-            "[[claim]]\njudge = 'x'",
-            "unknown judge 'x'; it has to be one of ",
-        ),
-        (
-            '"mnist_iid"]',
-            '"mnist"]',
-            "unknown experiment 'mnist'; it has to be one of ",
-        ),
+        ("[[claim]]", "[[claim]]\njudge = 'x'", "unknown judge 'x'; it has to be one "),
+        ('"mnist_iid"]', '"mnist"]', "unknown experiment 'mnist'; it has to be one of"),
         ('"none"', '"never"', "unknown sign 'never'; it has to be one of more, less"),
         ('of = "rounds"', 'of = "x"', "unknown quantity 'x'; it has to be one of roun"),
         ('= "at 70 %"\n', '= "at 7 %"\n', "unknown set of columns 'at 7 %'; it has"),
@@ -165,13 +157,11 @@ def test_runs_of_equal_weights_in_every_round_are_one_algorithm(
         return pd.DataFrame({"round": [1, 1, 2, 2], "client": [3, 4] * 2, **weights})
 
     runs = []
+    later = {cell: nine + lead for cell, nine in CELLS.items()}
     for seed in range(5):
-        later = {cell: nine + lead for cell, nine in CELLS.items()}
-        for label, reached, last in (
-            ("DS", CELLS, 0.5),
-            ("LD", later, 0.5 if same or seed else 0.4),
-            ("MD", later, 0.3),
-        ):
+        lasts = {"DS": 0.5, "LD": 0.5 if same or seed else 0.4, "MD": 0.3}
+        for label, last in lasts.items():
+            reached = CELLS if label == "DS" else later
             own = cohort(last)
             runs.append(kept(label, seed, "mnist_iid", reached, cohort=own))
     said = ("slightly slower than DS", "nothing but for fluctuations")

@@ -27,6 +27,7 @@ from tff_pmc.reports.papers.dual_cells import (
     searches,
     tidy_rows,
 )
+from tff_pmc.reports.papers.judging import image_fraction
 
 TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
 STAND_IN = "Stand-in data: a difference from the paper would mean nothing."
@@ -39,6 +40,7 @@ JUDGED_ON = {
 
 _LEFT_OUT = "{} is left out: no run of its algorithms."
 _SAME = ("Simple Average", "Weighted Mean")
+_OF_LAMBDA = ("epoch", "lambda", "equally good", "chosen", "lambda 0", "mean", "lowest")
 _STYLES = (("#332288", "o"), ("#dd6655", "s"), ("#117733", "^"))
 
 
@@ -83,7 +85,10 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
         drawn[f"{name}_lambda"] = _plot(lambdas, title)
         head = "Lambda chosen in each epoch, {}; accuracies of the examples it was "
         for clients, rows in lambdas.groupby("clients", sort=False):
-            parts[f"{head.format(clients)}chosen on"] = _lambda_grid(rows)
+            grid = parts[f"{head.format(clients)}chosen on"] = [[*_OF_LAMBDA]]
+            for _, epoch, value, equal, *accuracies in rows.itertuples(index=False):
+                texts = [pages.number(one, ".4f") for one in accuracies]
+                grid.append([str(epoch), f"{value:.2f}", str(equal), *texts])
     made = pages.report(name, TITLES[table], notes, parts, cells)
     return dataclasses.replace(made, tables={**made.tables, **tables}, figures=drawn)
 
@@ -169,8 +174,7 @@ def _noise(table: int, theirs: pd.DataFrame) -> list[str]:
 def _caveats(runs: Sequence[Run]) -> list[str]:
     """Returns the reasons why runs are no comparison with the paper."""
     notes = [STAND_IN] if any(run.data_caveat for run in runs) else []
-    options = [run.data.get("options", {}) for run in runs]
-    fraction = min(float(own.get("image_fraction", 1)) for own in options)
+    fraction = min(map(image_fraction, runs))
     if fraction < 1:
         epochs = max(len(run.rounds) for run in runs)
         notes.append(
@@ -239,17 +243,6 @@ def _plot(table: pd.DataFrame, title: str) -> Figure:
     figures.head(axes, title)
     figure.legend(loc="outside right center")
     return figure
-
-
-def _lambda_grid(table: pd.DataFrame) -> pages.Grid:
-    """Returns a line for each epoch, rows of `chosen` of one run."""
-    lines = [
-        ["epoch", "lambda", "equally good", "chosen", "lambda 0", "mean", "lowest"]
-    ]
-    for _, epoch, value, equal, *accuracies in table.itertuples(index=False):
-        texts = [pages.number(one, ".4f") for one in accuracies]
-        lines.append([str(epoch), f"{value:.2f}", str(equal), *texts])
-    return lines
 
 
 for _table in TITLES:
