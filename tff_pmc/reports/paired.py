@@ -100,16 +100,13 @@ def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
     `censored`, or `undecided` below `MIN_SEEDS`.
     """
     ours, theirs = np.array(own), np.array(base)
-    count, mean, deviation, interval = len(ours), math.nan, math.nan, math.nan
-    floor = math.nan
+    count, floor, interval, verdict = len(ours), math.nan, math.nan, "undecided"
     if count > 1 and np.isfinite(theirs).all():
         floor = float(np.std([a - b for a, b in itertools.permutations(base, 2)]))
     censored = not np.isfinite([ours, theirs]).all()
-    if not censored:
-        differences = ours - theirs
-        mean = float(differences.mean())
-        deviation = float(differences.std(ddof=1)) if count > 1 else math.nan
-    verdict = "undecided"
+    differences = np.full(count, math.nan) if censored else ours - theirs
+    mean = float(differences.mean())
+    deviation = float(differences.std(ddof=1)) if count > 1 else math.nan
     if count >= MIN_SEEDS:
         quantile = float(stats.t.ppf(0.975, count - 1))
         interval = quantile * deviation / math.sqrt(count)
