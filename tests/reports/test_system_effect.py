@@ -14,16 +14,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def test_as_many_clients_are_held_against_each_other(system_run):
     accuracy = {"Median": (0.5, 0.8), "Weighted mean": (0.4, 0.6)}
-    by_seed = {
-        seed: [
-            system_run(
-                system, [accuracy[system][clients - 3]] * 2, note=f"{clients} clients"
-            )
-            for clients in (3, 4)
-            for system in accuracy
-        ]
-        for seed in (0, 1)
-    }
+    runs = [
+        system_run(system, [levels[place]] * 2, note=f"{3 + place} clients")
+        for place in (0, 1)
+        for system, levels in accuracy.items()
+    ]
+    by_seed = {0: runs, 1: runs}
     rows = effect.system_rows(by_seed, "Weighted mean")
     # Two rounds are no early part of themselves.
     assert set(rows["measure"]) == {"all rounds", "best round", "last round"}

@@ -21,21 +21,13 @@ def make_run(folder, system, wrong, validation=None, name="ten", title=None):
 
     With three clients, of whom two have test examples.
     """
-    training = {"client_optimizer": "sgd", "learning_rate": 0.1, "local_epochs": 1}
-    training.update(batch_size=8, rounds=3, batch_seed=0)
+    settings = {"system": system, "model": "cnn", "client_optimizer": "sgd"}
+    settings.update(learning_rate=0.1, local_epochs=1, batch_size=8)
+    settings.update(rounds=3, batch_seed=0)
     data = {"name": name, "clients": 3, "options": {"image_fraction": 0.1}}
     data["origin"] = {"source": "somewhere"}
-    info = {
-        "label": f"{title or system}, 3 clients",
-        "system": title or system,
-        "note": "3 clients",
-        "settings": {
-            "system": {"system": system},
-            "model": {"model": "cnn"},
-            "training": training,
-        },
-        "data": data,
-    }
+    info = {"label": f"{title or system}, 3 clients", "system": title or system}
+    info.update(note="3 clients", settings=settings, data=data)
     columns = {"correct": 10 - np.array(wrong)}
     if validation is not None:
         columns["validation_correct"] = validation
@@ -122,15 +114,10 @@ def test_drawn_pictures_are_not_held_against_the_papers(tmp_path):
 def test_table_5_is_of_the_positive_class(tmp_path):
     """Two of three zeros right, one answered 1: precision 1/2 and F1 2/3 of class 1."""
     run = make_run(tmp_path / "run", "median", [0])
-    np.savez(
-        tmp_path / "run" / "predictions" / "labels.npz",
-        y=[0, 0, 0, 1],
-        row_splits=[0, 2, 4],
-        client_ids=np.array(["a", "b"]),
-    )
-    np.savez(
-        tmp_path / "run" / "predictions" / "round_0001.npz", predicted=[0, 0, 1, 1]
-    )
+    record = tmp_path / "run" / "predictions"
+    splits = {"row_splits": [0, 2, 4], "client_ids": ["a", "b"]}
+    np.savez(record / "labels.npz", y=[0, 0, 0, 1], **splits)
+    np.savez(record / "round_0001.npz", predicted=[0, 0, 1, 1])
     counts = {"correct": np.array([[2, 1]]), "examples": np.array([2, 2])}
     text = table([dataclasses.replace(run, **counts)], tmp_path, 5)
     cells = pd.read_csv(tmp_path / "dual_table5.csv").set_index("metric")
@@ -171,7 +158,7 @@ def searched(tmp_path):
 
 def _judged_on(folder, judge_on):
     info = json.loads((folder / "run.json").read_text())
-    info["settings"]["adjustment"] = {"judge_on": judge_on, "adjustment": "best_of_all"}
+    info["settings"].update(judge_on=judge_on, adjustment="best_of_all")
     (folder / "run.json").write_text(json.dumps(info))
     return read.read_run(str(folder))
 

@@ -86,9 +86,8 @@ def test_the_label_note_measures_both_readings(published_as_runs):
         (str, "differs by 0.0 rounds on average"),
         (swapped, "by 0.0 from the one with IS and CB exchanged"),
     ):
-        ours = pmc_rounds_tables.tidy_rows(
-            by_label(published_as_runs(6, 80, 100, labels)), (80,)
-        )
+        runs = by_label(published_as_runs(6, 80, 100, labels))
+        ours = pmc_rounds_tables.tidy_rows(runs, (80,))
         (note,) = pmc_paper.exchanged_labels(ours, theirs)
         assert sentence in note and note.count("0.0") == 1
 
@@ -98,9 +97,8 @@ def test_write_marks_differences_bounds_and_misprints(tmp_path, run_of, celeba_r
     more = [run_of("DS,CB", [[0] * 10], [100] * 10) for _ in range(2)]
     text = write("pmc_table6", [*celeba_runs, *more], tmp_path)
     cells = pd.read_csv(tmp_path / "table6.csv")
-    cell = cells.query(
-        "experiment == 'CB≻DS≻IS' and target_accuracy_pct == 70 and devices == '50%'"
-    ).iloc[0]
+    where = "experiment == 'CB≻DS≻IS' and target_accuracy_pct == 70"
+    cell = cells.query(f"{where} and devices == '50%'").iloc[0]
     # DS in round 3, CB,DS,IS in none of 5; the paper prints 6.
     assert (cell["ours"], cell["printed"], cell["published"]) == (-2, "6", 6)
     assert (cell["difference"], cell["bound"]) == (-8, "at most")
@@ -149,9 +147,8 @@ def test_runs_that_cannot_be_compared_are_refused(
 
 def test_the_tables_say_by_which_rule_a_target_is_reached(tmp_path, celeba_runs):
     """By the one that is given, else by the runs' own, which must be one."""
-    runs = [
-        dataclasses.replace(run, path=run.label, reach="above") for run in celeba_runs
-    ]
+    above = {"reach": "above"}
+    runs = [dataclasses.replace(r, path=r.label, **above) for r in celeba_runs]
     for given, name in (("at_least", "at_least"), ("", "above")):
         for report in ("pmc_table6", "pmc_figure3_script"):
             text = write(report, runs, tmp_path, reach=given)

@@ -17,14 +17,10 @@ from tff_pmc.reports.papers import published
 
 def test_the_twelve_tables_are_there_and_described(page):
     readme = (page.folder / "README.md").read_text(encoding="utf-8")
-    described = [
-        line
-        for line in readme.splitlines()
-        if line.startswith("| `") and ".csv" in line
-    ]
-    assert sorted(line.split("`")[1] for line in described) == [
-        f"{name}.csv" for name in page.names
-    ]
+    rows = [line for line in readme.splitlines() if line.startswith("| `")]
+    described = [line for line in rows if ".csv" in line]
+    names = sorted(line.split("`")[1] for line in described)
+    assert names == [f"{name}.csv" for name in page.names]
     assert len(page.names) == 12
     for line in described:
         with open(page.folder / line.split("`")[1], encoding="utf-8") as file:
