@@ -69,18 +69,6 @@ def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
     assert "2 of 2 comparisons lie outside" in page  # Both accuracies.
 
 
-def test_a_target_is_reached_by_the_rule_of_the_runs(tmp_path):
-    """DS has exactly 70 % in round 1 and more in round 2; LD more in both."""
-    by_seed = {
-        seed: [run("DS", [7, 8], [70]), run("LD", [8, 8], [70])] for seed in range(5)
-    }
-    for reach, later in (("at_least", 0), ("above", -1)):
-        page = page_of(by_seed, tmp_path, reach=reach)
-        rows = pd.read_csv(tmp_path / "effect.csv").set_index("measure")
-        assert rows.loc["rounds to 70 %", "mean"] == later
-        assert f"--reach={reach}" in page
-
-
 def test_runs_of_other_lengths_are_refused():
     runs = five_seeds()
     runs[2] = [run("DS", [1, 2]), runs[2][1]]

@@ -6,8 +6,7 @@ import pathlib
 import pandas as pd
 import pytest
 
-from tff_pmc.reports import Report, escape, output, pages
-from tff_pmc.reports.papers import da_figure1
+from tff_pmc.reports import escape, output, pages
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "tff_pmc"
 GRID = [["name", "gain"], ["a_b & 50 %", "≤3"], ["[1] {x}", "-1.5 ± 2"]]
@@ -64,17 +63,6 @@ def test_no_character_of_a_text_is_a_command_of_latex():
         r"\textbackslash{}input\{x\} \$y\$ \textasciitilde{}\textasciicircum{} \#1 "
         r"\textless{}b\textgreater{} \texttt{code\_1} \textbackslash{}x1b  \%"
     )
-
-
-@pytest.mark.parametrize("form", ["png", "pdf"])
-def test_a_pdf_is_beside_the_png_where_it_is_asked_for(tmp_path, form):
-    with output.using(output.Output(figures=form)):
-        output.write(Report(figures={"figure": da_figure1.draw()}), str(tmp_path))
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["figure.pdf", "figure.png"][form == "png" :]
-    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    if form == "pdf":
-        assert (tmp_path / "figure.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_forms_end_with_their_context_and_others_are_refused():

@@ -1,6 +1,5 @@
 """The plots of a set of runs, and their titles."""
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -8,7 +7,6 @@ import tempfile
 import pytest
 from folders import TRAINED
 
-from tff_pmc.record import read
 from tff_pmc.reports import plots
 
 CORRECT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]]
@@ -47,23 +45,6 @@ def test_a_plots_title_says_how_many_clients_and_how_they_trained(run_of):
     )
     partitioned = plots.title_of([of(4, partition="noniid"), of(4)])
     assert partitioned == "mine: m, 4 clients, noniid, E = 5, B = all, rate 0.1"
-
-
-def test_the_plots_of_a_folder_of_runs(run_of, write_ours, tmp_path):
-    folder = write_ours(tmp_path / "MD_adjusted", [(0, 1)], [[1]], **TRAINED)
-    info = json.loads((folder / "run.json").read_text())
-    info["settings"]["adjustment"] = "backtracking"
-    info["data"]["clients"] = 1
-    (folder / "run.json").write_text(json.dumps(info))
-    (folder / "rounds.csv").write_text("round,accuracy,p10,p90\n1,0.5,0.1,0.9\n")
-    (folder / "candidates.csv").write_text(
-        "round,trial,ordering,correct,examples,accuracy,kept\n"
-        '1,1,"LD,DS,MD",1,2,0.5,1\n'
-    )
-    data = {"name": "mnist", "clients": 1}
-    fixed = run_of("DS", [[1]], [2], data=data, settings=TRAINED)
-    made = plots.report([read.read_run(str(folder)), fixed])
-    assert set(made.figures) == {"accuracy", "adjustment_MD_adjusted"}
 
 
 def test_plots_leave_a_notebooks_backend_alone():

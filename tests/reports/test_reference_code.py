@@ -105,15 +105,7 @@ def _params(old, new):
         (_replace(CLIENT, "y_true,y_pred\n1,1\n"), ["client_1.csv is not y_pred,y_"]),
         *(
             (_replace(CLIENT, f"y_pred,y_true\n{rows}"), ["client_1.csv is not y_pred"])
-            for rows in (
-                "",
-                ",1\n",
-                "0.5,1\n",
-                "nan,1\n",
-                "1,1e300\n",
-                "1\n1\n",
-                "1,inf",
-            )
+            for rows in "|,1|0.5,1|nan,1|1,1e300|1\n1|1,inf".split("|")
         ),
         (
             _replace(CLIENT, "y_pred,y_true\n" + "1,1\n" * (1 << 18)),

@@ -74,12 +74,6 @@ def test_of_many_runs_each_has_a_panel_beside_the_baseline(run_of):
     assert texts == ["10th percentile", "mean of worst tenth", "DS"]
 
 
-def test_runs_of_the_published_code_are_drawn_without_our_settings(run_of, tmp_path):
-    run = run_of("DS", FALLING, EXAMPLES, settings={})
-    write("fairness", [run], tmp_path)
-    assert (tmp_path / "fairness.png").exists()
-
-
 def test_over_seeds_a_run_has_its_mean_and_its_spread_but_not_of_one(run_of):
     """Last rounds of .5, .7 and .9; the numbers of the file are in the kept ones."""
     by_seed = {
