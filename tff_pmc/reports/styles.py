@@ -26,13 +26,8 @@ BASELINES = (BASELINE, "FedAvg", "Weighted mean")
 LAMBDA = "lambda="
 """How the candidates of Dual's search begin; their colors go from dark to light."""
 
-SOLID, DASHED, DOTTED, DASH_DOT = (
-    "-",
-    (0, (4, 1.6)),
-    (0, (1, 1.4)),
-    (0, (5, 1.5, 1, 1.5)),
-)
-
+SOLID, DASHED, DOTTED = "-", (0, (4, 1.6)), (0, (1, 1.4))
+DASH_DOT = (0, (5, 1.5, 1, 1.5))
 
 Line = Union[str, tuple[int, tuple[float, ...]]]
 """A line style, as matplotlib takes it."""
