@@ -8,11 +8,11 @@ nothing else.
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-
-import pandas as pd
 
 from tff_pmc.record import read
 from tff_pmc.record.read import Run
@@ -131,16 +131,19 @@ def _factors(runs: Iterable[Run]) -> list[str]:
 
 def _hours(runs: Sequence[Run]) -> str:
     """The hours between begin and end of each run, added up."""
-    times = pd.DataFrame([[r.info.get(n) for n in ("started", "ended")] for r in runs])
-    begin, end = (pd.to_datetime(times[n], utc=True, errors="coerce") for n in (0, 1))
-    spans = (end - begin).dropna()
-    if spans.empty:
+    spans = []
+    for run in runs:
+        times = [run.info.get(name, "") for name in ("started", "ended")]
+        with contextlib.suppress(ValueError):
+            begin, end = map(datetime.datetime.fromisoformat, times)
+            spans.append(end - begin)
+    if not spans:
         return "hours not recorded"
     missing = len(runs) - len(spans)
     notes = [f"{missing} runs not recorded"] if missing else []
     if any(run.info.get("resumed") for run in runs):
         notes.append("with the pauses before resuming")
-    hours = spans.sum() / pd.Timedelta(hours=1)
+    hours = sum(spans, datetime.timedelta()) / datetime.timedelta(hours=1)
     return f"{hours:.2f} hours" + (f" ({', '.join(notes)})" if notes else "")
 
 

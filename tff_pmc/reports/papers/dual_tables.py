@@ -73,24 +73,26 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
     cells = _beside(runs, table, theirs)
     columns = [*(f"ours_{name}" for name in CHOICES), "published", "difference"]
     parts = _grids(cells, columns)
-    name, tables, drawn = f"dual_table{table}", {}, {}
-    searched = [chosen(run) for run in searches(members)]
-    if searched:
-        lambdas = pd.concat(searched)
-        numbers = lambdas.select_dtypes("float").columns
-        shown = {n: [float(f"{value:.6g}") for value in lambdas[n]] for n in numbers}
-        tables[f"{name}_lambda"] = lambdas.assign(**shown)
-        less = [note.partition(":")[0] for note in caveats]
-        title = "\n".join([f"{TITLES[table]}: lambda chosen in each epoch", *less])
-        drawn[f"{name}_lambda"] = _plot(lambdas, title)
-        head = "Lambda chosen in each epoch, {}; accuracies of the examples it was "
-        for clients, rows in lambdas.groupby("clients", sort=False):
-            grid = parts[f"{head.format(clients)}chosen on"] = [[*_OF_LAMBDA]]
-            for _, epoch, value, equal, *accuracies in rows.itertuples(index=False):
-                texts = [pages.number(one, ".4f") for one in accuracies]
-                grid.append([str(epoch), f"{value:.2f}", str(equal), *texts])
+    name, searched = f"dual_table{table}", searches(members)
+    if not searched:
+        return pages.report(name, TITLES[table], notes, parts, cells)
+    lambdas = pd.concat(map(chosen, searched))
+    head = (
+        "Lambda chosen in each epoch, {}; accuracies of the examples it was chosen on"
+    )
+    for clients, rows in lambdas.groupby("clients", sort=False):
+        grid = parts[head.format(clients)] = [[*_OF_LAMBDA]]
+        for _, epoch, value, equal, *accuracies in rows.itertuples(index=False):
+            texts = [pages.number(one, ".4f") for one in accuracies]
+            grid.append([str(epoch), f"{value:.2f}", str(equal), *texts])
     made = pages.report(name, TITLES[table], notes, parts, cells)
-    return dataclasses.replace(made, tables={**made.tables, **tables}, figures=drawn)
+    numbers = lambdas.select_dtypes("float").columns
+    shown = {n: [float(f"{value:.6g}") for value in lambdas[n]] for n in numbers}
+    tables = {**made.tables, f"{name}_lambda": lambdas.assign(**shown)}
+    less = [note.partition(":")[0] for note in caveats]
+    title = "\n".join([f"{TITLES[table]}: lambda chosen in each epoch", *less])
+    figure = {f"{name}_lambda": _plot(lambdas, title)}
+    return dataclasses.replace(made, tables=tables, figures=figure)
 
 
 def seeds_report(by_seed: BySeed, *, table: int, baseline: str) -> Report:

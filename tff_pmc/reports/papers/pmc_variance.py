@@ -80,8 +80,8 @@ def first_variation(runs: Sequence[Run]) -> dict[str, float]:
         raise RecordError("no run has its weights.csv")
     both = pd.concat(tables)
     single = both[~both["ordering"].str.contains("[,:]")]
-    found = single.groupby("ordering")[VARIATION].mean()
-    return {str(name): float(value) for name, value in found.items()}
+    found: dict[str, float] = single.groupby("ordering")[VARIATION].mean().to_dict()
+    return found
 
 
 def correlations(table: pd.DataFrame) -> dict[str, float]:
