@@ -10,6 +10,7 @@ kept packed, as `clients.csv.gz`; all readers take it so. `kept` reads what is k
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import sys
 
@@ -53,8 +54,11 @@ def _copy(source: str, target: str) -> int:
         content = file.read()
     if packable and len(content) > LARGEST_PLAIN:
         target += PACKED
-        # Without a time, so that equal records are equal files.
-        content = gzip.compress(content, mtime=0)
+        # Without name and time, so that equal records are equal files.
+        packed = io.BytesIO()
+        with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as whole:
+            whole.write(content)
+        content = packed.getvalue()
     with open(target, "xb") as copy:
         copy.write(content)
     return os.path.getsize(target)
