@@ -11,7 +11,7 @@ from reported import write
 
 from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.papers import dual_cells, published
+from tff_pmc.reports.papers import dual_cells
 
 LABELS = np.array([0, 0, 1, 1, 1, 2, 2, 2, 2, 0])
 
@@ -184,7 +184,7 @@ def test_where_lambda_was_chosen_is_said(searched, runs, tmp_path):
     assert "on the reported examples, as printed (--judge_on=test)" in text
 
 
-def test_what_is_missing_is_named(runs, tmp_path, monkeypatch):
+def test_what_is_missing_is_named(tmp_path):
     assert "is left out: no run of its algorithms" in table([], tmp_path)
     run = make_run(tmp_path / "run", "median", [3])
     (tmp_path / "run" / "predictions" / "round_0001.npz").unlink()
@@ -193,8 +193,6 @@ def test_what_is_missing_is_named(runs, tmp_path, monkeypatch):
     del run.rounds["correct"]
     with pytest.raises(RecordError, match="rounds.csv cannot be read"):
         table([run], tmp_path)
-    monkeypatch.setattr(published, "FOLDER", str(tmp_path / "none"))
-    assert "No comparison" in table(runs, tmp_path)
 
     runs = [make_run(tmp_path / name, "median", [3]) for name in ("a", "b")]
     with pytest.raises(RecordError, match="a and .*b are both runs of Median with C1&"):

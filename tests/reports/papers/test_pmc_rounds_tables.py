@@ -9,7 +9,7 @@ import pytest
 from reported import write
 
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.papers import pmc_paper, pmc_rounds_tables, published
+from tff_pmc.reports.papers import pmc_paper, pmc_rounds_tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SHARES = [f"{share}%" for share in range(10, 100, 10)]
@@ -17,11 +17,6 @@ SHARES = [f"{share}%" for share in range(10, 100, 10)]
 
 def by_label(runs):
     return {run.label: run for run in runs}
-
-
-def published_rows(number):
-    like = pd.DataFrame(columns=[*pmc_paper.KEYS, "value"])
-    return pmc_paper.published_rows(number, like)[0]
 
 
 def test_which_numbers_of_the_papers_text_stand_beside_ours(tmp_path, celeba_runs):
@@ -71,7 +66,9 @@ def test_the_rule_is_that_of_the_runs_and_without_gains_there_is_no_average(
 
 
 def test_the_impossible_cells():
-    by_number = {n: pmc_paper.impossible(published_rows(n)) for n in (2, 4, 6)}
+    by_number = {
+        n: pmc_paper.impossible(pmc_paper.published_rows(n)) for n in (2, 4, 6)
+    }
     wrong = {"CB≻DS≻IS": ("50%", "60%"), "CB≻IS≻DS": ("40%", "50%")}
     cells = {(name, "gain", 70, share) for name in wrong for share in wrong[name]}
     assert by_number == {2: set(), 4: set(), 6: cells}
@@ -81,7 +78,7 @@ def test_the_label_note_measures_both_readings(published_as_runs):
     def swapped(label):
         return label.replace("IS", "?").replace("CB", "IS").replace("?", "CB")
 
-    theirs = published_rows(6)
+    theirs = pmc_paper.published_rows(6)
     for labels, sentence in (
         (str, "differs by 0.0 rounds on average"),
         (swapped, "by 0.0 from the one with IS and CB exchanged"),
@@ -115,18 +112,11 @@ def test_write_marks_differences_bounds_and_misprints(tmp_path, run_of, celeba_r
     assert not (tmp_path / "table7.csv").exists()
 
 
-def test_without_the_published_tables_or_ds_it_is_said(
-    tmp_path, monkeypatch, celeba_runs
-):
+def test_without_ds_it_is_said(tmp_path, celeba_runs):
     for number in (6, 7):
         text = write(f"pmc_table{number}", celeba_runs[1:], tmp_path)
         assert text.startswith(f"PMC Table {number} is left out: ") and "of DS" in text
         assert text.count("\n") == 0 and list(tmp_path.iterdir()) == []
-    monkeypatch.setattr(published, "FOLDER", str(tmp_path / "none"))
-    text = write("pmc_table6", celeba_runs, tmp_path)
-    assert "No comparison: no published table" in text and "difference " not in text
-    cells = pd.read_csv(tmp_path / "table6.csv")
-    assert cells["published"].isna().all() and cells["ours"].notna().any()
 
 
 @pytest.mark.parametrize("report", ["pmc_table6", "pmc_table7", "pmc_figure3"])

@@ -70,13 +70,7 @@ def test_ours_beside_theirs():
         published.beside(ours, pd.concat([theirs, theirs]), keys)
 
 
-def test_a_table_that_is_missing_is_a_note(monkeypatch, tmp_path):
-    like = pd.DataFrame({"row": ["a"], "value": [1.0]})
-    theirs, notes = published.table_or_note("da_table1", like)
-    assert len(theirs) > 100 and notes == []
+def test_a_table_that_is_missing_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(published, "FOLDER", str(tmp_path))
     with pytest.raises(published.PublishedTableMissing, match="checkout and its wheel"):
         published.table("da_table1")
-    theirs, (note,) = published.table_or_note("da_table1", like)
-    assert theirs.empty and list(theirs) == ["row", "value", "printed"]
-    assert note.startswith("No comparison: no published table ")

@@ -85,14 +85,13 @@ def report(runs: Sequence[Run]) -> Report:
     ours = tidy_rows(runs)
     if ours.empty:
         return Report()
-    theirs, missing = published.table_or_note("da_table1", ours)
-    notes = [*_notes(runs), *missing]
+    theirs = published.table("da_table1")
     # The one row that is printed of Final is its best: it stands beside ours, too.
     best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
     theirs = pd.concat([theirs, best.assign(row=BEST)])
     cells = published.beside(ours, theirs, KEYS).fillna({"printed": ""})
     head = f"{TITLE}\n\nEach cell: ours (published)."
-    return pages.report("table1", head, notes, _grids(cells), cells)
+    return pages.report("table1", head, _notes(runs), _grids(cells), cells)
 
 
 def _rows_of(study: str, runs: Sequence[Run]) -> dict[str, npt.NDArray[np.float64]]:

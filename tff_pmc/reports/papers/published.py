@@ -1,7 +1,6 @@
 """The papers' published tables as data, and ours beside them.
 
-The tables are the files of `results/paper`, which a wheel has inside. Should they be
-missing, a report goes on without them and says so.
+The tables are the files of `results/paper`, which a wheel has inside.
 """
 
 from __future__ import annotations
@@ -72,14 +71,6 @@ def table(name: str) -> pd.DataFrame:
         ) from None
 
 
-def table_or_note(name: str, like: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Returns a published table and no note, or one like ours and why it is empty."""
-    try:
-        return table(name), []
-    except PublishedTableMissing as error:
-        return like.head(0).assign(printed=""), [f"No comparison: {error}."]
-
-
 def rows_notes(
     runs: Iterable[Run], rows: Sequence[str], what: str = "No run, so no row"
 ) -> list[str]:
@@ -135,17 +126,11 @@ def rounds_saved(name: str, label: str) -> Rounds:
 
 
 def rounds_of_half(experiment: str, label: str) -> dict[int, float]:
-    """Returns the printed rounds until half of the devices reach each target.
-
-    Empty where the papers print nothing of it, or where the tables are not there.
-    """
+    """Returns the printed rounds until half of the devices reach a target, if any."""
     if experiment not in _OF_ROUNDS:
         return {}
     name = _OF_ROUNDS[experiment]
-    try:
-        base, saved = rounds_of_ds(name), rounds_saved(name, label)
-    except PublishedTableMissing:
-        return {}
+    base, saved = rounds_of_ds(name), rounds_saved(name, label)
     found = {t: base[t, p] - gain for (t, p), gain in saved.items() if p == HALF}
     return {target: rounds for target, rounds in found.items() if rounds == rounds}
 
