@@ -139,14 +139,9 @@ def run_of():
 
     def make(label, correct, examples, path="", **info):
         correct, examples = np.array(correct), np.array(examples)
-        rounds = pd.DataFrame(
-            {
-                "round": range(1, len(correct) + 1),
-                "accuracy": correct.sum(axis=1) / examples.sum(),
-                "p10": 0.1,
-                "p90": 0.9,
-            }
-        )
+        rounds = pd.DataFrame({"round": range(1, len(correct) + 1)})
+        accuracy = correct.sum(axis=1) / examples.sum()
+        rounds = rounds.assign(accuracy=accuracy, p10=0.1, p90=0.9)
         info = {"data": {"name": "mnist"}, "settings": {}, **info}
         empty = pd.DataFrame()
         options = {"path": path, "reach": info["settings"].get("reach", "at_least")}
@@ -165,9 +160,8 @@ def system_run():
         settings.update(batch_size=100, rounds=len(accuracy), batch_seed=0)
         settings["experiment"] = experiment
         data = {"name": "m", "clients": 8, "options": {}}
-        rounds = pd.DataFrame(
-            {"round": range(1, len(accuracy) + 1), "accuracy": accuracy}
-        )
+        numbers = range(1, len(accuracy) + 1)
+        rounds = pd.DataFrame({"round": numbers, "accuracy": accuracy})
         note = note or (f"{share:.0%} mislabeled" if share else "")
         label = f"{system}, {note}" if note else system
         info = {"settings": settings, "data": data, "system": system, "note": note}

@@ -11,25 +11,19 @@ def runs(run_of):
     """A function that makes runs of two devices from their accuracies, percent."""
 
     def make(**curves):
+        info = {"settings": TRAINED, "data": {"name": "m", "clients": 2}}
+        counts = {n: [[value] * 2 for value in one] for n, one in curves.items()}
         return [
-            run_of(
-                label.replace("_", ","),
-                [[value, value] for value in curve],
-                [100, 100],
-                settings=TRAINED,
-                data={"name": "m", "clients": 2},
-            )
-            for label, curve in curves.items()
+            run_of(name.replace("_", ","), correct, [100, 100], **info)
+            for name, correct in counts.items()
         ]
 
     return make
 
 
 def lines_of(axes):
-    return {
-        line.get_label(): (line.get_xydata().tolist(), line.get_color())
-        for line in axes.get_lines()
-    }
+    lines = axes.get_lines()
+    return {x.get_label(): (x.get_xydata().tolist(), x.get_color()) for x in lines}
 
 
 def test_of_several_seeds_it_is_the_mean_in_a_band_from_lowest_to_highest(runs):
@@ -39,9 +33,7 @@ def test_of_several_seeds_it_is_the_mean_in_a_band_from_lowest_to_highest(runs):
     ((points, color),) = lines_of(axes).values()
     assert points == [[1, pytest.approx(0.43)], [2, pytest.approx(0.47)]]
     (band,) = axes.collections
-    corners = {
-        tuple(map(lambda v: round(v, 6), v)) for v in band.get_paths()[0].vertices
-    }
+    corners = {tuple(v.round(6)) for v in band.get_paths()[0].vertices}
     assert corners == {(1, 0.4), (1, 0.47), (2, 0.44), (2, 0.5)}
     said = figure.legends[0].get_title().get_text()
     assert "mean of 3 seeds" in said and "lowest to highest" in said

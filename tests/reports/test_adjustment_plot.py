@@ -30,9 +30,8 @@ def make_run(folder, adjustment=None, candidates=CANDIDATES, **settings):
     settings["priority"] = ["MD", "DS", "LD"]
     if adjustment is not None:
         settings["adjustment"] = adjustment
-    (folder / "run.json").write_text(
-        json.dumps({"label": "MD,DS,LD", "settings": settings})
-    )
+    info = {"label": "MD,DS,LD", "settings": settings}
+    (folder / "run.json").write_text(json.dumps(info))
     (folder / "rounds.csv").write_text(ROUNDS)
     (folder / "weights.csv").write_text("round,ordering\n1,DS\n")
     (folder / "clients.csv").write_text(
@@ -50,8 +49,6 @@ def hexes(colors_):
 def test_an_adjusted_run_without_its_candidates_is_refused_by_name(tmp_path):
     with pytest.raises(FileNotFoundError, match="candidates.csv"):
         make_run(tmp_path / "run", "backtracking", candidates=None)
-    with pytest.raises(ValueError, match="candidates.csv cannot be read"):
-        make_run(tmp_path / "empty", "backtracking", candidates="")
 
 
 def test_the_plot_shows_what_was_kept_and_what_was_rejected(tmp_path):
@@ -72,11 +69,8 @@ def test_the_plot_shows_what_was_kept_and_what_was_rejected(tmp_path):
     bars, marks = lanes.collections[::2], lanes.collections[1::2]
     starts = [[p.vertices[:, 0].min() for p in bar.get_paths()] for bar in bars]
     assert starts == [[1.5, 2.5], [], [0.5]]
-    assert [mark.get_offsets().tolist() for mark in marks] == [
-        [],
-        [[3, 1]],
-        [[2, 2], [3, 2]],
-    ]
+    offsets = [mark.get_offsets().tolist() for mark in marks]
+    assert offsets == [[], [[3, 1]], [[2, 2], [3, 2]]]
     # An ordering has one color, in the lanes and in the curve.
     ds, ld, md = (hexes(mark.get_edgecolor())[0] for mark in marks)
     assert len({ds, ld, md}) == 3

@@ -10,20 +10,14 @@ from reported import write
 
 from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import Report, effect, effect_page
+from tff_pmc.reports import Report, effect, effect_page, weight_distances
 
 
 def run(label, per_round, targets=()):
     """Two devices with 10 test examples each, equally good."""
-    weights = pd.DataFrame(
-        {
-            "round": [1, 1],
-            "ordering": ["DS", "LD"],
-            "coefficient_of_variation": [0.0, 0.2],
-            "effective_clients": [10.0, 9.0],
-            "total_variation": [0.0, 0.05],
-        }
-    )
+    names = ["ordering", *weight_distances.FIGURES]
+    rows = [("DS", 0.0, 10.0, 0.0), ("LD", 0.2, 9.0, 0.05)]
+    weights = pd.DataFrame(rows, columns=names)
     correct = np.repeat(np.array(per_round)[:, None], 2, axis=1)
     data = {"name": "toy", "clients": 2, "origin": {"source": "made up"}}
     info = {"data": data, "settings": {"experiment": "toy", "targets": list(targets)}}
@@ -33,12 +27,10 @@ def run(label, per_round, targets=()):
 def five_seeds(targets=()):
     """DS has 5, 6, 7, 8, 9 right in the second half; LD 1, 1, 1, 1, 2 more."""
     ds, more = [5, 6, 7, 8, 9], [1, 1, 1, 1, 0]
+    both = [(("DS", a), ("LD", a + m)) for a, m in zip(ds, more)]
     return {
-        seed: [
-            run("DS", [0, 0, a, a], targets),
-            run("LD", [0, 0, a + m, a + m], targets),
-        ]
-        for seed, (a, m) in enumerate(zip(ds, more))
+        seed: [run(label, [0, 0, right, right], targets) for label, right in of_seed]
+        for seed, of_seed in enumerate(both)
     }
 
 
@@ -77,18 +69,6 @@ def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
     assert "2 of 2 comparisons lie outside" in page  # Both accuracies.
 
 
-def test_a_target_is_reached_by_the_rule_of_the_runs(tmp_path):
-    """DS has exactly 70 % in round 1 and more in round 2; LD more in both."""
-    by_seed = {
-        seed: [run("DS", [7, 8], [70]), run("LD", [8, 8], [70])] for seed in range(5)
-    }
-    for reach, later in (("at_least", 0), ("above", -1)):
-        page = page_of(by_seed, tmp_path, reach=reach)
-        rows = pd.read_csv(tmp_path / "effect.csv").set_index("measure")
-        assert rows.loc["rounds to 70 %", "mean"] == later
-        assert f"--reach={reach}" in page
-
-
 def test_runs_of_other_lengths_are_refused():
     runs = five_seeds()
     runs[2] = [run("DS", [1, 2]), runs[2][1]]
@@ -107,12 +87,11 @@ def test_under_five_seeds_nothing_is_claimed(tmp_path):
 
 def test_runs_without_raw_criteria_have_the_rest_of_the_page(tmp_path):
     """Their distances, where there are criteria, are in the kept tables."""
-    by_seed = {}
-    for seed in (0, 1):
-        runs = [run("DS", [1, 2], [70]), run("LD,DS,MD", [1, 2], [70])]
+    labels = ["DS", "LD,DS,MD"]
+    by_seed = {seed: [run(one, [1, 2], [70]) for one in labels] for seed in (0, 1)}
+    for runs in by_seed.values():
         for each in runs:
-            each.weights["ordering"] = ["DS", "LD,DS,MD"]
-        by_seed[seed] = runs
+            each.weights["ordering"] = labels
     text = page_of(by_seed, tmp_path)
     assert "| LD,DS,MD | 0.2000 | 9.00 | 0.0500 |  |" in text
     assert "From each other" not in text
@@ -162,29 +141,19 @@ def test_nothing_is_taken_together_that_is_not_alike(labels):
 def test_an_ordering_of_some_of_the_criteria_has_figures_of_its_weights(tmp_path):
     """Such a one has no row in `weights.csv`: they follow from the raw criteria."""
     by_seed = five_seeds()
-    cohort = pd.DataFrame(
-        {
-            "round": [1, 1],
-            "client": ["a", "b"],
-            "DS": [1.0, 3.0],
-            "LD": [1.0, 1.0],
-            "excluded": [0, 0],
-        }
-    )
+    columns = ["round", "client", "DS", "LD", "excluded"]
+    rows = [(1, "a", 1.0, 1.0, 0), (1, "b", 3.0, 1.0, 0)]
+    cohort = pd.DataFrame(rows, columns=columns)
     settings = {"experiment": "toy", "targets": [], "criteria": ["DS", "LD"]}
     for runs in by_seed.values():
-        runs[0] = dataclasses.replace(
-            runs[0], cohort=cohort, info={**runs[0].info, "settings": settings}
-        )
+        info = {**runs[0].info, "settings": settings}
+        runs[0] = dataclasses.replace(runs[0], cohort=cohort, info=info)
         runs.append(dataclasses.replace(runs[1], label="LD,DS"))
         runs.append(dataclasses.replace(runs[1], label="weights of my own"))
     rows = effect.effect_rows(by_seed, []).groupby("ordering").first()
     # LD,DS: 1/2 + 1/2 * 1/4 and 1/2 + 1/2 * 3/4, over their sum 1.5: 5/12 and 7/12.
-    figures = ["coefficient_of_variation", "effective_clients", "total_variation"]
-    expected = [1 / 6, 144 / 74, 7 / 12 - 3 / 4]
-    np.testing.assert_allclose(
-        rows.loc["LD,DS", figures].astype(float), np.abs(expected)
-    )
+    found = rows.loc["LD,DS", list(weight_distances.FIGURES)].astype(float)
+    np.testing.assert_allclose(found, [1 / 6, 144 / 74, 3 / 4 - 7 / 12])
     assert rows.loc["LD", "total_variation"] == 0.05  # As the file has it.
     page = page_of(by_seed, tmp_path)
     assert "nan" not in page and "| weights of my own | – | – | – |" in page

@@ -8,7 +8,7 @@ import pytest
 from matplotlib import figure
 from matplotlib.backends import backend_agg
 
-from tff_pmc.reports import Report, escape, output, pages
+from tff_pmc.reports import escape, output, pages
 
 RED = "\x1b[31mred"
 
@@ -30,10 +30,7 @@ def test_control_characters_are_shown_and_not_sent(text, shown):
 @pytest.mark.parametrize(
     ("value", "cell"),
     [
-        *(
-            (value, value)
-            for value in (1, 2.5, None, "", "-", "DS", "-1.5", "+3", "1e9")
-        ),
+        *((same, same) for same in (1, 2.5, None, "", "-", "DS", "-1.5", "+3", "1e9")),
         ("=1+1|cmd", "'=1+1|cmd"),
         ("@SUM(A1)", "'@SUM(A1)"),
         ("-2+3", "'-2+3"),
@@ -73,22 +70,15 @@ def test_a_markdown_table_keeps_its_cells(tmp_path):
         r"| =1\|cmd \<img src=x> p < 1 | 2 |",
         r"| \\x1b\[31mred x | 3 |",
     ]
-    _, made = pages.of_grids(RED, [RED], {"part": grid})
-    output.write(Report(pages={"page": made}), str(tmp_path))
+    made = pages.report("page", RED, [RED], {"part": grid}, pd.DataFrame())
+    output.write(made, str(tmp_path))
     assert "\x1b" not in (tmp_path / "page.md").read_text()
 
 
 NAMES = [
-    *(
-        "plain",
-        "LD,DS (was LD)",
-        "first_half",
-        r"$\frac{1}$",
-        "$",
-        "5 % of $2",
-        r"a\$b$",
-    ),
-    *("_hidden", "$x$\n_y_ \\ {z}", r"\undefined #1 & ~^", '"<b>" | [1] * `c`'),
+    *("plain", "LD,DS (was LD)", "first_half", r"$\frac{1}$", "$", "5 % of $2"),
+    *(r"a\$b$", "_hidden", "$x$\n_y_ \\ {z}", r"\undefined #1 & ~^"),
+    '"<b>" | [1] * `c`',
 ]
 
 

@@ -11,12 +11,6 @@ from tff_pmc.reports.plots import title_of
 
 CORRECT = [[3, 1, 0], [4, 2, 0]]
 EXAMPLES = [5, 10, 0]  # The last client has none.
-TESTS = {
-    "round": [1, 2, 2],
-    "ordering": ["DS,LD", "DS,LD", "LD,DS"],
-    "accuracy": [0.3, 0.2, 0.4],
-    "kept": [True, False, True],
-}
 
 
 def points_of(axes):
@@ -52,9 +46,6 @@ def test_arrays_that_do_not_go_together_are_refused(correct, examples, words, fa
 
 
 def test_a_column_that_candidates_lack_is_named(fails):
-    tests = pd.DataFrame(TESTS).drop(columns="kept")
-
-    def make():
-        in_memory.run_of_arrays("DS", CORRECT, EXAMPLES, candidates=tests)
-
-    fails(make, "candidates lack the column 'kept'")
+    tests = {"candidates": pd.DataFrame(columns=["round", "ordering", "accuracy"])}
+    words = "candidates lack the column 'kept'"
+    fails(lambda: in_memory.run_of_arrays("DS", CORRECT, EXAMPLES, **tests), words)

@@ -77,6 +77,9 @@ def _replace(name, text):
     return lambda folder: (folder / name).write_text(text)
 
 
+CLIENT = "round_2/client_1.csv"
+
+
 def _params(old, new):
     def change(folder):
         path = folder / "params.txt"
@@ -99,16 +102,13 @@ def _params(old, new):
             ["round_2 ", "(client_2.csv)", "without its last round"],
         ),
         (_replace("round_1/notes.txt", ""), ["round_1 ", "(notes.txt)"]),
-        (_replace("round_2/client_1.csv", "y_true,y_pred\n1,1\n"), ["client_1.csv"]),
-        (_replace("round_2/client_1.csv", "y_pred,y_true\n"), ["client_1.csv"]),
-        (_replace("round_2/client_1.csv", "y_pred,y_true\n,1\n"), ["client_1.csv"]),
-        (_replace("round_2/client_1.csv", "y_pred,y_true\n0.5,1\n"), ["client_1.csv"]),
-        (_replace("round_2/client_1.csv", "y_pred,y_true\nnan,1\n"), ["client_1.csv"]),
-        (_replace("round_2/client_1.csv", "y_pred,y_true\n1,1e300\n"), ["client_1"]),
-        (_replace("round_2/client_1.csv", "y_pred,y_true\n1\n1\n"), ["client_1"]),
-        (_replace("round_2/client_1.csv", "y_pred,y_true\n1,inf\n"), ["client_1"]),
+        (_replace(CLIENT, "y_true,y_pred\n1,1\n"), ["client_1.csv is not y_pred,y_"]),
+        *(
+            (_replace(CLIENT, f"y_pred,y_true\n{rows}"), ["client_1.csv is not y_pred"])
+            for rows in "|,1|0.5,1|nan,1|1,1e300|1\n1|1,inf".split("|")
+        ),
         (
-            _replace("round_2/client_1.csv", "y_pred,y_true\n" + "1,1\n" * (1 << 18)),
+            _replace(CLIENT, "y_pred,y_true\n" + "1,1\n" * (1 << 18)),
             ["client_1.csv cannot be read: it has more than 1,048,576 bytes"],
         ),
         (_params("clients): 3", "clients): " + "9" * 5000), ["from 1 to 1000000"]),
@@ -116,7 +116,7 @@ def _params(old, new):
         (_replace("params.txt", "x" * (2 << 20)), ["params.txt cannot be read"]),
         (lambda f: (f / "round_3").touch(), ["round_3 cannot be read"]),
         (
-            _replace("round_2/client_1.csv", "y_pred,y_true\n1,1\n"),
+            _replace(CLIENT, "y_pred,y_true\n1,1\n"),
             ["round_2 has other test labels than round_1"],
         ),
         (_params("Local dataset type: non-iid\n", ""), ["on neither MNIST nor CelebA"]),

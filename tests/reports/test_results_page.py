@@ -78,13 +78,9 @@ def test_what_lacks_a_record_is_not_run(run_of, headline):
 
 def test_a_folder_says_its_command_its_seeds_and_its_hours(tmp_path, write_ours):
     for seed, minutes in ((0, 30), (3, 45)):
-        run = write_ours(
-            tmp_path / "kept" / "mine" / f"seed_{seed}" / "ds",
-            [(0, 1)],
-            [[1], [2]],
-            batch_seed=seed,
-            experiment="quickstart",
-        )
+        folder = tmp_path / "kept" / "mine" / f"seed_{seed}" / "ds"
+        settings = {"batch_seed": seed, "experiment": "quickstart"}
+        run = write_ours(folder, [(0, 1)], [[1], [2]], **settings)
         info = json.loads((run / "run.json").read_text())
         info["started"] = "2026-01-01T10:00:00+00:00"
         info["ended"] = f"2026-01-01T10:{minutes}:00+00:00"

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
-from tff_pmc.record import read
 from tff_pmc.reports import styles
 
 MNIST = ["DS", "LD", "MD", *map(",".join, itertools.permutations(["DS", "LD", "MD"]))]
@@ -55,7 +54,6 @@ def test_the_systems_of_an_experiment_have_styles_of_their_own(name):
 
 def test_a_style_follows_from_the_name_alone():
     for name in ("XX,DS", "DS,LD", "lambda=0.30", "My own", "DS,LD,MD,XX"):
-        assert styles.style_of(name) == styles.style_of(name)
         assert styles.style_of(name).color.startswith("#")
     assert styles.style_of("DS,LD").line != styles.style_of("DS,LD,MD").line
     assert styles.style_of("LD,DS,MD").label == "LD≻DS≻MD"
@@ -71,4 +69,3 @@ def test_a_run_is_of_an_ordering_or_a_system_and_has_words_of_its_own(run_of):
     assert group("MD,DS,LD (backtracking)") == ("MD,DS,LD", "backtracking")
     assert group("Median, 3 clients", "3 clients") == ("Median", "3 clients")
     assert group("AdaFed, weights only", "") == ("AdaFed, weights only", "")
-    assert isinstance(run_of("DS", [[1]], [2]), read.Run)

@@ -45,12 +45,7 @@ def test_the_report_draws_each_figure_over_the_rounds(runs, tmp_path):
     assert (tmp_path / "fairness.png").read_bytes().startswith(b"\x89PNG")
     figure = fairness_page.fairness_plot(runs, title="title")
     titles = [axes.get_title() for axes in figure.axes]
-    assert titles == [
-        "10th percentile",
-        "mean of worst tenth",
-        "standard deviation",
-        "Jain's index",
-    ]
+    assert titles == [measure.title for measure in summary.SPREAD.values()]
     worst = figure.axes[1].get_lines()
     assert [line.get_label() for line in worst] == ["DS", "LD,DS"]
     assert worst[0].get_xydata().tolist() == [[1, 0.1], [2, 0.5], [3, 0.6]]
@@ -77,12 +72,6 @@ def test_of_many_runs_each_has_a_panel_beside_the_baseline(run_of):
     (legend,) = figure.legends
     texts = [text.get_text() for text in legend.get_texts()]
     assert texts == ["10th percentile", "mean of worst tenth", "DS"]
-
-
-def test_runs_of_the_published_code_are_drawn_without_our_settings(run_of, tmp_path):
-    run = run_of("DS", FALLING, EXAMPLES, settings={})
-    write("fairness", [run], tmp_path)
-    assert (tmp_path / "fairness.png").exists()
 
 
 def test_over_seeds_a_run_has_its_mean_and_its_spread_but_not_of_one(run_of):

@@ -7,24 +7,20 @@ import pandas as pd
 import pytest
 
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import effect_of_systems
+from tff_pmc.reports import effect
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def test_as_many_clients_are_held_against_each_other(system_run):
     accuracy = {"Median": (0.5, 0.8), "Weighted mean": (0.4, 0.6)}
-    by_seed = {
-        seed: [
-            system_run(
-                system, [accuracy[system][clients - 3]] * 2, note=f"{clients} clients"
-            )
-            for clients in (3, 4)
-            for system in accuracy
-        ]
-        for seed in (0, 1)
-    }
-    rows = effect_of_systems.system_rows(by_seed, "Weighted mean")
+    runs = [
+        system_run(system, [levels[place]] * 2, note=f"{3 + place} clients")
+        for place in (0, 1)
+        for system, levels in accuracy.items()
+    ]
+    by_seed = {0: runs, 1: runs}
+    rows = effect.system_rows(by_seed, "Weighted mean")
     # Two rounds are no early part of themselves.
     assert set(rows["measure"]) == {"all rounds", "best round", "last round"}
     last = rows[rows["measure"] == "last round"].set_index("system")
@@ -38,10 +34,10 @@ def test_as_many_clients_are_held_against_each_other(system_run):
 def test_runs_that_cannot_be_paired_are_refused(system_run):
     runs = [system_run(one, [0.5], 0.5) for one in ("FedAvg", "AdaFed", "Median")]
     with pytest.raises(RecordError, match="seed 3 has the runs FedAvg, 50% misl.*need"):
-        effect_of_systems.system_rows({0: runs, 3: runs[:2]}, "FedAvg")
+        effect.system_rows({0: runs, 3: runs[:2]}, "FedAvg")
     expected = "AdaFed, 50% mislabeled: there is no run of FedAvg on its data"
     with pytest.raises(RecordError, match=expected):
-        effect_of_systems.system_rows({0: runs[1:]}, "FedAvg")
+        effect.system_rows({0: runs[1:]}, "FedAvg")
 
 
 @pytest.mark.parametrize("page, values", [("docs/operators.md", 23), ("README.md", 10)])

@@ -19,13 +19,6 @@ def runs(run_of):
 
 def test_the_tables_show_rounds_then_gains_over_ds(runs):
     tidy = tables.tidy_rows(runs, [70, 95])
-    assert list(tidy.columns) == [
-        "experiment",
-        "quantity",
-        "target_accuracy_pct",
-        "devices",
-        "value",
-    ]
     gain = tidy[(tidy.quantity == "gain") & (tidy.target_accuracy_pct == 70)]
     # DS needs 1, 1, 3, 3, 3, 4, 4, 4, 4; the other 1, 1, 2, 2, 2, 3, 3, 3, 3.
     assert list(gain.value) == [0, 0, 1, 1, 1, 1, 1, 1, 1, 0.78]

@@ -14,15 +14,12 @@ def cells(run_of):
     """Five cells; in each, LD has the best step, and a gain in whole runs."""
 
     def cell(number, step, gain, p):
-        steps = pd.DataFrame(
-            {
-                "weighting": ["MD", "LD"],
-                "accuracy_mean": [step - 1, step],
-                "accuracy_interval": [0.5, 0.5],
-                "accuracy_p": [1.0, p],
-                "total_variation": [0.0, 0.25 + number / 10],
-            }
-        )
+        parts = ["accuracy_mean", "accuracy_interval", "accuracy_p", "total_variation"]
+        rows = [
+            ("MD", step - 1, 0.5, 1.0, 0.0),
+            ("LD", step, 0.5, p, 0.25 + number / 10),
+        ]
+        steps = pd.DataFrame(rows, columns=["weighting", *parts])
         by_seed = {
             seed: [
                 run_of("DS", [[500 + seed]] * 4, [1000]),
@@ -30,9 +27,8 @@ def cells(run_of):
             ]
             for seed in range(5)
         }
-        return when_it_helps.Cell(
-            f"alpha {number % 2}", f"c{number // 2}", steps, by_seed
-        )
+        place = f"alpha {number % 2}", f"c{number // 2}"
+        return when_it_helps.Cell(*place, steps, by_seed)
 
     steps, gains = [3, 1, 4, 2, 5], [2, 1, 4, 3, -6]
     p = [0.01, 0.2, 0.01, 0.2, 0.01]

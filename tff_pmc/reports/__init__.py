@@ -78,13 +78,11 @@ SEED_REPORTS: Registry[SeedReport] = Registry("report over several seeds", _PAPE
 """The reports on the runs of an experiment under several seeds, by name."""
 
 
-def _report_of(place: str, *args: Any, **options: Any) -> Report:
+def _report_of(place: str, *args: Any, **options: Any) -> Any:
     """Returns what a function of a module here returns, as `effect.report`."""
     module, name = place.split(".")
-    function = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    found = function(*args, **options)
-    assert isinstance(found, Report)
-    return found
+    of_module = importlib.import_module(f"{__name__}.{module}")
+    return getattr(of_module, name)(*args, **options)
 
 
 # These belong to no paper, so that no module of theirs is found by the registries.
@@ -93,8 +91,8 @@ _OF_NO_PAPER: Sequence[tuple[Registry[Any], str, str]] = (
     (REPORTS, "fairness", "fairness_page.report"),
     (REPORTS, "counterfactuals", "one_step_effects.report"),
     (SEED_REPORTS, "ordering_effect", "effect.report"),
-    (SEED_REPORTS, "system_effect", "effect_of_systems.report"),
-    (SEED_REPORTS, "spread_effect", "effect_of_systems.spread_report"),
+    (SEED_REPORTS, "system_effect", "effect.systems_report"),
+    (SEED_REPORTS, "spread_effect", "effect.spread_report"),
     (SEED_REPORTS, "seed_table", "summary.seeds_report"),
 )
 for _registry, _name, _place in _OF_NO_PAPER:

@@ -1,7 +1,12 @@
-"""The accuracy of runs over the rounds, in one panel or in one for each ordering."""
+"""The accuracy of runs over the rounds, in one panel or in one for each ordering.
+
+PMC's Tables 2, 4 and 6 and DA's Table 1 print in which round half of the devices reach
+a target: curves have marks there, ours filled, the printed ones hollow.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +16,8 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.read import Run
 from tff_pmc.reports import figures, styles
-from tff_pmc.reports.papers import printed_rounds
+from tff_pmc.reports.papers.published import rounds_of_half
+from tff_pmc.reports.rounds_to_target import HALF, rounds_of
 
 MOST_TOGETHER = 3
 """The most orderings or systems in one panel; of more, each has its own."""
@@ -34,7 +40,7 @@ def accuracy_plot(
     panel of its own with the baseline in gray. Of several seeds the line is the mean
     and the band goes from the lowest to the highest. Diamonds are the rounds in which
     half of the devices reach a target, filled for these runs and hollow as the papers
-    print them; see `printed_rounds.draw`.
+    print them; see `mark_rounds`.
 
         figure = accuracy_plot([read.read_run("runs/mine/DS")])
 
@@ -65,16 +71,13 @@ def _together(groups: Groups, title: str, what: str) -> Figure:
         )
         shown += [low, high]
     _limit(axes, groups, shown)
-    axes.set_xlabel(figures.ROUNDS)
-    axes.set_ylabel(figures.ACCURACY)
-    figures.head(axes, title)
     handles = axes.get_legend_handles_labels()[0]
     if _mark(axes, groups):
-        handles += printed_rounds.legend_handles()
+        handles += mark_handles()
     band = figures.band_words(seeds)
     if of_devices:
         band = "band: 10th to 90th\npercentile of clients"
-    figures.legend_beside(figure, handles, what, band)
+    figures.finish(axes, title, figures.ACCURACY, handles, what, band)
     return figure
 
 
@@ -107,7 +110,7 @@ def _in_panels(groups: Groups, title: str) -> Figure:
     band = figures.band_words(max(map(len, _every(groups))))
     handles += [figures.handle(band, "none")] if band else []
     if any(marked):
-        handles += printed_rounds.legend_handles()
+        handles += mark_handles()
     figures.name_panels(figure, every, figures.ACCURACY, handles)
     return figure
 
@@ -158,8 +161,59 @@ def _limit(axes: Any, groups: Groups, shown: Sequence[Any]) -> None:
 def _mark(axes: Any, groups: Groups) -> bool:
     """Marks rounds to targets; returns whether a published one is among them."""
     marked = [
-        printed_rounds.draw(axes, runs, styles.style_of(name))
+        mark_rounds(axes, runs, styles.style_of(name))
         for name, variants in groups.items()
         for runs in variants.values()
     ]
     return any(marked)
+
+
+def mark_rounds(axes: Any, runs: Sequence[Run], style: styles.Style) -> bool:
+    """Marks the mean rounds of a label's runs, one a seed, and those that are printed.
+
+    Marks beyond the limits of `axes` are left out, so that none takes the space of the
+    curves. Returns whether a printed round is marked: where none is, as for runs that
+    normalize otherwise than the papers or have no clients on record, ours are not
+    marked either.
+    """
+    settings = runs[0].settings
+    if settings.get("normalization", "sum") != "sum":
+        return False
+    if not all(run.examples.size for run in runs):
+        return False
+    printed = rounds_of_half(settings.get("experiment", ""), runs[0].label)
+    theirs = _within(axes, printed)
+    if not theirs:
+        return False
+    reached = [rounds_of(run, [*printed], (HALF,)) for run in runs]
+    ours = {t: np.mean([one[t, HALF] or math.nan for one in reached]) for t in printed}
+    for marks, face in ((theirs, "white"), (_within(axes, ours), style.color)):
+        axes.scatter(
+            list(marks.values()),
+            [target / 100 for target in marks],
+            marker="D",
+            s=15,
+            facecolors=face,
+            edgecolors=style.color,
+            linewidths=0.9,
+            zorder=4,
+        )
+    return True
+
+
+def mark_handles() -> list[Any]:
+    """Returns what a legend says of the marks: ours, and the printed ones."""
+    look: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 4}
+    return [
+        figures.handle("half of the devices\nreach 70, 80, ... %", **look),
+        figures.handle("the same, published", **look, markerfacecolor="white"),
+    ]
+
+
+def _within(axes: Any, marks: Mapping[int, Any]) -> dict[int, float]:
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    return {
+        target: number
+        for target, number in marks.items()
+        if left <= number <= right and low <= target / 100 <= high
+    }

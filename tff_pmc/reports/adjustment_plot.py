@@ -40,9 +40,7 @@ def adjustment_plot(
     colors = {name: styles.style_of(name).color for name in orderings}
     last = int(tested["round"].max())
     lane = 0.16 * len(orderings) + 0.1
-    figure = Figure(
-        figsize=(figures.WIDTH, 3.1 + lane), dpi=figures.DPI, layout="constrained"
-    )
+    figure = figures.blank(3.1 + lane)
     curve, lanes = figure.subplots(
         2, sharex=True, gridspec_kw={"height_ratios": [2.3, lane]}
     )
@@ -71,23 +69,17 @@ def _curve(
 ) -> None:
     kept, rejected = tested[tested["kept"] == 1], tested[tested["kept"] == 0]
     size = _marker_size(tested)
+    tests: list[tuple[Run, str, dict[str, Any]]] = []
     if run.settings.get("judge_on", "test") != "test":
-        axes.plot(
-            run.rounds["round"],
-            run.rounds["accuracy"],
-            color=_DARK,
-            linestyle=":",
-            linewidth=1.2,
-            label="kept, on the test examples",
-        )
+        look = {"color": _DARK, "linestyle": ":", "linewidth": 1.2}
+        tests.append((run, "kept", look))
     if reference is not None:
-        axes.plot(
-            reference.rounds["round"],
-            reference.rounds["accuracy"],
-            color=styles.style_of(reference.label).color,
-            linewidth=0.9,
-            label=f"{figure_text(reference.label)}, on the test examples",
-        )
+        color = styles.style_of(reference.label).color
+        name = figure_text(reference.label)
+        tests.append((reference, name, {"color": color, "linewidth": 0.9}))
+    for one, name, look in tests:
+        label = f"{name}, on the test examples"
+        axes.plot(one.rounds["round"], one.rounds["accuracy"], label=label, **look)
     hollow = [colors[name] for name in rejected["ordering"]]
     above = {"s": 2.2 * size, "zorder": 4}
     _marks(axes, rejected["round"], rejected["accuracy"], hollow, **above)

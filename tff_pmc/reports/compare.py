@@ -13,9 +13,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tff_pmc.record import read
-from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import Report, escape, figures, reference_code, styles
-from tff_pmc.reports.pages import grid_text
+from tff_pmc.reports.pages import grid_text, number
+from tff_pmc.reports.paired import by_label
 from tff_pmc.reports.read_folder import read_runs
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
@@ -43,20 +43,14 @@ def compare(
     Two single runs are compared whatever their orderings are, as `DS / LD`. A folder
     without runs, or with two of one ordering, is a `RecordError`.
 
-    Args:
-        path_a: a run or an experiments folder, ours or the published code's.
-        path_b: another.
-        targets: target accuracies, percent; by default the runs' own, and where none
-            has any, those of the published tables on their data set.
-        reach: the rule of reaching a target on both sides, `above` (as the published
-            evaluation script has it) or `at_least`; by default the runs' own.
+    The `targets`, percent, and the rule to `reach` one on both sides (`above`, as the
+    published evaluation script has it, or `at_least`) are by default the runs' own, and
+    where none has targets, those of the published tables on their data set.
 
-    Returns:
-        Tidy rows with the columns experiment, quantity, target_accuracy_pct,
-        devices, round, a, b, difference (b minus a) and reach (of rounds). The quantity
-        is `rounds` (until the share `devices` reached the target; empty: not reached)
-        or `accuracy` (of each round, on all clients' test examples). A row is there if
-        either side has it.
+    The columns are experiment, quantity, target_accuracy_pct, devices, round, a, b,
+    difference (b minus a) and reach (of rounds). The quantity is `rounds` (until the
+    share `devices` reached the target; empty: not reached) or `accuracy` (of each
+    round, on all clients' test examples). A row is there if either side has it.
     """
     runs_a, runs_b = read_runs(path_a), read_runs(path_b)
     both = by_one_rule([*runs_a, *runs_b], reach)
@@ -64,10 +58,14 @@ def compare(
     if targets is None:
         targets = targets_of(both) or reference_code.targets(both)
     published = any(isinstance(run, reference_code.ReferenceRun) for run in both)
-    a, b = _by_label(runs_a, published), _by_label(runs_b, published)
+
+    def label_of(run: read.Run) -> str:  # By the published code if it is on a side.
+        return reference_code.by_meaning(run.label) if published else run.label
+
+    a, b = by_label(runs_a, label_of), by_label(runs_b, label_of)
     if len(a) == len(b) == 1 and a.keys() != b.keys():
-        label = f"{next(iter(a))} / {next(iter(b))}"
-        a, b = {label: next(iter(a.values()))}, {label: next(iter(b.values()))}
+        label = " / ".join([*a, *b])
+        a, b = ({label: run} for side in (a, b) for run in side.values())
     rows = [
         row
         for label in dict.fromkeys([*a, *b])
@@ -124,20 +122,6 @@ def comparison_text(table: pd.DataFrame) -> str:
     return f"{_rounds_text(rounds)}\n{rule}\n\n{_accuracy_text(accuracy)}"
 
 
-def _by_label(runs: Sequence[read.Run], published: bool) -> dict[str, read.Run]:
-    """Returns runs by ordering, in the published code's names if it is on a side."""
-    found: dict[str, read.Run] = {}
-    for run in runs:
-        label = reference_code.by_meaning(run.label) if published else run.label
-        if label in found:
-            raise RecordError(
-                f"{found[label].path} and {run.path} are both runs of {label}: compare "
-                "folders with one run of an ordering"
-            )
-        found[label] = run
-    return found
-
-
 def _rows(label: str, pair: Pair, targets: Sequence[int]) -> Iterator[tuple[Any, ...]]:
     """Yields the rows of a label, without the difference."""
     rounds = [{} if run is None else rounds_of(run, targets) for run in pair]
@@ -145,8 +129,8 @@ def _rows(label: str, pair: Pair, targets: Sequence[int]) -> Iterator[tuple[Any,
         both = (of.get((target, share)) for of in rounds)
         yield (label, "rounds", target, f"{share}%", None, *both)
     lines = [[] if run is None else run.accuracy.tolist() for run in pair]
-    for number, values in enumerate(itertools.zip_longest(*lines), start=1):
-        yield (label, "accuracy", None, None, number, *values)
+    for place, values in enumerate(itertools.zip_longest(*lines), start=1):
+        yield (label, "accuracy", None, None, place, *values)
 
 
 def _rounds_text(rows: pd.DataFrame) -> str:
@@ -155,7 +139,7 @@ def _rounds_text(rows: pd.DataFrame) -> str:
     for (label, target), part in rows.groupby(keys, sort=False):
         start = [f"{target} %", str(label)]
         for name, form in (("a", ".0f"), ("b", ".0f"), ("difference", "+.0f")):
-            cells = ["-" if pd.isna(one) else format(one, form) for one in part[name]]
+            cells = [number(one, form) or "-" for one in part[name]]
             grid.append([*start, _NAMES[name], *cells])
             start = ["", ""]
     title = "Rounds until a share of the devices reaches the target accuracy"

@@ -23,11 +23,12 @@ import pandas as pd
 
 from tff_pmc.record.read import BASELINE, Run, with_caveat
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import Report, effect_page, paired
+from tff_pmc.reports import Report, effect_page, paired, summary
 from tff_pmc.reports.pages import Block, Page
 from tff_pmc.reports.paired import BySeed
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
+    HALF,
     reach_of,
     rounds_of,
     targets_of,
@@ -40,8 +41,8 @@ from tff_pmc.reports.weight_distances import (
     recorded,
 )
 
-SHARE = 50
-"""The share of the devices, percent, whose round to a target is compared."""
+FIRST_ROUNDS = 5
+"""The number of rounds of a system that count as early."""
 
 _WEIGHTS = list(FIGURES)
 COLUMNS = (
@@ -61,43 +62,63 @@ def report(by_seed: BySeed, *, baseline: str = BASELINE) -> Report:
     where they are empty), and the page `effect.md` all three. Runs of different targets
     or rules are a `RecordError`.
     """
-    runs = paired.every(by_seed)
+    runs, labels = paired.every(by_seed), paired.labels(by_seed)
     reach, targets = reach_of(runs), targets_of(runs)
     rows = effect_rows(by_seed, targets, baseline=baseline)
-    labels = paired.labels(by_seed)
-    apart = pairwise_distances(*recorded(_of_baseline(by_seed, baseline), labels))
+    bases = [run for run in runs if run.label == baseline]
+    apart = pairwise_distances(*recorded(bases, labels))
     together = first_criterion_rows(by_seed, targets, baseline)
-    before: list[Block] = [
+    blocks = [
         *effect_page.intro(runs[0], list(by_seed), baseline, reach),
         *effect_page.weights(rows, apart, baseline),
-    ]
-    after = [
-        *effect_page.censored(rows, baseline),
+        *effect_page.differences(rows, "ordering", baseline),
         *effect_page.by_first_criterion(together, baseline),
     ]
-    more = {"effect_distances": apart, "effect_first_criterion": together}
-    return report_of(by_seed, rows, "ordering", baseline, before, after, more)
-
-
-def report_of(
-    by_seed: BySeed,
-    rows: pd.DataFrame,
-    what: str,
-    baseline: str,
-    before: Sequence[Block],
-    after: Sequence[Block] = (),
-    more: Mapping[str, pd.DataFrame] | None = None,
-) -> Report:
-    """Returns differences between two parts of a page, and as tables if not empty."""
-    runs = paired.every(by_seed)
-    blocks = [*before, *effect_page.blocks(rows, what, baseline), *after]
-    page = Page(f"Is there an effect? {runs[0].settings['experiment']}", blocks)
-    filled = {name: table for name, table in (more or {}).items() if len(table)}
     tables = {
-        name: with_caveat(table, runs)
-        for name, table in {"effect": rows, **filled}.items()
+        "effect": rows,
+        "effect_distances": apart,
+        "effect_first_criterion": together,
     }
-    return Report(page.markdown(), tables, {"effect": page}, digits=6)
+    return _made(runs, blocks, tables)
+
+
+def systems_report(by_seed: BySeed, *, baseline: str) -> Report:
+    """Returns `effect.csv` and `effect.md` of systems; see `system_rows`."""
+    return _of_systems(by_seed, baseline, _accuracies)
+
+
+def spread_report(by_seed: BySeed, *, baseline: str) -> Report:
+    """Returns the same of other measures, but for the last over the second half.
+
+    They are the mean accuracy, that of each round's worst tenth of the clients, Jain's
+    index; and the rounds until half of the clients reach the first target.
+    """
+    return _of_systems(by_seed, baseline, _spread)
+
+
+def _of_systems(by_seed: BySeed, baseline: str, measures: paired.Measures) -> Report:
+    runs = paired.every(by_seed)
+    rows = system_rows(by_seed, baseline, measures)
+    measured = [{"": run.label, **measures(run)} for run in runs]
+    means = pd.DataFrame(measured).groupby("", sort=False).mean()
+    of_accuracy = measures is _accuracies
+    blocks = [
+        *effect_page.intro_of_systems(by_seed, baseline, means, of_accuracy),
+        *effect_page.differences(rows, "system", baseline),
+    ]
+    return _made(runs, blocks, {"effect": rows})
+
+
+def _made(
+    runs: Sequence[Run], blocks: Sequence[Block], tables: Mapping[str, pd.DataFrame]
+) -> Report:
+    page = Page(f"Is there an effect? {runs[0].settings['experiment']}", blocks)
+    marked = {
+        name: with_caveat(table, runs)
+        for name, table in tables.items()
+        if len(table) or name == "effect"
+    }
+    return Report(page.markdown(), marked, {"effect": page}, digits=6)
 
 
 def effect_rows(
@@ -133,14 +154,11 @@ def effect_rows(
             )
 
     def measures(run: Run) -> dict[str, float]:
-        best = {"best accuracy": float(run.accuracy.max())}
-        return {
-            "accuracy": run.late_accuracy,
-            **best,
-            **rounds_to(run, targets, [SHARE]),
-        }
+        best = float(run.accuracy.max())
+        rounds = rounds_to(run, targets, [HALF])
+        return {"accuracy": run.late_accuracy, "best accuracy": best, **rounds}
 
-    bases = _of_baseline(by_seed, baseline)
+    bases = [run for run in paired.every(by_seed) if run.label == baseline]
     tables = pd.concat([run.weights for run in bases])
     weights = tables.groupby("ordering", sort=False)[_WEIGHTS].mean()
     cohorts = recorded(bases, labels)
@@ -148,16 +166,14 @@ def effect_rows(
     # An ordering of some of the criteria has no row in the file.
     if cohorts[2] and {*base} <= {*cohorts[1]}:
         weights = weights.combine_first(figures_of(base, *cohorts))
-    apart = ordering_distances(*cohorts)
-    by_label = weights.assign(from_first=apart["from_first"]).to_dict("index")
-    found = paired.rows(by_seed, measures, dict.fromkeys(labels, baseline))
-    rows = [
-        {"ordering": label, **row, **by_label.get(label.split(" ")[0], {})}
-        for label in labels
-        for row in found
-        if row["label"] == label
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    weights["from_first"] = ordering_distances(*cohorts)["from_first"]
+    rows = paired.table(by_seed, measures, dict.fromkeys(labels, baseline))
+    rows = rows.sort_values(
+        "label", key=lambda of: of.map(labels.index), kind="stable", ignore_index=True
+    )
+    of_rows = weights.reindex([label.split(" ")[0] for label in rows["label"]])
+    table = pd.concat([rows, of_rows.reset_index(drop=True)], axis=1)
+    return table.rename(columns={"label": "ordering"})[list(COLUMNS)]
 
 
 def groups(labels: Sequence[str]) -> dict[str, list[str]]:
@@ -204,18 +220,58 @@ def first_criterion_rows(
         within = math.nan
         if np.isfinite(every).all():
             within = float(np.sqrt(every.var(axis=1, ddof=1).mean()))
-        lines += [
-            {
-                "first_criterion": first,
-                "measure": measure,
-                "orderings": len(own),
-                **paired.difference(own.mean(axis=0), runs[base].mean(axis=0)),
-                "within": within,
-            }
-            for first, own in runs.items()
-            if first != base
-        ]
+        for first in (one for one in runs if one != base):
+            own = runs[first]
+            differs = paired.difference(own.mean(axis=0), runs[base].mean(axis=0))
+            lines.append((first, measure, len(own), *differs.values(), within))
     return pd.DataFrame(lines, columns=list(FIRST_COLUMNS))
+
+
+def system_rows(
+    by_seed: BySeed, baseline: str, measures: paired.Measures | None = None
+) -> pd.DataFrame:
+    """Returns the paired differences of every system from the baseline on its data.
+
+    The measures are by default of the accuracy on the reported images: the mean over
+    the first five rounds (where there are more), over all rounds, that of the best
+    round (chosen on these images) and that of the last. The columns are `system`,
+    `baseline`, `measure` and `paired.COLUMNS`.
+    """
+    paired.labels(by_seed)
+    first = next(iter(by_seed.values()))
+    # The plain baseline comes first: not that with another server's optimizer, say.
+    plain = [run for run in reversed(first) if run.system == baseline]
+    on_data = {run.note: run.label for run in plain}
+    for run in first:
+        if run.note not in on_data:
+            raise RecordError(f"{run.label}: there is no run of {baseline} on its data")
+    base_of = {run.label: on_data[run.note] for run in first}
+    table = paired.table(by_seed, measures or _accuracies, base_of)
+    table.insert(1, "baseline", table["label"].map(base_of))
+    return table.rename(columns={"label": "system"})
+
+
+def _spread(run: Run) -> dict[str, float]:
+    late = run.correct[len(run.correct) // 2 :]
+    figures = summary.measured(late, run.examples)
+    return {
+        "accuracy": run.late_accuracy,
+        "worst tenth": float(figures["worst_tenth"].mean()),
+        "Jain's index": float(figures["jain_index"].mean()),
+        **rounds_to(run, run.targets[:1], [HALF]),
+    }
+
+
+def _accuracies(run: Run) -> dict[str, float]:
+    accuracy = run.rounds["accuracy"]
+    first = accuracy[:FIRST_ROUNDS]
+    early = {f"rounds 1 to {FIRST_ROUNDS}": float(first.mean())}
+    return {
+        **(early if len(first) < len(accuracy) else {}),
+        "all rounds": float(accuracy.mean()),
+        "best round": float(accuracy.max()),
+        "last round": float(accuracy.iloc[-1]),
+    }
 
 
 def rounds_to(
@@ -229,7 +285,3 @@ def rounds_to(
         )
         for target in targets
     }
-
-
-def _of_baseline(by_seed: BySeed, baseline: str) -> list[Run]:
-    return [run for run in paired.every(by_seed) if run.label == baseline]

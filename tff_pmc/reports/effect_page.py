@@ -10,10 +10,9 @@ import pandas as pd
 
 from tff_pmc.record.read import Run, conditions_of
 from tff_pmc.reports.pages import Block, Heading, Items, Table, number
-from tff_pmc.reports.paired import MIN_SEEDS
+from tff_pmc.reports.paired import MIN_SEEDS, BySeed
 from tff_pmc.reports.rounds_to_target import reach_rule
-
-_NOT_DECIDED = ("undecided", "censored")
+from tff_pmc.reports.weight_distances import FIGURES
 
 
 def intro(run: Run, seeds: Sequence[int], baseline: str, reach: str) -> list[str]:
@@ -33,11 +32,7 @@ def intro(run: Run, seeds: Sequence[int], baseline: str, reach: str) -> list[str
 
 
 def intro_of_systems(
-    first: Sequence[Run],
-    seeds: Sequence[int],
-    baseline: str,
-    means: pd.DataFrame,
-    of_accuracy: bool,
+    by_seed: BySeed, baseline: str, means: pd.DataFrame, of_accuracy: bool
 ) -> list[Block]:
     """Returns the same of systems, and each system's `means` over the seeds.
 
@@ -56,12 +51,12 @@ def intro_of_systems(
         f"Each system minus {baseline} on the same data and under the same seed{what}: "
         "mean ± half the 95 % interval. The noise "
         "floor is the standard deviation of the baseline minus itself under another "
-        f"seed: of one such difference, and of the mean of {len(seeds)}, to hold the "
+        f"seed: of one such difference, and of the mean of {len(by_seed)}, to hold the "
         f"means against. {best}A seed "
         "decides the initial weights, the batches and what of the data is drawn at "
         "random. "
-        f"Seeds: {', '.join(map(str, seeds))}; under the first:",
-        Items(conditions_of(first)),
+        f"Seeds: {', '.join(map(str, by_seed))}; under the first:",
+        Items(conditions_of(next(iter(by_seed.values())))),
         title,
         Table([["", *means], *lines]),
     ]
@@ -71,17 +66,12 @@ def weights(rows: pd.DataFrame, apart: pd.DataFrame, baseline: str) -> list[Bloc
     """Returns how unequal the weights of orderings are, and their distances."""
     head = ["ordering", "coefficient of variation", "effective clients"]
     head += [f"total variation from {baseline}", "from its own first criterion"]
-    lines = [
-        [
-            str(first.ordering),
-            number(first.coefficient_of_variation, ".4f") or "–",
-            number(first.effective_clients, ".2f") or "–",
-            number(first.total_variation, ".4f") or "–",
-            number(first.from_first, ".4f"),
-        ]
-        for first in rows.drop_duplicates("ordering").itertuples()
-    ]
-    found: list[Block] = [Table([head, *lines])]
+    grid = [head]
+    for row in rows.drop_duplicates("ordering").to_dict("records"):
+        figures = zip((row[name] for name in FIGURES), (".4f", ".2f", ".4f"))
+        cells = [number(value, form) or "–" for value, form in figures]
+        grid.append([str(row["ordering"]), *cells, number(row["from_first"], ".4f")])
+    found: list[Block] = [Table(grid)]
     if rows["total_variation"].isna().any():
         found.append(f"–: no ordering of the criteria of {baseline}'s runs.")
     if len(apart):
@@ -92,25 +82,21 @@ def weights(rows: pd.DataFrame, apart: pd.DataFrame, baseline: str) -> list[Bloc
     return found
 
 
-def blocks(rows: pd.DataFrame, what: str, baseline: str) -> list[Block]:
+def differences(rows: pd.DataFrame, what: str, baseline: str) -> list[Block]:
     """Returns a table for each measure of each `what`, and below what was found."""
     made: list[Block] = []
     for name, part in rows.groupby("measure", sort=False):
         digits = 1 if str(name).startswith("rounds to") else 4
         made += [Heading(str(name)), Table(_grid(part, what, baseline, digits))]
-    return [*made, *_closing(rows)]
-
-
-def censored(rows: pd.DataFrame, baseline: str, what: str = "ordering") -> list[str]:
-    """Returns why some differences have no mean, where some have none."""
-    if not rows["mean"].isna().any():
-        return []
-    return [
-        f"Censored: under some seed the {what} or {baseline} did not reach the "
-        "target before the runs ended. How much later it would have is not known, "
-        "so there is no mean, only who came later, and where neither came, not "
-        f"even that; and no noise floor where a run of {baseline} did not come."
-    ]
+    made += _closing(rows)
+    if rows["mean"].isna().any():
+        made.append(
+            f"Censored: under some seed the {what} or {baseline} did not reach the "
+            "target before the runs ended. How much later it would have is not known, "
+            "so there is no mean, only who came later, and where neither came, not "
+            f"even that; and no noise floor where a run of {baseline} did not come."
+        )
+    return made
 
 
 def by_first_criterion(found: pd.DataFrame, baseline: str) -> list[Block]:
@@ -137,30 +123,25 @@ def by_first_criterion(found: pd.DataFrame, baseline: str) -> list[Block]:
 
 
 def _grid(rows: pd.DataFrame, what: str, baseline: str, digits: int) -> list[list[str]]:
-    head = [what, f"minus {baseline}", "noise floor", "of the mean", "effect"]
-    lines = [
-        [
-            str(row[what.replace(" ", "_")]),
-            _mean(row, digits),
-            number(row["noise_floor"], f".{digits}f"),
-            number(row["noise_floor_of_mean"], f".{digits}f"),
-            str(row["verdict"]),
-        ]
-        for row in rows.to_dict("records")
-    ]
-    return [head, *lines]
+    grid = [[what, f"minus {baseline}", "noise floor", "of the mean", "effect"]]
+    for row in rows.to_dict("records"):
+        names = ("noise_floor", "noise_floor_of_mean")
+        floors = [number(row[name], f".{digits}f") for name in names]
+        label = str(row[what.replace(" ", "_")])
+        grid.append([label, _mean(row, digits), *floors, str(row["verdict"])])
+    return grid
 
 
 def _closing(rows: pd.DataFrame) -> list[str]:
     """Returns sentences on the number of differences found, and expected by chance."""
-    decided = rows[~rows["verdict"].isin(_NOT_DECIDED)]
-    found = int((decided["verdict"] != "not shown").sum())
-    lines = []
-    if len(decided):
-        lines += [
-            f"{found} of {len(decided)} comparisons lie outside their interval; about "
-            f"{len(decided) / 20:.1f} would by chance.",
-        ]
+    counts, lines = rows["verdict"].value_counts(), []
+    found = int(counts.reindex(["more", "less"]).sum())
+    decided = found + int(counts.get("not shown", 0))
+    if decided:
+        lines.append(
+            f"{found} of {decided} comparisons lie outside their interval; about "
+            f"{decided / 20:.1f} would by chance."
+        )
     if (rows["seeds"] < MIN_SEEDS).any():
         lines.append(f"Under {MIN_SEEDS} seeds nothing is claimed.")
     return lines

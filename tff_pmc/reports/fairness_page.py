@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 
 from tff_pmc.record.measures import client_means
 from tff_pmc.record.read import Run
-from tff_pmc.reports import Report, escape, fairness, figures, plots, styles, summary
+from tff_pmc.reports import Report, escape, figures, plots, styles, summary
 from tff_pmc.reports.accuracy_plot import MOST_TOGETHER
 
 _IN_PANELS = {
-    fairness.MEASURES["p10"]: styles.SOLID,
-    fairness.MEASURES["worst_tenth"]: styles.DOTTED,
+    summary.SPREAD["p10"]: styles.SOLID,
+    summary.SPREAD["worst_tenth"]: styles.DOTTED,
 }
 
 
@@ -29,7 +29,7 @@ def report(runs: Sequence[Run]) -> Report:
 def fairness_plot(runs: Sequence[Run], *, title: str = "") -> Figure:
     """Draws how accuracy is spread over the clients, over the rounds.
 
-    Up to three runs are lines of four panels, one for each of `fairness.MEASURES`; a
+    Up to three runs are lines of four panels, one for each of `summary.SPREAD`; a
     run whose ordering was adjusted is dashed, in the color of the ordering that it
     began with. Of more, each has a panel of its own, with the 10th percentile and the
     mean of the worst tenth, and the baseline in gray.
@@ -48,10 +48,10 @@ _Drawn = tuple[Figure, Sequence[Any], Sequence[Sequence[float]]]
 
 
 def _by_measure(runs: Sequence[Run]) -> _Drawn:
-    figure = Figure(figsize=(figures.WIDTH, 4.6), dpi=figures.DPI, layout="constrained")
+    figure = figures.blank(4.6)
     grid: Any = figure.subplots(2, 2, sharex=True)
     shown: list[list[float]] = []
-    for axes, measure in zip(grid.flat, fairness.MEASURES.values()):
+    for axes, measure in zip(grid.flat, summary.SPREAD.values()):
         shown.append([])
         for run in runs:
             line = {"linestyle": "--"} if styles.group_of(run)[1] else {}
@@ -94,7 +94,7 @@ def _by_run(runs: Sequence[Run]) -> _Drawn:
 
 
 def _curve(
-    axes: Any, run: Run, measure: fairness.Measure, **options: Any
+    axes: Any, run: Run, measure: summary.Measure, **options: Any
 ) -> list[float]:
     """Draws a measure of a run; returns what was drawn."""
     found = measure.of(client_means(run.correct, run.examples))

@@ -77,8 +77,7 @@ def panels(
     """
     columns = min(columns, count)
     rows = -(-count // columns)
-    size = (WIDTH, 0.75 + height * rows)
-    figure = Figure(figsize=size, dpi=DPI, layout="constrained")
+    figure = blank(0.75 + height * rows)
     every: Any = figure.subplots(
         rows, columns, sharex=True, sharey=True, squeeze=False
     ).ravel()
@@ -136,9 +135,14 @@ def _as_texts(title: str) -> list[str]:
     return [figure_text(line) for line in title.splitlines()]
 
 
+def blank(height: float, width: float = WIDTH) -> Figure:
+    """Returns a figure without panels; its size is in inches."""
+    return Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+
+
 def single(height: float = 3.0, width: float = WIDTH) -> tuple[Figure, Any]:
     """Returns a figure of one panel, and the panel."""
-    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    figure = blank(height, width)
     return figure, figure.subplots()
 
 
@@ -178,9 +182,16 @@ def band_words(seeds: int) -> str:
     return f"line: mean of {seeds} seeds; band: lowest to highest"
 
 
-def legend_beside(figure: Figure, handles: Sequence[Any], what: str, band: str) -> None:
-    """Writes a legend beside one panel: `what` its lines are, and a band."""
-    figure.legend(
+def finish(
+    axes: Any, title: str, up: str, handles: Sequence[Any], what: str, band: str
+) -> None:
+    """Writes the title, the axes and the legend of one panel over the rounds.
+
+    The legend, beside the panel, says `what` its lines are, and what its band is.
+    """
+    head(axes, title)
+    axes.set(xlabel=ROUNDS, ylabel=up)
+    axes.figure.legend(
         handles=handles,
         loc="outside right center",
         title="\n".join([what, *band.split("; ")]).strip(),

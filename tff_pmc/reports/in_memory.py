@@ -15,8 +15,6 @@ from tff_pmc.record.record_error import RecordError
 
 Counts = Union[npt.NDArray[Any], Sequence[Any]]
 
-_OF_TESTS = ("round", "ordering", "accuracy", "kept")
-
 
 def run_of_arrays(
     label: str,
@@ -65,7 +63,7 @@ def run_of_arrays(
             "a client must have from 0 to all of its test examples right, and a client "
             "must have some"
         )
-    for name in _OF_TESTS:
+    for name in ("round", "ordering", "accuracy", "kept"):
         if candidates is not None and name not in candidates:
             raise RecordError(f"candidates lack the column {name!r}")
     data = {"name": "", "clients": len(sizes)}

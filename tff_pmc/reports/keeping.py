@@ -13,7 +13,6 @@ import gzip
 import io
 import os
 import sys
-from collections.abc import Iterator
 
 from tff_pmc.record.plain_files import open_plain
 from tff_pmc.record.record_error import RecordError
@@ -34,21 +33,16 @@ def keep(folder: str, destination: str) -> int:
     if os.path.lexists(destination):
         raise RecordError(f"{destination} is there already: name a new folder")
     size = 0
-    for part, names in list(_files(folder)):
+    for path, _, names in list(os.walk(folder)):
+        part = os.path.relpath(path, folder)
+        if set(part.split(os.sep)) & set(_NOT_KEPT):
+            continue
         own = os.path.normpath(os.path.join(destination, part))
-        os.makedirs(own)
-        for name in names:
-            size += _copy(os.path.join(folder, part, name), os.path.join(own, name))
+        for name in sorted(names):
+            if name == "run.json" or name.endswith(_KEPT):
+                os.makedirs(own, exist_ok=True)
+                size += _copy(os.path.join(path, name), os.path.join(own, name))
     return size
-
-
-def _files(folder: str) -> Iterator[tuple[str, list[str]]]:
-    """Yields each folder that has files to keep, from above, and their names."""
-    for path, folders, names in os.walk(folder):
-        folders[:] = sorted(set(folders) - set(_NOT_KEPT))
-        kept = [n for n in names if n == "run.json" or n.endswith(_KEPT)]
-        if kept:
-            yield os.path.relpath(path, folder), sorted(kept)
 
 
 def _copy(source: str, target: str) -> int:

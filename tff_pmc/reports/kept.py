@@ -14,7 +14,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Optional
+from typing import Any, Optional
 
 import pandas as pd
 
@@ -111,8 +111,7 @@ class KeptFolder:
         found: dict[str, list[Run]] = {}
         for run in kept_runs(self.path):
             inside = os.path.relpath(run.path, self.path)
-            where = os.path.dirname(inside) if inside != "." else ""
-            found.setdefault(where, []).append(run)
+            found.setdefault(os.path.dirname(inside), []).append(run)
         return {
             where: in_recorded_order(os.path.join(self.path, where), runs)
             for where, runs in found.items()
@@ -120,15 +119,13 @@ class KeptFolder:
 
     def products(self) -> list[str]:
         """Returns the tables and figures that are kept, as paths within the folder."""
-        found = []
-        for path, _, names in os.walk(self.path):
-            inside = os.path.relpath(path, self.path)
-            found += [
-                os.path.normpath(os.path.join(inside, name))
-                for name in names
-                if not is_record(name)
-            ]
-        return sorted(found)
+        paths = [
+            os.path.relpath(os.path.join(path, name), self.path)
+            for path, _, names in os.walk(self.path)
+            for name in names
+            if not is_record(name)
+        ]
+        return sorted(paths)
 
 
 def kept_folders(path: str) -> list[KeptFolder]:
@@ -137,36 +134,32 @@ def kept_folders(path: str) -> list[KeptFolder]:
     What is no folder, or has a catalog that does not parse, is a `RecordError`.
     """
     path = os.path.abspath(path)
-    if os.path.exists(os.path.join(path, CATALOG)):
-        known = _catalog(path)
-        folders = [n for n in names_in(path) if os.path.isdir(os.path.join(path, n))]
-        return [_folder(path, name, known) for name in sorted(folders)]
-    parent, name = os.path.split(path)
     if not os.path.isdir(path):
         raise RecordError(f"{path} is no folder")
-    known = _catalog(parent) if os.path.exists(os.path.join(parent, CATALOG)) else {}
-    return [_folder(parent, name, known)]
+    (parent, name), names = os.path.split(path), names_in(path)
+    if CATALOG in names:
+        parent, every = path, sorted(names)
+    else:
+        every = [name]
+    known, found = _catalog(parent), []
+    for name in every:
+        if os.path.isdir(own := os.path.join(parent, name)):
+            try:
+                found.append(KeptFolder(name, own, **known.get(name, {})))
+            except TypeError as error:
+                raise RecordError(f"{parent}/{CATALOG}: {name}: {error}") from error
+    return found
 
 
-def _folder(
-    parent: str, name: str, known: Mapping[str, Mapping[str, str]]
-) -> KeptFolder:
-    of_name = known.get(name, {})
-    try:
-        return KeptFolder(name, os.path.join(parent, name), **of_name)  # type: ignore[arg-type]
-    except TypeError as error:
-        raise RecordError(f"{parent}/{CATALOG}: {name}: {error}") from error
-
-
-def _catalog(folder: str) -> Mapping[str, Mapping[str, str]]:
+def _catalog(folder: str) -> Mapping[str, Mapping[str, Any]]:
     path = os.path.join(folder, CATALOG)
+    if not os.path.exists(path):
+        return {}
     with open_plain(path, at_most=_LARGEST) as file:
         try:
             found = json.load(file)
         except ValueError as error:
             raise RecordError(f"{path} cannot be read: {error}") from error
-    if not isinstance(found, dict) or not all(
-        isinstance(value, dict) for value in found.values()
-    ):
+    if not (isinstance(found, dict) and {*map(type, found.values())} <= {dict}):
         raise RecordError(f"{path} must be an object of objects")
     return found

@@ -17,17 +17,12 @@ from matplotlib.figure import Figure
 
 from leaf_data.formats import places
 from tff_pmc.record import read, run_json
-from tff_pmc.record.measures import LOSS
+from tff_pmc.record.measures import LOSS, client_means, percentile
 from tff_pmc.record.plain_files import MOST_OF_RUN
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import Report, escape, figures, styles, summary
 from tff_pmc.reports.paired import BySeed, every
 from tff_pmc.reports.plots import title_of
-
-QUANTITIES = ("last", "best", "best_round", "p10", "p50", "p90")
-"""The columns of `losses.csv`: the mean loss over all test examples after the last
-round and after the best one, that round, and percentiles of the clients' own mean
-losses after the last."""
 
 _OVER_SEEDS = {"last_loss": "last loss", "best_loss": "best loss"}
 
@@ -50,13 +45,6 @@ class LossRun(read.Run):
         """The mean loss over all clients' test examples, [rounds]."""
         means: npt.NDArray[np.float64] = self.losses.sum(axis=1) / self.examples.sum()
         return means
-
-    @property
-    def last_of_clients(self) -> npt.NDArray[np.float64]:
-        """The mean loss of each client that has test examples, after the last round."""
-        able = self.examples > 0
-        own: npt.NDArray[np.float64] = self.losses[-1, able] / self.examples[able]
-        return own
 
 
 def measures_loss(path: str) -> bool:
@@ -112,28 +100,19 @@ def of_runs(
 
 
 def of_seeds(by_seed: BySeed, what: str = "priority") -> Report:
-    """Returns `loss.png`, and `seeds.csv` with the quantities of `_OVER_SEEDS`.
-
-    These are the mean loss over all test examples, after the last round and after the
-    best one.
-    """
+    """Returns `loss.png`, and `seeds.csv` of the last and the best losses."""
     runs = [run for run in every(by_seed) if isinstance(run, LossRun)]
-    figures_of = [
-        {
-            "experiment": run.label,
-            "quantity": quantity,
-            "value": _row(run)[quantity.partition("_")[0]],
-        }
+    rows = [
+        (run.label, quantity, _row(run)[quantity.partition("_")[0]])
         for run in runs
         for quantity in _OVER_SEEDS
     ]
-    found = summary.over_seeds(by_seed, pd.DataFrame(figures_of), _OVER_SEEDS)
-    return dataclasses.replace(
-        found,
-        text=f"{found.text}\n\n"
-        "Without classes there is no accuracy to compare over seeds.",
-        figures={"loss": loss_plot(runs, title_of(runs), what)},
-    )
+    table = pd.DataFrame(rows, columns=["experiment", "quantity", "value"])
+    found = summary.over_seeds(by_seed, table, _OVER_SEEDS)
+    note = "Without classes there is no accuracy to compare over seeds."
+    plot = loss_plot(runs, title_of(runs), what)
+    text = f"{found.text}\n\n{note}"
+    return dataclasses.replace(found, text=text, figures={"loss": plot})
 
 
 @figures.styled
@@ -147,21 +126,24 @@ def loss_plot(runs: Sequence[LossRun], title: str, what: str = "priority") -> Fi
         curves = [pd.Series(r.means, np.arange(1, len(r.means) + 1)) for r in own]
         style = styles.style_of(styles.group_of(own[0])[0])
         figures.curve(axes, curves, style, label=escape.figure_text(label))
-    last = max(len(run.means) for run in runs)
-    axes.set_xlabel(figures.ROUNDS)
-    axes.set_ylabel("local test loss, all clients")
     axes.set_ylim(bottom=0)
-    figures.round_axis(axes, last)
-    figures.head(axes, title)
+    figures.round_axis(axes, max(len(run.means) for run in runs))
     band = figures.band_words(max(map(len, by_label.values())))
-    figures.legend_beside(figure, axes.get_lines(), what, band)
+    up, lines = "local test loss, all clients", axes.get_lines()
+    figures.finish(axes, title, up, lines, what, band)
     return figure
 
 
 def _row(run: LossRun) -> dict[str, Any]:
+    """Returns the line of `losses.csv`.
+
+    It has the mean loss over all test examples after the last round and after the best
+    one, that round, and percentiles of the clients' own mean losses after the last.
+    """
     means = run.means
     # Losses that are not finite are no best ones.
     best = int(np.argmin(np.where(np.isfinite(means), means, np.inf)))
-    percentiles = np.percentile(run.last_of_clients, (10, 50, 90))
-    values = (means[-1], means[best], best + 1, *percentiles)
-    return {"run": run.label, **dict(zip(QUANTITIES, values))}
+    row = {"run": run.label, "last": means[-1], "best": means[best]}
+    of_clients = client_means(run.losses[-1], run.examples)
+    percentiles = {f"p{n}": percentile(of_clients, n) for n in (10, 50, 90)}
+    return {**row, "best_round": best + 1, **percentiles}

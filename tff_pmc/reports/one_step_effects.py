@@ -52,27 +52,24 @@ def of_run(run: Run) -> pd.DataFrame:
 
 def report(runs: Sequence[Run]) -> Report:
     """Returns `counterfactuals.csv`, `.md` and a figure of each run that has any."""
-    found = {
-        run.path: of_run(run)
-        for run in runs
-        if run.path and has_table(run.path, RECORD)
-    }
-    judged = [run for run in runs if run.path in found]
+    judged = [run for run in runs if run.path and has_table(run.path, RECORD)]
+    found = {run.path: of_run(run) for run in judged}
     if not judged:
         return Report()
     notes = [*_LIMITS, _judges(judged[0].settings), *conditions_of(judged)]
     blocks: list[Block] = [Items(notes)]
     texts, drawn = [], {}
     for run in judged:
-        table, name = found[run.path], os.path.basename(run.path)
+        table = found[run.path]
         sentence, grid = headline(table), _grid(table)
         blocks += [Heading(f"The run {run.label}"), sentence, Table(grid)]
-        texts.append(f"{run.label}: {sentence}" + _beginning(grid))
+        short = len(grid) <= _MOST_SHOWN  # For a terminal.
+        more = f"\n{grid_text(grid)}" if short else " See counterfactuals.md."
+        texts.append(f"{run.label}: {sentence}{more}")
         title = f"One step with another weighting, in the run {run.label}"
-        picture = effects_plot(table, title=f"{title}\n{plots.title_of([run])}")
-        drawn["counterfactuals" if run is judged[0] else f"counterfactuals_{name}"] = (
-            picture
-        )
+        own = "" if run is judged[0] else f"_{os.path.basename(run.path)}"
+        title = f"{title}\n{plots.title_of([run])}"
+        drawn[f"counterfactuals{own}"] = effects_plot(table, title=title)
     tables = [found[run.path].assign(run=run.label) for run in judged]
     page = Page("Would another weighting have helped, for one step?", blocks)
     return Report(
@@ -86,17 +83,14 @@ def report(runs: Sequence[Run]) -> Report:
 
 def _judges(settings: Mapping[str, Any]) -> str:
     """The sentence of who judged, on what and when."""
-    count, every = (
-        settings.get(f"counterfactual_{name}", default)
-        for name, default in (("clients", 0), ("every", 1))
-    )
+    count = settings.get("counterfactual_clients", 0)
+    every = settings.get("counterfactual_every", 1)
     who = f"{count} clients" if count else "all clients"
     examples = {"test": "their test examples", "server": "the server's examples"}
     on = settings.get("judge_on", "test")
     what = examples.get(on, "training examples that were held out")
-    return f"Judged by {who} on {what}" + (
-        f", after every {every} rounds." if every > 1 else ", after every round."
-    )
+    when = f"every {every} rounds" if every > 1 else "every round"
+    return f"Judged by {who} on {what}, after {when}."
 
 
 def effects(record: pd.DataFrame) -> pd.DataFrame:
@@ -211,12 +205,6 @@ def headline(table: pd.DataFrame) -> str:
     )
 
 
-def _beginning(grid: list[list[str]]) -> str:
-    """The table for a terminal, where it is not too long for that."""
-    shown = grid if len(grid) <= _MOST_SHOWN else []
-    return f"\n{grid_text(shown)}" if shown else " See counterfactuals.md."
-
-
 def _grid(table: pd.DataFrame) -> list[list[str]]:
     head = ["weighting", "weight moved"]
     for words in _MEASURES.values():
@@ -226,13 +214,12 @@ def _grid(table: pd.DataFrame) -> list[list[str]]:
         cells = [str(row["weighting"]), f"{row['total_variation']:.4f}"]
         for measure in _MEASURES:
             half = number(row[f"{measure}_interval"], ".2f")
-            mean = number(row[f"{measure}_mean"], "+.2f") or "–"
-            cells += [f"{mean} ± {half}" if half else mean]
-            cells += [number(row[f"{measure}_p"], ".3f") or "–"]
-            cells += [
-                number(row[f"{measure}_{part}"], "+.2f") or "–"
-                for part in ("early", "late")
-            ]
+            forms = {"mean": "+.2f", "p": ".3f", "early": "+.2f", "late": "+.2f"}
+            mean, *others = (
+                number(row[f"{measure}_{part}"], form) or "–"
+                for part, form in forms.items()
+            )
+            cells += [f"{mean} ± {half}" if half else mean, *others]
         lines.append(cells)
     return lines
 
@@ -242,24 +229,17 @@ def effects_plot(table: pd.DataFrame, *, title: str) -> Figure:
     """Draws each weighting's mean difference and its interval, the largest of many."""
     order = table["accuracy_mean"].abs().sort_values(ascending=False).index
     shown = table.loc[sorted(order[:_MOST_DRAWN])][::-1]
-    size = (figures.WIDTH, 1.1 + 0.17 * max(3, len(shown)))
-    figure = Figure(figsize=size, dpi=figures.DPI, layout="constrained")
+    figure = figures.blank(1.1 + 0.17 * max(3, len(shown)))
     every: Any = figure.subplots(1, len(_MEASURES), sharey=True)
     labels = [escape.figure_text(str(name)) for name in shown["weighting"]]
     for axes, (measure, words) in zip(every, _MEASURES.items()):
         axes.axvline(0, color="gray", linewidth=0.9)
         differs = shown[f"{measure}_p"] < _ALPHA
-        for place, (mean, half, dark) in enumerate(
-            zip(shown[f"{measure}_mean"], shown[f"{measure}_interval"], differs)
-        ):
-            axes.errorbar(
-                mean,
-                place,
-                xerr=None if np.isnan(half) else half,
-                fmt="o",
-                markersize=3,
-                color="#0072B2" if dark else "#888888",
-            )
+        columns = (shown[f"{measure}_{part}"] for part in ("mean", "interval"))
+        for place, (mean, half, dark) in enumerate(zip(*columns, differs)):
+            error = None if np.isnan(half) else half
+            color = "#0072B2" if dark else "#888888"
+            axes.errorbar(mean, place, xerr=error, fmt="o", markersize=3, color=color)
         axes.set_xlabel(f"{words}, points from {table['baseline'].iloc[0]}")
     every[0].set_yticks(range(len(labels)), labels)
     figures.entitle(figure, title)

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple, Union
 
+from tff_pmc.reports import Report
 from tff_pmc.reports.escape import latex_text, markdown_cell
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Grid = Sequence[Sequence[str]]
 """Lines of equally many cells; the first line is the head."""
@@ -79,15 +83,21 @@ class Page(NamedTuple):
         return "\n\n".join(parts) + "\n"
 
 
-def of_grids(
-    title: str, notes: Sequence[str], parts: Mapping[str, Grid]
-) -> tuple[str, Page]:
-    """Returns grids and notes as text for a terminal, and as a page."""
+def report(
+    name: str,
+    title: str,
+    notes: Sequence[str],
+    parts: Mapping[str, Grid],
+    table: pd.DataFrame,
+    digits: int = 10,
+) -> Report:
+    """Returns grids and notes, as text and as the page NAME, beside the table NAME."""
     blocks: list[Block] = [Items(notes)]
     for head, grid in parts.items():
         blocks += [Heading(head), Table(grid, left=2)]
     texts = [f"{head}\n{grid_text(grid, 2)}" for head, grid in parts.items()]
-    return "\n\n".join([title, *texts, "\n".join(notes)]), Page(title, blocks)
+    text = "\n\n".join([title, *texts, "\n".join(notes)])
+    return Report(text, {name: table}, {name: Page(title, blocks)}, digits=digits)
 
 
 def grid_text(grid: Grid, left: int = 1) -> str:

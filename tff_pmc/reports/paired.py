@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from tff_pmc.record.read import Run
@@ -31,6 +32,21 @@ Measures = Callable[[Run], Mapping[str, float]]
 def every(by_seed: BySeed) -> list[Run]:
     """Returns the runs of all seeds."""
     return [run for runs in by_seed.values() for run in runs]
+
+
+def by_label(
+    runs: Iterable[Run], label_of: Callable[[Run], str] = lambda run: run.label
+) -> dict[str, Run]:
+    """Returns runs by their labels; two of one label are a `RecordError`."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        other = found.setdefault(label_of(run), run)
+        if other is not run:
+            raise RecordError(
+                f"{other.path} and {run.path} are both runs of {label_of(run)}: give "
+                "one of each"
+            )
+    return found
 
 
 def labels(by_seed: BySeed) -> list[str]:
@@ -57,20 +73,17 @@ def by_measure(
     return values
 
 
-def rows(
+def table(
     by_seed: BySeed, measures: Measures, base_of: Mapping[str, str]
-) -> list[dict[str, Any]]:
+) -> pd.DataFrame:
     """Returns `label`, `measure` and `COLUMNS` of what is no baseline of its own."""
     values = by_measure(by_seed, measures)
-    return [
-        {
-            "label": label,
-            "measure": measure,
-            **difference(own, values[measure, base_of[label]]),
-        }
+    rows = [
+        (label, measure, *difference(own, values[measure, base_of[label]]).values())
         for (measure, label), own in values.items()
         if label != base_of[label]
     ]
+    return pd.DataFrame(rows, columns=["label", "measure", *COLUMNS])
 
 
 def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
@@ -87,16 +100,13 @@ def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
     `censored`, or `undecided` below `MIN_SEEDS`.
     """
     ours, theirs = np.array(own), np.array(base)
-    count, mean, deviation, interval = len(ours), math.nan, math.nan, math.nan
-    floor = math.nan
+    count, floor, interval, verdict = len(ours), math.nan, math.nan, "undecided"
     if count > 1 and np.isfinite(theirs).all():
         floor = float(np.std([a - b for a, b in itertools.permutations(base, 2)]))
     censored = not np.isfinite([ours, theirs]).all()
-    if not censored:
-        differences = ours - theirs
-        mean = float(differences.mean())
-        deviation = float(differences.std(ddof=1)) if count > 1 else math.nan
-    verdict = "undecided"
+    differences = np.full(count, math.nan) if censored else ours - theirs
+    mean = float(differences.mean())
+    deviation = float(differences.std(ddof=1)) if count > 1 else math.nan
     if count >= MIN_SEEDS:
         quantile = float(stats.t.ppf(0.975, count - 1))
         interval = quantile * deviation / math.sqrt(count)

@@ -164,21 +164,18 @@ def _write_texts(run: read.Run, index: int, folder: str, target: float) -> None:
 def _notes(run: read.Run, form: str) -> list[str]:
     """Returns the notes on what the published code's form does not show."""
     settings = run.settings
-    notes: list[str] = []
-    if run.data_caveat or run.data["name"] != form:
-        notes.append(_DATA_NOTE.format(real=_REAL[form]))
-    if form == "celeba":
-        notes.append(_LABEL_NOTE)
-    if "MD" in settings["priority"] and (
-        settings.get("model_divergence", "whole") == "whole"
-    ):
-        notes.append(_MD_NOTE)
-    if settings.get("judge_on", "test") != "test":
-        fraction = settings["validation_fraction"]
-        notes.append(_HELD_OUT_NOTE.format(fraction=fraction))
-    if settings.get("protocol", "paper") == "paper":
-        notes.append(_PAPER_NOTE)
-    return notes
+    of_whole = settings.get("model_divergence", "whole") == "whole"
+    held_out = settings.get("judge_on", "test") != "test"
+    fraction = settings["validation_fraction"] if held_out else 0
+    notes = {
+        _DATA_NOTE.format(real=_REAL[form]): run.data_caveat
+        or run.data["name"] != form,
+        _LABEL_NOTE: form == "celeba",
+        _MD_NOTE: of_whole and "MD" in settings["priority"],
+        _HELD_OUT_NOTE.format(fraction=fraction): held_out,
+        _PAPER_NOTE: settings.get("protocol", "paper") == "paper",
+    }
+    return [note for note, holds in notes.items() if holds]
 
 
 def _write_round(predictions: Predictions, form: str, folder: str) -> None:

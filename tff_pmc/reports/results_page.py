@@ -8,6 +8,7 @@ nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import sys
@@ -130,22 +131,19 @@ def _factors(runs: Iterable[Run]) -> list[str]:
 
 def _hours(runs: Sequence[Run]) -> str:
     """The hours between begin and end of each run, added up."""
-    spans: dict[tuple[str, str], datetime.timedelta] = {}
-    missing = 0
+    spans = []
     for run in runs:
         times = [run.info.get(name, "") for name in ("started", "ended")]
-        try:
+        with contextlib.suppress(ValueError):
             begin, end = map(datetime.datetime.fromisoformat, times)
-        except ValueError:
-            missing += 1
-        else:
-            spans[run.path, times[0]] = end - begin
+            spans.append(end - begin)
     if not spans:
         return "hours not recorded"
+    missing = len(runs) - len(spans)
     notes = [f"{missing} runs not recorded"] if missing else []
     if any(run.info.get("resumed") for run in runs):
         notes.append("with the pauses before resuming")
-    hours = sum(spans.values(), datetime.timedelta()) / datetime.timedelta(hours=1)
+    hours = sum(spans, datetime.timedelta()) / datetime.timedelta(hours=1)
     return f"{hours:.2f} hours" + (f" ({', '.join(notes)})" if notes else "")
 
 

@@ -20,6 +20,9 @@ from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
 DEVICES = tuple(range(10, 100, 10))
 """The shares of the devices in the papers' columns, percent."""
 
+HALF = 50
+"""The share whose rounds are compared, and marked in plots, percent."""
+
 Rounds = dict[tuple[int, int], Optional[int]]
 """The first rounds by (target, devices), both in percent; None if not reached."""
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import zlib
 from typing import NamedTuple, Union
 
+import numpy as np
+import pandas as pd
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
@@ -24,13 +26,8 @@ BASELINES = (BASELINE, "FedAvg", "Weighted mean")
 LAMBDA = "lambda="
 """How the candidates of Dual's search begin; their colors go from dark to light."""
 
-SOLID, DASHED, DOTTED, DASH_DOT = (
-    "-",
-    (0, (4, 1.6)),
-    (0, (1, 1.4)),
-    (0, (5, 1.5, 1, 1.5)),
-)
-
+SOLID, DASHED, DOTTED = "-", (0, (4, 1.6)), (0, (1, 1.4))
+DASH_DOT = (0, (5, 1.5, 1, 1.5))
 
 Line = Union[str, tuple[int, tuple[float, ...]]]
 """A line style, as matplotlib takes it."""
@@ -97,7 +94,10 @@ def style_of(name: str) -> Style:
     if name in _SYSTEMS:
         return Style(*_SYSTEMS[name], name)
     if name.startswith(LAMBDA):
-        return Style(_of_share(name[len(LAMBDA) :]), SOLID, figure_text(name))
+        share = np.clip(pd.to_numeric(name[len(LAMBDA) :], errors="coerce"), 0, 1)
+        # The lightest tenth cannot be seen on white.
+        color = to_hex(colormaps["cividis"](0.9 * np.nan_to_num(share)))
+        return Style(str(color), SOLID, figure_text(name))
     label = figure_text(name.replace(",", "≻") if ", " not in name else name)
     members = name.split(",")
     places = tuple(_PLACES.get(code, -1) for code in members[:2])
@@ -108,16 +108,6 @@ def style_of(name: str) -> Style:
         return Style(color, line, label)
     # DS,LD differs from DS,LD,MD in the line alone: they are nearly one algorithm.
     return Style(_ORDERINGS[places], DASH_DOT if len(members) == 2 else SOLID, label)
-
-
-def _of_share(text: str) -> str:
-    """The color of a share from 0 to 1."""
-    try:
-        share = min(1.0, max(0.0, float(text)))
-    except ValueError:
-        share = 0.0
-    # The lightest tenth cannot be seen on white.
-    return str(to_hex(colormaps["cividis"](0.9 * share)))
 
 
 def group_of(run: Run) -> tuple[str, str]:

@@ -1,21 +1,55 @@
 """What every run says in a few numbers: its last and its best round.
 
-They are the accuracy over all clients' test examples (PMC eq. 10), and the figures of
-`fairness` on how it is spread over the clients. The best round is the first with the
-highest accuracy: it is chosen on the test examples that it is reported on.
+They are the accuracy over all clients' test examples (PMC eq. 10), and `SPREAD`, how it
+is spread over the clients. The best round is the first with the highest accuracy: it is
+chosen on the test examples that it is reported on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Callable, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from tff_pmc.record.measures import (
+    Floats,
+    client_means,
+    jain_index,
+    percentile,
+    worst_tenth,
+)
 from tff_pmc.record.read import Run, with_caveat
-from tff_pmc.reports import Report, fairness, paired
+from tff_pmc.reports import Report, paired
 from tff_pmc.reports.pages import grid_text, number
 from tff_pmc.reports.paired import BySeed
+
+
+class Measure(NamedTuple):
+    """A figure of how accuracy is spread over clients, and its name for a reader.
+
+    `of` takes accuracies from 0 to 1, [..., clients], and returns [...].
+    """
+
+    title: str
+    of: Callable[[Floats], Floats]
+
+
+SPREAD: Mapping[str, Measure] = {
+    "p10": Measure("10th percentile", lambda found: percentile(found, 10)),
+    "worst_tenth": Measure("mean of worst tenth", worst_tenth),
+    # The clients are all, and no sample.
+    "standard_deviation": Measure("standard deviation", lambda x: x.std(axis=-1)),
+    "jain_index": Measure("Jain's index", jain_index),
+}
+"""The figures by their names in files, of the clients that have test examples.
+
+Each client counts alike, however many it has. Li, Sanjabi, Beirami and Smith, "Fair
+Resource Allocation in Federated Learning" (ICLR 2020), compare the worst tenth of the
+devices and the variance; Jain's index is from Jain, Chiu and Hawe (DEC TR-301, 1984).
+"""
 
 COLUMNS = ("experiment", "quantity", "target_accuracy_pct", "devices", "value")
 """The columns of `results.csv`."""
@@ -24,24 +58,32 @@ _TITLE = "Accuracy over all test examples, and how it is spread over the clients
 _NOTE = "best: the round of the highest accuracy, which is chosen on the same examples"
 _TITLES = {
     "accuracy": "accuracy",
-    **{name: measure.title for name, measure in fairness.MEASURES.items()},
+    **{name: measure.title for name, measure in SPREAD.items()},
 }
 _OVER_SEEDS = {
     "last_accuracy": "last accuracy",
     "best_accuracy": "best accuracy",
-    **{f"last_{name}": one.title for name, one in fairness.MEASURES.items()},
+    **{f"last_{name}": one.title for name, one in SPREAD.items()},
 }
+
+
+def measured(
+    correct: npt.NDArray[np.int64], examples: npt.NDArray[np.int64]
+) -> dict[str, Floats]:
+    """Returns the figures of `SPREAD`, [...], of correct examples, int [..., K]."""
+    found = client_means(correct, examples)
+    return {name: measure.of(found) for name, measure in SPREAD.items()}
 
 
 def rounds(run: Run) -> dict[str, dict[str, float]]:
     """The figures of a run's `last` and `best` round.
 
-    They are the `round`, from 1, its `accuracy`, and those of `fairness.MEASURES`.
+    They are the `round`, from 1, its `accuracy`, and those of `SPREAD`.
     """
     accuracy, found = run.accuracy, {}
     places = {"last": len(accuracy) - 1, "best": int(accuracy.argmax())}
     for which, place in places.items():
-        spread = fairness.measured(run.correct[place], run.examples)
+        spread = measured(run.correct[place], run.examples)
         values = {"accuracy": accuracy[place], **spread}
         own = {name: float(value) for name, value in values.items()}
         found[which] = {"round": place + 1, **own}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,15 +32,16 @@ _TITLES = {
 def report(runs: Sequence[Run]) -> Report:
     """Returns `results.csv` and its page: `tidy_rows`, then `summary.tidy_rows`."""
     tidy = tidy_rows(runs, targets_of(runs))
-    notes = [*_conditions(runs), reach_rule(reach_of(runs))]
+    notes = [reach_rule(reach_of(runs))]
+    with contextlib.suppress(RecordError):
+        # Old files, and the published code's, do not say all of them.
+        notes = [*conditions_of(runs), *notes]
     table = pd.concat([tidy, summary.tidy_rows(runs)])
-    blocks: list[pages.Block] = [pages.Items(notes)]
-    for quantity, part in tidy.groupby("quantity", sort=False):
-        heading = pages.Heading(_TITLES[str(quantity)])
-        blocks += [heading, pages.Table(_lines(part), left=2)]
-    page = pages.Page("Rounds to target", blocks)
-    tables = {"results": with_caveat(table, runs)}
-    return Report(text_tables(tidy), tables, {"results": page})
+    groups = tidy.groupby("quantity", sort=False)
+    parts: dict[str, pages.Grid] = {_TITLES[str(q)]: _lines(of) for q, of in groups}
+    marked = with_caveat(table, runs)
+    made = pages.report("results", "Rounds to target", notes, parts, marked, digits=0)
+    return dataclasses.replace(made, text=text_tables(tidy))
 
 
 def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
@@ -87,26 +90,13 @@ def text_tables(tidy: pd.DataFrame) -> str:
     return "\n\n".join(texts)
 
 
-def _conditions(runs: Sequence[Run]) -> list[str]:
-    try:
-        return conditions_of(runs)
-    except RecordError:
-        return []  # Old files, and the published code's, do not say all of them.
-
-
 def _lines(tidy: pd.DataFrame) -> list[list[str]]:
     """Returns a head, and for each target and run its cells."""
     columns = list(dict.fromkeys(tidy["devices"]))
     lines = [["target", "", *columns]]
     rows = tidy.groupby(["target_accuracy_pct", "experiment"], sort=False)
     for (target, name), row in rows:
-        cells = dict(zip(row["devices"], row["value"]))
-        texts = [_cell(cells[column], column) for column in columns]
-        lines.append([f"{target} %", str(name), *texts])
+        forms = [".2f" if column == AVERAGE else ".0f" for column in row["devices"]]
+        cells = [pages.number(v, form) or "-" for v, form in zip(row["value"], forms)]
+        lines.append([f"{target} %", str(name), *cells])
     return lines
-
-
-def _cell(value: float | None, column: str) -> str:
-    if value is None or pd.isna(value):
-        return "-"
-    return f"{value:.2f}" if column == AVERAGE else f"{value:.0f}"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,28 +43,23 @@ def ordering_distances(
     `from_first`, from those by the ordering's own first criterion alone; `among_first`,
     the largest between two of the `orderings` that begin with it.
     """
+    firsts = [order[:1] for order in orderings]
+    base = [(BASELINE,)] * (BASELINE in criteria)
     rows = []
-    for raw in map(_counted, cohorts):
-        found = _weights(raw, criteria, orderings, normalization)
-        firsts = [order[:1] for order in orderings]
-        alone = _weights(raw, criteria, firsts, normalization)
-        uniform = np.full(len(raw), 1 / len(raw)) if len(raw) else np.zeros(0)
-        base = None
-        if BASELINE in criteria:
-            (base,) = _weights(raw, criteria, [(BASELINE,)], normalization)
-        for order, own, first in zip(orderings, found, alone):
+    for found in _weights(
+        cohorts, criteria, [*orderings, *firsts, *base], normalization
+    ):
+        for order, own, first in zip(orderings, found, found[len(orderings) :]):
             alike = [p for other, p in zip(orderings, found) if other[0] == order[0]]
             pairs = itertools.combinations(alike, 2)
             row = (
-                scores.total_variation(own, uniform),
-                math.nan if base is None else scores.total_variation(own, base),
+                scores.total_variation(own, np.full(len(own), 1 / max(1, len(own)))),
+                scores.total_variation(own, found[-1]) if base else math.nan,
                 scores.total_variation(own, first),
                 max((scores.total_variation(*pair) for pair in pairs), default=0.0),
             )
             rows.append((",".join(order), *row))
-    table = pd.DataFrame(rows, columns=["ordering", *COLUMNS])
-    means: pd.DataFrame = table.groupby("ordering", sort=False).mean()
-    return means
+    return _means(rows, COLUMNS)
 
 
 def figures_of(
@@ -80,20 +76,15 @@ def figures_of(
     from the ordering `base`; the other arguments are those of `ordering_distances`.
     """
     rows = []
-    for raw in map(_counted, cohorts):
-        (taken,) = _weights(raw, criteria, [base], normalization)
-        for order, own in zip(
-            orderings, _weights(raw, criteria, orderings, normalization)
-        ):
+    for taken, *found in _weights(cohorts, criteria, [base, *orderings], normalization):
+        for order, own in zip(orderings, found):
             figures = (
                 scores.coefficient_of_variation(own),
                 scores.effective_clients(own),
                 scores.total_variation(own, taken),
             )
             rows.append((",".join(order), *figures))
-    table = pd.DataFrame(rows, columns=["ordering", *FIGURES])
-    means: pd.DataFrame = table.groupby("ordering", sort=False).mean()
-    return means
+    return _means(rows, FIGURES)
 
 
 def pairwise_distances(
@@ -107,10 +98,10 @@ def pairwise_distances(
     A row and a column an ordering, by their labels; see `ordering_distances`.
     """
     labels = [",".join(order) for order in orderings]
-    found = []
-    for raw in map(_counted, cohorts):
-        weights = _weights(raw, criteria, orderings, normalization)
-        found.append([[scores.total_variation(p, q) for q in weights] for p in weights])
+    found = [
+        [[scores.total_variation(p, q) for q in weights] for p in weights]
+        for weights in _weights(cohorts, criteria, orderings, normalization)
+    ]
     mean = np.mean(found, axis=0) if found else np.full(2 * [len(labels)], math.nan)
     return pd.DataFrame(mean, pd.Index(labels, name="ordering"), labels)
 
@@ -146,17 +137,21 @@ def recorded(
 
 
 def _weights(
-    raw: npt.NDArray[np.float64],
+    cohorts: Iterable[npt.ArrayLike],
     criteria: Sequence[str],
     orderings: Sequence[tuple[str, ...]],
     normalization: scores.Normalization,
-) -> list[npt.NDArray[np.float64]]:
-    """Returns the weights of a cohort by each ordering."""
+) -> Iterator[list[npt.NDArray[np.float64]]]:
+    """Yields the weights of each cohort's clients that count, by each ordering."""
     every = [scores.prioritized(order, criteria) for order in orderings]
-    return [scores.participant_weights(raw, one, normalization) for one in every]
+    for cohort in cohorts:
+        raw = np.asarray(cohort, float)
+        raw = raw[np.isfinite(raw).all(axis=1)]
+        yield [scores.participant_weights(raw, one, normalization) for one in every]
 
 
-def _counted(raw: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    whole = np.asarray(raw, float)
-    counted: npt.NDArray[np.float64] = whole[np.isfinite(whole).all(axis=1)]
-    return counted
+def _means(rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> pd.DataFrame:
+    """Returns the means of the rows of each ordering, which is their first cell."""
+    table = pd.DataFrame(rows, columns=["ordering", *columns])
+    means: pd.DataFrame = table.groupby("ordering", sort=False).mean()
+    return means

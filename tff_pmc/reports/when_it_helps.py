@@ -80,12 +80,13 @@ def _row(cell: Cell) -> dict[str, Any]:
     """A cell's line of the table."""
     best = best_step(cell.steps)
     step = cell.steps.set_index("weighting").loc[best]
-    values = paired.by_measure(
+    differences = paired.table(
         cell.by_seed,
         lambda run: {
             "accuracy": run.late_accuracy,
             "all_rounds": float(run.accuracy.mean()),
         },
+        dict.fromkeys((BASELINE, best), BASELINE),
     )
     found: dict[str, Any] = {
         "row": cell.row,
@@ -97,11 +98,9 @@ def _row(cell: Cell) -> dict[str, Any]:
         "one_step_p": step["accuracy_p"],
         "seeds": len(cell.by_seed),
     }
-    for measure in _MEASURES:
-        own, base = values[measure, best], values[measure, BASELINE]
-        difference = paired.difference(own, base)
-        found[measure] = 100 * difference["mean"]
-        found[f"{measure}_interval"] = 100 * difference["interval"]
+    for row in differences.to_dict("records"):
+        found[row["measure"]] = 100 * row["mean"]
+        found[f"{row['measure']}_interval"] = 100 * row["interval"]
     return found
 
 
@@ -158,7 +157,7 @@ def _grid(table: pd.DataFrame) -> list[list[str]]:
 @figures.styled
 def maps(table: pd.DataFrame, *, title: str) -> Figure:
     """Draws a heat map of each of the three columns, and the two answers together."""
-    figure = Figure(figsize=(figures.WIDTH, 6.2), dpi=figures.DPI, layout="constrained")
+    figure = figures.blank(6.2)
     every: Any = figure.subplots(2, 2).ravel()
     rows, columns = (list(dict.fromkeys(table[name])) for name in ("row", "column"))
     both = table[["one_step", "accuracy"]].abs().to_numpy().max()
@@ -169,17 +168,11 @@ def maps(table: pd.DataFrame, *, title: str) -> Figure:
         limits = (-both, both) if signed else (0, max(np.nanmax(values), 1e-9))
         colors = "RdBu" if signed else "Greys"
         axes.imshow(values, colors, vmin=limits[0], vmax=limits[1], aspect="auto")
+        look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7}
         for (line, place), value in np.ndenumerate(values):
-            dark = abs(value) > 0.6 * limits[1]
-            axes.text(
-                place,
-                line,
-                number(value, "+.2f" if signed else ".3f"),
-                ha="center",
-                va="center",
-                fontsize=7,
-                color="white" if dark else "black",
-            )
+            text = number(value, "+.2f" if signed else ".3f")
+            color = "white" if abs(value) > 0.6 * limits[1] else "black"
+            axes.text(place, line, text, color=color, **look)
         axes.set_xticks(range(len(rows)), rows)
         axes.set_yticks(range(len(columns)), columns)
         axes.grid(False)

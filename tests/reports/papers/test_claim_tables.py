@@ -7,7 +7,7 @@ import pytest
 
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.papers import claim_tables, judges, printed_rounds
+from tff_pmc.reports.papers import claim_tables, judges, published
 from tff_pmc.reports.papers.claim_tables import ClaimError, claims, headline_numbers
 from tff_pmc.settings.papers import PAPERS
 
@@ -54,16 +54,8 @@ def read(tmp_path):
     ("old", "new", "message"),
     [
         ("tolerance", "tolerence", "got an unexpected keyword argument 'tolerence'"),
-        (
-            "[[claim]]",
-            "[[claim]]\njudge = 'x'",
-            "unknown judge 'x'; it has to be one of ",
-        ),
-        (
-            '"mnist_iid"]',
-            '"mnist"]',
-            "unknown experiment 'mnist'; it has to be one of ",
-        ),
+        ("[[claim]]", "[[claim]]\njudge = 'x'", "unknown judge 'x'; it has to be one "),
+        ('"mnist_iid"]', '"mnist"]', "unknown experiment 'mnist'; it has to be one of"),
         ('"none"', '"never"', "unknown sign 'never'; it has to be one of more, less"),
         ('of = "rounds"', 'of = "x"', "unknown quantity 'x'; it has to be one of roun"),
         ('= "at 70 %"\n', '= "at 7 %"\n', "unknown set of columns 'at 7 %'; it has"),
@@ -129,7 +121,7 @@ def test_the_headline_numbers_are_as_printed():
     for one in headline_numbers():
         assert one.experiment in EXPERIMENTS and one.paper in PAPERS
         if set(one.measure.keywords) == {"target"}:
-            marks = printed_rounds.printed(one.experiment, one.run)
+            marks = published.rounds_of_half(one.experiment, one.run)
             target = one.measure.keywords["target"]
             assert one.printed == f"{marks[target]:.0f}", one.says
             half += 1
@@ -165,13 +157,11 @@ def test_runs_of_equal_weights_in_every_round_are_one_algorithm(
         return pd.DataFrame({"round": [1, 1, 2, 2], "client": [3, 4] * 2, **weights})
 
     runs = []
+    later = {cell: nine + lead for cell, nine in CELLS.items()}
     for seed in range(5):
-        later = {cell: nine + lead for cell, nine in CELLS.items()}
-        for label, reached, last in (
-            ("DS", CELLS, 0.5),
-            ("LD", later, 0.5 if same or seed else 0.4),
-            ("MD", later, 0.3),
-        ):
+        lasts = {"DS": 0.5, "LD": 0.5 if same or seed else 0.4, "MD": 0.3}
+        for label, last in lasts.items():
+            reached = CELLS if label == "DS" else later
             own = cohort(last)
             runs.append(kept(label, seed, "mnist_iid", reached, cohort=own))
     said = ("slightly slower than DS", "nothing but for fluctuations")

@@ -8,10 +8,8 @@ from tff_pmc.search import SearchState, Trials
 
 def test_it_shows_what_the_text_names():
     tests = da_figure1.dummy_values()
-    by_round = {
-        number: list(zip(part["configuration"], part["kept"]))
-        for number, part in tests.groupby("round")
-    }
+    parts = tests.groupby("round")[["configuration", "kept"]]
+    by_round = {number: [*map(tuple, part.to_numpy())] for number, part in parts}
     assert all(by_round[number] == [("blue", 1)] for number in range(1, 8))
     assert by_round[8] == [("blue", 0), ("orange", 1)]
     assert by_round[10][-1] == ("green", 1) and len(by_round[10]) == 3
@@ -26,9 +24,8 @@ def test_its_values_are_a_search_by_algorithm_1():
         accuracies = [round(100 * value) for value in part["accuracy"]]
         kept = part["kept"].tolist().index(1)
         ended_early = accuracies[kept] >= last
-        trials = Trials(
-            "backtracking", len(accuracies) + ended_early, SearchState(0, last)
-        )
+        count = len(accuracies) + ended_early
+        trials = Trials("backtracking", count, SearchState(0, last))
         while trials.next is not None:
             trials.report(accuracies[trials.next])
         assert len(trials.tried) == len(accuracies)
@@ -40,10 +37,7 @@ def test_the_file_says_that_its_values_are_dummies(tmp_path):
     text = write("da_figure1", [], tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["figure1_dummy_values.png"]
     assert "illustration with dummy values" in text and "no run" in text
-    figure = da_figure1.draw()
-    (axes,) = figure.axes
+    (axes,) = da_figure1.draw().axes
     assert "DA Figure 1" in axes.get_title(loc="left")
     assert axes.get_ylabel() == "accuracy (dummy values)"
-    assert [label.get_text() for label in axes.get_yticklabels()] == [""] * len(
-        axes.get_yticks()
-    )
+    assert {label.get_text() for label in axes.get_yticklabels()} == {""}

@@ -6,7 +6,7 @@ import pytest
 from reported import write
 
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.papers import da_table1, published
+from tff_pmc.reports.papers import da_table1
 
 # Of 20 test examples 15 are 75 % and 16 are 80 %. Ten devices: the columns 20, 30,
 # 40, 50, 70 and 75 % are reached with 2, 3, 4, 5, 7 and 8 of them.
@@ -123,19 +123,9 @@ def test_the_page_has_ours_and_the_published_and_names_what_is_missing(
         assert "Runs that are no row of this table: DS,MD." in part
 
 
-def test_without_the_published_table_ours_stands_alone(make_run, tmp_path, monkeypatch):
-    monkeypatch.setattr(published, "FOLDER", str(tmp_path / "nowhere"))
-    text = write("da_table1", [make_run("DS")], tmp_path)
-    assert "No comparison: no published table" in text
-    markdown = (tmp_path / "table1.md").read_text(encoding="utf-8")
-    assert "| Ind | Dataset size (base) | 1 | 2 | 1.5 | 4 |" in markdown
-    lines = (tmp_path / "table1.csv").read_text(encoding="utf-8").splitlines()
-    assert lines[1] == "75,Ind,Dataset size (base),20%,1,,,"
-
-
 def test_what_makes_no_table_is_refused_by_name_or_empty(make_run, tmp_path):
     ds = make_run("DS")
-    with pytest.raises(RecordError, match="two runs of DS"):
+    with pytest.raises(RecordError, match="both runs of DS"):
         write("da_table1", [ds, make_run("DS", late=1)], tmp_path)
     other = make_run("LD", untested=1)
     with pytest.raises(RecordError, match="DS and LD have other clients"):

@@ -47,10 +47,8 @@ def test_the_printed_rounds_are_hollow_marks_beside_ours(run_of, page):
     """Table 4: half of the devices have 70 and 80 % in DS's round 10, LD gains 0."""
     settings = {"experiment": "mnist_noniid", "targets": [70, 80, 90, 95]}
     correct = [[10 * min(number // 2, 9)] for number in range(1, 31)]
-    rows = {
-        label: run_of(label, correct, [100], settings=settings)
-        for label in ("DS", "LD")
-    }
+    labels = ("DS", "LD")
+    rows = {one: run_of(one, correct, [100], settings=settings) for one in labels}
     figure = pmc_figures.draw(rows, "title")
     theirs, ours = figure.axes[0].collections
     assert theirs.get_facecolor().tolist() == [[1, 1, 1, 1]]
@@ -79,9 +77,8 @@ def test_the_figures_are_named_as_in_the_paper(tmp_path, celeba_runs, number, ti
     assert (tmp_path / f"figure{number}.png").exists()
     assert text.startswith(f"PMC Figure {number}: {title}, test accuracy in each round")
     assert ("exchanged" in text) == (number == "3")
-    assert ["DS", "0.7650", "3", "0.7650"] in [
-        line.split() for line in text.split("\n")
-    ]
+    lines = [line.split() for line in text.split("\n")]
+    assert ["DS", "0.7650", "3", "0.7650"] in lines
     text = write(f"pmc_figure{number}_script", celeba_runs, tmp_path)
     said = f"As the published script draws Figure {number}: {title}, up to 80 %"
     assert text.startswith(said)

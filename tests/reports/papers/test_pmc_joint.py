@@ -14,18 +14,6 @@ Y = [0, 1, 0, 1, 1, 0]  # Three clients with two examples each.
 SPLITS = [0, 2, 4, 6]
 
 
-@pytest.fixture
-def write_files(write_theirs):
-    """A function that writes a run of one round, files of (predictions, labels)."""
-
-    def write(folder, index, files, celeba=False):
-        kind = [] if celeba else ["Local dataset type: iid"]
-        lines = [*kind, f"K (number of clients): {len(files)}", f"Permutation: {index}"]
-        return write_theirs(folder, lines, [[(y, p) for p, y in files]])
-
-    return write
-
-
 def cells(rows, experiment):
     return rows[rows["experiment"] == experiment]["value"].tolist()
 
@@ -36,19 +24,10 @@ def joint(path, pairing="aligned"):
 
 def test_each_run_at_its_best_round_example_by_example(tmp_path, write_run):
     # DS is best in round 2, and again in round 3, which is later. LD in round 1.
-    write_run(
-        tmp_path / "DS",
-        "DS",
-        [[1, 0, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]],
-    )
+    ds = [[1, 0, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]]
+    write_run(tmp_path / "DS", "DS", ds)
     write_run(tmp_path / "LD", "LD", [[1, 1, 0, 1, 1, 0], [0, 0, 0, 0, 0, 0]])
     rows = joint(tmp_path)
-    assert list(rows.columns[:4]) == [
-        "experiment",
-        "ds_outcome",
-        "experiment_outcome",
-        "value",
-    ]
     outcomes = list(zip(rows["ds_outcome"], rows["experiment_outcome"]))
     assert outcomes == [("X", "X"), ("X", "✓"), ("✓", "X"), ("✓", "✓")]
     # Wrong in both: the last example. Examples 3 and 4: LD alone is right.
@@ -87,39 +66,36 @@ def test_shuffled_pairs_places_in_lists_that_each_run_shuffled(tmp_path, write_r
     assert aligned[0] + aligned[2] == expected[0] + expected[2]
 
 
-# The published code's runs: two clients, with the labels 0, 1 and 1, 1.
-FIRST, SECOND = (0, 1), (1, 1)
-DS_FILES = [((0, 0), FIRST), ((1, 1), SECOND)]
-LD_FILES = [((1, 1), SECOND), ((0, 0), FIRST)]
+# Files of the published code's runs, (predictions, labels) of two clients: both models
+# are wrong on the first's second example, in other files; clients of one look; and one
+# with three examples, the third wrong, whose rows meet those of two others.
+FIRST, SECOND = ((0, 0), (0, 1)), ((1, 1), (1, 1))
+ALIKE = [FIRST, ((0, 1), (0, 1))]
+LONG, SHORT = ((0, 0, 1), (0, 0, 0)), ((1,), (1,))
 
 
-def test_published_runs_are_aligned_by_labels_or_paired_by_file(tmp_path, write_files):
-    """Both are wrong on the first client's second example, in other files."""
-    write_files(tmp_path / "1", 0, DS_FILES)
-    write_files(tmp_path / "2", 1, LD_FILES)
-    assert cells(joint(tmp_path), "LD") == [1, 0, 0, 3]
-    assert cells(joint(tmp_path, "shuffled"), "LD") == [0, 1, 1, 2]
-
-
-def test_published_runs_whose_clients_look_alike_are_not_aligned(
-    tmp_path, fails, write_files
+@pytest.mark.parametrize(
+    ("of_ds", "of_other", "label", "aligned", "shuffled"),
+    [
+        ([FIRST, SECOND], [SECOND, FIRST], "LD", [1, 0, 0, 3], [0, 1, 1, 2]),
+        ([LONG, SHORT], [SHORT, LONG], "CB", [1, 0, 0, 3], [0, 1, 1, 2]),
+        (ALIKE, ALIKE, "CB", None, [1, 0, 0, 3]),
+    ],
+)
+def test_published_runs_are_aligned_by_labels_or_paired_by_file(
+    tmp_path, write_theirs, fails, of_ds, of_other, label, aligned, shuffled
 ):
-    alike = [((0, 0), FIRST), ((0, 1), FIRST)]
-    write_files(tmp_path / "1", 0, alike, celeba=True)
-    write_files(tmp_path / "2", 1, alike, celeba=True)
-    fails(lambda: joint(tmp_path), tmp_path, "same test labels", "cannot be aligned")
-    assert cells(joint(tmp_path, "shuffled"), "CB") == [1, 0, 0, 3]
-
-
-def test_published_test_sets_of_other_sizes_still_line_up_row_by_row(
-    tmp_path, write_files
-):
-    """One client has three examples: its rows meet those of two others."""
-    long, short = ((0, 0, 1), (0, 0, 0)), ((1,), (1,))  # Wrong in the third.
-    write_files(tmp_path / "1", 0, [long, short], celeba=True)
-    write_files(tmp_path / "2", 2, [short, long], celeba=True)
-    assert cells(joint(tmp_path), "IS") == [1, 0, 0, 3]
-    assert cells(joint(tmp_path, "shuffled"), "IS") == [0, 1, 1, 2]
+    kind = ["Local dataset type: iid"] * (label == "LD")
+    for index, files in enumerate((of_ds, of_other)):
+        lines = [*kind, "K (number of clients): 2", f"Permutation: {index}"]
+        round_1 = [(labels, predicted) for predicted, labels in files]
+        write_theirs(tmp_path / f"{index}", lines, [round_1])
+    if aligned:
+        assert cells(joint(tmp_path), label) == aligned
+    else:
+        words = "same test labels", "cannot be aligned"
+        fails(lambda: joint(tmp_path), tmp_path, *words)
+    assert cells(joint(tmp_path, "shuffled"), label) == shuffled
 
 
 def test_what_cannot_be_joined_is_refused_by_name(tmp_path, fails, write_run):

@@ -16,7 +16,7 @@ import tensorflow_federated as tff
 
 from tff_pmc.experiments.running.callbacks import RoundDone
 from tff_pmc.record.measures import client_means
-from tff_pmc.reports import fairness
+from tff_pmc.reports import summary
 
 FOLDER = "tensorboard"
 """The subfolder of a run's folder with its event files."""
@@ -59,7 +59,7 @@ def values(tables: Mapping[str, Sequence[Row]], weights: Any) -> dict[str, Any]:
     Numbers are its scalars, arrays its distributions and histograms:
 
         rounds/COLUMN         each number of `rounds.csv`
-        fairness/NAME         the figures of `reports.fairness`, of accuracies
+        fairness/NAME         the figures of `summary.SPREAD`, of accuracies
         clients/accuracy      of every client's test set: an array; clients/loss where
                               the record has losses
         cohort/COLUMN         the weights and the raw criteria of the round's clients
@@ -99,7 +99,7 @@ def _of_clients(rows: Sequence[Row]) -> dict[str, Any]:
         losses = np.array([row["loss_sum"] for row in rows], float)
         return {"clients": {"loss": client_means(losses, examples)}}
     correct = np.array([row["correct"] for row in rows], np.int64)
-    spread = fairness.measured(correct, examples)
+    spread = summary.measured(correct, examples)
     return {
         "fairness": {name: float(value) for name, value in spread.items()},
         "clients": {"accuracy": client_means(correct, examples)},

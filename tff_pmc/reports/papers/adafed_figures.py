@@ -184,8 +184,7 @@ def page(runs: Sequence[Run]) -> Report:
     said = _claims(runs, experiment)
     if len(said) > 1:
         parts["What the paper claims of this simulation"] = said
-    text, made = pages.of_grids(title, notes, parts)
-    return Report(text, {"adafed": table}, {"adafed": made})
+    return pages.report("adafed", title, notes, parts, table, digits=0)
 
 
 def _claims(runs: Sequence[Run], experiment: str) -> list[list[str]]:

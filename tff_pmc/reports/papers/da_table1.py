@@ -11,7 +11,7 @@ import pandas as pd
 
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import REPORTS, Report, pages
+from tff_pmc.reports import REPORTS, Report, pages, paired
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.published import DA_STUDIES
 from tff_pmc.reports.rounds_to_target import rounds_to_target
@@ -40,6 +40,7 @@ PUBLISHED_BEST = "Md≻Ds≻Ld"
 """The initial ordering of the one row the paper prints of Final, its best."""
 
 _SINGLE = np.array([len(shares) == 1 for shares in COLUMNS.values()])
+_SHARES = sorted({share for part in COLUMNS.values() for share in part})
 
 
 def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
@@ -54,15 +55,12 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
     missing are left out, `Best` and `Mean` where one of the six is. Two runs of one
     label, or of other clients, are a `RecordError`.
     """
-    seen: set[str] = set()
-    for run in runs:
-        if run.label in seen:
-            raise RecordError(f"Table 1: two runs of {run.label}; give one of each")
-        seen.add(run.label)
+    for label, run in paired.by_label(runs).items():
         if not np.array_equal(run.examples, runs[0].examples):
-            both = f"{runs[0].label} and {run.label}"
-            raise RecordError(f"Table 1: the runs {both} have other clients")
-    rows: list[dict[str, Any]] = []
+            raise RecordError(
+                f"Table 1: the runs {runs[0].label} and {label} have other clients"
+            )
+    rows: list[tuple[Any, ...]] = []
     for study, names in DA_STUDIES.items():
         part = _rows_of(study, runs)
         if study != "Ind" and len(part) == len(names):
@@ -70,12 +68,12 @@ def tidy_rows(runs: Sequence[Run]) -> pd.DataFrame:
             best = {BEST: part[_best(part)]} if study == "Final" else {}
             part = {**part, **best, MEAN: mean}
         rows += [
-            dict(zip((*KEYS, "value"), (target, study, row, column, value)))
+            (target, study, row, column, value)
             for row, values in part.items()
             for target, line in zip(TARGETS, values)
             for column, value in zip(COLUMNS, line)
         ]
-    rows.sort(key=lambda row: row[KEYS[0]])  # Stable: by target, then as above.
+    rows.sort(key=lambda row: row[0])  # Stable: by target, then as above.
     return pd.DataFrame(rows, columns=[*KEYS, "value"])
 
 
@@ -87,48 +85,38 @@ def report(runs: Sequence[Run]) -> Report:
     ours = tidy_rows(runs)
     if ours.empty:
         return Report()
-    theirs, missing = published.table_or_note("da_table1", ours)
-    notes = [*_notes(runs), *missing]
+    theirs = published.table("da_table1")
     # The one row that is printed of Final is its best: it stands beside ours, too.
     best = theirs[(theirs["study"] == "Final") & (theirs["row"] == PUBLISHED_BEST)]
     theirs = pd.concat([theirs, best.assign(row=BEST)])
     cells = published.beside(ours, theirs, KEYS).fillna({"printed": ""})
     head = f"{TITLE}\n\nEach cell: ours (published)."
-    text, page = pages.of_grids(head, notes, _grids(cells))
-    return Report(text, {"table1": cells}, {"table1": page}, digits=10)
+    return pages.report("table1", head, _notes(runs), _grids(cells), cells)
 
 
 def _rows_of(study: str, runs: Sequence[Run]) -> dict[str, npt.NDArray[np.float64]]:
-    """Returns row -> cells of the study's rows that have a run, in its order."""
-    by_label = {run.label: run for run in runs}
-    return {
-        row: _cells(by_label[label])
-        for label, row in DA_STUDIES[study].items()
-        if label in by_label
-    }
-
-
-def _cells(run: Run) -> npt.NDArray[np.float64]:
-    """Returns the rounds of one run, [targets, columns]; NaN where not reached."""
-    shares = sorted(set().union(*COLUMNS.values()))
-    reached = rounds_to_target(run.correct, run.examples, TARGETS, shares)
-    rounds = {key: float(value or np.nan) for key, value in reached.items()}
-    return np.array(
-        [
-            [np.mean([rounds[target, p] for p in part]) for part in COLUMNS.values()]
-            for target in TARGETS
-        ]
-    )
+    """Returns row -> rounds, [targets, columns], of the study's rows with a run."""
+    by_label, found = {run.label: run for run in runs}, {}
+    for label, row in DA_STUDIES[study].items():
+        if label in by_label:
+            run = by_label[label]
+            reached = rounds_to_target(run.correct, run.examples, TARGETS, _SHARES)
+            rounds = {key: value or np.nan for key, value in reached.items()}
+            found[row] = np.array(
+                [
+                    [np.mean([rounds[t, p] for p in part]) for part in COLUMNS.values()]
+                    for t in TARGETS
+                ]
+            )
+    return found
 
 
 def _best(part: Mapping[str, npt.NDArray[np.float64]]) -> str:
     """Returns the row with the most cells reached, then the fewest rounds."""
-
-    def slowness(row: str) -> tuple[int, float]:
-        rounds = part[row][:, _SINGLE]
-        return int(np.isnan(rounds).sum()), float(np.nansum(rounds))
-
-    return min(part, key=slowness)
+    cells = {row: rounds[:, _SINGLE] for row, rounds in part.items()}
+    return min(
+        part, key=lambda row: (np.isnan(cells[row]).sum(), np.nansum(cells[row]))
+    )
 
 
 def _notes(runs: Sequence[Run]) -> list[str]:
@@ -152,16 +140,9 @@ def _notes(runs: Sequence[Run]) -> list[str]:
             f"{BEST}: of the six initial orderings, the most cells reached, then the "
             f"fewest rounds: ours {_best(starts)}, the paper's {PUBLISHED_BEST}."
         )
-    labels = [run.label for run in runs]
     needed = [label for names in DA_STUDIES.values() for label in names]
-    missing = [label for label in needed if label not in labels]
-    others = [label for label in labels if label not in needed]
-    if missing:
-        notes.append(
-            f"No run, so no row (nor {MEAN} and {BEST} of its six): "
-            f"{'; '.join(missing)}."
-        )
-    return [*notes, *published.rows_note(others)]
+    what = f"No run, so no row (nor {MEAN} and {BEST} of its six)"
+    return [*notes, *published.rows_notes(runs, needed, what)]
 
 
 def _grids(cells: pd.DataFrame) -> dict[str, pages.Grid]:

@@ -18,16 +18,19 @@ model's right answers on the examples that it was judged on.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Optional
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.classification import Measures, confusion_matrix, measures
 from tff_pmc.reports.kept import cells_beside
+from tff_pmc.reports.paired import by_label
 
 ALGORITHMS = {
     "dual": "Dual-Criterion Weighted",
@@ -41,13 +44,8 @@ ALGORITHMS = {
 }
 """The names of the systems that are rows, and those the paper prints, in its order."""
 
-METRICS = {
-    "Accuracy": "accuracy",
-    "Precision": "precision",
-    "F1 Score": "f1",
-    "MCC": "mcc",
-}
-"""The paper's columns, and the attributes of `classification.Measures`."""
+METRICS = ("Accuracy", "Precision", "F1 Score", "MCC")
+"""The paper's columns."""
 
 KEYS = ["algorithm", "clients", "metric"]
 POSITIVE = 1
@@ -59,17 +57,9 @@ CHOICES = ("best_epoch", "last", "validated")
 
 def rows_of(runs: Sequence[Run]) -> list[Run]:
     """Returns the runs that are rows, each once, in the paper's order of algorithms."""
-    order = list(ALGORITHMS)
-    rows = [run for run in runs if is_row(run)]
-    seen: dict[tuple[str, str], Run] = {}
-    for run in rows:
-        other = seen.setdefault(_key(run), run)
-        if other is not run:
-            raise RecordError(
-                f"{other.path} and {run.path} are both runs of "
-                f"{' with '.join(_key(run))}: Dual's tables take one run of a row"
-            )
-    return sorted(rows, key=lambda run: order.index(run.settings["system"]))
+    order, rows = list(ALGORITHMS), filter(is_row, runs)
+    found = by_label(rows, lambda run: " with ".join(_key(run))).values()
+    return sorted(found, key=lambda run: order.index(run.settings["system"]))
 
 
 def clients_of(run: Run) -> str:
@@ -91,15 +81,16 @@ def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
         there = kept.set_index(KEYS[:2]).index.isin([*map(_key, members)])
         found: pd.DataFrame = kept[there].drop(columns=["printed", "published"])
         return found
+    positive = None if table == 4 else POSITIVE
     rows: list[dict[str, Any]] = []
     for run in members:
         epochs = _epochs(run)
-        of = {choice: _measures(run, epoch, table) for choice, epoch in epochs.items()}
-        for metric, name in METRICS.items():
-            row: dict[str, Any] = dict(zip(KEYS, (*_key(run), metric)))
-            for choice in CHOICES:
-                row[f"ours_{choice}"] = getattr(of.get(choice), name, float("nan"))
-            rows.append({**row, **{f"{c}_at": epochs.get(c) for c in CHOICES}})
+        at = {f"{choice}_at": epochs.get(choice) for choice in CHOICES}
+        answers = {choice: run.predictions(epoch) for choice, epoch in epochs.items()}
+        of = {c: measures(a.y, a.predicted, positive) for c, a in answers.items()}
+        for metric in METRICS:
+            ours = {f"ours_{c}": of.get(c, {}).get(metric, math.nan) for c in CHOICES}
+            rows.append({**dict(zip(KEYS, (*_key(run), metric))), **ours, **at})
     tidy: pd.DataFrame = pd.DataFrame(rows).astype({"validated_at": "Int64"})
     return tidy
 
@@ -132,10 +123,40 @@ def _epochs(run: Run) -> dict[str, int]:
     return dict(zip(CHOICES, map(int, chosen)))
 
 
-def _measures(run: Run, epoch: int, table: int) -> Measures:
-    answers = run.predictions(epoch)
-    confusion = confusion_matrix(answers.y, answers.predicted)
-    return measures(confusion, positive=None if table == 4 else POSITIVE)
+def measures(
+    y: npt.NDArray[np.int64],
+    predicted: npt.NDArray[np.int64],
+    positive: Optional[int] = None,
+) -> dict[str, float]:
+    """Returns `METRICS` of classes, int [n], and the answers to them.
+
+    Precision is the share of the answers of a class that is right, 0 for a class that
+    is never answered; F1 of a class is `2 tp / (2 tp + fp + fn)`. Both are of the class
+    `positive`, as usual with two classes (Table V), or macro averages: the plain mean
+    over the classes that occur among labels or answers (Table IV). MCC is Matthews
+    correlation coefficient, of many classes Gorodkin's `R_K` (2004); 0 where all
+    labels, or all answers, are of one class.
+    """
+    # Whole numbers of Python's, because products of four counts may not fit 64 bits.
+    classes = max(2, 1 + int(max(y.max(), predicted.max())))
+    places = y.astype(np.int64) * classes + predicted
+    counts = np.bincount(places, minlength=classes**2)
+    confusion = counts.reshape(classes, classes).astype(object)  # [true, answered]
+    right, total = np.diag(confusion), len(y)
+    labels, answers = confusion.sum(axis=1), confusion.sum(axis=0)
+    # Every right answer is among the answers, so 0 / 1 stands for 0 / 0.
+    precision = right / np.maximum(answers, 1)
+    f1 = 2 * right / np.maximum(labels + answers, 1)
+    chosen = labels + answers > 0 if positive is None else [positive]
+    covariance = right.sum() * total - labels @ answers
+    spread = (total**2 - labels @ labels) * (total**2 - answers @ answers)
+    values = (
+        right.sum() / total,
+        precision[chosen].astype(float).mean(),
+        f1[chosen].astype(float).mean(),
+        covariance / math.sqrt(spread) if spread else 0.0,
+    )
+    return dict(zip(METRICS, map(float, values)))
 
 
 def searches(runs: Sequence[Run]) -> list[Run]:

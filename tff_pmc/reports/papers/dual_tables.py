@@ -5,6 +5,7 @@ Of several seeds ours are a mean and its spread, beside the one run that is publ
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 
@@ -22,11 +23,11 @@ from tff_pmc.reports.papers.dual_cells import (
     POSITIVE,
     chosen,
     clients_of,
-    is_row,
     rows_of,
     searches,
     tidy_rows,
 )
+from tff_pmc.reports.papers.judging import image_fraction
 
 TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
 STAND_IN = "Stand-in data: a difference from the paper would mean nothing."
@@ -39,6 +40,7 @@ JUDGED_ON = {
 
 _LEFT_OUT = "{} is left out: no run of its algorithms."
 _SAME = ("Simple Average", "Weighted Mean")
+_OF_LAMBDA = ("epoch", "lambda", "equally good", "chosen", "lambda 0", "mean", "lowest")
 _STYLES = (("#332288", "o"), ("#dd6655", "s"), ("#117733", "^"))
 
 
@@ -53,7 +55,7 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
     members = rows_of(runs)
     if not members:
         return Report(_LEFT_OUT.format(TITLES[table]))
-    theirs, missing = _published(table)
+    theirs = published.table(f"dualcriterion_table{table}")
     caveats = _caveats(members)
     of_class = f"of the class {POSITIVE} (obstacles: blocked)."
     notes = [
@@ -64,29 +66,32 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
         "that. difference: best epoch minus published.",
         *_lambda_notes(members),
         f"Precision and F1 are {'macro averages.' if table == 4 else of_class}",
-        *missing,
         *_noise(table, theirs),
-        *published.rows_note([run.label for run in runs if not is_row(run)]),
+        *published.rows_notes(runs, [run.label for run in members]),
     ]
     cells = _beside(runs, table, theirs)
     columns = [*(f"ours_{name}" for name in CHOICES), "published", "difference"]
     parts = _grids(cells, columns)
-    name = f"dual_table{table}"
-    tables, drawn = {name: cells}, {}
-    searched = [chosen(run) for run in searches(members)]
-    if searched:
-        lambdas = pd.concat(searched)
-        numbers = lambdas.select_dtypes("float").columns
-        shown = {n: [float(f"{value:.6g}") for value in lambdas[n]] for n in numbers}
-        tables[f"{name}_lambda"] = lambdas.assign(**shown)
-        less = [note.partition(":")[0] for note in caveats]
-        title = "\n".join([f"{TITLES[table]}: lambda chosen in each epoch", *less])
-        drawn[f"{name}_lambda"] = _plot(lambdas, title)
-        head = "Lambda chosen in each epoch, {}; accuracies of the examples it was "
-        for clients, rows in lambdas.groupby("clients", sort=False):
-            parts[f"{head.format(clients)}chosen on"] = _lambda_grid(rows)
-    text, page = pages.of_grids(TITLES[table], notes, parts)
-    return Report(text, tables, {name: page}, drawn, digits=10)
+    name, searched = f"dual_table{table}", searches(members)
+    if not searched:
+        return pages.report(name, TITLES[table], notes, parts, cells)
+    lambdas = pd.concat(map(chosen, searched))
+    head = (
+        "Lambda chosen in each epoch, {}; accuracies of the examples it was chosen on"
+    )
+    for clients, rows in lambdas.groupby("clients", sort=False):
+        grid = parts[head.format(clients)] = [[*_OF_LAMBDA]]
+        for _, epoch, value, equal, *accuracies in rows.itertuples(index=False):
+            texts = [pages.number(one, ".4f") for one in accuracies]
+            grid.append([str(epoch), f"{value:.2f}", str(equal), *texts])
+    made = pages.report(name, TITLES[table], notes, parts, cells)
+    numbers = lambdas.select_dtypes("float").columns
+    shown = {n: [float(f"{value:.6g}") for value in lambdas[n]] for n in numbers}
+    tables = {**made.tables, f"{name}_lambda": lambdas.assign(**shown)}
+    less = [note.partition(":")[0] for note in caveats]
+    title = "\n".join([f"{TITLES[table]}: lambda chosen in each epoch", *less])
+    figure = {f"{name}_lambda": _plot(lambdas, title)}
+    return dataclasses.replace(made, tables=tables, figures=figure)
 
 
 def seeds_report(by_seed: BySeed, *, table: int, baseline: str) -> Report:
@@ -101,7 +106,7 @@ def seeds_report(by_seed: BySeed, *, table: int, baseline: str) -> Report:
     members = rows_of(first)
     if not members:
         return Report(_LEFT_OUT.format(TITLES[table]))
-    theirs, _ = _published(table)
+    theirs = published.table(f"dualcriterion_table{table}")
     cells = pd.concat(_beside(runs, table, theirs) for runs in by_seed.values())
     by_cell = cells.groupby(KEYS, sort=False)
     spread = {"deviation": "std", "lowest": "min", "highest": "max"}
@@ -119,15 +124,8 @@ def seeds_report(by_seed: BySeed, *, table: int, baseline: str) -> Report:
         *_caveats(members),
     ]
     parts = _grids(rows, [name for name in rows if name not in KEYS])
-    text, page = pages.of_grids(f"{TITLES[table]}, seeds", notes, parts)
-    name = f"dual_table{table}"
-    return Report(text, {name: rows}, {name: page}, digits=6)
-
-
-def _published(table: int) -> tuple[pd.DataFrame, list[str]]:
-    """Returns the published table and no note; see `published.table_or_note`."""
-    like = pd.DataFrame(columns=[*KEYS, "value"])
-    return published.table_or_note(f"dualcriterion_table{table}", like)
+    title = f"{TITLES[table]}, seeds"
+    return pages.report(f"dual_table{table}", title, notes, parts, rows, digits=6)
 
 
 def _beside(runs: Sequence[Run], table: int, theirs: pd.DataFrame) -> pd.DataFrame:
@@ -155,8 +153,6 @@ def _noise(table: int, theirs: pd.DataFrame) -> list[str]:
         return []
     accuracy = theirs[theirs["metric"] == "Accuracy"]
     wide = accuracy.pivot(index="clients", columns="algorithm", values="value")
-    if not set(_SAME) <= set(wide):
-        return []
     gaps = (wide[_SAME[0]] - wide[_SAME[1]]).abs().dropna()
     texts = [f"{gap:.4f} ({clients})" for clients, gap in gaps.items()]
     return [
@@ -171,8 +167,7 @@ def _noise(table: int, theirs: pd.DataFrame) -> list[str]:
 def _caveats(runs: Sequence[Run]) -> list[str]:
     """Returns the reasons why runs are no comparison with the paper."""
     notes = [STAND_IN] if any(run.data_caveat for run in runs) else []
-    options = [run.data.get("options", {}) for run in runs]
-    fraction = min(float(own.get("image_fraction", 1)) for own in options)
+    fraction = min(map(image_fraction, runs))
     if fraction < 1:
         epochs = max(len(run.rounds) for run in runs)
         notes.append(
@@ -191,7 +186,7 @@ def _grids(cells: pd.DataFrame, columns: Sequence[str]) -> dict[str, pages.Grid]
         for cell in part.to_dict("records"):
             signs = {"difference": "+"}
             texts = [pages.number(cell[n], f"{signs.get(n, '')}.4f") for n in columns]
-            first = cell["algorithm"] if cell["metric"] == next(iter(METRICS)) else ""
+            first = cell["algorithm"] if cell["metric"] == METRICS[0] else ""
             lines.append([first, cell["metric"], *texts])
         parts[str(clients)] = lines
     return parts
@@ -230,10 +225,10 @@ def _plot(table: pd.DataFrame, title: str) -> Figure:
     """Returns a plot of the lambda chosen in each epoch, a line a set of clients."""
     figure, axes = figures.single(height=2.4)
     look = {"markersize": 4, "linewidth": 1, "alpha": 0.8}
-    for (clients, rows), style in zip(table.groupby("clients", sort=False), _STYLES):
-        color, marker = style
-        axes.plot(*(rows[name] for name in ("epoch", "lambda")), color=color,
-                  marker=marker, label=str(clients), **look)  # fmt: skip
+    groups = table.groupby("clients", sort=False)
+    for (clients, rows), (color, marker) in zip(groups, _STYLES):
+        own = {"color": color, "marker": marker, "label": str(clients)}
+        axes.plot(rows["epoch"], rows["lambda"], **own, **look)
     axes.set_ylim(-0.05, 1.05)  # All of the range that is searched.
     axes.set_xlabel("epoch")
     axes.set_ylabel("lambda (1: quality alone)")
@@ -241,17 +236,6 @@ def _plot(table: pd.DataFrame, title: str) -> Figure:
     figures.head(axes, title)
     figure.legend(loc="outside right center")
     return figure
-
-
-def _lambda_grid(table: pd.DataFrame) -> pages.Grid:
-    """Returns a line for each epoch, rows of `chosen` of one run."""
-    lines = [
-        ["epoch", "lambda", "equally good", "chosen", "lambda 0", "mean", "lowest"]
-    ]
-    for _, epoch, value, equal, *accuracies in table.itertuples(index=False):
-        texts = [pages.number(one, ".4f") for one in accuracies]
-        lines.append([str(epoch), f"{value:.2f}", str(equal), *texts])
-    return lines
 
 
 for _table in TITLES:

@@ -7,6 +7,7 @@ numbers decide is said by the claims (`claims_page`), not here. They are the
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import statistics
@@ -17,9 +18,8 @@ from typing import Any, Callable, NamedTuple, Optional
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers.judging import by_seed
-from tff_pmc.reports.papers.printed_rounds import SHARE
 from tff_pmc.reports.papers.quantities import label_of, round_of_accuracy
-from tff_pmc.reports.rounds_to_target import rounds_of
+from tff_pmc.reports.rounds_to_target import HALF, rounds_of
 
 LAST = 5
 """The number of last rounds over which a mean is taken."""
@@ -76,18 +76,15 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
     named = functools.partial(label_of, clients=headline.clients)
     values: list[float] = []
     used: list[Run] = []
-    try:
+    seeds: Mapping[int, Mapping[str, Run]] = {}
+    with contextlib.suppress(RecordError):
         seeds = by_seed(fitting, headline.labels, named)
-    except RecordError:
-        return "", []
     for own in seeds.values():
         sides = [own[label] for label in headline.labels]
-        try:
+        with contextlib.suppress(RecordError):
             value = headline.measure(*sides)
-        except RecordError:
-            continue
-        values.append(math.inf if value is None else value)
-        used += sides
+            values.append(math.inf if value is None else value)
+            used += sides
     if not values:
         return "", []
 
@@ -102,7 +99,7 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
 
 
 def _round_of_half(run: Run, *, target: int) -> Optional[float]:
-    return rounds_of(run, (target,), (SHARE,))[target, SHARE]
+    return rounds_of(run, (target,), (HALF,))[target, HALF]
 
 
 def _round_of_the_same_accuracy(run: Run, base: Run, *, round: int) -> Optional[float]:

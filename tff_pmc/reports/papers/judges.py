@@ -77,14 +77,10 @@ def _beside(row: Row) -> list[str]:
 
 def _needed(row: Row) -> list[str]:
     """Returns the labels that a row needs, those it is held against first."""
-    every = EVERY_RUN in row.runs
-    labels = [] if isinstance(row.base, (str, float, int)) else [*row.base]
-    labels += [row.base] if isinstance(row.base, str) and row.base else []
-    return [
-        *(_beside(row) or ([BASELINE] if every else [])),
-        *labels,
-        *(label for label in row.runs if label != EVERY_RUN),
-    ]
+    base = [row.base] if isinstance(row.base, str) else row.base
+    labels = [] if isinstance(base, (int, float)) else [*filter(None, base)]
+    beside = _beside(row) or [BASELINE] * (EVERY_RUN in row.runs)
+    return [*beside, *labels, *(label for label in row.runs if label != EVERY_RUN)]
 
 
 def _measures(row: Row, seeds: Sequence[Sequence[Labeled]]) -> list[Measure]:

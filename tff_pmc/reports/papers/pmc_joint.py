@@ -68,17 +68,15 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     """
     paper = PAPER[experiment]
     number, rows = paper.joint_table, list(paper.rows(runs).values())
-    theirs, missing = published.table_or_note(
-        f"pmc_table{number}", pd.DataFrame(columns=[*KEYS, "value"])
-    )
     try:
         if len(rows) < 2:
             raise RecordError(f"there are no two runs, {BASELINE} and another")
-        kept = cells_beside(rows, f"table{number}.csv")
-        cells = compare(rows, theirs) if kept is None else kept
+        cells = cells_beside(rows, f"table{number}.csv")
+        if cells is None:
+            cells = compare(rows, published.table(f"pmc_table{number}"))
     except RecordError as error:
         return Report(f"PMC Table {number} is left out: {error}")
-    notes = [*paper.notes(runs), *_NOTES, *missing]
+    notes = [*paper.notes(runs), *_NOTES]
     ours, printed = (cells[name].iloc[:4].sum() for name in ("ours", "published"))
     if printed and ours != printed:
         notes.append(
@@ -89,9 +87,8 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
         f"PMC Table {number}: test examples wrong (X) or right (✓) by DS at round "
         f"{cells['ds_round'].iloc[0]}, and by the ordering"
     )
-    text, page = pages.of_grids(title, notes, {"Examples": _grid(cells)})
-    name = f"table{number}"
-    return Report(text, {name: with_caveat(cells, rows)}, {name: page}, digits=10)
+    table, parts = with_caveat(cells, rows), {"Examples": _grid(cells)}
+    return pages.report(f"table{number}", title, notes, parts, table)
 
 
 def compare(runs: Sequence[Run], theirs: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import REPORTS, Report, reference_code
+from tff_pmc.reports import REPORTS, Report, paired, reference_code
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.rounds_to_target import DEVICES
 from tff_pmc.reports.tables import AVERAGE
@@ -71,15 +71,8 @@ class PaperResults:
         Two of one ordering are a `RecordError`, and so are other clients or another
         number of rounds, on which what counts as not reached depends.
         """
-        by_label: dict[str, Run] = {}
-        for run in runs:
-            other = by_label.setdefault(run.label, run)
-            if other is not run and run.label in self.labels:
-                raise RecordError(
-                    f"{other.path} and {run.path} are both runs of {run.label}: PMC's "
-                    "tables take one run of an ordering"
-                )
-        rows = {name: by_label[name] for name in self.labels if name in by_label}
+        known = paired.by_label(run for run in runs if run.label in self.labels)
+        rows = {name: known[name] for name in self.labels if name in known}
         for run in rows.values():
             first = rows[next(iter(rows))]
             if not np.array_equal(run.examples, first.examples):
@@ -95,19 +88,14 @@ class PaperResults:
 
     def notes(self, runs: Sequence[Run]) -> list[str]:
         """Returns the notes on the runs: which they are, and which rows have none."""
-        rows = self.rows(runs)
-        first = next(iter(rows.values()))
+        first = next(iter(self.rows(runs).values()))
         source = f" ({first.source})" if first.source else ""
         notes = [
             f"Runs: {first.data['name']}{source}, {len(first.examples)} clients, "
             f"{len(first.correct)} rounds; one run a row, so without the spread over "
             "seeds."
         ]
-        missing = [name for name in self.labels if name not in rows]
-        if missing:
-            notes.append(f"No run, so no row: {'; '.join(missing)}.")
-        others = [run.label for run in runs if run.label not in rows]
-        return [*notes, *published.rows_note(others)]
+        return [*notes, *published.rows_notes(runs, self.labels)]
 
 
 PAPER = {
@@ -157,15 +145,13 @@ def register(name: str, report: Callable[..., Report]) -> None:
         REPORTS.register(filled, functools.partial(report, experiment=experiment))
 
 
-def published_rows(number: int, like: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def published_rows(number: int) -> pd.DataFrame:
     """Returns the published Table 2, 4 or 6, and the averages by the text's rule."""
-    theirs, missing = published.table_or_note(f"pmc_table{number}", like)
-    if missing:
-        return theirs, missing
+    theirs = published.table(f"pmc_table{number}")
     cells = theirs[(theirs["quantity"] == "gain") & (theirs["devices"] != AVERAGE)]
     means = cells.groupby([*KEYS[:3]], sort=False)["value"].mean().reset_index()
     both: pd.DataFrame = pd.concat([theirs, means.assign(devices=TEXT_AVERAGE)])
-    return both, missing
+    return both
 
 
 def impossible(theirs: pd.DataFrame) -> set[Cell]:

@@ -173,12 +173,11 @@ def figure(found: Readings) -> Any:
     )
     figures.round_axis(axes, ROUNDS)
     axes.set_ylim(0, 1)
-    axes.set_xlabel("round")
-    axes.set_ylabel("accuracy")
-    figures.head(axes, "DS on MNIST, non-IID: readings of PMC's network")
+    title = "DS on MNIST, non-IID: readings of PMC's network"
     band = "line: mean of the seeds; band: lowest to highest"
     handles, _ = axes.get_legend_handles_labels()
-    figures.legend_beside(drawn, handles, "reading", band)
+    figures.finish(axes, title, "accuracy", handles, "reading", band)
+    axes.set_xlabel("round")
     return drawn
 
 

@@ -65,7 +65,7 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
         return Report(f"PMC Table {number} is left out: {why}.")
     reach = reach_of(runs)
     ours = tidy_rows(rows, paper.targets)
-    theirs, missing = pmc_paper.published_rows(number, ours)
+    theirs = pmc_paper.published_rows(number)
     notes = [*paper.notes(runs), reach_rule(reach), *_RULES]
     length, caveat = len(rows[BASELINE].accuracy), data_caveat(rows.values())
     other_length = paper.rounds is not None and length != paper.rounds
@@ -74,8 +74,8 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
             f"Ours end in round {length}, the paper's in round {paper.rounds}: gains "
             "censored in ours (≤, ≥) are not comparable with gains censored there."
         )
-    notes += missing or paper.prose
-    if paper.labels_in_doubt and not missing:
+    notes += paper.prose
+    if paper.labels_in_doubt:
         comparable = not (caveat or other_length)
         notes += pmc_paper.exchanged_labels(ours, theirs, comparable=comparable)
     cells = _cells(ours, theirs, paper)
@@ -99,10 +99,8 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     parts = {f"{target} %": _grid(part) for target, part in cells.groupby(KEYS[2])}
     if cells["text"].notna().any():
         parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
-    text, page = pages.of_grids(title, notes, parts)
     table = with_caveat(cells, rows.values())
-    name = f"table{number}"
-    return Report(text, {name: table}, {name: page}, digits=10)
+    return pages.report(f"table{number}", title, notes, parts, table)
 
 
 def _cells(

@@ -46,9 +46,8 @@ def report(runs: Sequence[Run]) -> Report:
         values = [row["first"], f"{row[VARIATION]:.4f}"]
         values += ["" if np.isnan(row[name]) else f"{row[name]:.4g}" for name in found]
         grid.append([str(label), *values])
-    text, page = pages.of_grids(TITLE, notes, {"Orderings": grid})
-    tables = {"variance": with_caveat(table, runs)}
-    return Report(text, tables, {"variance": page}, digits=6)
+    parts, marked = {"Orderings": grid}, with_caveat(table, runs)
+    return pages.report("variance", TITLE, notes, parts, marked, digits=6)
 
 
 def orderings(runs: Sequence[Run]) -> pd.DataFrame:
@@ -81,8 +80,8 @@ def first_variation(runs: Sequence[Run]) -> dict[str, float]:
         raise RecordError("no run has its weights.csv")
     both = pd.concat(tables)
     single = both[~both["ordering"].str.contains("[,:]")]
-    found = single.groupby("ordering")[VARIATION].mean()
-    return {str(name): float(value) for name, value in found.items()}
+    found: dict[str, float] = single.groupby("ordering")[VARIATION].mean().to_dict()
+    return found
 
 
 def correlations(table: pd.DataFrame) -> dict[str, float]:

@@ -1,7 +1,6 @@
 """The papers' published tables as data, and ours beside them.
 
-The tables are the files of `results/paper`, which a wheel has inside. Should they be
-missing, a report goes on without them and says so.
+The tables are the files of `results/paper`, which a wheel has inside.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ import functools
 import itertools
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from tff_pmc import project_files
-from tff_pmc.record.read import BASELINE
+from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.reports.rounds_to_target import HALF
 
 FOLDER = str(project_files.folder("results/paper"))
 """The folder of the published tables."""
@@ -38,6 +38,13 @@ DA_STUDIES: Mapping[str, Mapping[str, str]] = {
     "Final": {f"{order} (backtracking)": row for order, row in _ORDERINGS.items()},
 }
 """Study of DA's Table 1 -> label of a run -> its row, named as in the paper."""
+
+_OF_ROUNDS = {
+    "mnist_iid": "pmc_table2",
+    "mnist_noniid": "pmc_table4",
+    "celeba": "pmc_table6",
+    "femnist": "da_table1",
+}
 
 Rounds = Mapping[tuple[int, int], float]
 """Target and share of the devices, percent -> rounds; NaN for a dash."""
@@ -64,17 +71,15 @@ def table(name: str) -> pd.DataFrame:
         ) from None
 
 
-def table_or_note(name: str, like: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Returns a published table and no note, or one like ours and why it is empty."""
-    try:
-        return table(name), []
-    except PublishedTableMissing as error:
-        return like.head(0).assign(printed=""), [f"No comparison: {error}."]
-
-
-def rows_note(labels: Sequence[str]) -> list[str]:
-    """Returns a note that names runs which are no row of a table, if there are any."""
-    return [f"Runs that are no row of this table: {'; '.join(labels)}."] * bool(labels)
+def rows_notes(
+    runs: Iterable[Run], rows: Sequence[str], what: str = "No run, so no row"
+) -> list[str]:
+    """Returns notes that name the rows without a run, and the runs without a row."""
+    labels = [run.label for run in runs]
+    missing = [label for label in rows if label not in labels]
+    others = [label for label in labels if label not in rows]
+    named = {what: missing, "Runs that are no row of this table": others}
+    return [f"{words}: {'; '.join(of)}." for words, of in named.items() if of]
 
 
 def beside(
@@ -118,6 +123,16 @@ def rounds_saved(name: str, label: str) -> Rounds:
             own, base = _cells(name, study=study, row=rows[label]), rounds_of_ds(name)
             return {cell: base[cell] - rounds for cell, rounds in own.items()}
     return {}
+
+
+def rounds_of_half(experiment: str, label: str) -> dict[int, float]:
+    """Returns the printed rounds until half of the devices reach a target, if any."""
+    if experiment not in _OF_ROUNDS:
+        return {}
+    name = _OF_ROUNDS[experiment]
+    base, saved = rounds_of_ds(name), rounds_saved(name, label)
+    found = {t: base[t, p] - gain for (t, p), gain in saved.items() if p == HALF}
+    return {target: rounds for target, rounds in found.items() if rounds == rounds}
 
 
 def _cells(name: str, **row: str) -> Rounds:
