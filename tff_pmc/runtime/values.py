@@ -61,6 +61,16 @@ def flat_types(type_: tff.Type) -> list[tff.Type]:
     return [type_]
 
 
+def specs_of(type_: tff.Type) -> Any:
+    """The `TensorSpec`s of a type of tensors, in its containers or in TFF's usual ones.
+
+    TFF's `type_to_tf_tensor_specs` fails on a struct that names no container, such as
+    the clients' data of its computation that evaluates personalization.
+    """
+    specs = [tf.TensorSpec(flat.shape, flat.dtype) for flat in flat_types(type_)]
+    return tff.types.type_to_py_container(_nested(iter(specs), type_), type_)
+
+
 def _nested(leaves: Iterator[Any], type_: tff.Type) -> Any:
     if isinstance(type_, tff.StructType):
         members = tff.structure.to_elements(type_)
@@ -142,7 +152,7 @@ def check_dataset(value: Any, type_: tff.SequenceType, place: str) -> None:
             f"a {type(value).__name__}"
         )
     if not fits(value, type_):
-        specs = tff.types.type_to_tf_tensor_specs(type_.element)
+        specs = specs_of(type_.element)
         raise TypeError(
             f"{place} is a dataset of {_short(value.element_spec)}, and must be one of "
             f"{_short(specs)}"
@@ -151,7 +161,7 @@ def check_dataset(value: Any, type_: tff.SequenceType, place: str) -> None:
 
 def fits(dataset: tf.data.Dataset, type_: tff.SequenceType) -> bool:
     """Whether the dataset's elements are of the type."""
-    specs = tff.types.type_to_tf_tensor_specs(type_.element)
+    specs = specs_of(type_.element)
     try:
         tf.nest.assert_same_structure(specs, dataset.element_spec, check_types=False)
     except (TypeError, ValueError):
@@ -172,7 +182,7 @@ def _short(specs: Any) -> str:
 
 def _dataset(value: Any, type_: tff.SequenceType, place: str) -> tf.data.Dataset:
     if isinstance(value, (list, tuple)):
-        specs = tff.types.type_to_tf_tensor_specs(type_.element)
+        specs = specs_of(type_.element)
         return _from_elements(value, type_.element, specs, place)
     check_dataset(value, type_, place)
     return value
@@ -252,7 +262,7 @@ def _other_member(value: Any, names: list[Optional[str]]) -> str:
 
 def _how_to_make(value: Any, type_: tff.SequenceType) -> str:
     """Words on what makes the data that is wanted, as far as that can be told."""
-    wanted = _names(tff.types.type_to_tf_tensor_specs(type_.element))
+    wanted = _names(specs_of(type_.element))
     found = _names(getattr(value, "element_spec", None))
     if wanted >= _PACKED:
         if found >= _PACKED:
