@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
@@ -38,8 +39,19 @@ def to_tensors(value: Any, type_: tff.Type, place: str) -> list[tf.Tensor]:
         dataset = _dataset(value, type_, place)
         if isinstance(dataset, StoredPack):
             return [dataset]
-        return [tf.data.experimental.to_variant(dataset)]
+        return [tf.data.experimental.to_variant(dataset.with_options(_not_tuned()))]
     return [_tensor(value, type_, place)]
+
+
+@functools.lru_cache(1)
+def _not_tuned() -> tf.data.Options:
+    """Options of data that end soon: a thread that tunes them is cancelled then.
+
+    TensorFlow warns of each: "Optimization loop failed: CANCELLED".
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return options
 
 
 def to_python(tensors: Sequence[tf.Tensor], type_: tff.Type) -> Any:
