@@ -74,7 +74,8 @@ class _Source(tff.program.FederatedDataSource):
         self.origin = {"seed": seed, "clients": len(ids), "sha256": names}
         # TFF makes a saved iterator again with nothing but its class.
         self._iterators = type("Cohorts", (_Cohorts,), {"source": self})
-        element = tff.types.tensorflow_to_type(self.data(self._places[:1])[0].element_spec)
+        (data,) = self.data(self._places[:1])
+        element = tff.types.tensorflow_to_type(data.element_spec)
         self._type = tff.FederatedType(tff.SequenceType(element), tff.CLIENTS)
 
     @property
