@@ -43,6 +43,7 @@ _PLACES = {
     "build_server_judge": "processes",
     "build_two_stage_fed_avg": "processes",
     "counterfactuals": "processes",
+    "data_source": "clients",
     "evaluation_packs": "processes",
     "pack": "clients",
     "pack_client_data": "clients",

@@ -19,7 +19,7 @@ def execute(monkeypatch, tmp_path):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("ROUNDS", "2")
-    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "1")  # Warnings are shown.
     monkeypatch.delenv("MPLBACKEND", raising=False)
 
     def run(notebook, **options):

@@ -10,7 +10,27 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-assert len(NOTEBOOKS) == 5
+assert len(NOTEBOOKS) == 6
+
+# Of each figure that is shown, the ticks and the first value of an axis of rounds.
+WATCH = """
+from matplotlib.backend_bases import FigureCanvasBase as _Canvas
+_axes = []
+def _shown(canvas, *arguments, _print=_Canvas.print_figure, **options):
+    shown = _print(canvas, *arguments, **options)
+    for axes in canvas.figure.axes:
+        if axes.get_xlabel() in ("round", "communication round"):
+            low, high = axes.get_xlim()
+            ticks = [tick for tick in axes.get_xticks() if low <= tick <= high]
+            drawn = [line.get_xdata() for a in canvas.figure.axes for line in a.lines]
+            _axes.append((ticks, min(part[0] for part in drawn if len(part))))
+    return shown
+_Canvas.print_figure = _shown
+"""
+ROUNDS_ARE_WHOLE = """
+for ticks, first in _axes:
+    assert first == 1 and ticks and all(tick == int(tick) >= 1 for tick in ticks), _axes
+"""
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +53,16 @@ def test_what_make_notebooks_starts_goes_with_the_other_pins():
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_draws(path, execute):
     nbformat = pytest.importorskip("nbformat")
-    done = execute(nbformat.read(path, as_version=4))
+    notebook = nbformat.read(path, as_version=4)
+    added = [nbformat.v4.new_code_cell(code) for code in (WATCH, ROUNDS_ARE_WHOLE)]
+    notebook.cells = [added[0], *notebook.cells, added[1]]
+    done = execute(notebook)
     outputs = [out for cell in done.cells for out in cell.get("outputs", ())]
     drawn = [out for out in outputs if "image/png" in out.get("data", ())]
     assert drawn
     # What a reader would take for a fault of his own.
     said = "".join(out["text"] for out in outputs if out["output_type"] == "stream")
-    for word in ("Traceback", "WARNING", "Warning"):
+    for word in ("Traceback", "WARNING", "Warning", "CANCELLED", "INFO:"):
         assert word not in said
 
 

@@ -1,5 +1,8 @@
 """The process as TFF users build on it: datasets of batches, and TFF's own program."""
 
+import asyncio
+import datetime
+
 import numpy as np
 
 import tff_pmc
@@ -72,62 +75,50 @@ def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime, sgd):
     np.testing.assert_allclose(found[1], (weights * variances).sum(axis=0), rtol=1e-4)
 
 
-def test_tffs_training_program_runs_it(runtime, toy_examples, toy_model, tmp_path, sgd):
-    """`tff.learning.programs.train_model`, with a data source of packed clients."""
-    import asyncio
-
-    class Rounds(tff.program.FederatedDataSourceIterator):
-        """Counts the rounds; TFF copies and saves it beside the state."""
-
-        def __init__(self, number=0):
-            self.number = number
-
-        @property
-        def federated_type(self):
-            return process.next.type_signature.parameter[1]
-
-        def to_bytes(self):
-            return bytes([self.number])
-
-        @classmethod
-        def from_bytes(cls, data):
-            return cls(data[0])
-
-        def select(self, k=None):
-            self.number += 1
-            cohort = [(self.number + i) % 6 for i in range(k)]
-            return tff_pmc.pack(toy_examples, cohort)
-
-    class Source(tff.program.FederatedDataSource):
-        @property
-        def federated_type(self):
-            return process.next.type_signature.parameter[1]
-
-        @property
-        def capabilities(self):
-            return [tff.program.Capability.SUPPORTS_REUSE]
-
-        def iterator(self):
-            return Rounds()
-
+def test_tffs_program_runs_where_the_runtime_is_installed_and_goes_on(
+    runtime, toy_examples, toy_model, tmp_path, sgd
+):
+    """Killed after a round it comes to the same bits; evaluation runs beside it."""
     process = tff_pmc.build_prioritized_fed_avg(toy_model, client_optimizer_fn=sgd())
-    initial = process.initialize()
-    metrics = tff.program.MemoryReleaseManager()
-    states = tff.program.FileProgramStateManager(str(tmp_path))
-    context = tff.program.NativeFederatedContext(runtime.async_context)
-    with tff.framework.get_context_stack().install(context):
+    tests = tff.simulation.datasets.ClientData.from_clients_and_tf_fn(
+        list("012345"),
+        lambda name: tf.data.Dataset.from_tensors(
+            (tf.ones([4, 4, 4], tf.uint8), tf.zeros([4], tf.int32))
+        ),
+    )
+
+    def program(folder, rounds):
+        def states(name):
+            return tff.program.FileProgramStateManager(folder / name)
+
+        def evaluation(_):
+            return tff.learning.algorithms.build_fed_eval(toy_model), None
+
+        metrics, judged, models = (tff.program.MemoryReleaseManager() for _ in "123")
         asyncio.run(
             tff.learning.programs.train_model(
                 train_process=process,
-                initial_train_state=initial,
-                train_data_source=Source(),
+                train_data_source=tff_pmc.data_source(toy_examples, seed=3),
                 train_per_round_clients=3,
-                train_total_rounds=2,
-                program_state_manager=states,
-                model_output_manager=tff.program.MemoryReleaseManager(),
+                train_total_rounds=rounds,
+                program_state_manager=states("program"),
+                model_output_manager=models,
                 train_metrics_manager=metrics,
-                evaluation_manager=None,
-                evaluation_periodicity=1,
+                evaluation_manager=tff.learning.programs.EvaluationManager(
+                    tff_pmc.data_source(tests),
+                    *(judged, states, evaluation),
+                    cohort_size=6,
+                    duration=datetime.timedelta(0),
+                ),
+                evaluation_periodicity=2,
             )
         )
-    assert sorted(metrics.values()) == [1, 2]
+        (state,) = models.values().values()
+        return sorted(metrics.values()), sorted(judged.values()), state
+
+    *numbers, whole = program(tmp_path / "whole", 3)
+    assert numbers == [[1, 2, 3], [2, 3]]
+    assert program(tmp_path / "parts", 1)[:2] == ([1], [1])
+    *numbers, parts = program(tmp_path / "parts", 3)
+    assert numbers == [[2, 3], [2, 3]]
+    tf.nest.map_structure(np.testing.assert_array_equal, whole, parts)

@@ -1,5 +1,6 @@
 """TFF's own algorithms run in this process as they are, against NumPy."""
 
+import collections
 import functools
 import logging
 
@@ -89,3 +90,58 @@ def test_two_rounds_equal_numpy_without_a_worker(
             model = [mean(part) for part in zip(*ends)]
             assert_close(process.get_model_weights(state).trainable, model)
     assert "worker" not in caplog.text
+
+
+def test_personalization_equals_numpy_without_a_worker(caplog):
+    """TFF's data there are of a type that names no container."""
+    from tff_pmc.runtime import Runtime
+
+    generator = np.random.default_rng(1)
+    x, y = (generator.normal(size=[3, 5, 1]).astype(np.float32) for _ in "xy")
+    spec = tf.TensorSpec([None, 1], tf.float32)
+
+    def model_fn():
+        dense = tf.keras.layers.Dense(1, use_bias=False, input_shape=(1,))
+        return tff.learning.models.from_keras_model(
+            tf.keras.Sequential([dense]),
+            tf.keras.losses.MeanSquaredError(),
+            input_spec=collections.OrderedDict(x=spec, y=spec),
+        )
+
+    @tf.function
+    def judge(model, dataset):
+        batch = dataset.batch(5).get_single_element()
+        return collections.OrderedDict(
+            error=model.forward_pass(batch, training=False).loss
+        )
+
+    def one_step():
+        @tf.function
+        def train(model, train_data, test_data):
+            batch = train_data.batch(5).get_single_element()
+            with tf.GradientTape() as tape:
+                loss = model.forward_pass(batch, training=True).loss
+            (w,) = model.trainable_variables
+            w.assign_sub(RATE * tape.gradient(loss, w))
+            return judge(model, test_data)
+
+        return train
+
+    computation = tff.learning.algorithms.build_personalization_eval_computation(
+        model_fn, collections.OrderedDict(one_step=one_step), judge
+    )
+    weights = tff.learning.models.ModelWeights([np.array([[0.5]], np.float32)], [])
+    parts = [
+        tf.data.Dataset.from_tensor_slices(collections.OrderedDict(x=own, y=of))
+        for own, of in zip(x, y)
+    ]
+    clients = [
+        collections.OrderedDict(train_data=part, test_data=part) for part in parts
+    ]
+    with Runtime("local"), caplog.at_level(logging.WARNING):
+        found = computation(weights, clients)
+    assert "worker" not in caplog.text
+    moved = 0.5 - RATE * np.mean(2 * x * (0.5 * x - y), axis=(1, 2))
+    for name, w in (("baseline_metrics", np.full(3, 0.5)), ("one_step", moved)):
+        errors = np.mean((w[:, None, None] * x - y) ** 2, axis=(1, 2))
+        np.testing.assert_allclose(np.sort(found[name]["error"]), np.sort(errors), 1e-5)

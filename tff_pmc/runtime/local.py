@@ -7,7 +7,6 @@ example, is run by TFF's worker, which is started when it is first needed.
 
 from __future__ import annotations
 
-import asyncio
 import collections
 import functools
 import os
@@ -23,6 +22,7 @@ from absl import logging
 from tensorflow.python.eager import cancellation
 
 from tff_pmc.runtime import equal_computations, values
+from tff_pmc.runtime.context import EngineContext
 from tff_pmc.runtime.pack_sums import (
     ImportedGraph,
     PackGraphs,
@@ -45,32 +45,33 @@ _R = TypeVar("_R")
 class LocalEngine:
     """Runs computations in this process; `private` is for the worker it may need.
 
-    `context` is the `tff.framework.SyncContext`, and `async_context` the same for
-    `tff.program.NativeFederatedContext`.
+    Its `context` is what is installed in TFF.
     """
 
     def __init__(self, *, private: bool = True) -> None:
         self._private = private
         self.worker: Optional[WorkerEngine] = None
+        # A program of TFF trains and evaluates at once.
+        self._one_compiles = threading.Lock()
         self._compiled: dict[int, tuple[Optional[Callable[[Any], Any]], Any]] = {}
         self._last: collections.OrderedDict[Any, Any] = collections.OrderedDict()
         self.context = LocalContext(self.run)
-        self.async_context = _LocalAsyncContext(self.context)
 
     def run(self, computation: tff.Computation, argument: Any) -> Any:
         """Runs a computation, compiled when it is first seen."""
         key = id(computation)
-        if key not in self._compiled:
-            compiled = self._compiled_or_equal(computation)
-            # Kept for as long as the computation is: graphs hold memory.
-            forget = functools.partial(self._compiled.pop, key)
-            self._compiled[key] = compiled, weakref.ref(computation, forget)
-        run_here, _ = self._compiled[key]
+        with self._one_compiles:
+            if key not in self._compiled:
+                compiled = self._compiled_or_equal(computation)
+                # Kept for as long as the computation is: graphs hold memory.
+                forget = functools.partial(self._compiled.pop, key)
+                self._compiled[key] = compiled, weakref.ref(computation, forget)
+            run_here, _ = self._compiled[key]
+            if run_here is None and self.worker is None:
+                self.worker = WorkerEngine(private=self._private)
         if run_here is not None:
             return run_here(argument)
-        if self.worker is None:
-            self.worker = WorkerEngine(private=self._private)
-        return self.worker.context.invoke(computation, argument)
+        return self.worker.context.call(computation, argument)
 
     def close(self) -> None:
         """Ends the worker, if there is one."""
@@ -131,13 +132,14 @@ class LocalEngine:
         return sum_here
 
 
-class LocalContext(tff.framework.SyncContext):
+class LocalContext(EngineContext):
     """Calls a function in a thread, so that a signal is handled while it runs."""
 
     def __init__(self, run: Callable[[tff.Computation, Any], Any]) -> None:
+        super().__init__()
         self._run = run
 
-    def invoke(self, comp: tff.Computation, arg: Any) -> Any:
+    def call(self, comp: tff.Computation, arg: Any) -> Any:
         """Invokes `comp`; what it had begun is cancelled if it is interrupted."""
         values.check(comp, arg)
         manager = cancellation.CancellationManager()
@@ -165,17 +167,6 @@ class LocalContext(tff.framework.SyncContext):
         if "error" in outcome:
             raise outcome["error"]
         return outcome["value"]
-
-
-class _LocalAsyncContext(tff.framework.AsyncContext):
-    def __init__(self, context: LocalContext) -> None:
-        self._context = context
-
-    async def invoke(self, comp: tff.Computation, arg: Any) -> Any:
-        if asyncio.iscoroutine(arg):
-            arg = await arg
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(None, self._context.invoke, comp, arg)
 
 
 def _sum_at_once(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import logging as std_logging
 import os
+import pathlib
 import signal
+import sys
 from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from typing import Any
 
 from tff_pmc.runtime import cluster_tasks
+from tff_pmc.settings.cluster_options import ClusterSettingError
 
 # Read by the C library before Python starts. Dask's own settings make every freed array
 # go back to the system, to be asked for again by the next step.
@@ -33,7 +37,12 @@ _CONFIG = {
 
 
 def start(workers: int, security: Any) -> Any:
-    """Starts a scheduler in this process, and workers of one thread each."""
+    """Starts a scheduler in this process, and workers of one thread each.
+
+    Raises:
+        ClusterSettingError: a script asks for it where its workers, too, would.
+    """
+    _check_guarded()
     import dask
     import distributed
 
@@ -51,6 +60,33 @@ def start(workers: int, security: Any) -> Any:
             security=security,
             silence_logs=std_logging.CRITICAL,
         )
+
+
+def _check_guarded() -> None:
+    """Refuses a script that starts workers while it is imported, as each of them does.
+
+    The line that the script is at has to be under an `if` that asks for `__name__`.
+    Dask itself would start worker after worker, in silence.
+    """
+    main = sys.modules["__main__"]
+    path = getattr(main, "__file__", None)
+    frame = sys._getframe()
+    while frame.f_globals is not vars(main) or frame.f_code.co_name != "<module>":
+        if frame.f_back is None:
+            return
+        frame = frame.f_back
+    try:
+        tree = ast.parse(pathlib.Path(path).read_bytes())
+    except (OSError, SyntaxError, TypeError, ValueError):
+        return  # No script: workers import none.
+    for node in ast.walk(tree):
+        guards = isinstance(node, ast.If) and "__name__" in ast.dump(node.test)
+        if guards and node.lineno <= frame.f_lineno <= node.end_lineno:
+            return
+    raise ClusterSettingError(
+        f"{path}, line {frame.f_lineno}: the workers of a cluster on this machine "
+        'import the script, too: put its code under `if __name__ == "__main__":`'
+    )
 
 
 def _start_tracker() -> None:

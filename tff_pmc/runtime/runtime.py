@@ -102,7 +102,7 @@ class Runtime:
     @property
     def async_context(self) -> tff.framework.AsyncContext:
         """The same engine for `tff.program.NativeFederatedContext`."""
-        return self.engine.async_context
+        return self.context.for_programs
 
     def install(self) -> Runtime:
         """Makes this the context of every TFF computation called from now on.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional
@@ -38,8 +39,19 @@ def to_tensors(value: Any, type_: tff.Type, place: str) -> list[tf.Tensor]:
         dataset = _dataset(value, type_, place)
         if isinstance(dataset, StoredPack):
             return [dataset]
-        return [tf.data.experimental.to_variant(dataset)]
+        return [tf.data.experimental.to_variant(dataset.with_options(_not_tuned()))]
     return [_tensor(value, type_, place)]
+
+
+@functools.lru_cache(1)
+def _not_tuned() -> tf.data.Options:
+    """Options of data that end soon: a thread that tunes them is cancelled then.
+
+    TensorFlow warns of each: "Optimization loop failed: CANCELLED".
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return options
 
 
 def to_python(tensors: Sequence[tf.Tensor], type_: tff.Type) -> Any:
@@ -59,6 +71,16 @@ def flat_types(type_: tff.Type) -> list[tff.Type]:
     if isinstance(type_, tff.StructType):
         return [flat for member in type_ for flat in flat_types(member)]
     return [type_]
+
+
+def specs_of(type_: tff.Type) -> Any:
+    """The `TensorSpec`s of a type of tensors, in its containers or in TFF's usual ones.
+
+    TFF's `type_to_tf_tensor_specs` fails on a struct that names no container, such as
+    the clients' data of its computation that evaluates personalization.
+    """
+    specs = [tf.TensorSpec(flat.shape, flat.dtype) for flat in flat_types(type_)]
+    return tff.types.type_to_py_container(_nested(iter(specs), type_), type_)
 
 
 def _nested(leaves: Iterator[Any], type_: tff.Type) -> Any:
@@ -142,7 +164,7 @@ def check_dataset(value: Any, type_: tff.SequenceType, place: str) -> None:
             f"a {type(value).__name__}"
         )
     if not fits(value, type_):
-        specs = tff.types.type_to_tf_tensor_specs(type_.element)
+        specs = specs_of(type_.element)
         raise TypeError(
             f"{place} is a dataset of {_short(value.element_spec)}, and must be one of "
             f"{_short(specs)}"
@@ -151,7 +173,7 @@ def check_dataset(value: Any, type_: tff.SequenceType, place: str) -> None:
 
 def fits(dataset: tf.data.Dataset, type_: tff.SequenceType) -> bool:
     """Whether the dataset's elements are of the type."""
-    specs = tff.types.type_to_tf_tensor_specs(type_.element)
+    specs = specs_of(type_.element)
     try:
         tf.nest.assert_same_structure(specs, dataset.element_spec, check_types=False)
     except (TypeError, ValueError):
@@ -172,7 +194,7 @@ def _short(specs: Any) -> str:
 
 def _dataset(value: Any, type_: tff.SequenceType, place: str) -> tf.data.Dataset:
     if isinstance(value, (list, tuple)):
-        specs = tff.types.type_to_tf_tensor_specs(type_.element)
+        specs = specs_of(type_.element)
         return _from_elements(value, type_.element, specs, place)
     check_dataset(value, type_, place)
     return value
@@ -252,7 +274,7 @@ def _other_member(value: Any, names: list[Optional[str]]) -> str:
 
 def _how_to_make(value: Any, type_: tff.SequenceType) -> str:
     """Words on what makes the data that is wanted, as far as that can be told."""
-    wanted = _names(tff.types.type_to_tf_tensor_specs(type_.element))
+    wanted = _names(specs_of(type_.element))
     found = _names(getattr(value, "element_spec", None))
     if wanted >= _PACKED:
         if found >= _PACKED:

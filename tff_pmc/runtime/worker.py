@@ -29,6 +29,7 @@ import tensorflow_federated as tff
 from absl import logging
 
 from tff_pmc.runtime import values, worker_host
+from tff_pmc.runtime.context import EngineContext
 
 _MESSAGE_LIMIT = 2 * 1000 * 1000 * 1000  # TFF's own; gRPC cannot send 2 GiB.
 _CHANNEL_OPTIONS = [
@@ -48,10 +49,11 @@ _WORKER_ENVIRONMENT = {
 }
 
 
-class WorkerContext(tff.framework.SyncContext):
+class WorkerContext(EngineContext):
     """Runs computations on a worker, and notices when it is gone."""
 
     def __init__(self, target: str, raise_if_dead: Callable[[], None]) -> None:
+        super().__init__()
         self._raise_if_dead = raise_if_dead
         channel = grpc.insecure_channel(target, _CHANNEL_OPTIONS)
         stub = tff.framework.RemoteExecutorGrpcStub(channel)
@@ -62,7 +64,7 @@ class WorkerContext(tff.framework.SyncContext):
             executor.set_cardinalities({tff.CLIENTS: 0, **cardinalities})
             return executor
 
-        self.inner = tff.framework.AsyncExecutionContext(
+        self._inner = tff.framework.AsyncExecutionContext(
             executor_fn=tff.framework.ResourceManagingExecutorFactory(executor),
             compiler_fn=tff.backends.native.desugar_and_transform_to_native,
             transform_args=tff.tensorflow.transform_args,
@@ -77,11 +79,11 @@ class WorkerContext(tff.framework.SyncContext):
         concurrent.futures.wait([rest], _POLL_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
 
-    def invoke(self, comp, arg):
+    def call(self, comp, arg):
         """Invokes `comp`; TFF alone would retry for ever on a dead worker."""
         values.check(comp, arg)
         call = asyncio.run_coroutine_threadsafe(
-            self.inner.invoke(comp, arg), self._loop
+            self._inner.invoke(comp, arg), self._loop
         )
         try:
             while True:
@@ -115,8 +117,7 @@ class WorkerEngine:
 
     Attributes:
         private: whether the worker is out of reach of everybody else.
-        context: the `tff.framework.SyncContext`.
-        async_context: the same worker for `tff.program.NativeFederatedContext`.
+        context: what is installed in TFF.
     """
 
     def __init__(self, *, private: bool = True) -> None:
@@ -148,7 +149,6 @@ class WorkerEngine:
             raise WorkerStartError(message)
         target = f"unix:{self._folder}/worker.sock"
         self.context = WorkerContext(target, self.raise_if_dead)
-        self.async_context = self.context.inner
 
     def _listen(self) -> None:
         for line in self._host.stdout:

@@ -11,6 +11,7 @@ for run in read_runs("out"):
         run.rounds["round"], run.rounds["p50"] - run.rounds["p10"], label=run.label
     )
 axes.set_xlabel("communication round")
+axes.locator_params(axis="x", integer=True)
 axes.set_ylabel("median accuracy minus 10th percentile")
 axes.legend()
 figure.savefig("behind_the_median.png")

@@ -1,0 +1,119 @@
+"""What a program of TFF draws its clients from: which, again, and what is refused."""
+
+import copy
+import dataclasses
+import types
+
+import numpy as np
+import pytest
+
+import tff_pmc
+from tff_pmc._lazy import tf, tff
+
+
+@pytest.fixture
+def client_data():
+    """Five clients of 1 to 5 examples, as a `TestClientData`."""
+    return tff.simulation.datasets.TestClientData(
+        {f"c{k}": {"x": np.ones([k + 1, 3], np.float32)} for k in range(5)}
+    )
+
+
+def numbers_of(packs):
+    return sorted(int(e["client"]) for pack in packs for e in pack)
+
+
+def sizes_of(datasets):
+    return [len(list(dataset)) for dataset in datasets]
+
+
+def test_the_cohorts_are_those_of_the_command(toy_examples):
+    """Of clients that have examples; with as many in a pack as is asked."""
+    from tff_pmc.selections.random_draws import Uniform
+    from tff_pmc.systems.cohorts import Cohorts
+
+    nobody = np.insert(toy_examples.row_splits, 3, toy_examples.row_splits[3])
+    examples = dataclasses.replace(
+        toy_examples, row_splits=nobody, client_ids=(*toy_examples.client_ids, "last")
+    )
+    training = types.SimpleNamespace(cohort_size=lambda *_: 4, cohort_seed=5)
+    settings = types.SimpleNamespace(
+        training=training, dataset=None, selection=Uniform()
+    )
+    data = types.SimpleNamespace(train_examples=examples)
+    command = Cohorts(types.SimpleNamespace(settings=settings, data=data))
+    drawn = tff_pmc.data_source(examples, seed=5, num_packs=3).iterator()
+    for round_num in range(1, 6):
+        packs = drawn.select(4)
+        assert len(packs) == 3
+        assert numbers_of(packs) == command.choose(round_num).clients
+    assert numbers_of(drawn.select()) == [0, 1, 2, 4, 5, 6]
+
+
+def test_a_copy_and_what_was_saved_go_on(client_data, toy_examples):
+    """As a program copies and saves them, where TFF's own source fails."""
+    batched = client_data.preprocess(lambda dataset: dataset.batch(9))
+    for data, read in (
+        (client_data, sizes_of),
+        (batched, lambda found: [d.get_single_element()["x"].shape[0] for d in found]),
+        (toy_examples, numbers_of),
+    ):
+        first = tff_pmc.data_source(data, seed=1).iterator()
+        begun = [read(first.select(2)) for _ in range(4)]
+        again = tff_pmc.data_source(data, seed=1).iterator()
+        saved = type(again).from_bytes(first.to_bytes())
+        copied = copy.deepcopy(first)
+        following = [[read(one.select(2)) for _ in range(3)] for one in (saved, copied)]
+        assert following[0] == following[1] == [read(first.select(2)) for _ in range(3)]
+        assert [read(again.select(2)) for _ in range(4)] == begun
+        assert len({*map(tuple, begun)}) > 1 and len(first.to_bytes()) < 200
+    theirs = tff.program.DatasetDataSource(
+        [client_data.create_tf_dataset_for_client(k) for k in client_data.client_ids]
+    )
+    with pytest.raises(TypeError, match="cannot pickle 'Graph' object"):
+        copy.deepcopy(theirs.iterator())
+
+
+def test_the_type_is_that_of_the_clients(client_data, toy_examples, toy_model):
+    element = tff_pmc.data_source(client_data).federated_type.member.element
+    assert element == tff.types.tensorflow_to_type(client_data.element_type_structure)
+    sgd = tff.learning.optimizers.build_sgdm(0.1)
+    process = tff_pmc.build_prioritized_fed_avg(toy_model, client_optimizer_fn=sgd)
+    wanted = process.next.type_signature.parameter[1]
+    source = tff_pmc.data_source(toy_examples)
+    assert wanted.is_assignable_from(source.federated_type)
+    assert source.iterator().federated_type == source.federated_type
+
+
+def test_what_cannot_be_drawn_from_is_refused(client_data, toy_examples):
+    nobody = toy_examples.take(0)
+    source = tff_pmc.data_source(client_data, seed=1).iterator()
+    fewer = tff.simulation.datasets.TestClientData(
+        {"c0": {"x": np.ones([1, 3], np.float32)}}
+    )
+    others = {
+        "its seed was 2": tff_pmc.data_source(client_data, seed=2),
+        "its clients was 1, and is 5": tff_pmc.data_source(fewer, seed=1),
+    }
+    cases = [
+        (ValueError, "0 or more, not -1", lambda: of(client_data, seed=-1)),
+        (ValueError, "needs a client that has examples", lambda: of(nobody)),
+        (TypeError, "not of a list", lambda: of([tf.data.Dataset.range(3)])),
+        (TypeError, "num_packs: .* not packed", lambda: of(client_data, num_packs=2)),
+        (ValueError, "1 to 5 clients here, not 6", lambda: source.select(6)),
+        (ValueError, "1 to 5 clients here, not 0", lambda: source.select(0)),
+        *(
+            (
+                ValueError,
+                f"another data source: {says}",
+                lambda other=other: type(source).from_bytes(
+                    other.iterator().to_bytes()
+                ),
+            )
+            for says, other in others.items()
+        ),
+    ]
+    of = tff_pmc.data_source
+    for error, says, call in cases:
+        with pytest.raises(error, match=says):
+            call()

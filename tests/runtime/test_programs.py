@@ -1,0 +1,78 @@
+"""What a context gives to whom: references to TFF's programs, values to the others."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from tff_pmc._lazy import tff
+
+PROGRAMS = "tensorflow_federated.python.learning.programs"
+
+
+@pytest.mark.parametrize(
+    ("module", "is_program"),
+    [
+        (f"{PROGRAMS}.training_program_logic", True),
+        ("__main__", False),
+        # What a program calls back, a data source that measures for example.
+        ("my_source", False),
+    ],
+)
+def test_who_calls_decides(runtime, add, module, is_program):
+    """All of them call in a coroutine, as a cell of a notebook is one."""
+    calls = "async def called(add): return add([1, 2, 3])"
+    names = {"__name__": module}
+    exec(calls, names)
+    outer = {"__name__": f"{PROGRAMS}.other", "inner": names["called"]}
+    exec("async def called(add): return await inner(add)", outer)
+
+    async def program():
+        found = await outer["called"](add)
+        references = isinstance(found, tff.program.MaterializableValueReference)
+        return references, await tff.program.materialize_value(found)
+
+    assert asyncio.run(program()) == (is_program, 6)
+
+
+def test_the_loop_runs_on_while_a_program_waits(runtime, add):
+    """So that states are saved while the next round is trained."""
+    names = {"__name__": f"{PROGRAMS}.training_program_logic"}
+    exec("async def called(add): return add([1, 2])", names)
+    at = []
+
+    async def program():
+        found = asyncio.create_task(
+            tff.program.materialize_value(await names["called"](add))
+        )
+        while not found.done():
+            at.append(time.monotonic())
+            await asyncio.sleep(0)
+        return await found
+
+    assert asyncio.run(program()) == 3 and len(at) > 2
+
+
+def test_two_who_call_at_once_compile_once(monkeypatch, add):
+    """Training and evaluation of a program do."""
+    from tff_pmc.runtime.local import LocalEngine
+
+    engine, compiled = LocalEngine(), []
+
+    def compile_slowly(computation):
+        compiled.append(computation)
+        time.sleep(0.3)
+        return lambda argument: sum(argument)
+
+    monkeypatch.setattr(engine, "_compile", compile_slowly)
+    found = []
+    calls = [
+        threading.Thread(target=lambda: found.append(engine.run(add, [1, 2])))
+        for _ in "12"
+    ]
+    for call in calls:
+        call.start()
+    for call in calls:
+        call.join()
+    assert found == [3, 3] and len(compiled) == 1

@@ -1,0 +1,163 @@
+"""Where a program of TFF takes each round's clients from: seeded, and resumable."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, ClassVar, Optional, Union
+
+import numpy as np
+import tensorflow_federated as tff
+
+import leaf_data
+from tff_pmc.clients.packing import pack
+
+
+def data_source(
+    clients: Union[leaf_data.Examples, tff.simulation.datasets.ClientData],
+    *,
+    seed: int = 0,
+    **packing: Any,
+) -> tff.program.FederatedDataSource:
+    """The clients of a federation for `tff.learning.programs.train_model`.
+
+    A cohort is a pure function of the seed and of how many were drawn before: it is
+    that of `run_experiments.py` with this `--cohort_seed` in the same round. A program
+    that goes on draws what it would have drawn. TFF's own `DatasetDataSource` draws
+    without a seed, saves all data with each round's state, and ends over datasets of
+    `TestClientData` with "cannot pickle 'Graph' object".
+
+    Args:
+        clients: `Examples`, of which packs are made, of clients that have examples; or
+            a `ClientData`, whose datasets are given as they are: preprocess them.
+        seed: what the cohorts are drawn from, 0 or more.
+        packing: of `Examples`, the options of `pack`.
+
+    Returns:
+        The data source. `select(k)` of its iterators gives k different clients, and
+        without k all of them; a `ValueError` says that there are fewer. So does an
+        iterator that was saved of other clients or with another seed.
+
+    Raises:
+        ValueError: the seed is negative, or no client has examples.
+        TypeError: `clients` is neither, or a `ClientData` is to be packed.
+
+    Example:
+        >>> source = data_source(data.train_examples, seed=3)
+        >>> source.iterator().select(10)  # As tff_pmc.pack makes them.
+    """
+    if isinstance(clients, leaf_data.Examples):
+        return _PackSource(clients, seed, packing)
+    if not isinstance(clients, tff.simulation.datasets.ClientData):
+        raise TypeError(
+            "a data source is made of leaf_data.Examples or of a ClientData, not of a "
+            f"{type(clients).__name__}"
+        )
+    if packing:
+        raise TypeError(
+            f"{', '.join(packing)}: the clients of a ClientData are not packed; "
+            "leaf_data.Examples are"
+        )
+    return _DatasetSource(clients, seed)
+
+
+class _Source(tff.program.FederatedDataSource):
+    """The clients of a federation, by their places in it."""
+
+    def __init__(self, ids: Any, places: Any, seed: int) -> None:
+        if seed < 0:
+            raise ValueError(f"the seed of a data source is 0 or more, not {seed}")
+        if not len(places):
+            raise ValueError("a data source needs a client that has examples")
+        self._places, self._seed = np.asarray(places), seed
+        names = hashlib.sha256("\n".join(ids).encode()).hexdigest()
+        self.origin = {"seed": seed, "clients": len(ids), "sha256": names}
+        # TFF makes a saved iterator again with nothing but its class.
+        self._iterators = type("Cohorts", (_Cohorts,), {"source": self})
+        (data,) = self.data(self._places[:1])
+        element = tff.types.tensorflow_to_type(data.element_spec)
+        self._type = tff.FederatedType(tff.SequenceType(element), tff.CLIENTS)
+
+    @property
+    def federated_type(self) -> tff.FederatedType:
+        """The type of a cohort's data."""
+        return self._type
+
+    def iterator(self) -> tff.program.FederatedDataSourceIterator:
+        """Begins with the first round's cohort."""
+        return self._iterators(0)
+
+    def cohort(self, round_num: int, size: Optional[int]) -> Any:
+        """The data of a round's clients."""
+        if size is None:
+            return self.data(self._places)
+        if not 1 <= size <= len(self._places):
+            raise ValueError(
+                f"a cohort has 1 to {len(self._places)} clients here, not {size}"
+            )
+        generator = np.random.default_rng([self._seed, round_num])
+        chosen = generator.choice(len(self._places), size, replace=False)
+        return self.data(self._places[np.sort(chosen)])
+
+    def data(self, places: Any) -> list[Any]:
+        """The data of these clients."""
+        raise NotImplementedError
+
+
+class _PackSource(_Source):
+    def __init__(self, examples: leaf_data.Examples, seed: int, packing: Any) -> None:
+        self._examples, self._packing = examples, packing
+        super().__init__(examples.client_ids, np.flatnonzero(examples.sizes), seed)
+
+    def data(self, places: Any) -> list[Any]:
+        return pack(self._examples, places, **self._packing)
+
+
+class _DatasetSource(_Source):
+    def __init__(self, clients: tff.simulation.datasets.ClientData, seed: int) -> None:
+        self._clients, self._ids = clients, clients.client_ids
+        super().__init__(self._ids, range(len(self._ids)), seed)
+
+    def data(self, places: Any) -> list[Any]:
+        create = self._clients.create_tf_dataset_for_client
+        return [create(self._ids[place]) for place in places]
+
+
+class _Cohorts(tff.program.FederatedDataSourceIterator):
+    """Counts the rounds; all else is its source's, which copies share."""
+
+    source: ClassVar[_Source]
+
+    def __init__(self, drawn: int) -> None:
+        self._drawn = drawn
+
+    def __deepcopy__(self, memo: Any) -> _Cohorts:
+        return type(self)(self._drawn)
+
+    @property
+    def federated_type(self) -> tff.FederatedType:
+        """The type of a cohort's data."""
+        return self.source.federated_type
+
+    def select(self, k: Optional[int] = None) -> Any:
+        """The next k clients' data, or all clients'."""
+        cohort = self.source.cohort(self._drawn + 1, k)
+        self._drawn += 1
+        return cohort
+
+    def to_bytes(self) -> bytes:
+        """What a program's state has of it: no data."""
+        return json.dumps({"drawn": self._drawn, **self.source.origin}).encode()
+
+    @classmethod
+    def from_bytes(cls, buffer: bytes) -> _Cohorts:
+        """The iterator that was saved of this source, or of an equal one."""
+        saved = json.loads(buffer)
+        drawn = saved.pop("drawn")
+        for name, here in cls.source.origin.items():
+            if saved.get(name) != here:
+                raise ValueError(
+                    "the program was saved with another data source: its "
+                    f"{name} was {saved.get(name)}, and is {here} here"
+                )
+        return cls(drawn)
