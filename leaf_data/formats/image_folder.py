@@ -138,7 +138,9 @@ def resized(image: Image.Image, side: int) -> npt.NDArray[np.uint8]:
     are 178 x 218.
     """
     size = (side, side)
-    small = image.convert("RGB").resize(size, Image.Resampling.BICUBIC)
+    if image.mode != "RGB":  # Converting would copy it all the same.
+        image = image.convert("RGB")
+    small = image.resize(size, Image.Resampling.BICUBIC)
     return np.asarray(small, np.uint8)
 
 

@@ -132,11 +132,16 @@ def _into_its_seed(
     before = files.read_json(output_dir)
     if before is None or "seeds" in run_json.by_flag(before.get("settings", {})):
         return
-    for folder, runs in by_folder.items():
-        with contextlib.suppress(RecordError):  # Another run than this seed's.
+
+    def may_be(runs: Sequence[RunSettings]) -> bool:
+        try:
             check_same(output_dir, before, _plan(runs, load(runs[0])))
-            break
-    else:
+        except RecordError:  # Another seed's.
+            return False
+        return True
+
+    folder = next((place for place, runs in by_folder.items() if may_be(runs)), "")
+    if not folder:
         return
     files.check_plain(output_dir)
     lock = files.take_lock(output_dir)
