@@ -153,9 +153,9 @@ class Cifar10Dealt(Partitioned):
         train, test = np.sort(np.concatenate(rows[:-1])), rows[-1]
         random = partition.random_state(self.seed, _CUT_STREAM)
         test = test[partition.mixed_classes(y[test], random)]
-        pools = [(x[own], y[own]) for own in (train, test)]
+        training, testing = ((x[own], y[own]) for own in (train, test))
         origin = dataclasses.replace(origin, source=origin.source.partition(",")[0])
-        return self._dealt("cifar10_dealt", *pools, origin, PHOTOGRAPH)
+        return self._dealt("cifar10_dealt", training, testing, origin, PHOTOGRAPH)
 
 
 register("cifar10_dealt", Cifar10Dealt)
