@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
-from tff_pmc.reports import styles
+from tff_pmc.reports import figures, styles
 
 MNIST = ["DS", "LD", "MD", *map(",".join, itertools.permutations(["DS", "LD", "MD"]))]
 CELEBA = [name.replace("LD", "CB").replace("MD", "IS") for name in MNIST]
@@ -57,6 +58,7 @@ def test_a_style_follows_from_the_name_alone():
         assert styles.style_of(name).color.startswith("#")
     assert styles.style_of("DS,LD").line != styles.style_of("DS,LD,MD").line
     assert styles.style_of("LD,DS,MD").label == "LD≻DS≻MD"
+    assert styles.style_of("average[0.5,0.3](DS,LD)").label == "average[0.5,0.3](DS,LD)"
     light, dark = (styles.style_of(f"lambda={x}").color for x in ("1.00", "0.00"))
     assert lab(light, np.eye(3))[0] > lab(dark, np.eye(3))[0] + 30
 
@@ -69,3 +71,17 @@ def test_a_run_is_of_an_ordering_or_a_system_and_has_words_of_its_own(run_of):
     assert group("MD,DS,LD (backtracking)") == ("MD,DS,LD", "backtracking")
     assert group("Median, 3 clients", "3 clients") == ("Median", "3 clients")
     assert group("AdaFed, weights only", "") == ("AdaFed, weights only", "")
+
+
+@pytest.mark.parametrize(
+    ("label", "lines"),
+    [
+        ("MD≻DS≻LD\nbacktracking", ["MD≻DS≻LD", "backtracking"]),
+        ("OWA[most]:DS,LD,MD", ["OWA[most]:DS,LD,MD"]),
+        ("average[0.5,0.3,0.2]:MD,DS,LD", ["average[0.5,0.3,0.2]:MD,", "DS,LD"]),
+    ],
+)
+def test_titles_of_panels_are_no_wider_than_these(label, lines):
+    axes = Figure().subplots()
+    figures.name_panel(axes, label)
+    assert axes.get_title().split("\n") == lines

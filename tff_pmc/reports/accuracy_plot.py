@@ -92,7 +92,7 @@ def _in_panels(groups: Groups, title: str) -> Figure:
         same = {words: behind[words] for words in behind if words in variants}
         shown += _draw(axes, {base: same or behind}, lines, linewidth=0.9)
         shown += _draw(axes, {name: variants}, lines)
-        axes.set_title(styles.style_of(name).label)
+        figures.name_panel(axes, styles.style_of(name).label)
     _limit(every[0], groups, shown)  # They share them.
     marked = [
         _mark(axes, {name: variants})

@@ -102,7 +102,7 @@ def comparison_plot(table: pd.DataFrame, a: str, b: str) -> Optional[Figure]:
         style = styles.style_of(label)
         for side, line in _LINES.items():
             figures.curve(axes, [part[side]], style, linestyle=line)
-        axes.set_title(style.label)
+        figures.name_panel(axes, style.label)
     shown = pd.concat([part[["a", "b"]].stack() for part in parts.values()])
     figures.share_limits(every[0], shown)
     figures.round_axis(every[0], max(int(part.index.max()) for part in parts.values()))

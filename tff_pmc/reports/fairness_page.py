@@ -81,7 +81,7 @@ def _by_run(runs: Sequence[Run]) -> _Drawn:
             if base is not None:
                 shown += _curve(axes, base, measure, linestyle=line, linewidth=0.9)
             shown += _curve(axes, run, measure, linestyle=line)
-        axes.set_title("\n".join([styles.style_of(name).label, words]).strip())
+        figures.name_panel(axes, f"{styles.style_of(name).label}\n{words}")
     handles = [
         figures.handle(measure.title, linestyle=line)
         for measure, line in _IN_PANELS.items()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import io
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ from tff_pmc.reports.styles import Style
 
 WIDTH = 7.0
 """The width of a figure, inches: that of a page of two columns."""
+
+_LETTERS_OF_A_PANEL = 25
 
 _LOOK: dict[str, Any] = {
     "font.size": 8,
@@ -116,6 +119,20 @@ def name_panels(
 def handle(label: str, color: str = "black", **options: Any) -> Line2D:
     """Returns a line for a legend; `options` are those of `Line2D`."""
     return Line2D([], [], color=color, label=label, **options)
+
+
+def name_panel(axes: Any, label: str) -> None:
+    """Writes what is drawn in a small panel, in lines that leave the next one room.
+
+    A label without spaces, as `average[0.5,0.3,0.2]:DS,LD,MD`, is broken behind its
+    colon and, if need be, its commas.
+    """
+    lines = [""]
+    for part in re.findall(r"[^,:\n]+[,:]?|\n", label):
+        if part == "\n" or len(lines[-1] + part) > _LETTERS_OF_A_PANEL:
+            lines.append("")
+        lines[-1] += part.strip("\n")
+    axes.set_title("\n".join(filter(None, lines)))
 
 
 def entitle(figure: Figure, title: str) -> None:

@@ -9,6 +9,7 @@ test computes this); most are of Paul Tol's muted scheme.
 
 from __future__ import annotations
 
+import re
 import zlib
 from typing import NamedTuple, Union
 
@@ -98,7 +99,9 @@ def style_of(name: str) -> Style:
         # The lightest tenth cannot be seen on white.
         color = to_hex(colormaps["cividis"](0.9 * np.nan_to_num(share)))
         return Style(str(color), SOLID, figure_text(name))
-    label = figure_text(name.replace(",", "≻") if ", " not in name else name)
+    # Parameters, as in average[0.5,0.3,0.2], are no ordering.
+    is_ordering = not re.search(r", |\[", name)
+    label = figure_text(name.replace(",", "≻") if is_ordering else name)
     members = name.split(",")
     places = tuple(_PLACES.get(code, -1) for code in members[:2])
     if -1 in places or places not in _ORDERINGS or len(members) > 3:
