@@ -41,7 +41,7 @@ class Row(NamedTuple):
             against; empty for each by itself.
         tolerance: see `judging.Measure`, as `within` and `digits`.
         times: a factor of the runs' own rounds.
-        column: of `rounds.csv`, or of a cohort.
+        column: of `rounds.csv`, of a cohort, or of Dual's Table IV.
         rounds: the first and the last round that the mean of a column is over.
         classes: those that F1 is of.
         goal: the label of the run whose accuracy, over `rounds`, is to be reached.
@@ -194,6 +194,12 @@ def _over_the_mean(run: Run, _: Run, cells: Cells, row: Row) -> float:
     return float(cohort[row.column][own].mean() - cohort[row.column][~own].mean())
 
 
+def _of_best_epoch(run: Run, _: Run, cells: Cells, row: Row) -> float:
+    """Returns one of the measures of Dual's Table IV, in points."""
+    table = dual_cells.tidy_rows([run], table=4).set_index("metric")
+    return 100 * float(table["ours_best_epoch"][row.column])
+
+
 QUANTITIES: Mapping[str, Quantity] = {
     "rounds": Quantity(
         lambda run, _, cells, row: -mean_rounds(run, cells), in_cells=True
@@ -208,6 +214,8 @@ QUANTITIES: Mapping[str, Quantity] = {
     "gain": Quantity(_gain, BASELINE, in_cells=True),
     "cells that lose": Quantity(_cells_that_lose, BASELINE, in_cells=True),
     "best round": Quantity(lambda run, *_: 100 * float(run.accuracy.max())),
+    "last round": Quantity(lambda run, *_: 100 * float(run.accuracy[-1])),
+    "best epoch": Quantity(_of_best_epoch),
     "second half": Quantity(lambda run, *_: 100 * run.late_accuracy),
     "column": Quantity(lambda run, _, cells, row: mean_of_column(run, row)),
     "lead": Quantity(
