@@ -1,4 +1,4 @@
-"""The modules that docs/own_code.md links to run: a program of TFF's, and PyTorch."""
+"""The modules that docs/own_code.md links to: TFF's programs, q-FedAvg, PyTorch."""
 
 import importlib.util
 
@@ -8,6 +8,30 @@ from commands import ROOT, python, rows
 
 FOLDER = ROOT / "docs" / "examples" / "own_code"
 PAGE = (ROOT / "docs" / "own_code.md").read_text("utf-8")
+
+
+# The example's q-FedAvg beside the system of this name.
+SAME_BY_NAME = """
+import types
+import numpy as np
+from tff_pmc.systems.step_systems import QFedAvg
+
+settings = types.SimpleNamespace(
+    training=types.SimpleNamespace(learning_rate=rate),
+    columns=["q_fedavg_weight", "q_fedavg_h"],
+)
+system = QFedAvg(q=q)
+by_name = tff_pmc.build_prioritized_fed_avg(
+    tff_pmc.models.mnist_cnn(),
+    criteria=system.own_criteria(settings),
+    score=system.score(settings),
+    client_optimizer_fn=tff.learning.optimizers.build_sgdm(rate),
+)
+with tff_pmc.Runtime():
+    same, metrics = by_name.next(by_name.initialize(), clients)
+for one, other in zip(*(s.global_model_weights.trainable for s in (state, same))):
+    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
+"""
 
 
 @pytest.mark.parametrize(
@@ -30,6 +54,12 @@ def test_the_program_goes_on(tmp_path):
     for name in ("training", "evaluation"):
         assert len(list((tmp_path / "tensorboard" / name).iterdir())) == 2
     assert not done.stderr.count("Traceback")
+
+
+def test_q_fed_avg_is_that_by_name():
+    code = (FOLDER / "q_fed_avg.py").read_text("utf-8")
+    done = python("-c", code + SAME_BY_NAME)
+    assert done.returncode == 0, done.stderr
 
 
 def torch_scores(state, images):

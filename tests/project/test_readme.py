@@ -9,28 +9,6 @@ from commands import ROOT, python
 README = (ROOT / "README.md").read_text("utf-8")
 GUIDE = (ROOT / "docs" / "own_code.md").read_text("utf-8")
 EXAMPLE = ROOT / "docs" / "examples" / "own_code" / "keras_model.py"
-# The guide's q-FedAvg beside the system of this name.
-SAME_BY_NAME = """
-import types
-import numpy as np
-from tff_pmc.systems.step_systems import QFedAvg
-
-settings = types.SimpleNamespace(
-    training=types.SimpleNamespace(learning_rate=rate),
-    columns=["q_fedavg_weight", "q_fedavg_h"],
-)
-system = QFedAvg(q=q)
-by_name = tff_pmc.build_prioritized_fed_avg(
-    tff_pmc.models.mnist_cnn(),
-    criteria=system.own_criteria(settings),
-    score=system.score(settings),
-    client_optimizer_fn=tff.learning.optimizers.build_sgdm(rate),
-)
-with tff_pmc.Runtime():
-    same, metrics = by_name.next(by_name.initialize(), clients)
-for one, other in zip(*(s.global_model_weights.trainable for s in (fair, same))):
-    np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
-"""
 VERDICTS = (
     *("reproduced", "not reproduced", "open"),
     *("not run far enough", "cannot be tested here"),
@@ -44,8 +22,7 @@ def blocks(text):
 def test_the_python_of_the_guide_runs():
     """Block after block, as it stands, and the module that it links to."""
     code = [*blocks(GUIDE), EXAMPLE.read_text("utf-8")]
-    assert len(code) == 9 and f"({EXAMPLE.relative_to(ROOT / 'docs')})" in GUIDE
-    code.insert(-1, SAME_BY_NAME)
+    assert len(code) == 8 and f"({EXAMPLE.relative_to(ROOT / 'docs')})" in GUIDE
     done = python("-c", "\n".join(code))
     assert "trusted 6.0" in done.stdout, done.stderr
     assert done.returncode == 0, done.stderr
