@@ -214,3 +214,19 @@ def test_secure_sums_are_the_sums(local, toy_model, toy_examples):
     for plain, hidden in zip(*found):
         np.testing.assert_allclose(plain, hidden, atol=1e-5)
         assert np.abs(plain - hidden).max() > 0  # Both ways were taken.
+
+
+def test_the_thread_that_tunes_data_is_not_begun():
+    """It is cancelled when the data end, and TensorFlow warns of each."""
+    from tensorflow.core.framework import dataset_options_pb2
+
+    from tff_pmc.runtime import values
+
+    sequence = tff.SequenceType(np.int64)
+    given = tf.data.Dataset.range(3).batch(2).unbatch()
+    for value in (given, [1, 2]):
+        (variant,) = values.to_tensors(value, sequence, "the data")
+        raw = tf.raw_ops.GetOptions(input_dataset=variant).numpy()
+        options = dataset_options_pb2.Options.FromString(raw)
+        assert not options.autotune_options.enabled
+        assert options.autotune_options.HasField("enabled")
