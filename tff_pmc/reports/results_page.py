@@ -35,8 +35,8 @@ What of the four papers holds in the runs that are kept here. Made by
 [The claims](../docs/claims.md) are judged one by one there, and [the
 four papers](../docs/fidelity.md) says what was not run.
 
-`paper/` holds the published tables, `reproduced/` what runs here gave. Fewer than five
-seeds decide nothing."""
+`paper/` has the published tables, `reproduced/` ours. Fewer than five seeds decide
+nothing."""
 
 _AGAIN = """\
 ## Make them again
