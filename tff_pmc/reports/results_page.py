@@ -30,7 +30,7 @@ from tff_pmc.settings.papers import PAPERS
 _HEAD = """\
 # Results
 
-What of the four papers holds in the runs that are kept here. Made by
+What of the four papers holds in the runs kept here. Made by
 `.venv/bin/python -m tff_pmc.reports.results_page > results/README.md`, nothing by hand.
 [The claims](../docs/claims.md) are judged one by one there, and [the
 four papers](../docs/fidelity.md) says what was not run.
@@ -46,7 +46,7 @@ _AGAIN = """\
     $PYTHON -m tff_pmc.experiments.remake results/reproduced/quickstart --output_dir=DIR
 
 makes every table and figure below from its records, without training; a test holds the
-tables to it, to the byte."""
+tables to it."""
 
 _KEPT = """\
 Each folder has the records, tables and plots of one command. `reproduced/kept.json` has
