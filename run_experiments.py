@@ -74,6 +74,7 @@ def execute(command, runs, table, cluster=None):
         signal.signal(number, lambda n, _: _leave(n, recorded))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    from tff_pmc.criteria import CriterionError
     from tff_pmc.experiments.running import callbacks, execution
     from tff_pmc.record.record_error import RecordError
     from tff_pmc.runtime import ClusterError, WorkerDiedError, WorkerStartError
@@ -84,7 +85,7 @@ def execute(command, runs, table, cluster=None):
         text = execution.execute(command, runs, table, cluster, output_dir)
         print(printable(text), flush=True)
         return 0
-    except (SettingError, RecordError, leaf_data.DataError) as error:
+    except (CriterionError, SettingError, RecordError, leaf_data.DataError) as error:
         return fail(error, EXIT_BAD_INPUT)
     except callbacks.LostRunError as error:
         return fail(f"{error}; what was recorded is in {recorded}", 1)

@@ -122,7 +122,7 @@ def main():
             print(f"\n{title} is left out: {error}")
             continue
         orderings = orderings_of(federation.criteria)
-        table = ordering_distances(cohorts, federation.criteria, orderings)
+        table = ordering_distances(cohorts, federation.criteria, orderings)[[*COLUMNS]]
         size = len(cohorts[0])
         print(f"\n{title}: {size} of {total} clients, {len(cohorts)} cohorts\n")
         names = [name.replace("_", " ") for name in COLUMNS]

@@ -6,6 +6,9 @@
     python run_experiments.py --output_dir=BOTH \\
         --compare=THEIRS/experiments/non-iid,OURS
 
+With `--clients` it is the first of their hundred clients alone, and with `--fraction`
+a cohort of another size: so a sample of their form stays small.
+
 Their `preparation.py`, server, clients and model run as they are, with the values of
 their `main.py`. `--permutation` is their index of the ordering: 0 is DS, 5 is
 LD, DS, MD. Every permutation runs in a process of its own with the same seed, so that
@@ -85,10 +88,18 @@ def run(repo, arrays, options, permutation):
     np.random.seed(options.seed)  # Of the shards, whatever the imports have drawn.
     train, test = parts["preparation"].MNIST(iid=options.iid)
     server = parts["Server"].Server(
-        model(), None, EPOCHS, FRACTION, CLIENTS, options.iid, rate, permutation
+        model(),
+        None,
+        EPOCHS,
+        options.fraction,
+        options.clients,
+        options.iid,
+        rate,
+        permutation,
     )
     clients = [
-        parts["Client"].Client(model(), *train[k], *test[k]) for k in range(CLIENTS)
+        parts["Client"].Client(model(), *train[k], *test[k])
+        for k in range(options.clients)
     ]
     random.seed(options.seed)  # Of the cohorts.
     settings = {
@@ -96,6 +107,8 @@ def run(repo, arrays, options, permutation):
         "permutation": permutation,
         "seed": options.seed,
         "rounds": options.rounds,
+        "clients": options.clients,
+        "fraction": options.fraction,
         "learning_rate": rate,
         "iid": options.iid,
         "tensorflow": tf.__version__,
@@ -118,6 +131,9 @@ def main():
     add("--output_dir", required=True, help="a new folder")
     add("--permutation", type=int, action="append", choices=range(ORDERINGS))
     add("--rounds", type=int, default=1000, help="as many as theirs by default")
+    known = range(1, CLIENTS + 1)
+    add("--clients", type=int, default=CLIENTS, choices=known, metavar="K")
+    add("--fraction", type=float, default=FRACTION, help="of the clients, a round's")
     add("--iid", action="store_true", help="equal shares of shuffled images")
     add("--lr", type=float, help="by default 0.215 with --iid, else 0.1, as theirs")
     add("--seed", type=int, default=0)

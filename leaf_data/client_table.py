@@ -51,9 +51,16 @@ class ClientTable:
             attributes: each client's values by name: booleans or numbers in [0, 1].
 
         Raises:
-            DataError: a client lacks an attribute, or a value is not a boolean or
-                a number in [0, 1]; the message names client and attribute.
+            DataError: it has another form, a client lacks an attribute, or a value is
+                not a boolean or a number in [0, 1]; the message names client and
+                attribute.
         """
+        rows = attributes.values() if isinstance(attributes, Mapping) else [attributes]
+        for row in rows:
+            if not isinstance(row, Mapping):
+                raise DataError(
+                    f"a table is {{client: {{name: value}}}}, not {row!r:.40}"
+                )
         clients = tuple(attributes)
         names = tuple(attributes[clients[0]]) if clients else ()
         for client, row in attributes.items():

@@ -11,6 +11,7 @@ after it, the column `--label` is y, whole numbers from 0; the others are x, flo
 from __future__ import annotations
 
 import argparse
+import array
 import csv
 import io
 import os
@@ -22,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import tqdm
 
-from leaf_data.errors import DataError, reading
+from leaf_data.errors import DataError, one_line, reading
 from leaf_data.formats import leaf_json, places
 from leaf_data.store import Client, write_store
 
@@ -50,25 +51,53 @@ def clients_of_csvs(folder: str, label: str) -> Iterator[Client]:
     for name in names:
         path = os.path.join(folder, name)
         with reading(path, "cannot be read as CSV", ValueError, csv.Error):
-            text = places.read(path, _LARGEST_CSV).decode("utf-8-sig")
-            header, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+            content = io.BytesIO(places.read(path, _LARGEST_CSV))
+            text = io.TextIOWrapper(content, "utf-8-sig", newline="")
+            rows = csv.reader(text, strict=True)
+            header = next(rows, [])
             columns = columns or header
             if header != columns or columns.count(label) != 1:
                 raise ValueError(f"it has to have the columns {columns}, {label} once")
-            table = np.array(rows, np.float64).reshape(len(rows), len(columns))
+            numbers = array.array("d")  # A list of rows takes a hundred times the file.
+            for place, row in enumerate(rows, start=1):
+                if len(row) != len(columns):
+                    raise ValueError(
+                        f"row {place} has {len(row)} fields, not {len(columns)}"
+                    )
+                numbers.extend(map(float, row))
+            table = np.array(numbers).reshape(-1, len(columns))
             place = columns.index(label)
-            labels = table[:, place].astype(np.int32)
+            x = _float32(np.delete(table, place, axis=1))
+            with np.errstate(invalid="ignore"):
+                labels = table[:, place].astype(np.int32)
             if (labels != table[:, place]).any():
                 raise ValueError(f"{label} has to be whole numbers")
-            x = np.delete(table, place, axis=1).astype(np.float32)
         yield name[: -len(".csv")], x, labels
 
 
 def _arrays(x: list[Any], y: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     try:
-        return np.array(x, np.float32), np.array(y)
+        read, labels = np.array(x), np.array(y)
+        if read.dtype.kind not in "iuf":
+            raise ValueError(f"they are {read.dtype}")
+        return _float32(read), labels
     except ValueError as error:
-        raise DataError("its examples are not numbers of one shape") from error
+        raise DataError("its examples are not float32 numbers of one shape") from error
+
+
+def _float32(numbers: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        found = numbers.astype(np.float32)
+    if not np.isfinite(found).all():
+        raise ValueError("a number is no float32")
+    return found
+
+
+def _seed(text: str) -> int:
+    number = int(text)
+    if not 0 <= number < 2**32:
+        raise argparse.ArgumentTypeError("a seed is from 0 to 2^32 - 1")
+    return number
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
@@ -79,7 +108,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("store", help="the folder that is made")
     parser.add_argument("--label", default="", help="of CSVs: the column of the labels")
     parser.add_argument("--test_fraction", type=float, default=0.0)
-    parser.add_argument("--seed", type=int, default=0, help="of the test fraction")
+    parser.add_argument("--seed", type=_seed, default=0, help="of the test fraction")
     given = parser.parse_args(arguments)
     try:
         if given.label:
@@ -90,7 +119,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         options = {"test_fraction": given.test_fraction, "seed": given.seed}
         write_store(shown, given.store, **options)
     except (DataError, OSError) as error:
-        print(f"{parser.prog}: {error}", file=sys.stderr)
+        print(f"{parser.prog}: {one_line(error, 900)}", file=sys.stderr)
         return 2
     return 0
 

@@ -140,7 +140,7 @@ def load(
         DataError: there is no such data set or option, or its files are missing or
             unusable.
     """
-    if name not in DATASETS:
+    if not isinstance(name, str) or name not in DATASETS:
         raise DataError(unknown("data set", name, DATASETS))
     kind = DATASETS[name]
     try:

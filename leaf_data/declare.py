@@ -45,7 +45,7 @@ _KINDS: dict[type, tuple[type, str]] = {
 
 
 class SettingError(ValueError):
-    """A setting that cannot be used; the message names its flag."""
+    """A setting or an argument that cannot be used; the message names it."""
 
 
 class Range(NamedTuple):
@@ -62,6 +62,20 @@ A_SHARE = Range(lambda x: 0 < x <= 1, "above 0, at most 1")
 FROM_0_TO_1 = Range(lambda x: 0 <= x <= 1, "from 0 to 1")
 BELOW_1 = Range(lambda x: 0 <= x < 1, "at least 0, below 1")
 A_SEED = Range(lambda n: 0 <= n < 2**31, "in [0, 2^31)")
+
+
+def check_value(name: str, value: Any, kind: type, within: Range | None = None) -> None:
+    """Refuses what is not of a type or out of range; the `SettingError` has the name.
+
+    The type is int, float, bool or str; of another there is no check.
+    """
+    base, words = _KINDS.get(kind, (object, ""))
+    # A bool is an integer to Python and to nobody else.
+    of_kind = isinstance(value, bool) == (kind is bool) if words else True
+    if not isinstance(value, base) or not of_kind:
+        raise SettingError(f"{name} must be {words}, got {value!r}")
+    if within is not None and not within.holds(value):
+        raise SettingError(f"{name} must be {within.words}, got {value}")
 
 
 class Setting(NamedTuple):
@@ -95,15 +109,7 @@ class Setting(NamedTuple):
                     f"--{self.flag} must be one of {known}; got {value!r}"
                 )
             return
-        kind, words = _KINDS.get(self.kind, (object, ""))
-        # A bool is an integer to Python and to nobody else.
-        of_kind = isinstance(value, bool) == (kind is bool) if words else True
-        if not isinstance(value, kind) or not of_kind:
-            raise SettingError(f"--{self.flag} must be {words}, got {value!r}")
-        if self.within is not None and not self.within.holds(value):
-            raise SettingError(
-                f"--{self.flag} must be {self.within.words}, got {value}"
-            )
+        check_value(f"--{self.flag}", value, self.kind, self.within)
 
 
 def setting(
@@ -218,7 +224,7 @@ class Settings:
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """Says that there is no such name, which one is near, and which there are."""
     known = list(known)
-    near = difflib.get_close_matches(name, known, 1)
+    near = difflib.get_close_matches(str(name), known, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return f"no {what} {name!r}{hint}: there are {', '.join(known)}"
 

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 
 _LONGEST = 256  # Characters of a name.
+_MOST_DIGITS = 20
 # Control characters, halves of characters that no file can hold, ends of lines.
 _REFUSED = ("Cc", "Cs", "Zl", "Zp")
 
@@ -20,14 +21,24 @@ class DataError(ValueError):
     """
 
 
-def one_line(error: object) -> str:
+def one_line(error: object, most: int = 200) -> str:
     """Returns what an exception says, for one line of another error.
 
     What is damaged can be quoted in it: ends of lines become spaces, other control
-    characters are escaped, and 200 characters are enough.
+    characters are escaped, and 200 characters, or `most`, are enough.
     """
-    words = " ".join(str(error).split())[:200] or type(error).__name__
+    words = " ".join(str(error).split())[:most] or type(error).__name__
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+
+
+def parse_int(text: str) -> int:
+    """Reads a whole number of JSON; a `ValueError` for one of more than 20 digits.
+
+    Python takes long over very many digits, and some versions refuse them.
+    """
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"a number has {len(text)} digits")
+    return int(text)
 
 
 @contextlib.contextmanager

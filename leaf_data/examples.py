@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import mmap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -128,20 +129,36 @@ class Examples:
         Args:
             x: the pool's inputs, [M, ...], of a type as above; they are copied.
             y: the pool's labels, integers [M], or values, floats [M, ...].
-            parts: for each client an array of its indices into the pool.
+            parts: for each client an array of its indices into the pool, from 0, or a
+                mask of it, booleans [M].
             client_ids: the clients' names, as many as parts.
             attributes: by name, what else is known of the pool, [M, ...].
 
         Raises:
-            DataError: the arrays do not fit together.
+            DataError: the arrays do not fit together, or a part has what is no index.
         """
-        rows = np.concatenate([np.asarray(part, np.int64) for part in parts])
+        names = ["x", "y", *(attributes or {})]
+        pool = [np.asarray(a) for a in (x, y, *(attributes or {}).values())]
+        if 0 in [a.ndim for a in pool] or len({len(a) for a in pool}) > 1:
+            found = ", ".join(f"{name} is {a.shape}" for name, a in zip(names, pool))
+            raise DataError(f"a pool has to hold one row an example: {found}")
+        size = len(pool[0])
+        own = [_rows(part, size, f"parts[{k}]") for k, part in enumerate(parts)]
+        splits = np.cumsum([0, *map(len, own)], dtype=np.int64)
+        rows = np.concatenate([np.zeros(0, np.int64), *own])
+        if len(rows) and not 0 <= rows.min() <= rows.max() < size:
+            wrong = int(np.argmax((rows < 0) | (rows >= size)))
+            k = int(np.searchsorted(splits, wrong, side="right")) - 1
+            raise DataError(
+                f"parts[{k}] has {rows[wrong]}: indices go from 0 to {size - 1}"
+            )
+        x, y, *others = (array[rows] for array in pool)
         return cls(
-            x=x[rows],
-            y=y[rows].astype(np.float32 if y.dtype.kind == "f" else np.int32),
-            row_splits=np.cumsum([0, *map(len, parts)], dtype=np.int64),
+            x=x,
+            y=labels_of(y),
+            row_splits=splits,
             client_ids=tuple(client_ids),
-            attributes={k: np.asarray(v)[rows] for k, v in (attributes or {}).items()},
+            attributes=dict(zip(names[2:], others)),
         )
 
     @property
@@ -234,9 +251,43 @@ class Examples:
         rows = [start + np.arange(n) for start, n in zip(self.row_splits, sizes)]
         return self._gather(rows, range(self.num_clients))
 
+    def release(self) -> None:
+        """Gives back the memory of what was read of mapped arrays: all labels, say."""
+        for array in (self.x, self.y, self.row_splits, *self.attributes.values()):
+            if isinstance(array, np.memmap):
+                mapped: Any = array
+                mapped._mmap.madvise(mmap.MADV_DONTNEED)
+
     def _gather(self, rows: list[npt.NDArray[Any]], clients: Iterable[int]) -> Examples:
         ids = [self.client_ids[k] for k in clients]
         return Examples.from_parts(self.x, self.y, rows, ids, self.attributes)
+
+
+def labels_of(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Labels as int32, values as float32; a `DataError` for what these cannot hold."""
+    if y.dtype.kind not in "biuf":
+        raise DataError(f"y has to be integers or floats, not {y.dtype}")
+    if y.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            values = y.astype(np.float32)
+        if not np.isfinite(values).all():
+            raise DataError("y has a value that is not finite, or no float32")
+        return values
+    labels = y.astype(np.int32)
+    if not np.array_equal(labels, y) or labels.max(initial=0) == 2**31 - 1:
+        raise DataError(f"y has a label beyond 2^31 - 2: {y.max()}, or {y.min()}")
+    return labels
+
+
+def _rows(part: Any, size: int, name: str) -> npt.NDArray[np.int64]:
+    """The rows of a pool of a size that a part names, by their indices or a mask."""
+    rows = np.asarray(part)
+    if rows.dtype == bool and rows.shape == (size,):
+        return np.flatnonzero(rows)
+    if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
+        found = f"{rows.dtype} {list(rows.shape)}"
+        raise DataError(f"{name} has to be indices, or a mask of {size}, not {found}")
+    return rows.astype(np.int64, copy=False)
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

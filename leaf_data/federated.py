@@ -251,6 +251,7 @@ def _labels_a_client(examples: Examples) -> list[int]:
         pairs = np.unique(owner << 32 | examples.y[splits[0] : splits[-1]])
         counts = np.bincount(pairs >> 32, minlength=len(splits) - 1)
         found += [int(counts.min()), int(counts.max())]
+    examples.release()
     return found
 
 

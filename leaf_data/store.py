@@ -15,6 +15,7 @@ LEAF's JSON files or of a folder of CSVs.
 from __future__ import annotations
 
 import dataclasses
+import numbers
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Union
@@ -26,7 +27,7 @@ from leaf_data.client_ids import ClientIds
 from leaf_data.dataset import Dataset, register
 from leaf_data.declare import setting
 from leaf_data.errors import DataError, check_name, one_line, reading
-from leaf_data.examples import INPUT_TYPES, Examples, StorePart
+from leaf_data.examples import INPUT_TYPES, Examples, StorePart, labels_of
 from leaf_data.federated import SERVER, FederatedDataset, Origin
 from leaf_data.formats import npy_folder, places
 from leaf_data.formats.places import Folder
@@ -65,8 +66,8 @@ def write_store(
     Example:
         >>> write_store((read(file) for file in files), "store", test_fraction=0.2)
     """
-    if not 0 <= test_fraction < 1:
-        raise DataError(f"test_fraction has to be from 0 to below 1: {test_fraction}")
+    if not isinstance(test_fraction, numbers.Real) or not 0 <= test_fraction < 1:
+        raise DataError(f"test_fraction has to be from 0 to below 1: {test_fraction!r}")
     with npy_folder.Writer(os.fspath(path)) as writer:
         if isinstance(clients, FederatedDataset):
             about = _write_data(writer, clients)
@@ -114,7 +115,7 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
         digest = _digest(folder)
         for part, found in examples.items():
             object.__setattr__(found, "stored", StorePart(folder, digest, part))
-        return FederatedDataset(
+        data = FederatedDataset(
             name=name,
             train_examples=examples["train"],
             test_examples=examples["test"],
@@ -127,6 +128,9 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
         )
     except Exception as error:  # What a header says may be of any kind and size.
         raise DataError(f"{folder}: is no store ({one_line(error)})") from error
+    for part_examples in examples.values():
+        part_examples.release()
+    return data
 
 
 def _digest(folder: str) -> str:
@@ -209,6 +213,12 @@ def _pairs(
         raise DataError("has to be (name, x, y), or have x_test and y_test, too")
     found = [_checked(*arrays[place : place + 2]) for place in range(0, len(arrays), 2)]
     if len(found) == 2:
+        (x, _), (other, _) = found
+        if (x.dtype, x.shape[1:]) != (other.dtype, other.shape[1:]):
+            raise DataError(
+                f"one x to train on is {x.dtype} {x.shape[1:]}, and one to be tested "
+                f"on {other.dtype} {other.shape[1:]}"
+            )
         return found
     ((x, y),) = found
     seed, number = stream
@@ -224,14 +234,7 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         raise DataError(f"x and y have to hold a row an example: {x.shape}, {y.shape}")
     if x.dtype not in INPUT_TYPES:
         raise DataError(f"x has to be one of {', '.join(INPUT_TYPES)}, not {x.dtype}")
-    if y.dtype.kind not in "iuf":
-        raise DataError(f"y has to be integers or floats, not {y.dtype}")
-    if y.dtype.kind == "f":
-        return x, y.astype(np.float32)
-    labels = y.astype(np.int32)
-    if not np.array_equal(labels, y):
-        raise DataError(f"y has a label beyond 2^31: {y[labels != y][0]}")
-    return x, labels
+    return x, labels_of(y)
 
 
 @dataclasses.dataclass(frozen=True)

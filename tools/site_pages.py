@@ -13,6 +13,7 @@ import re
 import sys
 import urllib.parse
 
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -27,6 +28,23 @@ PAGES = {
 }
 # The page that is made of the declared settings, and of which no file is kept.
 FLAGS = "docs/flags.md"
+# Stands between the theme and its search. A page that is opened as a file may start no
+# worker but from text that it has. A query may have a flag's dashes, which would leave
+# words out, and the British spelling of a word.
+SEARCH = r"""
+const Started = Worker, source = SOURCE, spellings = SPELLINGS;
+window.Worker = function (address) {
+  const own = location.protocol === "file:" && URL.createObjectURL(new Blob([source]));
+  const worker = new Started(own || address);
+  const post = worker.postMessage.bind(worker);
+  worker.postMessage = (message) => post(typeof message.data !== "string" ? message : {
+    ...message,
+    data: message.data.replace(/(^|\s)-+/g, "$1")
+      .replace(/\w+/g, (word) => spellings[word.toLowerCase()] || word),
+  });
+  return worker;
+};
+"""
 LINK = re.compile(r'(?<=\]\()([^)\s"]+)')
 
 # The file of the repository behind each page that is not in docs/.
@@ -107,9 +125,14 @@ def _listing(folder):
 def on_page_markdown(markdown, page, config, files):
     """Turns the repository's links into the site's, and shows the examples' code.
 
-    A page that links to a file of `docs/examples/` has the file at its end.
+    A page that links to a file of `docs/examples/` has the file at its end. In a search
+    kept results come last.
     """
     place = page.file.src_uri
+    if place.startswith("results/reproduced/"):
+        page.meta["search"] = {"boost": 1e-6}
+    elif place == "flags.md":
+        page.meta["search"] = {"boost": 4}
     source = _sources.get(place, f"docs/{place}")
     # The page of a folder stands in the folder, its links too.
     here = source if (ROOT / source).is_dir() else posixpath.dirname(source)
@@ -123,7 +146,7 @@ def on_page_markdown(markdown, page, config, files):
         if target.startswith("docs/examples/") and (ROOT / target).is_file():
             if target not in examples:
                 examples.append(target)
-            return f"#{posixpath.splitext(posixpath.basename(target))[0]}"
+            return f"#{posixpath.basename(target).replace('.', '-')}"
         found = _place(target, anchor == "file")
         if found is None:
             return match.group(1)
@@ -136,11 +159,35 @@ def on_page_markdown(markdown, page, config, files):
     markdown = LINK.sub(replace, markdown)
     for target in examples:
         name = posixpath.basename(target)
-        anchor, kind = posixpath.splitext(name)
-        language = {".py": "python", ".sh": "bash"}[kind]
+        anchor, kind = name.replace(".", "-"), posixpath.splitext(name)[1]
+        language = {".py": "python", ".sh": "bash", ".toml": "toml"}.get(kind, "text")
         code = (ROOT / target).read_text("utf-8")
         markdown += f"\n\n## {name} {{: #{anchor} }}\n\n```{language}\n{code}```\n"
     return markdown
+
+
+def on_page_content(html, page, **_):
+    """Names the claims, whose tables the style sheet lays out for a phone."""
+    claims = page.file.src_uri == "claims.md"
+    return f'<div class="claims">{html}</div>' if claims else html
+
+
+@event_priority(-100)  # When the plugin has written the index.
+def on_post_build(config):
+    """Writes the search's script, and the index as one: a file may read no JSON."""
+    folder = pathlib.Path(config.site_dir)
+    search = folder / "search"
+    index = (search / "search_index.json").read_text("utf-8")
+    (search / "search_index.js").write_text(f"var __index = {index}", "utf-8")
+    (worker,) = folder.glob("assets/javascripts/workers/search.*.min.js")
+    text = index.replace(r"\n", " ").lower()
+    words = sorted(set(re.findall(r"\b[a-z]+iz[a-z]+\b", text)))
+    values = {
+        "SOURCE": worker.read_text("utf-8"),
+        "SPELLINGS": {word.replace("iz", "is"): word for word in words},
+    }
+    script = re.sub("|".join(values), lambda one: json.dumps(values[one[0]]), SEARCH)
+    (search / "search.js").write_text(script, "utf-8")
 
 
 def _place(target, as_file):

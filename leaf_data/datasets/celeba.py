@@ -86,10 +86,6 @@ class Celeba(WithClientRule):
         `attributes["sharp"]` is uint8, 1 = sharp, which "leaf" has only beside
         `list_attr_celeba.txt`. Client ids are the identities' numbers. The data set is
         named `drawn_faces` where an image is one of `leaf_data.datasets.drawn_faces`.
-
-        The images are looked for as `celeba_files.find` says, LEAF's JSON as
-        `leaf_json.find`, TFF's data as `celeba.sqlite` or `.sqlite.lzma`, and then in
-        TFF's own cache and download.
         """
         folders = places.folders("celeba", data_dir)
         if self.source == "tff":

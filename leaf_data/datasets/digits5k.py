@@ -42,7 +42,6 @@ class Digits5k(Partitioned):
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
         """Returns the data set: x uint8 [28, 28], 0 = background; ten classes."""
-        del data_dir, cache_dir
         random = partitions.random_state(self.seed, _SHUFFLE_STREAM)
         order = random.permutation(_NUM_IMAGES)
         path = _find_file()

@@ -56,11 +56,7 @@ class DrawnFaces(WithClientRule):
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
-        """Returns the data set: x uint8 [64, 64, 3] RGB, y 1 = smiling.
-
-        `attributes["sharp"]` is 1 where a drawing is not blurred.
-        """
-        del data_dir, cache_dir
+        """Returns the data set, as `celeba` has its own."""
         photographs = celeba.Celeba(client_rule=self.client_rule, seed=self.seed)
         with tempfile.TemporaryDirectory() as folder:
             write(folder, self.num_identities, self.images_per_identity, self.seed)
@@ -80,19 +76,9 @@ def write(
 ) -> None:
     """Draws faces into a folder, in the layout of LEAF's `data/celeba/data/raw`.
 
-    Writes `identity_CelebA.txt`, `list_attr_celeba.txt` with the attributes Blurry
-    and Smiling, and `img_align_celeba/drawn_NNNNNN.png`, 89 x 109. Files of the same
-    names are replaced.
-
-    Args:
-        folder: the folder; it is made if it is not there.
-        num_identities: the number of people, at least 2, who are numbered from 1.
-        images_per_identity: M; each identity has a number of images between M // 2
-            and M + M // 2, at least 1.
-        seed: the seed, 0 to 2**31 - 1. The same arguments give the same faces.
-
-    Raises:
-        DataError: a number cannot be, or the folder cannot be written.
+    Images are `img_align_celeba/drawn_NNNNNN.png`, 89 x 109, of each identity between
+    M // 2 and M + M // 2, at least 1. Files of the same names are replaced, and the
+    same arguments give the same faces.
     """
     DrawnFaces.of_options(  # Checks them.
         num_identities=num_identities,

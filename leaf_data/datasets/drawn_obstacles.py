@@ -51,7 +51,6 @@ class DrawnObstacles(Dataset):
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
         """Returns the data set: x uint8 [64, 64, 3] RGB; y 1 = blocked, 0 = free."""
-        del data_dir, cache_dir
         with tempfile.TemporaryDirectory() as folder:
             write(folder, self.pictures, self.seed)
             data = obstacles.Obstacles(seed=self.seed).load(folder)
@@ -63,19 +62,7 @@ register("drawn_obstacles", DrawnObstacles)
 
 
 def write(folder: str, pictures: int = DrawnObstacles.pictures, seed: int = 0) -> None:
-    """Draws pictures into a folder, in the layout that `obstacles` reads.
-
-    Writes `PLACE/blocked/drawn_NNNN.png` and `PLACE/free/drawn_NNNN.png`, 96 x 96.
-    Files of the same names are replaced.
-
-    Args:
-        folder: the folder; it is made if it is not there.
-        pictures: the number of each place and class, at least 10.
-        seed: the seed, 0 to 2**31 - 1. The same arguments give the same pictures.
-
-    Raises:
-        DataError: a number cannot be, or the folder cannot be written.
-    """
+    """Draws pictures of each place and class, in the layout that `obstacles` reads."""
     DrawnObstacles.of_options(pictures=pictures, seed=seed)  # Checks them.
     write_sets(folder, dict.fromkeys(obstacles.PLACES, (pictures, pictures)), seed)
 
@@ -83,18 +70,11 @@ def write(folder: str, pictures: int = DrawnObstacles.pictures, seed: int = 0) -
 def write_sets(
     folder: str, counts: Mapping[str, tuple[int, int]], seed: int = 0
 ) -> None:
-    """Draws sets of pictures, for example those of the paper's Tables II and III.
+    """Draws sets of free and blocked pictures, by their path below a folder.
 
-    Writes `SET/free/drawn_NNNN.png` and `SET/blocked/drawn_NNNN.png`. A set whose path
-    ends in a place's name is of that place; in another the places take turns.
-
-    Args:
-        folder: the folder; it is made if it is not there.
-        counts: set -> free and blocked pictures, as `printed_counts()` gives them.
-        seed: the seed. The same arguments give the same pictures.
-
-    Raises:
-        DataError: the folder cannot be written.
+    Writes `SET/free/drawn_NNNN.png` and `SET/blocked/drawn_NNNN.png`, 96 x 96. A set
+    whose path ends in a place's name is of that place; in another the places take
+    turns. The same arguments give the same pictures.
     """
     with reading(folder, "cannot be written"):
         for number, (name, of_label) in enumerate(counts.items()):
@@ -112,10 +92,7 @@ def write_sets(
 
 
 def printed_counts() -> dict[str, tuple[int, int]]:
-    """Returns the free and blocked pictures of the sets of the paper's Tables II, III.
-
-    It prints the numbers of pictures, and the shares in whole percents.
-    """
+    """Free and blocked pictures of the sets of the paper's Tables II and III."""
     counts = {}
     for name, (total, percent) in obstacles.PRINTED.items():
         blocked = round(total * percent / 100)

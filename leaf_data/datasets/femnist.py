@@ -152,7 +152,7 @@ def _from_leaf(
     parts = sorted({file.part for file in files})
 
     def check(arrays: Arrays) -> None:
-        cache.check_clients(arrays, parts, NUM_CLASSES)
+        cache.check_clients(arrays, parts, FIELDS, NUM_CLASSES, ["files"])
         if not set(arrays["files"].tolist()) <= {file.number for file in files}:
             raise DataError(f"{folder}: a user of a file that is not there")
 
@@ -162,7 +162,6 @@ def _from_leaf(
         [file.path for file in files],
         lambda: femnist_leaf.read(files),
         cache_dir,
-        {**cache.clients_form(parts, FIELDS), "files": ("int64", ("K",))},
         check,
     )
     sub = os.path.basename(os.path.dirname(files[0].path))

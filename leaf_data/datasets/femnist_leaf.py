@@ -79,10 +79,7 @@ def _join(
 
 
 def _warn_of_halves(arrays: Arrays, folder: str) -> None:
-    """Warns of users without train or test examples.
-
-    LEAF's `-t user` makes such users, but so does a file that is missing.
-    """
+    """Warns of users without a part: LEAF's `-t user` makes them, and a lost file."""
     if "sizes_train" not in arrays:
         return
     train, test = arrays["sizes_train"], arrays["sizes_test"]

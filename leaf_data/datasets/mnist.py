@@ -59,7 +59,6 @@ class Mnist(Partitioned):
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
         """Returns the data set: x uint8 [28, 28], 0 = background; ten classes."""
-        del cache_dir
         arrays, origin = read(data_dir)
         train, test = ((arrays[f"x_{p}"], arrays[f"y_{p}"]) for p in ("train", "test"))
         return self._dealt("mnist", train, test, origin)

@@ -110,11 +110,7 @@ class MnistAdafed(Dataset):
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
     ) -> FederatedDataset:
-        """Returns the data set: x uint8 [28, 28], 0 = background; ten classes.
-
-        Its clients are "client_1" and so on, as the paper counts them.
-        """
-        del cache_dir
+        """Returns the data set; clients are "client_1" and so on, as in the paper."""
         arrays, origin = mnist.read(data_dir)
         x, y = arrays["x_train"], arrays["y_train"].astype(np.int32)
         if self.simulation == "1":
@@ -160,11 +156,7 @@ register("mnist_adafed", MnistAdafed)
 def simulation_1(
     reading: str, available: Sequence[int] | IntArray
 ) -> tuple[tuple[int, ...], ...]:
-    """Returns simulation 1's images of each digit, a row for each of six clients.
-
-    The first five have two digits each; of 0 there are 100 and of 5 there are 200. The
-    sixth has 500 of each digit.
-    """
+    """Returns simulation 1's images of each digit, a row for each of six clients."""
     rows = []
     for pair in _PAIRS:
         few = {digit: _FEW[digit] for digit in pair if digit in _FEW}

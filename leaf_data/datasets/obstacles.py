@@ -72,15 +72,10 @@ class Obstacles(Dataset):
     ) -> FederatedDataset:
         """Returns the data set: x uint8 [64, 64, 3] RGB; y 1 = blocked, 0 = free.
 
-        It looks for the folders
-
-        - `training/PLACE`, `evaluation` and `validation`, a split that is given, or
-        - `PLACE`, to be split here,
-
-        where PLACE is `hospital`, `simple_room` and `warehouse`, each with the folders
-        `blocked` and `free` of .jpg or .png pictures. Whatever their size, they are
-        resized to 64 x 64 (see `image_folder.read`). The clients are those of `PLACES`.
-        The data set is named `drawn_obstacles` where a picture is one of
+        It looks for the folders `training/PLACE`, `evaluation` and `validation`, a
+        split that is given, or for `PLACE`, to be split here: hospital, simple_room and
+        warehouse, each with the folders `blocked` and `free` of .jpg or .png pictures
+        of any size. The data set is named `drawn_obstacles` where a picture is one of
         `leaf_data.datasets.drawn_obstacles`.
         """
         root, given = _find(places.folders("obstacles", data_dir))

@@ -13,7 +13,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,6 @@ from leaf_data.formats.places import Folder
 
 Arrays = dict[str, npt.NDArray[Any]]
 """Arrays by name."""
-
-Form = Mapping[str, tuple[str, tuple[Union[int, str], ...]]]
-"""The arrays there have to be: by name the type and the shape.
-
-"U" are texts of any length. Words in a shape are sizes that are not known, and equal
-wherever the word is.
-"""
 
 Fields = Mapping[str, tuple[tuple[int, ...], Any]]
 """The shape and type of one example's value in each field, by the field's name."""
@@ -48,15 +41,14 @@ def cached(
     paths: Sequence[str],
     make: Callable[[], Arrays],
     cache_dir: Folder | None,
-    form: Form,
-    check: Callable[[Arrays], None] = lambda arrays: None,
+    check: Callable[[Arrays], None],
     **more: Any,
 ) -> tuple[Arrays, list[str]]:
     """Returns the arrays that `make` once made of these files, and the files' sha256s.
 
-    The arrays are of this form, and `check` raises what else is wrong with them;
-    `more` is what else they depend on. Files of the same names, sizes and times are
-    taken for the same and not read again.
+    `check` raises whatever is wrong with arrays, and `more` is what else they depend
+    on. Files of the same names, sizes and times are taken for the same and not read
+    again.
 
     The cache is in `folder`'s subfolder `NAME_cache`. Where that cannot be written it
     is in `$XDG_CACHE_HOME/tff_pmc/NAME_cache` (by default `~/.cache/...`), which is
@@ -64,10 +56,9 @@ def cached(
     made anew; one that cannot be written is a warning, and the arrays are returned all
     the same.
     """
-    key, wanted = _key(paths, more), {**form, _SHA256: ("S", (len(paths),))}
-    possible = _places(name, folder, cache_dir)
+    key, possible = _key(paths, more), _places(name, folder, cache_dir)
     for path in possible:
-        found = _load(path, key, wanted, check)
+        found = _load(path, key, len(paths), check)
         if found is not None:
             return found
     arrays = make()
@@ -98,24 +89,31 @@ def _key(paths: Sequence[str], more: Mapping[str, Any]) -> str:
     return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
 
 
-def clients_form(parts: Sequence[str], fields: Fields) -> dict[str, Any]:
-    """Returns the form of arrays of clients' examples, as `cached` wants it.
+def check_clients(
+    arrays: Arrays,
+    parts: Sequence[str],
+    fields: Fields,
+    num_classes: int,
+    more: Sequence[str] = (),
+) -> None:
+    """Refuses arrays of clients' examples that no reader makes.
 
-    They are `client_ids` [K] and, for each part ("train", "test" or "all"),
-    `sizes_PART` int64 [K] and fields `FIELD_PART` [N, ...], the clients' examples one
-    after the other.
+    They are `client_ids` [K] and, for each part, `sizes_PART` int64 [K] and fields
+    `FIELD_PART` [N, ...], the clients' examples one after the other; `y` are labels.
+    What is there `more` is int64 [K].
     """
-    made: dict[str, Any] = {"client_ids": ("U", ("K",))}
+    names = {f"{name}_{part}" for part in parts for name in ("sizes", *fields)}
+    if set(arrays) != {"client_ids", *names, *more}:
+        raise DataError("it has other arrays")
+    for name in more:
+        found, ids = arrays[name], arrays["client_ids"]
+        if found.dtype != np.int64 or found.shape != ids.shape:
+            raise DataError(f"{name} is of another type or shape")
     for part in parts:
-        made[f"sizes_{part}"] = ("int64", ("K",))
-        for field, (shape, dtype) in fields.items():
-            made[f"{field}_{part}"] = (np.dtype(dtype).name, (f"N_{part}", *shape))
-    return made
-
-
-def check_clients(arrays: Arrays, parts: Sequence[str], num_classes: int) -> None:
-    """Refuses arrays of that form that no reader makes; `y_PART` are labels."""
-    for part in parts:
+        for field, (shape, dtype) in {**fields, "sizes": ((), np.int64)}.items():
+            found = arrays[f"{field}_{part}"]
+            if found.dtype != dtype or found.shape[1:] != shape:
+                raise DataError(f"{field}_{part} is of another type or shape")
         labels = clients_examples(arrays, part).y  # Which refuses what does not fit.
         if labels.max(initial=0) >= num_classes:
             raise DataError(f"a {part} label that is not below {num_classes}")
@@ -167,7 +165,7 @@ def _writable(folder: str) -> bool:
 
 
 def _load(
-    path: str, key: str, form: Form, check: Callable[[Arrays], None]
+    path: str, key: str, num_files: int, check: Callable[[Arrays], None]
 ) -> tuple[Arrays, list[str]] | None:
     if not os.path.lexists(path):
         return None
@@ -176,27 +174,14 @@ def _load(
         if header.get("key") != key:
             _LOG.info("%s: made from other data, is made anew", path)
             return None
-        _check_form(arrays, form)
+        digests = arrays.pop(_SHA256)
+        if digests.dtype.kind != "S" or digests.shape != (num_files,):
+            raise DataError("it has other checksums")
         check(arrays)
-        return arrays, arrays.pop(_SHA256).astype(str).tolist()
+        return arrays, digests.astype(str).tolist()
     except Exception as error:  # What is not text makes numpy raise its own.
         _LOG.warning("%s: damaged (%s), is made anew", path, one_line(error))
         return None
-
-
-def _check_form(arrays: Arrays, form: Form) -> None:
-    if set(arrays) != set(form):
-        raise DataError("it has other arrays")
-    sizes: dict[str, int] = {}
-    for name, (dtype, shape) in form.items():
-        found = arrays[name]
-        known = [
-            sizes.setdefault(size, here) if isinstance(size, str) else size
-            for size, here in zip(shape, found.shape)
-        ]
-        right = found.dtype.kind == dtype if dtype in "US" else found.dtype == dtype
-        if not right or len(shape) != found.ndim or known != list(found.shape):
-            raise DataError(f"{name} is of another type or shape")
 
 
 def _save(path: str, key: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -16,7 +16,7 @@ from PIL import Image, UnidentifiedImageError
 
 from leaf_data.errors import DataError, check_name, reading
 from leaf_data.formats import places
-from leaf_data.formats.cache import cached
+from leaf_data.formats.cache import Arrays, cached
 from leaf_data.formats.places import Folder
 
 _SUFFIXES = (".jpg", ".jpeg", ".png")
@@ -75,13 +75,19 @@ def decoded(
     in `root`, or the folder `beside`.
     """
     paths = [os.path.join(root, file) for file in files]
+
+    def check(arrays: Arrays) -> None:
+        x, shape = arrays["x"], (len(paths), side, side, 3)
+        if len(arrays) > 1 or x.dtype != np.uint8 or x.shape != shape:
+            raise DataError("it has other arrays than of these images")
+
     arrays, digests = cached(
         name,
         beside or root,
         paths,
         lambda: {"x": _decode(name, root, files, side, resize)},
         cache_dir,
-        {"x": ("uint8", (len(paths), side, side, 3))},
+        check,
         side=side,
         resize=resize,
     )

@@ -65,7 +65,10 @@ def find(name: str, folders: Sequence[str]) -> tuple[LeafFile, ...]:
     empty = []
     for base in (os.path.join(f, sub) for f in folders for sub in ("data", "")):
         paths = {sub: os.path.join(base.rstrip(os.sep), sub) for sub in _FOLDERS}
-        found = {sub: _json_files(path) for sub, path in paths.items()}
+        found = {  # In order, hidden ones left out.
+            sub: sorted(glob.glob(os.path.join(glob.escape(path), "*.json")))
+            for sub, path in paths.items()
+        }
         pair = [sub for sub in ("train", "test") if found[sub]]
         if len(pair) == 1:
             (other,) = {"train", "test"}.difference(pair)
@@ -161,11 +164,6 @@ def _counts(path: str, users: Any, num_samples: Any) -> dict[str, int]:
     for user in users:
         check_name(user, f"{path}: user")
     return dict(zip(users, num_samples))
-
-
-def _json_files(folder: str) -> list[str]:
-    """Returns a folder's files in order, hidden ones left out."""
-    return sorted(glob.glob(os.path.join(glob.escape(folder), "*.json")))
 
 
 def _file(path: str, part: str) -> LeafFile:

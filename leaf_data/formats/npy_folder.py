@@ -21,7 +21,7 @@ import numpy as np
 import numpy.lib.format
 import numpy.typing as npt
 
-from leaf_data.errors import DataError, reading
+from leaf_data.errors import DataError, parse_int, reading
 from leaf_data.formats import places
 
 HEADER = "header.json"
@@ -128,13 +128,11 @@ def open_folder(
 
     Types, shapes and the files' lengths are held against the header; with `verify` all
     is read and held against the checksums.
-
-    Raises:
-        DataError: a file is missing, no regular file, or not what the header says.
     """
     name = os.path.join(path, HEADER)
     with reading(name, "cannot be read", ValueError, RecursionError):
-        header = json.loads(places.read(name, _LARGEST_HEADER))
+        content = places.read(name, _LARGEST_HEADER)
+        header = json.loads(content, parse_int=parse_int)
     if not isinstance(header, dict) or header.get("format") != 1:
         raise DataError(f"{name}: is no header of this format, 1")
     listed = header.get("arrays")

@@ -76,8 +76,9 @@ def load(
         [path],
         lambda: _unpacked(path, database),
         cache_dir,
-        cache.clients_form(PARTS, database.fields),
-        lambda found: cache.check_clients(found, PARTS, database.num_classes),
+        lambda found: cache.check_clients(
+            found, PARTS, database.fields, database.num_classes
+        ),
     )
     return arrays, Origin(source, ((os.path.basename(path), digest),), folder)
 
@@ -145,7 +146,7 @@ def _unpack(path: str, unpacked: str) -> None:
 
 
 def read(path: str, database: Database) -> Arrays:
-    """Reads an unpacked database, in the form of `cache.clients_form`."""
+    """Reads an unpacked database, in the form of `cache.check_clients`."""
     words = f"not {database.words}, or damaged"
     # What SQLite says of a damaged schema is not always text.
     with reading(path, words, sqlite3.Error, UnicodeDecodeError):

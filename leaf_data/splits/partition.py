@@ -34,10 +34,7 @@ _DIRICHLET_STREAM, _SIZES_STREAM = 1905, 1906
 
 
 def iid(labels: IntArray, sizes: IntArray, seed: int = 0) -> list[IntArray]:
-    """Shuffles the examples, labels [N], and gives each client its number, sizes [K].
-
-    The sizes add up to N.
-    """
+    """Shuffles labels [N], and gives each client its number, sizes [K], sum N."""
     order = random_state(seed).permutation(len(labels)).astype(np.int64)
     return np.split(order, np.cumsum(sizes)[:-1])
 

@@ -158,11 +158,6 @@ def one_round(name, **options):
 class TestFormulas:
     """Those of Dual's Table I are in tests/processes/test_printed_baselines.py."""
 
-    def test_the_median_of_an_even_number(self, runtime, assert_equal):
-        four = [u[:4] for u in UPDATES]
-        even, *_ = Aggregator("median").next(four, SIZES[:4])
-        assert_equal(even, [np.median(u, axis=0) for u in four], 1e-7)
-
     def test_the_median_refuses_more_clients_than_it_has_room_for(self, runtime):
         with pytest.raises(Exception, match="room for 4 clients, not"):
             one_round("median", max_clients=4)

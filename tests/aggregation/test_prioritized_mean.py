@@ -1,4 +1,4 @@
-"""The criterion aggregation as one factory, against the formulas by hand."""
+"""The criterion aggregation as one factory, by hand, and what may make its sums."""
 
 import itertools
 
@@ -7,10 +7,11 @@ import pytest
 
 import tff_pmc
 from tff_pmc import scores
-from tff_pmc._lazy import tff
+from tff_pmc._lazy import tf, tff
 
 RAW = np.array([[600, 2, 0.5], [20, 4, 0.8], [100, 1, 0.9]], np.float32)
 UPDATES = np.array([[1, 2], [3, -1], [0, 5]], np.float32)
+CODES = ("DS", "LD", "MD")
 ORDER = (1, 0, 2)
 RANGES = {"DS": (0, 1000), "LD": (0, 10), "MD": (0, 1)}
 
@@ -43,6 +44,14 @@ class TestFactory:
         clipped = UPDATES * np.minimum(1, 3 / norms)
         np.testing.assert_allclose(output.result, s / s.sum() @ clipped, rtol=1e-5)
 
+    def test_two_stages_multiply_normalized_criteria(self, runtime):
+        """Of raw ones the product is more than float32 holds."""
+        factory = tff_pmc.PrioritizedMeanFactory(CODES, CODES, two_stage=True)
+        process = create(factory)
+        raw = [np.full(3, 1e18, np.float32)] * 3
+        output = process.next(process.initialize(), list(UPDATES), raw)
+        np.testing.assert_allclose(output.result, UPDATES.mean(axis=0), rtol=1e-5)
+
     def test_what_two_stages_cannot_do_is_refused(self):
         args = ("DS", "LD"), scores.owa((0.7, 0.3), ("DS", "LD"))
         with pytest.raises(ValueError, match="two_stage=True"):
@@ -64,7 +73,7 @@ class TestFactory:
     + [("max", ORDER), ("range", ORDER)],
 )
 def test_each_equals_the_direct_formula(runtime, method, order):
-    codes = ("DS", "LD", "MD")
+    codes = CODES
     ranges = RANGES if method == "range" else None
     normalization = scores.Normalization.declared(method, codes, ranges)
     sums = tff_pmc.SumOptions(method, ranges)
@@ -125,3 +134,81 @@ def test_what_float32_cannot_multiply_is_left_out(runtime, raw, expected):
     weights = list(np.array(raw, np.float32))
     output = process.next(process.initialize(), list(updates), weights)
     np.testing.assert_allclose(output.result, expected, rtol=1e-5)
+
+
+# --- The factories that may make the sums: TFF's, declared ones, and those refused
+
+
+def doubling():
+    """A sum that is doubled, to be seen in the result."""
+
+    class Factory(tff.aggregators.UnweightedAggregationFactory):
+        def create(self, value_type):
+            plain = tff.aggregators.SumFactory().create(value_type)
+
+            @tff.tensorflow.computation(value_type)
+            def double(value):
+                return tf.nest.map_structure(lambda v: 2 * v, value)
+
+            @tff.federated_computation(*plain.next.type_signature.parameter)
+            def next_fn(state, value):
+                output = plain.next(state, value)
+                doubled = tff.federated_map(double, output.result)
+                return tff.templates.MeasuredProcessOutput(
+                    output.state, doubled, output.measurements
+                )
+
+            return tff.templates.AggregationProcess(plain.initialize, next_fn)
+
+    return Factory()
+
+
+# Doubled scalars: T doubles, and so do the monomials: s is as it was, and the models'
+# factor 1/T/s halves.
+@pytest.mark.parametrize(
+    ("name", "factor"), [("model_sum_factory", 2), ("scalar_sum_factory", 0.5)]
+)
+def test_the_factories_are_injected_separately(runtime, name, factor):
+    sums = tff_pmc.SumOptions(**{name: tff_pmc.DeclaredSumFactory(doubling())})
+    process = create(tff_pmc.PrioritizedMeanFactory(("DS",), ("DS",), sums=sums))
+    raw = [row[:1] for row in RAW]
+    output = process.next(process.initialize(), list(UPDATES), raw)
+    expected = factor * (RAW[:, :1] * UPDATES).sum(axis=0) / 720
+    np.testing.assert_allclose(output.result, expected, rtol=1e-5)
+
+
+def refused_factories():
+    """What is no sum of what the packs send, by the name of its class."""
+    aggregators = tff.aggregators
+    private = aggregators.DifferentiallyPrivateFactory.gaussian_fixed(
+        noise_multiplier=1.0, clients_per_round=10, clip=1.0
+    )
+    wrapped = tff.learning.dp_aggregator(0.1, 10)
+    clipping = aggregators.clipping_factory(1.0, aggregators.SumFactory())
+    found = [private, wrapped, clipping, aggregators.UnweightedMeanFactory()]
+    return {type(factory).__name__: factory for factory in found}
+
+
+@pytest.mark.parametrize("option", ["model_sum_factory", "scalar_sum_factory"])
+def test_what_is_not_known_to_sum_is_refused_by_name(option):
+    for name, factory in refused_factories().items():
+        for kind, needed in (
+            (tff_pmc.SumOptions, ()),
+            (tff_pmc.aggregation.SumPlan, (scores.Basis.singles(1),)),
+        ):
+            with pytest.raises(ValueError, match=f"{option} cannot be a {name}: .*Sum"):
+                kind(*needed, **{option: factory})
+    aggregators = tff.aggregators
+    for factory in (
+        aggregators.SumFactory(),
+        aggregators.SecureSumFactory(8.0),
+        aggregators.EncodedSumFactory.quantize_above_threshold(8, threshold=0),
+    ):
+        assert getattr(tff_pmc.SumOptions(**{option: factory}), option) is factory
+
+
+def test_a_factory_known_not_to_sum_cannot_be_declared():
+    refused = refused_factories()
+    for name in ("DifferentiallyPrivateFactory", "UnweightedMeanFactory", "str"):
+        with pytest.raises(ValueError, match=f"a {name} does not sum"):
+            tff_pmc.DeclaredSumFactory(refused.get(name, "sum"))

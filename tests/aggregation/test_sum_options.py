@@ -19,6 +19,9 @@ def secure():
 def test_a_norm_out_of_range_is_named(name, norm):
     with pytest.raises(ValueError, match=f"{name} must be finite and above 0"):
         tff_pmc.SumOptions(**{name: norm})
+    for none in ("1", True):
+        with pytest.raises(ValueError, match=f"{name} must be a number, got {none!r}"):
+            tff_pmc.SumOptions(**{name: none})
 
 
 def test_options_that_exclude_each_other_are_named():

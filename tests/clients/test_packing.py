@@ -5,6 +5,7 @@ import collections
 import numpy as np
 import pytest
 
+import leaf_data
 import tff_pmc
 from tff_pmc._lazy import tf, tff
 
@@ -43,12 +44,31 @@ def test_clients_are_named_or_numbered(toy_examples):
         ([6], "no client 6: there are 6"),
         ([-1], "no client -1: there are 6"),
         ("toy_1", "the cohort has to be a list, as ['toy_1']"),
+        ([0, "toy_2", 2], "client 'toy_2' is in the cohort 2 times"),
     ],
 )
 def test_a_client_that_is_not_there_is_named(
     toy_examples, cohort, says, assert_one_line
 ):
     assert_one_line(ValueError, lambda: tff_pmc.pack(toy_examples, cohort), says)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"num_packs": 0}, "num_packs must be at least 1, got 0"),
+        ({"num_packs": 1.5}, "num_packs must be a whole number, got 1.5"),
+        *(
+            ({"attributes": {"t": values}}, "t must be [6], one value a client, got [")
+            for values in ([0.5] * 7, [0.5], 0.5)
+        ),
+        ({"attributes": leaf_data.ClientTable()}, "attributes must be a mapping"),
+        ({"examples": {}}, "examples must be leaf_data.Examples, as data.train_"),
+    ],
+)
+def test_what_cannot_be_packed_is_named(toy_examples, options, says, assert_one_line):
+    options = {"examples": toy_examples, "clients": [0, 1], **options}
+    assert_one_line(Exception, lambda: tff_pmc.pack(**options), says)
 
 
 def test_packs_are_cut_by_bytes(toy_examples):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cli import refused, run, table
 
 from tff_pmc.record import rows
 
@@ -19,7 +20,7 @@ def test_accuracy_by_group_by_hand():
     }
     found = {
         (row["attribute"], row["group"]): row["accuracy"]
-        for row in rows.group_rows(1, table, correct, sizes)
+        for row in rows.group_rows(table, correct, sizes)
     }
     assert found == {
         ("vip", "0"): 0.8,  # 12 of 15
@@ -35,7 +36,7 @@ def table_of_all(tmp_path):
     return write(tmp_path / "table.csv", "client,vip,battery\n" + "\n".join(lines))
 
 
-def test_from_the_command_line(table_of_all, tmp_path, run, table):
+def test_from_the_command_line(table_of_all, tmp_path):
     """Clients that are no VIPs have weight 0, and groups are recorded."""
     folder = tmp_path / "out"
     run(
@@ -55,7 +56,7 @@ def test_from_the_command_line(table_of_all, tmp_path, run, table):
     ]
 
 
-def test_inspect_shows_every_orderings_weights_and_trains_nothing(table_of_all, run):
+def test_inspect_shows_every_orderings_weights_and_trains_nothing(table_of_all):
     done = run("--inspect", "--criteria=DS,battery", f"--client_table={table_of_all}")
     assert "100 clients" in done.stdout
     lines = [line.split() for line in done.stdout.splitlines()]
@@ -64,18 +65,18 @@ def test_inspect_shows_every_orderings_weights_and_trains_nothing(table_of_all, 
     assert "cohorts: 100%" in done.stderr and "3/3" in done.stderr
 
 
-def test_inspect_trains_for_a_criterion_of_the_model(run):
+def test_inspect_trains_for_a_criterion_of_the_model():
     done = run("--experiment=quickstart", "--inspect", "--rounds=1")
     for name in ("DS ", "MD,LD,DS", "40 to", "effective"):
         assert name in done.stdout
 
 
-def test_inspect_is_of_systems_that_measure_the_same(refused):
+def test_inspect_is_of_systems_that_measure_the_same():
     line = refused("--experiment=quickstart", "--inspect", "--systems=afl,fednova")
     assert "the systems afl and fednova measure different criteria" in line
 
 
-def test_a_code_without_its_table_and_a_broken_table_are_one_line(tmp_path, refused):
+def test_a_code_without_its_table_and_a_broken_table_are_one_line(tmp_path):
     assert "unknown criterion 'vip'" in refused("--criteria=DS,vip")
     path = write(tmp_path / "t.csv", "client,vip\nclient_000,7\n")
     line = refused("--criteria=DS,vip", f"--client_table={path}")

@@ -5,6 +5,7 @@ import shutil
 
 import pandas as pd
 import pytest
+from cli import refused, run
 
 KEPT = pathlib.Path(__file__).resolve().parents[2] / "results" / "reproduced"
 FOLDERS = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
@@ -27,7 +28,7 @@ LEFT_OUT = {"mnist_reference_code": "PMC Table 5 is left out"}
 
 @pytest.mark.parametrize("name", FOLDERS)
 @pytest.mark.parametrize("what", ["tables", "compare"])
-def test_it_is_made_or_it_says_why_not(name, what, run, refused, tmp_path):
+def test_it_is_made_or_it_says_why_not(name, what, tmp_path):
     """Tables; and the comparison of a folder with itself."""
     folder, out = KEPT / name, tmp_path / "out"
     flags = [f"--compare={folder},{folder}"]
@@ -56,7 +57,7 @@ def test_it_is_made_or_it_says_why_not(name, what, run, refused, tmp_path):
     assert {"accuracy.png", "fairness.png", "results.csv", *kept} <= made
 
 
-def test_refused_tables_leave_nothing_behind(refused, tmp_path):
+def test_refused_tables_leave_nothing_behind(tmp_path):
     """The column is missing to the plots, which come last."""
     folder, out = tmp_path / "runs", tmp_path / "new" / "out"
     shutil.copytree(KEPT / "quickstart", folder)

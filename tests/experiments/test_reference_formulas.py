@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from cli import federation
 
 import leaf_data
 import tff_pmc
@@ -131,16 +132,8 @@ def test_all_nine_rows_are_the_published_codes(
         },
         protocol="reference_code",
     )
-    federation = leaf_data.FederatedDataset(
-        name=experiment,
-        train_examples=examples,
-        test_examples=examples,
-        num_classes=3,
-        pixel_convention=leaf_data.pixels.PHOTOGRAPH,
-        origin=leaf_data.Origin("made up", (), ""),
-        options={},
-    )
-    setup = Setup(made, federation, federation.test_examples)  # Not its model's.
+    # Not its model's.
+    setup = Setup(made, federation(experiment, examples, 3), examples)
     vars(setup)["model"] = two_layers
     codes = CRITERIA[experiment]
     basis = scores.Basis.all_subsets(3)

@@ -117,7 +117,7 @@ def test_runs_under_several_seeds_are_reported_together(tmp_path):
     pictures = ("accuracy.png", "figure1.png")
     of_seed = (*of_seed, *pictures, "fairness.png")
     assert names == {
-        *("effect.csv", "effect.md", "seeds.csv", *pictures),
+        *("effect.csv", "effect.md", "seeds.csv", "seeds.md", *pictures),
         *(f"seed_{n}/{name}" for n in (0, 1) for name in of_seed),
     }
     assert "Seeds: 0, 1;" in (made / "effect.md").read_text(encoding="utf-8")

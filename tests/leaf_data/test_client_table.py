@@ -58,6 +58,9 @@ def test_a_missing_file_and_a_missing_client_are_named(tmp_path):
         table.of(["a", "b"])
     with pytest.raises(leaf_data.DataError, match="client b: the attribute old"):
         leaf_data.ClientTable.from_dict({"a": {"vip": 1}, "b": {"old": 1}})
+    for wrong in ({"a": 1}, [1]):
+        with pytest.raises(leaf_data.DataError, match="client: {name: value}}, not"):
+            leaf_data.ClientTable.from_dict(wrong)
 
 
 def test_a_large_table_and_one_that_is_too_large(tmp_path):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from made_up import assert_refused, three_clients
+
+from leaf_data import Examples
 
 
-def test_clients_are_views_by_place_or_id(three_clients):
+def test_clients_are_views_by_place_or_id():
     examples = three_clients()
     assert (examples.num_clients, examples.num_examples) == (3, 6)
     assert examples.sizes.tolist() == [3, 0, 3]
@@ -22,7 +25,7 @@ def test_clients_are_views_by_place_or_id(three_clients):
     assert np.shares_memory(client["x"], examples.x)
 
 
-def test_nobody_can_change_the_examples(three_clients):
+def test_nobody_can_change_the_examples():
     x = np.zeros((6, 2), np.uint8)
     examples = three_clients(x=x)
     with pytest.raises(ValueError, match="read-only"):
@@ -32,7 +35,7 @@ def test_nobody_can_change_the_examples(three_clients):
     x[0] = 1  # The caller's own array stays the caller's.
 
 
-def test_subset_and_take(three_clients):
+def test_subset_and_take():
     subset = three_clients().subset(["c", 0])
     assert subset.client_ids == ("c", "a")
     assert subset.x.tolist() == [[6, 7], [8, 9], [10, 11], [0, 1], [2, 3], [4, 5]]
@@ -58,7 +61,7 @@ REFUSED_NAMES = {
 }
 
 
-def test_names_that_no_record_can_hold(three_clients, assert_refused):
+def test_names_that_no_record_can_hold():
     for name, found in REFUSED_NAMES.items():
         ids = ("a", name, "c")
         assert_refused(lambda i=ids: three_clients(client_ids=i), "client id ", found)
@@ -101,14 +104,12 @@ def test_names_that_no_record_can_hold(three_clients, assert_refused):
         ({"attributes": {"blur": np.zeros(5)}}, "attribute 'blur' has to hold one"),
     ],
 )
-def test_examples_that_do_not_fit_together(
-    changes, message, assert_refused, three_clients
-):
+def test_examples_that_do_not_fit_together(changes, message):
     assert_refused(lambda: three_clients(**changes), message)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
-def test_inputs_of_other_types_and_labels_that_are_numbers(dtype, three_clients):
+def test_inputs_of_other_types_and_labels_that_are_numbers(dtype):
     x = np.arange(12).reshape(6, 2).astype(dtype)
     y = np.linspace(-1, 1, 18, dtype=np.float32).reshape(6, 3)
     examples = three_clients(x=x, y=y)
@@ -118,7 +119,45 @@ def test_inputs_of_other_types_and_labels_that_are_numbers(dtype, three_clients)
     np.testing.assert_array_equal(subset.y, y[3:5])
 
 
-def test_clients_and_subsets_that_cannot_be(assert_refused, three_clients):
+POOL = {"x": np.arange(8, dtype=np.uint8).reshape(4, 2), "y": [0, 1, 2, 3]}
+
+
+def of_pool(*parts, **changes):
+    return Examples.from_parts(**{**POOL, **changes}, parts=parts, client_ids="abc")
+
+
+def test_parts_are_indices_or_masks_of_a_pool():
+    mask = np.array([False, True, False, True])
+    examples = of_pool([2], mask, [])
+    assert examples.y.tolist() == [2, 1, 3] and examples.sizes.tolist() == [1, 2, 0]
+    assert examples.x.tolist() == [[4, 5], [2, 3], [6, 7]]
+    assert of_pool([0, 1], [], [], y=mask).y.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("part", "changes", "message"),
+    [
+        ([True, False], {}, "parts[1] has to be indices, or a mask of 4, not bool [2]"),
+        ([0.5], {}, "parts[1] has to be indices, or a mask of 4, not float64 [1]"),
+        (3, {}, "parts[1] has to be indices, or a mask of 4, not int64 []"),
+        ([-1], {}, "parts[1] has -1: indices go from 0 to 3"),
+        ([3, 4], {}, "parts[1] has 4: indices go from 0 to 3"),
+        ([0], {"y": np.array([2**32 + 1] * 4)}, "y has a label beyond 2^31 - 2"),
+        ([0], {"y": np.array([2**63] * 4, np.uint64)}, "y has a label beyond"),
+        *(
+            ([0], {"y": np.zeros(4, kind)}, "y has to be integers or floats, not ")
+            for kind in (object, complex, "M8[s]", "U1")
+        ),
+        ([0], {"y": [0] * 5}, "one row an example: x is (4, 2), y is (5,)"),
+        ([0], {"attributes": {"blur": 1}}, "x is (4, 2), y is (4,), blur is ()"),
+        ([0], {"attributes": {"x": [1] * 4}}, "an attribute cannot be named 'x'"),
+    ],
+)
+def test_a_pool_or_a_part_that_cannot_be(part, changes, message):
+    assert_refused(lambda: of_pool([0], part, [], **changes), message)
+
+
+def test_clients_and_subsets_that_cannot_be():
     examples = three_clients()
     for client in ("d", 3, -1, True, 1.0, None):
         words = f"no client {client!r}: there are 3"

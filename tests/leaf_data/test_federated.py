@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from made_up import assert_refused, three_clients, toy_dataset
 
 from leaf_data import Examples
 from leaf_data.pixels import NO_PIXELS
 
 
-def test_describe(toy_dataset):
+def test_describe():
     assert toy_dataset().describe().splitlines() == [
         "toy (seed=0): 3 clients, 3 classes, 2 uint8",
         "train: 6 examples, 0-3 a client, 0-3 labels a client",
@@ -49,15 +50,13 @@ SERVER = {
         ("server", {"y": np.array([3], np.int32)}, "server has label 3"),
     ],
 )
-def test_data_sets_that_do_not_fit_together(
-    part, changes, message, assert_refused, three_clients, toy_dataset
-):
+def test_data_sets_that_do_not_fit_together(part, changes, message):
     fields = {**SERVER, **changes} if part == "server" else changes
     examples = {f"{part}_examples": three_clients(**fields)}
     assert_refused(lambda: toy_dataset(**examples), message)
 
 
-def test_a_regression_has_no_classes(three_clients, toy_dataset, assert_refused):
+def test_a_regression_has_no_classes():
     numbers = three_clients(y=np.linspace(-1, 5, 6, dtype=np.float32))
     both = {"train_examples": numbers, "test_examples": numbers}
     data = toy_dataset(**both, num_classes=0, pixel_convention=NO_PIXELS)
@@ -68,7 +67,7 @@ def test_a_regression_has_no_classes(three_clients, toy_dataset, assert_refused)
     assert_refused(lambda: toy_dataset(**both), "num_classes has to be 0, not 3")
 
 
-def test_the_servers_examples_are_described_and_kept(toy_dataset):
+def test_the_servers_examples_are_described_and_kept():
     data = toy_dataset(server_examples=Examples(**SERVER))
     assert "server: 1 examples" in data.describe().splitlines()
     assert "server" not in toy_dataset().describe()
@@ -76,7 +75,7 @@ def test_the_servers_examples_are_described_and_kept(toy_dataset):
     assert kept.server_examples is data.server_examples
 
 
-def test_what_is_held_out_may_be_mixed_and_dealt_anew(toy_dataset):
+def test_what_is_held_out_may_be_mixed_and_dealt_anew():
     """The same examples, as many to each client, in other hands."""
     sizes = np.array([10, 4, 1, 35])
     x = np.arange(50, dtype=np.uint8).reshape(50, 1)

@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+from leaf_documents import write_leaf
 
 import leaf_data
 from leaf_data import convert
@@ -45,6 +46,25 @@ def test_a_data_set_is_what_it_was(tmp_path):
             assert getattr(own, name).dtype == getattr(mine, name).dtype
     assert found.options == data.options and data.origin.source in str(found.origin)
     assert found.describe().splitlines()[1:-1] == data.describe().splitlines()[1:-1]
+
+
+def test_what_was_only_checked_stays_in_no_memory(tmp_path):
+    path = written(tmp_path, [("a", *numbers(50_000))])
+    data = leaf_data.open_store(path)
+
+    def resident():
+        """The kB of labels that this process holds, by Linux's account."""
+        kept, found = False, 0
+        with open("/proc/self/smaps") as smaps:
+            for line in smaps:
+                kept = f"{path}/train_y" in line if "-" in line.split()[0] else kept
+                found += int(line.split()[1]) if kept and "Rss:" in line else 0
+        return found
+
+    assert resident() == 0
+    assert data.train_examples.y.max() == 3 and resident() > 0
+    data.describe()
+    assert resident() == 0
 
 
 def test_of_clients_each_example_is_trained_on_or_tested_on_once(tmp_path):
@@ -97,6 +117,7 @@ def test_only_what_is_the_stores_says_so(tmp_path):
         ([], {}, "at least one client"),
         ([("a", *numbers(2))], {"test_fraction": 0.0}, "give a test_fraction"),
         ([("a", *numbers(2))], {"test_fraction": 1.0}, "below 1"),
+        ([("a", *numbers(2))], {"test_fraction": "a"}, "test_fraction.*below 1: 'a'"),
         ([("a", *numbers(5))] * 2, {}, "'a' is no name, or there twice"),
         ([("", *numbers(5))], {}, "'' is no name"),
         ([("a\n", *numbers(5))], {}, "control character"),
@@ -146,6 +167,7 @@ BROKEN = {
     "another format": lambda p: header(p, lambda h: h.update(format=2)),
     "no list": lambda p: header(p, lambda h: h.update(arrays=[])),
     "a path": lambda p: header(p, lambda h: h["arrays"].update({"../x": {}})),
+    "a long number": lambda p: header(p, lambda h: h["options"].update(n=10**30)),
     "no classes": lambda p: header(p, lambda h: h.pop("num_classes")),
     "no part": lambda p: header(p, lambda h: h["parts"].remove("test")),
     "a shape": lambda p: header(p, lambda h: h["arrays"]["train_y"].update(shape=[9])),
@@ -194,15 +216,8 @@ def test_names_are_as_in_a_tuple():
 
 
 def leaf_file(folder, part, users):
-    (folder / part).mkdir(parents=True)
     data = {user: {"x": x, "y": y} for user, (x, y) in users.items()}
-    content = {
-        "users": list(users),
-        "num_samples": [len(y) for _, y in users.values()],
-        "user_data": data,
-    }
-    path = folder / part / f"all_data_0_keep_0_{part}_9.json"
-    path.write_text(json.dumps(content))
+    write_leaf(folder / part / f"all_data_0_keep_0_{part}_9.json", data)
 
 
 def test_leafs_files_and_csvs_are_converted(tmp_path, capsys):
@@ -232,3 +247,51 @@ def test_leafs_files_and_csvs_are_converted(tmp_path, capsys):
         in (capsys.readouterr().err.splitlines()[-1])
     )
     assert not os.path.exists(store)
+
+
+@pytest.mark.parametrize(
+    "x", [*([[bad]] for bad in (10**400, {}, "1.5", None, 1e39)), [[1], [1, 2]]]
+)
+def test_what_leafs_files_have_instead_of_numbers_is_one_line(tmp_path, capsys, x):
+    for part in ("train", "test"):
+        leaf_file(tmp_path / "\x1b[31m", part, {"u": (x, [0] * len(x))})
+    arguments = [str(tmp_path / "\x1b[31m"), str(tmp_path / "store")]
+    assert convert.main(arguments) == 2
+    last = capsys.readouterr().err.splitlines()[-1].rpartition("\r")[2]
+    assert "its examples are not float32 numbers of one shape" in last
+    assert "\\x1b[31m" in last and "\x1b" not in last
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("", "row 2 has 0 fields"),
+        ("1,2", "row 2 has 2 fields"),
+        ("1e39,0,1", "a number is no float32"),
+        ("nan,0,1", "a number is no float32"),
+        ("1,nan,1", "kind has to be whole numbers"),
+        ("1,x,1", "could not convert string to float"),
+    ],
+)
+def test_a_row_of_a_csv_that_is_none_is_one_line(tmp_path, capsys, row, says):
+    (tmp_path / "csvs").mkdir()
+    (tmp_path / "csvs" / "d.csv").write_text(f"a,kind,b\n1,0,2\n{row}\n")
+    store = str(tmp_path / "store")
+    assert convert.main([str(tmp_path / "csvs"), store, "--label=kind"]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "d.csv: cannot be read as CSV" in last and says in last
+
+
+@pytest.mark.parametrize(
+    ("y", "more", "says"),
+    [
+        *(([0.5, bad], (), "value that is not") for bad in (1e300, np.nan, np.inf)),
+        ([0, 2**31 - 1], (), "beyond 2^31 - 2"),
+        ([0, 1], (np.zeros((1, 2), np.float32), [0]), "and one to be tested on"),
+    ],
+)
+def test_what_no_store_opens_with_is_not_written(tmp_path, y, more, says):
+    x = np.zeros((2, 3), np.float32)
+    with pytest.raises(leaf_data.DataError, match=says.replace("^", r"\^")):
+        written(tmp_path, [("a", x, np.array(y), *more)], test_fraction=0.0)
+    assert not os.listdir(tmp_path)

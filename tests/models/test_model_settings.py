@@ -1,6 +1,5 @@
 """The registry of models: names, settings, and what they build."""
 
-import dataclasses
 import inspect
 import re
 
@@ -39,19 +38,3 @@ def test_a_model_must_say_how_it_is_built():
 
     with pytest.raises(TypeError, match="Bare has no `function` and no `build`"):
         Bare().build()
-
-
-def test_a_model_of_ones_own_is_registered_by_its_class(monkeypatch):
-    @dataclasses.dataclass(frozen=True)
-    class Constant(models.ModelSettings):
-        title = "a model of this test"
-        element_shape = (2,)
-
-        def build(self):
-            return self.seed
-
-    monkeypatch.setattr(models.MODELS, "_things", dict(models.MODELS))
-    models.MODELS.register("constant", Constant)
-    assert models.MODELS["constant"].of_flags({"model_seed": 4}).build() == 4
-    with pytest.raises(ValueError, match="model 'mnist_cnn' already"):
-        models.MODELS.register("mnist_cnn", Constant)

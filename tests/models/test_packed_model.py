@@ -41,13 +41,3 @@ def test_tffs_own_model_is_one_without_more(tf, toy_model, toy_examples):
     assert rest == weights[1]
     with pytest.raises(ValueError, match="losses of single examples"):
         packed.example_losses(output, toy_examples.y)
-
-
-def test_the_loss_weighted_by_class_by_hand(toy_packed_model):
-    """Losses log 3, twice: the mean of 2 log 3 and 5 log 3."""
-    loss = toy_packed_model.weighted_loss(
-        np.zeros([2, 3], np.float32),
-        np.array([0, 2], np.int32),
-        np.array([2, 7, 5], np.float32),
-    )
-    assert float(loss) == pytest.approx(3.5 * np.log(3), rel=1e-6)

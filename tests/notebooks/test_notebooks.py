@@ -3,14 +3,17 @@
 import importlib.util
 import json
 import pathlib
+import runpy
 import subprocess
 import sys
+import types
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 assert len(NOTEBOOKS) == 6
+cleared = runpy.run_path(str(ROOT / "tools" / "clear_notebooks.py"))["cleared"]
 
 # Of each figure that is shown, the ticks and the first value of an axis of rounds.
 WATCH = """
@@ -31,15 +34,6 @@ ROUNDS_ARE_WHOLE = """
 for ticks, first in _axes:
     assert first == 1 and ticks and all(tick == int(tick) >= 1 for tick in ticks), _axes
 """
-
-
-@pytest.fixture(scope="module")
-def clear_notebooks():
-    path = ROOT / "tools" / "clear_notebooks.py"
-    spec = importlib.util.spec_from_file_location("clear_notebooks", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_what_make_notebooks_starts_goes_with_the_other_pins():
@@ -66,19 +60,49 @@ def test_a_notebook_runs_and_draws(path, execute):
         assert word not in said
 
 
+@pytest.mark.parametrize(
+    "minor, spec, ends",
+    [
+        (11, "found", []),
+        (9, None, ["{CHECKOUT}/requirements.txt", "{CHECKOUT}"]),
+        (11, None, ["{CHECKOUT}/requirements.txt", "{CHECKOUT}"]),
+        (12, None, "3.9 to 3.11: docs/install.md"),
+        (8, None, "3.9 to 3.11: docs/install.md"),
+    ],
+)
+def test_a_cell_installs_what_is_missing(monkeypatch, minor, spec, ends):
+    """Pins first, since they build the package; the other tests run it installed."""
+    transformer = pytest.importorskip("IPython.core.inputtransformer2")
+    path = ROOT / "notebooks" / "own_model_and_data.ipynb"
+    cells = {cell["id"]: cell for cell in json.loads(path.read_text())["cells"]}
+    source = "".join(cells["install"]["source"])
+    code = transformer.TransformerManager().transform_cell(source)
+    magics = []
+    shell = types.SimpleNamespace(run_line_magic=lambda *given: magics.append(given))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "version_info", (3, minor, 0, "final", 0))
+        patch.setattr(importlib.util, "find_spec", lambda name: spec)
+        try:
+            exec(code, {"get_ipython": lambda: shell})
+            said = [line.split()[-1] for name, line in magics if name == "pip"]
+        except SystemExit as end:
+            said = str(end)
+    assert (ends in said) if isinstance(ends, str) else (said == ends), said
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_is_kept_without_outputs(path, clear_notebooks):
+def test_a_notebook_is_kept_without_outputs(path):
     text = path.read_text(encoding="utf-8")
-    assert clear_notebooks.cleared(text) == text, "run tools/clear_notebooks.py"
+    assert cleared(text) == text, "run tools/clear_notebooks.py"
     ids = [cell["id"] for cell in json.loads(text)["cells"]]
     assert len(set(ids)) == len(ids)
 
 
-def test_what_a_kernel_leaves_is_cleared(clear_notebooks):
+def test_what_a_kernel_leaves_is_cleared():
     notebook = json.loads(NOTEBOOKS[0].read_text(encoding="utf-8"))
-    before = clear_notebooks.cleared(json.dumps(notebook))
+    before = cleared(json.dumps(notebook))
     code = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
     code["outputs"].append({"output_type": "stream", "name": "stdout", "text": ["1"]})
     code["execution_count"] = 7
     notebook["metadata"]["language_info"]["version"] = "3.10.12"
-    assert clear_notebooks.cleared(json.dumps(notebook)) == before
+    assert cleared(json.dumps(notebook)) == before

@@ -40,6 +40,16 @@ def test_packs_hold_every_example_once(toy_examples, options):
     np.testing.assert_array_equal(labels, toy_examples.y)
 
 
+@pytest.mark.parametrize(
+    "options", [{"num_clients": 2.5}, {"num_clients": 0}, {"batch_size": 0}]
+)
+def test_a_number_of_an_evaluation_that_cannot_be_is_named(toy_model, options):
+    with pytest.raises(ValueError, match=f"{[*options][0]} must be "):
+        tff_pmc.build_federated_evaluation(toy_model, **options)
+    with pytest.raises(TypeError, match="examples must be leaf_data.Examples, as data"):
+        tff_pmc.evaluation_packs(options)
+
+
 @pytest.mark.parametrize("num_packs", [1, 3])
 def test_predictions_are_those_of_numpy_at_their_rows(
     runtime, toy_examples, toy_model, num_packs

@@ -48,31 +48,6 @@ def test_a_client_that_is_left_out_takes_no_step(
     assert_equal(found, [w / 2 for w in first], 1e-6)
 
 
-def test_the_weighted_mean_is_federated_averaging(
-    runtime, toy_examples, toy_model, build_factory, sgd, run_rounds, assert_equal
-):
-    """The same model as the process that sees sums only."""
-    options = {"local_epochs": 2, "batch_size": 2, "seed": 4}
-    mean = build_factory(toy_model, tff_pmc.aggregation.weighted_mean(), **options)
-    sums = tff_pmc.build_prioritized_fed_avg(
-        toy_model, criteria=("DS",), client_optimizer_fn=sgd(), **options
-    )
-    cohorts = [COHORT, [2, 5]]
-    found, _ = run_rounds(mean, toy_examples, cohorts)
-    expected, _ = run_rounds(sums, toy_examples, cohorts, num_packs=1)
-    assert_equal(found, expected, 1e-5)
-
-
-def test_tffs_own_factories_serve(
-    runtime, toy_examples, toy_model, build_factory, run_rounds, assert_equal
-):
-    process = build_factory(toy_model, tff.aggregators.UnweightedMeanFactory())
-    found, _ = run_rounds(process, toy_examples, [COHORT])
-    simple = build_factory(toy_model, tff_pmc.aggregation.simple_average())
-    expected, _ = run_rounds(simple, toy_examples, [COHORT])
-    assert_equal(found, expected, 1e-6)
-
-
 def test_an_update_is_clipped_before_the_factory_sees_it(
     runtime, toy_examples, toy_model, build_factory, run_rounds
 ):

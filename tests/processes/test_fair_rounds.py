@@ -139,7 +139,7 @@ def test_a_round_equals_numpy(
     if packed:  # The record has the same factors.
         raw = output.metrics["client_work"]["train"]["criteria_by_client"]
         rows = cohort_rows(
-            *(1, one, one.system.score(one), toy_examples.client_ids, COHORT),
+            *(one, one.system.score(one), toy_examples.client_ids, COHORT),
             *(np.asarray(raw, float), np.zeros(len(COHORT), bool)),
         )
         recorded = [row["weight"] for row in rows]
@@ -268,5 +268,5 @@ def test_a_round_in_which_nobody_counts_has_no_weights(build, system):
     one, _ = build(system, {})
     raw = np.full((2, len(one.columns)), np.nan)
     score, out = one.system.score(one), np.ones(2, bool)
-    rows = cohort_rows(1, one, score, ("a", "b"), (0, 1), raw, out)
+    rows = cohort_rows(one, score, ("a", "b"), (0, 1), raw, out)
     assert [row["weight"] for row in rows] == [0, 0]

@@ -7,7 +7,7 @@ import pytest
 
 import tff_pmc
 from tff_pmc import criteria, scores
-from tff_pmc._lazy import tf, tff
+from tff_pmc._lazy import tf
 
 
 @pytest.mark.parametrize("two_stage", [False, True])
@@ -31,29 +31,6 @@ def test_a_client_that_diverges_is_left_out_and_counted(
     assert metrics["client_work"]["train"]["excluded"] == 1
     assert metrics["client_work"]["train"]["clients"] == 3
     assert_close(weights_of(process, state), weights_of(process, healthy), 1e-6)
-
-
-@pytest.mark.parametrize(
-    ("rate", "max_update_norm"),
-    [(float("inf"), None), (1e9, None), (0.1, 1e-6)],
-    ids=["not finite", "above the default", "above the one given"],
-)
-def test_an_update_without_bound_is_left_out(
-    runtime, toy_examples, toy_model, assert_close, weights_of, rate, max_update_norm
-):
-    bound = {} if max_update_norm is None else {"max_update_norm": max_update_norm}
-    process = tff_pmc.build_prioritized_fed_avg(
-        toy_model,
-        priority=("DS",),
-        criteria=("DS",),
-        client_optimizer_fn=tff.learning.optimizers.build_sgdm(rate),
-        sums=tff_pmc.SumOptions(**bound),
-    )
-    before = process.initialize()
-    state, metrics = process.next(before, tff_pmc.pack(toy_examples, [2, 5]))
-    assert metrics["client_work"]["train"]["excluded"] == 2
-    assert metrics["finalizer"]["update_rejected"] == 1
-    assert_close(weights_of(process, state), weights_of(process, before), 0)
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -101,39 +78,6 @@ def test_a_negative_criterion_is_refused_by_name(
         "NEG", "4 - size", "this test", lambda client: 4 - tf.shape(client.y)[0]
     )
     process = build_prioritized(toy_model, priority=("NEG",), criteria=("DS", bad))
-    with pytest.raises(Exception, match="criterion NEG gave a negative value"):
+    words = "^the criterion NEG gave a negative value: -4 of client 0$"
+    with pytest.raises(criteria.CriterionError, match=words):
         process.next(process.initialize(), tff_pmc.pack(toy_examples, [0]))
-
-
-@pytest.mark.parametrize("bad", [0.0, np.nan, np.inf])
-def test_a_rejected_update_changes_neither_model_nor_momentum(bad):
-    from tff_pmc.processes.round_parts import apply_update
-
-    optimizer = tff.learning.optimizers.build_sgdm(0.5, momentum=0.9)
-
-    def weights(trainable, statistic):
-        return tff.learning.models.ModelWeights(
-            (tf.constant(trainable),), (tf.constant(statistic),)
-        )
-
-    def step(state, model, update):
-        return apply_update(optimizer, state, model, update)
-
-    state = optimizer.initialize((tf.TensorSpec([2], tf.float32),))
-    state, model, rejected = step(
-        state, weights([1.0, 2.0], 5.0), weights([1.0, -1.0], 2.0)
-    )
-    assert int(rejected) == 0
-    np.testing.assert_allclose(model.trainable[0], [0.5, 2.5])
-    assert float(model.non_trainable[0]) == 3.0  # An average: no rate, no momentum.
-
-    after, same, rejected = step(state, model, weights([bad, 0.0], 0.0))
-    assert int(rejected) == 1
-    for old, new in zip(
-        tf.nest.flatten((state, model)), tf.nest.flatten((after, same))
-    ):
-        np.testing.assert_array_equal(old, new)
-
-    # Momentum: velocity 0.9 * [1, -1] + [0, 1] = [0.9, 0.1].
-    _, moved, _ = step(after, same, weights([0.0, 1.0], 0.0))
-    np.testing.assert_allclose(moved.trainable[0], [0.5 - 0.45, 2.5 - 0.05], rtol=1e-6)

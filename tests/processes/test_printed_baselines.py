@@ -71,21 +71,3 @@ def test_two_rounds_are_those_of_the_printed_formula(
         steps = [formula(w, old, n, m) for w, old, m in zip(models, theta, memory)]
         theta, memory = zip(*steps)
     assert_equal(found, theta, 2e-6)
-
-
-def test_laplace_is_the_simple_average_and_noise_of_its_scale(
-    runtime, toy_examples, toy_model, run_rounds, build_factory, assert_equal
-):
-    """At twice the epsilon half of the same noise."""
-
-    def model(name, **options):
-        process = build_factory(toy_model, tff_pmc.BASELINES[name](**options))
-        return run_rounds(process, toy_examples, [COHORT])[0]
-
-    mean = model("simple_average")
-    once, half = (
-        [a - b for a, b in zip(model("laplace", epsilon=epsilon, seed=3), mean)]
-        for epsilon in (50.0, 100.0)
-    )
-    assert_equal(half, [noise / 2 for noise in once], 1e-6)
-    assert 0.01 < np.abs(once[0]).mean() < 0.03

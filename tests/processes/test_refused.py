@@ -34,7 +34,11 @@ def six_criteria():
 
 # The builder; its options; the words. A criterion fails on a made-up client.
 PRIORITIZED = [
-    (lambda: own(lambda client: tf.constant(-0.5)), "OWN gave a negative value"),
+    (
+        lambda: own(lambda client: tf.constant(-0.5)),
+        "OWN gave a negative value, -0.5, for a made-up",
+    ),
+    (lambda: own(lambda client: {}["boom"]), "OWN fails for .*: KeyError: boom$"),
     (lambda: own(lambda client: client.y), "criterion OWN must give one number"),
     (
         lambda: own(lambda c: c.attributes["battery"]),
@@ -52,7 +56,22 @@ PRIORITIZED = [
         lambda: dict(priority=("MD",), basis=scores.Basis.of(3, [scores.single(0)])),
         "needs the sums",
     ),
-    (lambda: {"local_epochs": 0}, "local_epochs"),
+    *(
+        (lambda name=name, value=value: {name: value}, f"{name} must be {says}")
+        for name, value, says in (
+            ("local_epochs", 0, "at least 1, got 0"),
+            *(("local_epochs", v, "a whole number, got") for v in (1.5, True, "3")),
+            *(("batch_size", v, "a whole number, got") for v in (1.5, "10")),
+            ("prox_mu", "x", "a number, got 'x'"),
+            ("seed", 1.5, "a whole number, got 1.5"),
+            ("packed", "no", "True or False, got 'no'"),
+            ("report_cohort", "no", "a whole number, got 'no'"),
+            ("client_attributes", "trusted", "a sequence, got 'trusted'"),
+            ("keep_own_model", "yes", "a sequence, got 'yes'"),
+            ("keep_own_model", 5, "a sequence, got 5"),
+        )
+    ),
+    (lambda: {"keep_own_model": (1.5,)}, "of keep_own_model must be a whole number"),
     (lambda: {"prox_mu": np.inf}, "prox_mu must be 0 or more, finite, got inf"),
     (lambda: {"packed": False, "batch_size": 3}, "batch_size"),
     (
@@ -158,15 +177,18 @@ def test_what_cannot_be_built_is_named(build, name, options, message):
 @pytest.mark.parametrize(
     ("name", "model", "message"),
     [
+        ("build_prioritized_fed_avg", "maker", "give what it returns, as models"),
         ("build_adafed", "toy", "PackedModel with example_losses"),
         ("build_online_adjusted_fed_avg", None, "needs a judge of its own"),
         ("build_prioritized_fed_avg", None, "need a tff.learning.models.Functional"),
     ],
 )
 def test_a_model_that_will_not_do_is_named(build, toy_model, name, model, message):
-    packed = {"packed": True} if "prioritized" in name else {}
+    options = {"packed": True} if "prioritized" in name else {}
+    models = {"toy": toy_model, "maker": lambda: toy_model}
+    made = functools.partial(tff.learning.models.model_from_functional, toy_model)
     with pytest.raises(ValueError, match=message):
-        build(name, toy_model if model else lambda: None, **packed)
+        build(name, models.get(model, made), **options)
 
 
 def test_what_is_of_another_type_is_named(build):
@@ -175,6 +197,9 @@ def test_what_is_of_another_type_is_named(build):
         build("build_prioritized_fed_avg", client_optimizer_fn=keras)
     with pytest.raises(TypeError, match="factory .* got str"):
         build("build_factory_fed_avg", factory="median")
+    for name, value in {"sums": {}, "memory": True}.items():
+        with pytest.raises(TypeError, match=f"{name} must be a .*, got (dict|bool)"):
+            build("build_prioritized_fed_avg", **{name: value})
 
 
 def test_what_is_next_to_these_is_built(build):

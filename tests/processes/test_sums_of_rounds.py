@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import tff_pmc
-from tff_pmc import scores
-from tff_pmc._lazy import tff
 
 RANGES = {"DS": (0, 1000), "LD": (0, 10), "MD": (0, 1)}
 
@@ -44,16 +42,3 @@ def test_a_map_reduce_form_has_sums_only(toy_model, packed, sgd, sent_shapes):
     # counts: nothing has an axis that grows with the clients.
     expected = sorted(3 * [(16, 3), (3,)] + [(3,), (3,)] + 4 * [()])
     assert sent_shapes(process) == (expected, [])
-
-
-def test_a_distribute_aggregate_form_has_sums_only(toy_model, sgd):
-    process = tff_pmc.build_prioritized_fed_avg(
-        toy_model, basis=scores.Basis.all_subsets(3), client_optimizer_fn=sgd()
-    )
-    form = tff.backends.mapreduce.get_distribute_aggregate_form_for_computation(
-        process.next
-    )
-    sent = tff.structure.flatten(form.client_work.type_signature.result)
-    tensors = [t for part in sent for t in tff.structure.flatten(part.member)]
-    shapes = sorted(tuple(tensor.shape) for tensor in tensors)
-    assert shapes == sorted(7 * [(16, 3), (3,)] + [(3,), (7,)] + 4 * [()])

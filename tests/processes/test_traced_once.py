@@ -1,4 +1,4 @@
-"""Functions of a process that are called every round, in eager mode and in graphs."""
+"""Functions of a process that are called every round, outside of its computations."""
 
 import logging
 
@@ -6,13 +6,6 @@ import numpy as np
 import pytest
 
 from tff_pmc._lazy import tf, tff
-
-
-@pytest.fixture
-def traced_once():
-    from tff_pmc.processes.server_examples import traced_once
-
-    return traced_once
 
 
 @pytest.fixture
@@ -43,19 +36,3 @@ def test_the_servers_measures_of_several_runs_are_not_taken_for_retracing(
     for _ in range(8):  # So that this can fail.
         tf.function(lambda: tf.constant(1))()
     assert "retracing" in warnings[0]
-
-
-def test_it_is_traced_once_for_each_shape_and_type(traced_once):
-    traced = []
-
-    @traced_once
-    def double(numbers):
-        traced.append(1)
-        return 2 * numbers
-
-    for value in (1.0, 2.0):
-        assert float(double(np.float32(value))) == 2 * value
-    assert len(traced) == 1
-    for numbers in (np.ones(3, np.float32), np.arange(2)):
-        np.testing.assert_array_equal(double(numbers), 2 * numbers)
-    assert len(traced) == 3

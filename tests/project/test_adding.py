@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 
 import pytest
 from commands import ROOT, python, rows
@@ -11,8 +12,9 @@ PAGE = (ROOT / "docs" / "extend.md").read_text()
 MODULES = {
     name: (ROOT / "docs" / "examples" / "extend" / f"{name}.py").read_text()
     for name in re.findall(r"\(examples/extend/(\w+)\.py\)", PAGE)
+    if name != "stripes_paper"  # It imports others, and has files beside it.
 }
-(COMMAND,) = re.findall(r"```\n(CHECKOUT/\.venv/bin/tff-pmc .*?)```", PAGE, re.S)
+COMMAND, PAPER_COMMANDS = re.findall(r"```\n(CHECKOUT/\.venv/bin/.*?)```", PAGE, re.S)
 
 
 def run(folder, *flags):
@@ -57,6 +59,37 @@ def test_each_addition_of_the_page_runs(made):
     head, *lines = (folder / "out" / "best_rounds.csv").read_text().splitlines()
     assert head == "run,best" and len(lines) == 2
     assert lines[-1].startswith('"Clipped mean, largest",0.')
+
+
+def test_the_paper_of_the_page_has_its_table_and_its_verdicts(tmp_path):
+    for name in (*re.findall(r"\(examples/extend/(stripes\w*\.\w+)\)", PAGE),
+                 "even_labels.py", "linear.py"):  # fmt: skip
+        shutil.copy(ROOT / "docs" / "examples" / "extend" / name, tmp_path)
+    train, judge = map(shlex.split, PAPER_COMMANDS.splitlines())
+    done = run(tmp_path, *train[1:])
+    assert done.returncode == 0, done.stderr
+    cells = rows(tmp_path / "out" / "seed_4" / "stripes_table1.csv")
+    assert [(cell["ordering"], cell["printed"]) for cell in cells] == [
+        ("DS", ".50"), ("EV,DS", ".60"),
+    ]  # fmt: skip
+    last = [
+        rows(path)[-1]
+        for path in sorted((tmp_path / "out" / "seed_4").glob("*/rounds.csv"))
+    ]
+    assert {float(cell["ours"]) for cell in cells} == {
+        float(row["accuracy"]) for row in last
+    }
+    page = python(*judge[1 : judge.index(">")], cwd=tmp_path)
+    assert page.returncode == 0, page.stderr
+    assert "\n## Stripes, *A paper made up for this page* (2026)\n" in page.stdout
+    claims = [line for line in page.stdout.splitlines() if "EV,DS minus DS" in line]
+    assert len(claims) == 2 and "printed +10.0 |" in claims[0]
+    assert page.stdout.count("## ") == 1  # The other papers are not judged.
+    wrong = python(
+        "-m", "tff_pmc.reports.claims_page", "--paper=Stripes", "out", cwd=tmp_path
+    )
+    assert wrong.returncode == 2 and len(wrong.stderr.splitlines()) == 1
+    assert wrong.stderr.startswith("no paper 'Stripes': there are DA,")
 
 
 def test_their_flags_are_in_the_help_and_checked(made):

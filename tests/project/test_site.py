@@ -2,6 +2,8 @@
 
 import json
 import re
+import runpy
+import types
 import xml.etree.ElementTree
 
 import pytest
@@ -66,6 +68,41 @@ def test_a_style_sheet_that_loads_from_elsewhere(site):
     assert check(site) == (1, ["style.css: loads https://example.org/font.css"])
     (site / "none").mkdir()
     assert check(site / "none")[0] == 1  # An empty folder is no site.
+
+
+@pytest.fixture(scope="module")
+def site_pages():
+    """The module of `tools/`, which is no package."""
+    found = runpy.run_path(str(ROOT / "tools" / "site_pages.py"))
+    return types.SimpleNamespace(**found)
+
+
+def test_the_search_has_index_and_worker_as_scripts(site_pages, tmp_path):
+    index = json.dumps({"docs": [{"text": "Personalized, SOURCE; no noise."}]})
+    workers = tmp_path / "assets" / "javascripts" / "workers"
+    for folder in (tmp_path / "search", workers):
+        folder.mkdir(parents=True)
+    (tmp_path / "search" / "search_index.json").write_text(index)
+    (workers / "search.0.min.js").write_text('say("a\\n SPELLINGS")')
+    site_pages.on_post_build(types.SimpleNamespace(site_dir=tmp_path))
+    assert (tmp_path / "search" / "search_index.js").read_text() == (
+        f"var __index = {index}"
+    )
+    _, line, *_ = (tmp_path / "search" / "search.js").read_text().splitlines()
+    assert line == (
+        r'const Started = Worker, source = "say(\"a\\n SPELLINGS\")", spellings = '
+        '{"personalised": "personalized"};'
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "boost"),
+    [("results/reproduced/a/b.md", 1e-6), ("flags.md", 4), ("start.md", 1)],
+)
+def test_kept_results_come_last_in_a_search(site_pages, place, boost):
+    page = types.SimpleNamespace(file=types.SimpleNamespace(src_uri=place), meta={})
+    assert site_pages.on_page_markdown("text", page, None, None) == "text"
+    assert page.meta.get("search", {"boost": 1}) == {"boost": boost}
 
 
 def test_the_diagrams_are_those_of_the_script(tmp_path):

@@ -82,14 +82,13 @@ def flipped(content, place):
         (lambda c: pickle.dumps(Evil()), "is no state of tff_pmc"),
     ],
 )
-def test_what_is_not_this_state_is_refused_in_one_line(path, damage, says):
+def test_what_is_not_this_state_is_refused(path, damage, says, assert_one_line):
     with open(path, "rb") as file:
         content = file.read()
     with open(path, "wb") as file:
         file.write(damage(content))
-    with pytest.raises(RecordError, match=says) as error:
-        checkpoints.read_state(path, ARRAYS, 3)
-    assert path in str(error.value) and "\n" not in str(error.value)
+    call = lambda: checkpoints.read_state(path, ARRAYS, 3)  # noqa: E731
+    assert_one_line(RecordError, call, path, says)
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,23 @@ def test_the_axes_are_close_around_the_curves(runs):
     assert 0.95 < left < 1 and 2 < right < 2.05
 
 
+@pytest.mark.parametrize(
+    ("rounds", "ticks"),
+    [(1, [1]), (3, [1, 2, 3]), (12, [*range(1, 13)]), (40, [1, *range(5, 41, 5)])],
+)
+def test_rounds_are_whole_numbers_that_begin_with_1(runs, rounds, ticks):
+    (axes,) = plots.accuracy_plot(runs(DS=[40] * rounds)).axes
+    left, right = axes.get_xlim()
+    assert [x for x in axes.get_xticks() if left <= x <= right][: len(ticks)] == ticks
+    panels = plots.accuracy_plot(
+        runs(**dict.fromkeys(("DS", "LD", "MD", "MD_LD", "LD_MD"), [40] * 50))
+    )
+    assert list(panels.axes[0].get_xticks()) == [1, 20, 40]
+
+
 def test_of_many_each_has_a_panel_with_the_baseline_behind(runs):
     figure = plots.accuracy_plot(
-        runs(DS=[40, 41], LD=[42, 43], MD=[44, 45], LD_DS_MD=[46, 47])
+        runs(DS=[40, 41], LD_DS_MD=[46, 47], MD=[44, 45], LD=[42, 43])
     )
     panels = {axes.get_title(): lines_of(axes) for axes in figure.axes if axes.axison}
     assert list(panels) == ["LD", "MD", "LD≻DS≻MD"]

@@ -85,19 +85,6 @@ def test_under_five_seeds_nothing_is_claimed(tmp_path):
     assert "| LD | +0.1000 |" in (tmp_path / "effect.md").read_text()
 
 
-def test_runs_without_raw_criteria_have_the_rest_of_the_page(tmp_path):
-    """Their distances, where there are criteria, are in the kept tables."""
-    labels = ["DS", "LD,DS,MD"]
-    by_seed = {seed: [run(one, [1, 2], [70]) for one in labels] for seed in (0, 1)}
-    for runs in by_seed.values():
-        for each in runs:
-            each.weights["ordering"] = labels
-    text = page_of(by_seed, tmp_path)
-    assert "| LD,DS,MD | 0.2000 | 9.00 | 0.0500 |  |" in text
-    assert "From each other" not in text
-    assert not (tmp_path / "effect_distances.csv").exists()
-
-
 def test_another_ordering_may_be_the_baseline(tmp_path):
     """LD is .1 ahead of DS: so DS is .1 behind LD."""
     few = dict(list(five_seeds([70]).items())[:4])

@@ -54,20 +54,18 @@ def test_a_table_is_escaped_wherever_it_has_text_and_nowhere_else(tmp_path):
     assert list(table["=a"]) == ["=1+1|cmd", None]
 
 
-def test_a_table_of_plain_words_has_the_bytes_that_pandas_gives(tmp_path):
-    table = pd.DataFrame(
-        {"name": ["DS", "LD,DS"], "to": ["-", "3"], "mixed": [1, None], "x": [0.1, 2]}
-    ).astype({"mixed": object})
-    escape.write_csv(table, str(tmp_path / "a.csv"), index=False, float_format="%.6g")
-    table.to_csv(tmp_path / "b.csv", index=False, float_format="%.6g")
-    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+def test_no_text_of_a_record_is_a_heading_html_or_a_link():
+    bad = "a\n\n# b \\<img src=x> [c\\](javascript:d) p < 1 `code`"
+    text = r"a  # b \&lt;img src=x> [c\&#93;(javascript:d) p < 1 `code`"
+    page = pages.Page("Ours", [pages.Heading(bad), pages.Items([bad])]).markdown()
+    assert page == f"# Ours\n\n## {text}\n\n- {text}\n"
 
 
 def test_a_markdown_table_keeps_its_cells(tmp_path):
     grid = [["name", "n"], ["=1|cmd <img src=x> p < 1", "2"], [RED + "\nx", "3"]]
     page = pages.markdown_table(grid).splitlines()
     assert page[2:] == [
-        r"| =1\|cmd \<img src=x> p < 1 | 2 |",
+        r"| =1\|cmd &lt;img src=x> p < 1 | 2 |",
         r"| \\x1b\[31mred x | 3 |",
     ]
     made = pages.report("page", RED, [RED], {"part": grid}, pd.DataFrame())
@@ -87,7 +85,7 @@ def test_the_markup_of_markdown_is_shown_and_not_obeyed():
         "first_half 1_000 p < 1 R & D": "first_half 1_000 p < 1 R & D",
         "_x_ __init__ _": r"\_x\_ \_\_init\_\_ \_",
         "**b** `c` $x$": r"\*\*b\*\* \`c\` \$x\$",
-        "![a](b) <img> &lt; a\\b": r"!\[a\](b) \<img> \&lt; a\\b",
+        "![a](b) <img> &lt; a\\b": r"!\[a\](b) &lt;img> \&lt; a\\b",
         "a\tb\nc": "a b c",
     }
     assert {text: escape.markdown_cell(text) for text in shown} == shown

@@ -1,18 +1,17 @@
 """Records of losses: read, shown, and refused where accuracy is needed."""
 
-import dataclasses
 import json
 import re
 
-import numpy as np
 import pandas as pd
 import pytest
 from folders import TRAINED
 
+from tff_pmc import project_files
 from tff_pmc.record import read
-from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import losses, output
 
+KEPT = project_files.folder("results/reproduced") / "quickstart" / "DS"
 SUMS = [[8.0, 3.0, 0.0], [2.0, 1.0, 0.0], [4.0, 2.0, 0.0]]  # Three rounds.
 SIZES = [4, 1, 0]
 
@@ -40,6 +39,7 @@ def folder(tmp_path):
 def test_the_table_and_the_plot(folder):
     (folder / "out").mkdir()
     assert losses.measures_loss(str(folder))
+    assert not losses.measures_loss(str(KEPT))
     runs = [losses.read_loss_run(str(folder))]
     text = output.write(losses.of_runs(runs, others=["one"]), str(folder / "out"))
     assert text.endswith("Without classes there is no accuracy, and no report one.")
@@ -50,27 +50,6 @@ def test_the_table_and_the_plot(folder):
     )
     # The clients' own means are 1 and 2 in the end.
     assert [row["p10"], row["p50"], row["p90"]] == pytest.approx([1.1, 1.5, 1.9])
-
-
-def test_over_seeds_it_is_the_mean_and_the_spread(folder, tmp_path):
-    run = losses.read_loss_run(str(folder))
-    # Its mean losses are 2.2, 0.6 and 1.2; of the other twice as much.
-    other = dataclasses.replace(run, losses=2 * run.losses)
-    text = output.write(losses.of_seeds({3: [run], 8: [other]}), str(tmp_path))
-    table = pd.read_csv(tmp_path / "seeds.csv").set_index("quantity")
-    assert set(table["experiment"]) == {"DS"} and set(table["seeds"]) == {2}
-    for quantity, one in (("last_loss", 1.2), ("best_loss", 0.6)):
-        row = table.loc[quantity]
-        assert row["mean"] == pytest.approx(1.5 * one)
-        assert row["standard_deviation"] == pytest.approx(one / 2**0.5, rel=1e-5)
-        assert [row["lowest"], row["highest"]] == pytest.approx([one, 2 * one])
-    assert "DS  1.8000 ± 0.8485  0.9000 ± 0.4243" in text
-    assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
-    (line,) = losses.loss_plot([run, other], "a title").axes[0].get_lines()
-    np.testing.assert_allclose(line.get_ydata(), [3.3, 0.9, 1.8])
-    named = dataclasses.replace(run, label="LD")
-    with pytest.raises(RecordError, match="seed 8 has the runs LD"):
-        losses.of_seeds({3: [run], 8: [named]})
 
 
 @pytest.mark.parametrize(
@@ -87,8 +66,3 @@ def test_a_record_of_something_else_is_refused(folder, fails, column, read_it, w
     counts = column == "correct"  # Whole numbers, and no more than there are.
     path.write_text(re.sub(r"\d+\.0,", "0,", text) if counts else text)
     fails(lambda: read_it(str(folder)), folder, words)
-
-
-def test_a_record_of_accuracies_is_told_by_its_rounds(folder):
-    (folder / "rounds.csv").write_text("round,accuracy\n1,0\n")
-    assert not losses.measures_loss(str(folder))

@@ -142,6 +142,11 @@ def test_exports_that_cannot_be_leave_nothing_behind(
     refuse("a", ["labels.npz is missing", "--predictions"], predictions=False)
     refuse("b", ["LD>DS has no index"], priority=["LD", "DS"])
     refuse("c", ["no test example"], clients=[clients[0], ()], counts=[(1, 0)])
+    folder = write_ours(tmp_path / "some", clients, [(1, 2), (3, 3)])
+    info = json.loads((folder / "run.json").read_text())
+    info["data"]["clients"] = 9
+    (folder / "run.json").write_text(json.dumps(info))
+    fails(lambda: reference_export.write(str(folder), str(out)), "2 of 9 clients were")
     folder = write_ours(tmp_path / "d", clients, [(1, 2), (3, 3)])
     (folder / "predictions" / "round_0002.npz").unlink()
     fails(lambda: reference_export.write(str(folder), str(out)), "round_0002.npz")

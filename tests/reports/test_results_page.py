@@ -1,7 +1,6 @@
 """The page of results: made by its command, and of what the kept records say."""
 
 import dataclasses
-import json
 import pathlib
 
 import pandas as pd
@@ -74,28 +73,6 @@ def test_what_lacks_a_record_is_not_run(run_of, headline):
 
     own = headline._replace(measure=measure)
     assert numbers(own, of_seeds(run_of, 40))[0] == ""
-
-
-def test_a_folder_says_its_command_its_seeds_and_its_hours(tmp_path, write_ours):
-    for seed, minutes in ((0, 30), (3, 45)):
-        folder = tmp_path / "kept" / "mine" / f"seed_{seed}" / "ds"
-        settings = {"batch_seed": seed, "experiment": "quickstart"}
-        run = write_ours(folder, [(0, 1)], [[1], [2]], **settings)
-        info = json.loads((run / "run.json").read_text())
-        info["started"] = "2026-01-01T10:00:00+00:00"
-        info["ended"] = f"2026-01-01T10:{minutes}:00+00:00"
-        on_gpu = {"gpu": "Big GPU", "gpu_factors": "tf32"}
-        info["versions"] = {"onednn_fpmath_mode": "BF16"} if seed else on_gpu
-        (run / "run.json").write_text(json.dumps(info))
-    (tmp_path / "kept" / "mine" / "table.md").write_text("# t\n")
-    catalog = {"mine": {"command": "do it", "remark": "It is mine."}}
-    (tmp_path / "kept" / "kept.json").write_text(json.dumps(catalog))
-    text = results_page.page(str(tmp_path / "kept"))
-    (section,) = (line for line in text.splitlines() if line.startswith("- [mine]"))
-    assert section == (
-        "- [mine](kept/mine): 2 runs of 2 rounds, seeds 0, 3, TF32 factors, bfloat16 "
-        "factors, on Big GPU, 1.25 hours. It is mine."
-    )
 
 
 def test_a_lead_is_over_the_last_rounds_that_both_have(run_of):

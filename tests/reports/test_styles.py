@@ -63,6 +63,13 @@ def test_a_style_follows_from_the_name_alone():
     assert lab(light, np.eye(3))[0] > lab(dark, np.eye(3))[0] + 30
 
 
+def test_orderings_have_one_order_and_systems_keep_theirs():
+    assert styles.in_order(["DS", *reversed(MNIST[1:])]) == MNIST
+    assert styles.in_order(reversed(CELEBA)) == CELEBA
+    systems = ["Median", "LD", "DS"]
+    assert styles.in_order(systems) == systems
+
+
 def test_a_run_is_of_an_ordering_or_a_system_and_has_words_of_its_own(run_of):
     def group(label, note=None):
         info = {"note": note} if note is not None else {}
@@ -78,7 +85,7 @@ def test_a_run_is_of_an_ordering_or_a_system_and_has_words_of_its_own(run_of):
     [
         ("MD≻DS≻LD\nbacktracking", ["MD≻DS≻LD", "backtracking"]),
         ("OWA[most]:DS,LD,MD", ["OWA[most]:DS,LD,MD"]),
-        ("average[0.5,0.3,0.2]:MD,DS,LD", ["average[0.5,0.3,0.2]:MD,", "DS,LD"]),
+        ("average[0.5,0.3,0.2]:MD,DS,LD", ["average[0.5,0.3,0.2]:", "MD,DS,LD"]),
     ],
 )
 def test_titles_of_panels_are_no_wider_than_these(label, lines):

@@ -47,16 +47,16 @@ def test_the_report_draws_each_figure_over_the_rounds(runs, tmp_path):
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [measure.title for measure in summary.SPREAD.values()]
     worst = figure.axes[1].get_lines()
-    assert [line.get_label() for line in worst] == ["DS", "LD,DS"]
+    assert [line.get_label() for line in worst] == ["DS", "LD≻DS"]
     assert worst[0].get_xydata().tolist() == [[1, 0.1], [2, 0.5], [3, 0.6]]
     assert worst[1].get_xydata().tolist() == [[1, 0.0], [2, 0.1], [3, 0.8]]
 
 
 def test_of_many_runs_each_has_a_panel_beside_the_baseline(run_of):
-    """By hand: of one client with a tenth right more each round, all figures are it."""
+    """By hand: of one client with one right of ten each round, all figures are it."""
     labels = ("DS", "LD", "MD", "LD,DS,MD", "LD,DS,MD (backtracking)")
     runs = [
-        run_of(label, [[place], [place + 1]], [10])
+        run_of(label, [[place], [2 * place + 1]], [10])
         for place, label in enumerate(labels)
     ]
     figure = fairness_page.fairness_plot(runs, title="title")
@@ -64,14 +64,20 @@ def test_of_many_runs_each_has_a_panel_beside_the_baseline(run_of):
         *("LD", "MD", "LD≻DS≻MD", "LD≻DS≻MD\nbacktracking")
     ]
     for place, axes in enumerate(figure.axes, 1):
-        curves = [line.get_ydata().tolist() for line in axes.get_lines()]
-        own = [place / 10, (place + 1) / 10]
-        assert curves == [[0, 0.1], own, [0, 0.1], own]  # Two figures of each.
+        base, *curves = [list(line.get_ydata()) for line in axes.get_lines()]
+        assert base == [0, 0]
+        # Points from DS, which has 0 and 1 right; two figures.
+        assert curves == 2 * [pytest.approx([10 * place, 20 * place])]
         low, high = axes.get_ylim()
-        assert low == 0 and 0.5 < high < 0.6
+        assert -5 < low < 0 and 80 < high < 85
+    assert "points from DS" in figure.get_supylabel()
     (legend,) = figure.legends
     texts = [text.get_text() for text in legend.get_texts()]
     assert texts == ["10th percentile", "mean of worst tenth", "DS"]
+    alone = fairness_page.fairness_plot([*runs[1:], runs[1]], title="title")
+    (first, _), *_ = (axes.get_lines() for axes in alone.axes)
+    assert list(first.get_ydata()) == [0.1, 0.3]  # Without DS as they are.
+    assert alone.get_supylabel() == "accuracy"
 
 
 def test_over_seeds_a_run_has_its_mean_and_its_spread_but_not_of_one(run_of):
@@ -83,5 +89,34 @@ def test_over_seeds_a_run_has_its_mean_and_its_spread_but_not_of_one(run_of):
     title, head, ds = summary.seeds_report(by_seed).text.splitlines()
     assert "over 3 seeds" in title and "last accuracy" in head
     assert ds.split()[:4] == ["DS", "0.7000", "±", "0.2000"]
+    (heading, table) = summary.seeds_report(by_seed).pages["seeds"].blocks[1:]
+    assert table.grid[1][:2] == ["DS", "0.700 (0.500 to 0.900)"]
     text = summary.seeds_report({7: by_seed[7]}).text
     assert text.splitlines()[2].split()[:3] == ["DS", "0.5000", "0.5000"]
+
+
+def test_over_five_seeds_a_cell_has_the_mean_its_interval_and_the_range(run_of):
+    """Of 50, 60, 70, 80, 90: the deviation is 15.81 and t is 2.7764, so 19.63.
+
+    Of both devices one counts as half: 60 % is reached in rounds 2 and 1 and so on,
+    90 % under one seed alone.
+    """
+    settings = {"targets": [60, 90]}
+    by_seed = {
+        seed: [run_of("DS", [[first] * 2, [last] * 2], [10, 10], settings=settings)]
+        for seed, (first, last) in enumerate([(6, 5), (0, 6), (0, 7), (7, 8), (6, 9)])
+    }
+    report = summary.seeds_report(by_seed)
+    rows = report.tables["seeds"].set_index("quantity")
+    found = rows.loc["last_accuracy", ["mean", "interval", "lowest", "highest"]]
+    assert found.tolist() == pytest.approx([0.7, 0.19632, 0.5, 0.9], abs=1e-5)
+    assert rows.loc["rounds_to_90", "seeds"] == 1
+    assert rows.loc["rounds_to_90", ["mean", "interval"]].isna().all()
+    _, _, accuracy, heading, rounds = report.pages["seeds"].blocks
+    assert accuracy.grid[1][:2] == ["DS", "0.700 ± 0.196 (0.500 to 0.900)"]
+    assert "half of the devices" in heading.text
+    # 1, 2, 2, 1, 1: the deviation is 0.5477, so 0.680.
+    assert rounds.grid == [
+        ["", "60 %", "90 %"],
+        ["DS", *("1.4 ± 0.7 (1 to 2)", "1 of 5 seeds (2 to 2)")],
+    ]

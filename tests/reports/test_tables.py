@@ -1,34 +1,11 @@
 """The table of rounds and gains, and its file, on numbers worked by hand."""
 
 import pandas as pd
-import pytest
 from reported import write
-
-from tff_pmc.reports import tables
 
 # Three rounds of four devices with 10 test examples each.
 CORRECT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]]
 EXAMPLES = [10] * 4
-LATE = [CORRECT[round_num] for round_num in (0, 0, 1, 2)]
-
-
-@pytest.fixture
-def runs(run_of):
-    return [run_of("DS", LATE, EXAMPLES), run_of("LD,DS,MD", CORRECT, EXAMPLES)]
-
-
-def test_the_tables_show_rounds_then_gains_over_ds(runs):
-    tidy = tables.tidy_rows(runs, [70, 95])
-    gain = tidy[(tidy.quantity == "gain") & (tidy.target_accuracy_pct == 70)]
-    # DS needs 1, 1, 3, 3, 3, 4, 4, 4, 4; the other 1, 1, 2, 2, 2, 3, 3, 3, 3.
-    assert list(gain.value) == [0, 0, 1, 1, 1, 1, 1, 1, 1, 0.78]
-    text = tables.text_tables(tidy)
-    rounds_table, gains_table = text.split("\n\n")
-    assert rounds_table.splitlines()[2].split()[:5] == ["70", "%", "DS", "1", "1"]
-    firsts = [line.split()[0] for line in rounds_table.splitlines()[2:]]
-    assert firsts == ["70", "70", "95", "95"]
-    assert gains_table.splitlines()[2].split()[-1] == "0.78"
-    assert gains_table.splitlines()[3].split()[3:12] == ["-"] * 9
 
 
 def test_the_file_and_the_text_are_by_the_targets_and_the_rule_of_the_runs(

@@ -41,24 +41,6 @@ def installed(cluster):
     return run
 
 
-def test_three_rounds_are_those_of_local_to_the_bit(
-    installed, process, evaluate, digits, assert_same_bits
-):
-    packs = tff_pmc.evaluation_packs(digits)
-
-    def rounds():
-        state, found = process.initialize(), []
-        for number in range(3):
-            clients = [k for k in range(4) if k != number]
-            packed = tff_pmc.pack(digits, clients, num_packs=3)
-            state, metrics = process.next(state, packed)
-            found.append((state, metrics))
-            found.append(evaluate(process.get_model_weights(state), packs))
-        return found
-
-    assert_same_bits(installed("local", rounds), installed("cluster", rounds))
-
-
 def test_a_pack_is_sent_once_and_what_is_sent_is_what_the_types_say(
     installed, cluster, process, evaluate, digits
 ):

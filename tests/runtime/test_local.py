@@ -85,44 +85,6 @@ def test_what_has_no_such_form_is_run_by_the_worker(local, caplog):
     assert local.engine.worker is not None
 
 
-def test_a_users_own_model_is_trained_here(toy_examples, assert_equal):
-    """It has variables, and its data need neither the round nor the seed."""
-    from tff_pmc.runtime import Runtime
-
-    clients = [
-        tf.data.Dataset.from_tensor_slices(
-            (part["x"] / np.float32(255), part["y"])
-        ).batch(2)
-        for part in map(toy_examples.client, (0, 1, 2))
-    ]
-
-    def model_fn():
-        layers = [
-            tf.keras.layers.Flatten(input_shape=(4, 4)),
-            tf.keras.layers.Dense(3, kernel_initializer="zeros"),
-        ]
-        return tff.learning.models.from_keras_model(
-            tf.keras.Sequential(layers),
-            tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-            input_spec=clients[0].element_spec,
-        )
-
-    process = tff_pmc.build_prioritized_fed_avg(
-        model_fn, client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1)
-    )
-    found = []
-    for engine in ("local", "worker"):
-        with Runtime(engine) as running:
-            state = process.initialize()
-            for _ in range(2):
-                state, _ = process.next(state, clients)
-            found.append(process.get_model_weights(state).trainable)
-            if engine == "local":
-                assert running.engine.worker is None
-    assert np.abs(found[0][0]).max() > 0.01
-    assert_equal(*found, atol=1e-5)
-
-
 def test_a_sequence_may_be_a_list(local):
     element = collections.OrderedDict(y=np.int32, x=tff.TensorType(np.float32, [2]))
 
@@ -195,25 +157,6 @@ def test_an_unknown_engine_is_named():
         ValueError, match="engine must be one of local, worker, cluster: gpu"
     ):
         Runtime("gpu")
-
-
-def test_secure_sums_are_the_sums(local, toy_model, toy_examples):
-    """As the worker's backend for tests has them; no rounding is seen in the mean."""
-    secure = tff.aggregators.SecureSumFactory(100.0, -100.0)
-    found = []
-    for options in ({}, {"model_sum_factory": secure, "scalar_sum_factory": secure}):
-        process = tff_pmc.build_prioritized_fed_avg(
-            toy_model,
-            client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
-            sums=tff_pmc.SumOptions(**options),
-        )
-        state = process.initialize()
-        for _ in range(2):
-            state, _ = process.next(state, tff_pmc.pack(toy_examples, range(6)))
-        found.append(process.get_model_weights(state).trainable)
-    for plain, hidden in zip(*found):
-        np.testing.assert_allclose(plain, hidden, atol=1e-5)
-        assert np.abs(plain - hidden).max() > 0  # Both ways were taken.
 
 
 def test_the_thread_that_tunes_data_is_not_begun():

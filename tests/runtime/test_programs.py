@@ -43,7 +43,7 @@ def test_the_loop_runs_on_while_a_program_waits(add):
     saved = threading.Event()
 
     class Waiting(EngineContext):
-        def call(self, comp, arg):
+        def _call(self, comp, arg):
             return saved.wait(20)
 
     names = {"__name__": f"{PROGRAMS}.training_program_logic"}

@@ -1,16 +1,15 @@
 """The worker's promises: how it starts, listens, calls, fails and closes."""
 
-import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
 import pytest
+from open_files import begun_by, listening
 
 from tff_pmc._lazy import tf, tff
 
@@ -117,14 +116,27 @@ def test_nothing_is_left(start, read_report, assert_nothing_left, body, code):
     assert_nothing_left(*left)
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize(
+    ("name", "stopped"),
+    [("SIGINT", 0), ("SIGTERM", 0), ("SIGKILL", 0), ("SIGKILL", 1), ("SIGKILL", 2)],
+)
 def test_nothing_is_left_after_a_signal_in_mid_call(
-    name, start, read_report, assert_nothing_left
+    name, stopped, start, read_report, assert_nothing_left
 ):
-    process = start("with Runtime() as running:\n report(running)\n slow(10**9)")
+    """Even where the host, or host and worker, were stopped before."""
+    process = start("""
+        from concurrent.futures import ThreadPoolExecutor
+        with ThreadPoolExecutor() as threads:  # The thread that starts it ends.
+            running = threads.submit(Runtime).result()
+        with running:
+            report(running)
+            slow(10**9)
+    """)
     left = read_report(process)
     time.sleep(1.5)
     assert process.poll() is None
+    for pid in left[:stopped]:
+        os.kill(pid, signal.SIGSTOP)
     process.send_signal(getattr(signal, name))
     try:
         assert process.wait(20) != 0
@@ -156,56 +168,10 @@ def test_a_worker_that_dies_in_mid_call_ends_the_call_within_ten_seconds(
     assert_nothing_left(*left)
 
 
-def test_the_folder_that_a_kill_of_everything_leaves_goes_with_the_next_start(
-    start, read_report, assert_nothing_left, monkeypatch
-):
-    from tff_pmc.runtime import WorkerEngine
-
-    with tempfile.TemporaryDirectory(dir="/tmp") as place:
-        process = start(
-            "with Runtime() as running:\n report(running)\n slow(10**9)",
-            env={**os.environ, "TMPDIR": place},
-        )
-        host, worker, folder = read_report(process)
-        os.kill(host, signal.SIGSTOP)  # Or it would remove the folder.
-        process.kill()
-        process.wait()
-        os.kill(host, signal.SIGKILL)
-        process.communicate()
-        assert os.listdir(place) == [os.path.basename(folder)]
-        monkeypatch.setattr(tempfile, "tempdir", place)
-        engine = WorkerEngine()
-        try:
-            assert_nothing_left(host, worker, folder)
-            assert len(os.listdir(place)) == 1
-        finally:
-            engine.close()
-        assert os.listdir(place) == []
-
-
 def namespaces_are_allowed():
     """Asked of the kernel, not of the code under test."""
     code = "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x50000000) != 0)"
     return subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def listening_ports(pid):
-    """The TCP ports of this machine on which a process or one it began listens."""
-    psutil = pytest.importorskip("psutil")
-    process = psutil.Process(pid)
-    sockets = set()
-    for member in [process, *process.children(recursive=True)]:
-        for name in os.listdir(f"/proc/{member.pid}/fd"):
-            with contextlib.suppress(OSError):
-                sockets.add(os.readlink(f"/proc/{member.pid}/fd/{name}"))
-    ports = set()
-    for name in ("tcp", "tcp6"):
-        with open(f"/proc/net/{name}") as file:
-            for line in list(file)[1:]:
-                fields = line.split()
-                if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
-                    ports.add((name, fields[1].rsplit(":", 1)[1]))
-    return ports
 
 
 @pytest.mark.parametrize("private", [True, False])
@@ -231,7 +197,7 @@ def test_a_private_worker_listens_nowhere_and_another_on_a_port_it_tells_of(
     time.sleep(0.5)
     networks = [os.readlink(f"/proc/{pid}/ns/net") for pid in (host, "self")]
     assert (networks[0] != networks[1]) == private
-    assert bool(listening_ports(process.pid)) != private
+    assert bool(listening([process, *begun_by(process)])) != private
     assert os.stat(folder).st_mode & 0o777 == 0o700
     assert os.stat(f"{folder}/worker.sock").st_mode & 0o777 == 0o600
     _, err = process.communicate("", timeout=60)

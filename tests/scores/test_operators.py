@@ -43,38 +43,11 @@ def test_weighted_average_by_hand():
     assert by_name(C) == pytest.approx(0.5 * 0.9 + 0.3 * 0.5 + 0.2 * 0.8)
 
 
-def test_owa_by_hand():
-    """Sorted 0.9, 0.8, 0.5: 0.5 x 0.9 + 0.3 x 0.8 + 0.2 x 0.5 = 0.79."""
-    assert scores.owa((0.5, 0.3, 0.2))(C) == pytest.approx(0.79)
-
-
-def test_choquet_by_hand(capacity):
-    """DS 0.5 < LD 0.8 < MD 0.9.
-
-    All reach 0.5, worth 1; LD and MD rise by 0.3, together worth 0.4; MD alone by 0.1,
-    worth 0.2: 0.5 + 0.12 + 0.02 = 0.64.
-    """
-    assert scores.choquet(capacity)(C) == pytest.approx(0.64)
-
-
 def test_product_by_hand():
     score = scores.product(("ACC", "DS"))
     assert score((0.9, 0.2)) == pytest.approx(0.18)
     assert isinstance(score, scores.PolynomialScore)
     assert score.terms == {(0, 1): 1.0}
-
-
-def test_moebius_by_hand(capacity):
-    """Pairs: 0.8 - 0.4 - 0.3, 0.5 - 0.4 - 0.2, 0.4 - 0.3 - 0.2; the rest to 1."""
-    value = {frozenset(subset): v for subset, v in capacity.items()}
-    value[frozenset(("DS", "LD", "MD"))] = 1.0
-    found = scores.moebius(value)
-    assert found[frozenset(("DS",))] == 0.4
-    assert found[frozenset(("DS", "LD"))] == pytest.approx(0.1)
-    assert found[frozenset(("DS", "MD"))] == pytest.approx(-0.1)
-    assert found[frozenset(("LD", "MD"))] == pytest.approx(-0.1)
-    # 0.4 + 0.3 + 0.2 + 0.1 - 0.1 - 0.1 = 0.8, so all three together have 0.2.
-    assert found[frozenset(("DS", "LD", "MD"))] == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize(

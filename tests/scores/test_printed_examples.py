@@ -63,10 +63,3 @@ def test_pmc_eq_8_a_criterion_of_zero_silences_those_below_it(c, data):
     before = scores.prioritized(range(place))(c[:place]) if place else 0.0
     score = scores.prioritized(range(len(c)))
     assert score(with_zero) == pytest.approx(before, abs=1e-12)
-
-
-def test_pmc_eq_8_does_not_hold_of_the_other_scores():
-    """What the property tells the prioritized score from: the mean makes up for 0."""
-    mean = scores.weighted_average((0.5, 0.5), members=("DS", "LD"))
-    assert mean((0.0, 0.8)) == 0.4
-    assert scores.prioritized((0, 1))((0.0, 0.8)) == 0

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -154,6 +155,10 @@ def own(monkeypatch):
     return with_answer
 
 
+def test_one_of_ones_own_may_give_a_set(own):
+    assert own({2, 0}) == ([0, 3], 0)  # The second client has no examples.
+
+
 def test_one_of_ones_own_sees_the_client_table(own):
     assert own("battery") == ([2, 3], 0)
 
@@ -161,14 +166,16 @@ def test_one_of_ones_own_sees_the_client_table(own):
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ([0], "2 different places from 0 to 2, and chose 0"),
-        ([1, 1], "and chose 1, 1"),
-        ([0, 1, 1], "and chose 0, 1, 1"),
-        ([0, 3], "and chose 0, 3"),
-        ([-1, 0], "and chose -1, 0"),
+        ([0], "2 different places from 0 to 2, and chose [0]"),
+        ([0.5, 1.5], "and chose [0.5 1.5]"),
+        (None, "and chose None"),
+        ([1, 1], "and chose [1 1]"),
+        ([0, 1, 1], "and chose [0 1 1]"),
+        ([0, 3], "and chose [0 3]"),
+        ([-1, 0], "and chose [-1 0]"),
         ("loss", "its `needs` do not name 'loss'"),
     ],
 )
 def test_one_that_chooses_what_is_not_there_is_named(own, answer, says):
-    with pytest.raises(SettingError, match=f"^--selection=own: .*{says}$"):
+    with pytest.raises(SettingError, match=f"^--selection=own: .*{re.escape(says)}$"):
         own(answer)

@@ -43,8 +43,6 @@ def test_a_cohort_larger_than_the_federation_is_refused():
         ({"initializer": "zeros"}, "--initializer.*glorot_uniform"),
         ({"criteria": ("DS", "DS")}, "--criteria.*twice"),
         ({"validation_fraction": 1.0}, "--validation_fraction.*between"),
-        ({"dataset": "femnist", "sample_fraction": 0.0}, "--sample_fraction"),
-        ({"dataset": "femnist", "min_samples": -1}, "--min_samples"),
         ({"system": "momentum", "momentum_beta": 1.0}, "--momentum_beta must be"),
         ({"system": "momentum", "adjustment": "backtracking"}, "does not have"),
     ],

@@ -1,4 +1,4 @@
-"""A federation of four clients, and short runs of an experiment's systems on it."""
+"""A federation of four clients."""
 
 import dataclasses
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import leaf_data
-from tff_pmc.experiments.experiment import EXPERIMENTS, settings
 
 
 @pytest.fixture(scope="session")
@@ -32,42 +31,3 @@ def federation():
         server_examples=of(test, [np.arange(100, 160)], ("server",)),
         client_table=table,
     )
-
-
-@pytest.fixture(scope="session")
-def runs_of():
-    """Gives the settings of an experiment's rows, or of those of the systems named."""
-
-    def runs(experiment, *wanted, **changes):
-        found = EXPERIMENTS[experiment]
-        rows = [r for r in (*found.rows, *found.on_demand) if r.system in wanted]
-        short = {"rounds": 2, "local_epochs": 1, **changes}
-        return [
-            settings(experiment, {**row.values, **short}) for row in rows or found.rows
-        ]
-
-    return runs
-
-
-@pytest.fixture(scope="session")
-def run_all():
-    """Runs all of some settings on the same data."""
-
-    def run(runs, data, folder):
-        from tff_pmc.experiments.running import suite
-
-        return suite.run_all(runs, lambda settings: data, str(folder))
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def built():
-    """Builds the rounds of a run's system."""
-
-    def build(one, data):
-        from tff_pmc.systems.setup import Setup
-
-        return one.system.build(Setup.of(one, data))
-
-    return build

@@ -5,13 +5,12 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from short_runs import built, run_all, runs_of
 
 from leaf_data.declare import SettingError
 
 
-def test_adafed_records_reports_and_resumes(
-    runtime, federation, tmp_path, runs_of, run_all
-):
+def test_adafed_records_reports_and_resumes(runtime, federation, tmp_path):
     """Cut after a round and resumed: every record and every bit of the model."""
     from tff_pmc.experiments.running import loop
 
@@ -27,7 +26,7 @@ def test_adafed_records_reports_and_resumes(
     for one in runs:  # FedAvg has F1 on record, too.
         path = tmp_path / "whole" / one.folder
         f1 = pd.read_csv(path / "class_f1.csv")
-        assert len(f1) == 2 * 10 and f1["f1"].between(0, 1).all()
+        assert [*f1["class"]] == 2 * [*range(10)] and f1["f1"].between(0, 1).all()
         macro = f1.groupby("round")["f1"].mean()
         on_record = pd.read_csv(path / "rounds.csv")["macro_f1"]
         np.testing.assert_allclose(on_record, macro, atol=1e-6)
@@ -46,7 +45,7 @@ def test_adafed_records_reports_and_resumes(
         assert one == other
 
 
-def test_settings_reach_adafeds_process(federation, monkeypatch, runs_of, built):
+def test_settings_reach_adafeds_process(federation, monkeypatch):
     from tff_pmc import processes
     from tff_pmc.systems import adafed, prioritized
 
@@ -84,10 +83,30 @@ def test_settings_reach_adafeds_process(federation, monkeypatch, runs_of, built)
     assert not given["adapt_loss"]  # Simulation 1 has the weights alone (4.0.1).
 
 
-def test_a_data_set_without_examples_of_the_server_is_refused(federation, runs_of):
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"server_examples": None}, "server's own"),
+        ({"num_classes": 11}, "tells 10 classes apart, and .* has 11"),
+    ],
+)
+def test_a_data_set_that_will_not_do_is_refused(federation, changes, says):
     from tff_pmc.systems.setup import Setup
 
-    without = dataclasses.replace(federation, server_examples=None)
+    other = dataclasses.replace(federation, **changes)
     for one in runs_of("adafed_1"):
-        with pytest.raises(SettingError, match="server's own"):
-            Setup.of(one, without)
+        with pytest.raises(SettingError, match=says):
+            Setup.of(one, other)
+
+
+def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
+    """Labels from 1 on, say, of one's own data and one's own model."""
+    from tff_pmc.systems.setup import Setup
+
+    other = dataclasses.replace(federation, num_classes=11)
+    one = runs_of("adafed_1")[0]
+    kind = type(one.model)
+    silent = type(kind.__name__, (kind,), {"num_classes": 0})
+    model = silent(**dataclasses.asdict(one.model))
+    with pytest.raises(SettingError, match="tells 10 classes apart, .* 11, 0 to 10"):
+        Setup.of(dataclasses.replace(one, model=model), other)

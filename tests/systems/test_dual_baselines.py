@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from short_runs import built, runs_of
 
 MOMENTUM = {"momentum_beta": 0.3, "momentum_eta": 0.7}
 LAPLACE = {"laplace_epsilon": 9.0, "batch_seed": 4}
@@ -19,7 +20,7 @@ FORMULA = {"alpha": 0.2, "form": "formula"}
         *((name, {}, {}) for name in ("median", "simple_average", "weighted_mean")),
     ],
 )
-def test_settings_reach_the_baselines(monkeypatch, system, changes, expected, runs_of):
+def test_settings_reach_the_baselines(monkeypatch, system, changes, expected):
     from tff_pmc.aggregation import baselines
 
     given = []
@@ -29,7 +30,7 @@ def test_settings_reach_the_baselines(monkeypatch, system, changes, expected, ru
     assert given == [expected]
 
 
-def test_quantized_is_the_simple_average_of_quantized_models(monkeypatch, runs_of):
+def test_quantized_is_the_simple_average_of_quantized_models(monkeypatch):
     from tff_pmc.aggregation import baselines
 
     given = []
@@ -41,9 +42,7 @@ def test_quantized_is_the_simple_average_of_quantized_models(monkeypatch, runs_o
     assert given == [5]
 
 
-def test_the_client_step_of_a_system_reaches_its_process(
-    federation, monkeypatch, runs_of, built
-):
+def test_the_client_step_of_a_system_reaches_its_process(federation, monkeypatch):
     from tff_pmc import processes
     from tff_pmc.systems import baseline_systems
 
@@ -62,7 +61,7 @@ def test_the_client_step_of_a_system_reaches_its_process(
 
 
 def test_personalized_by_its_text_tests_the_clients_own_models(
-    runtime, federation, tmp_path, runs_of
+    runtime, federation, tmp_path
 ):
     from tff_pmc.experiments.running import loop
 
@@ -84,9 +83,7 @@ def test_personalized_by_its_text_tests_the_clients_own_models(
     assert list(found["formula"]["correct"]) != list(found["text"]["correct"])
 
 
-def test_each_client_answers_its_own_part_with_its_own_model(
-    runtime, federation, runs_of
-):
+def test_each_client_answers_its_own_part_with_its_own_model(runtime, federation):
     """Against each client tuned by itself, one after another."""
     import tensorflow as tf
     import tensorflow_federated as tff

@@ -2,13 +2,12 @@
 
 import pandas as pd
 import pytest
+from short_runs import run_all, runs_of
 
 from tff_pmc.record import read
 
 
-def test_dual_chooses_lambda_and_makes_its_table(
-    runtime, federation, tmp_path, runs_of, run_all
-):
+def test_dual_chooses_lambda_and_makes_its_table(runtime, federation, tmp_path):
     small = {"model": "keras_simple_convnet", "num_clients": 4, "batch_size": 16}
     (dual, _), *others = (
         runs_of("dual_criterion", "dual", dual_lambda_steps=3, **small),
@@ -40,9 +39,7 @@ def test_dual_chooses_lambda_and_makes_its_table(
 
 
 @pytest.mark.slow
-def test_dual_may_choose_lambda_on_the_evaluation_set(
-    runtime, federation, tmp_path, runs_of, run_all
-):
+def test_dual_may_choose_lambda_on_the_evaluation_set(runtime, federation, tmp_path):
     """On the server's 60 pictures, of which each epoch's record has the right ones."""
     dual, _ = runs_of(
         *("dual_criterion", "dual"),

@@ -1,5 +1,7 @@
 """Criteria against NumPy, on values small enough to check by hand."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -106,53 +108,50 @@ def test_a_power_too_small_for_float32_is_no_zero(value, exponent, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_criteria_of_the_server_are_bound_to_its_examples():
-    """Whoever registers one says how; no code is special."""
-
-    def bound(model, x, y):
-        return criteria.Criterion("FIT", "bound", "this test", lambda _: (model, x, y))
-
-    unbound = criteria.Criterion("FIT", "fit", "this test", None, at_server=bound)
-    size = criteria.REGISTRY["DS"]
-    assert unbound.needs_server_examples and not size.needs_server_examples
-    found = criteria.bind_to_server((size, unbound), "model", "x", "y")
-    assert found[0] is size
-    assert found[1].value(None) == ("model", "x", "y")
-    assert not found[1].needs_server_examples
+def accuracy(scores, y):
+    return (scores.argmax(1) == y).mean()
 
 
-def test_accuracy_is_bound_like_any_other(toy_model, toy_examples):
-    acc = criteria.REGISTRY["ACC"]
-    with pytest.raises(ValueError, match="bind_to_server"):
-        acc.value(local_client())
-    weights = toy_model.initial_weights[0]
-    x = toy_examples.x.reshape(len(toy_examples.y), -1) / np.float32(255)
-    right = (x @ weights[0] + weights[1]).argmax(1) == toy_examples.y
-    (found,) = criteria.bind_to_server(
-        (acc,), toy_model, toy_examples.x, toy_examples.y
-    )
-    assert (found.code, found.name) == (acc.code, acc.name)
-    client = criteria.LocalClient(
-        None, None, None, tff.learning.models.ModelWeights(weights, ())
-    )
-    assert float(found.value(client)) == pytest.approx(right.mean(), rel=1e-6)
-    assert 0 < right.mean() < 1
+def inverse_square(scores, y):
+    return 1 / (np.square(scores).mean() + 0.01)
 
 
-def test_any_metric_on_the_servers_examples(toy_model, toy_examples):
-    """AdaFed's section 3.2, by hand: the inverse of the mean square of the scores."""
-    weights = toy_model.initial_weights[0]
-    x = toy_examples.x.reshape(len(toy_examples.y), -1) / np.float32(255)
-    found = criteria.server_metric(
+def inverse_metric(model, x, y):
+    """AdaFed's section 3.2: the inverse of the mean square of the scores."""
+    return criteria.server_metric(
         "FIT",
-        toy_model,
-        toy_examples.x,
-        toy_examples.y,
+        model,
+        *(x, y),
         of_example=lambda output, y: tf.reduce_mean(tf.square(output), 1),
         quality=lambda mean: 1 / (mean + 0.01),
     )
+
+
+ACC = criteria.REGISTRY["ACC"]
+FIT = dataclasses.replace(ACC, code="FIT", at_server=inverse_metric)
+
+
+@pytest.mark.parametrize(
+    ("unbound", "by_hand"),
+    [(ACC, accuracy), (FIT, inverse_square)],
+    ids=["ACC", "FIT"],
+)
+def test_criteria_of_the_server_are_bound_to_its_examples(
+    toy_model, toy_examples, unbound, by_hand
+):
+    """Whoever registers one says how; no code is special."""
+    size, y = criteria.REGISTRY["DS"], toy_examples.y
+    assert unbound.needs_server_examples and not size.needs_server_examples
+    with pytest.raises(ValueError, match="bind_to_server"):
+        unbound.value(local_client())
+    kept, found = criteria.bind_to_server((size, unbound), toy_model, toy_examples.x, y)
+    assert kept is size and found.code == unbound.code
+    assert not found.needs_server_examples
+    weights = toy_model.initial_weights[0]
+    scores = toy_examples.x.reshape(len(y), -1) / np.float32(255)
+    expected = by_hand(scores @ weights[0] + weights[1], y)
     client = criteria.LocalClient(
         None, None, None, tff.learning.models.ModelWeights(weights, ())
     )
-    mean = np.square(x @ weights[0] + weights[1]).mean()
-    assert float(found.value(client)) == pytest.approx(1 / (mean + 0.01), rel=1e-5)
+    assert float(found.value(client)) == pytest.approx(expected, rel=1e-5)
+    assert 0 < expected != 1

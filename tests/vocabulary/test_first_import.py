@@ -1,8 +1,5 @@
 """What `import tff_pmc` hands on, and that it is light."""
 
-import subprocess
-import sys
-
 import pytest
 
 import tff_pmc
@@ -23,14 +20,3 @@ def test_what_a_package_exports_is_there_and_documented(package):
         found = getattr(module, name)
         if callable(found):
             assert found.__doc__, name
-
-
-def test_it_imports_no_tensorflow():
-    code = """
-import sys
-import tff_pmc
-tff_pmc.scores.prioritized(("DS",)), tff_pmc.attribute("trusted")
-assert len(tff_pmc.models.MODELS) == 8
-sys.exit("tensorflow" in sys.modules)
-"""
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -51,23 +51,6 @@ def test_backtracking_is_algorithm_1_for_every_script(count):
                 assert after == SearchState(best, accuracies[best])
 
 
-# In force: 1. The others follow in the order of the list: 0, 2, 3, 4, 5.
-@pytest.mark.parametrize(
-    ("accuracies", "last", "tested", "kept"),
-    [
-        ([9, 5, 9, 9, 9, 9], 5, [1], 1),  # As good as before: the first try.
-        ([5, 4, 9, 9, 9, 9], 5, [1, 0], 0),  # The first alternative.
-        ([1, 2, 3, 4, 7, 9], 7, [1, 0, 2, 3, 4], 4),  # The fourth.
-        ([1, 2, 6, 4, 6, 3], 7, [1, 0, 2, 3, 4, 5], 2),  # None: of equals the first.
-        ([6, 6, 6, 6, 6, 6], 7, [1, 0, 2, 3, 4, 5], 1),  # None: the one in force.
-        ([9, 0, 9, 9, 9, 9], -1, [1], 1),  # The first round.
-    ],
-)
-def test_backtracking_by_hand(accuracies, last, tested, kept):
-    found = play("backtracking", SearchState(1, last), accuracies)
-    assert found[:2] == (tested, Trial(kept, accuracies[kept]))
-
-
 def test_best_of_all_tests_all_in_the_first_round_too():
     for last in (-1, 9):
         tested, kept, _ = play("best_of_all", SearchState(2, last), [1, 5, 3, 5])

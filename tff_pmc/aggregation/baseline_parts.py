@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Callable, NamedTuple
+import dataclasses
+from typing import Any, Callable
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import aggregation_process, with_server_step
+from tff_pmc.aggregation.building import (
+    aggregation_process,
+    with_server_step,
+    zipped,
+)
 from tff_pmc.aggregation.contributions import check_not_negative
 from tff_pmc.aggregation.privacy import add_noise
 
@@ -17,20 +22,16 @@ WEIGHT_TYPE = tff.TensorType(np.float32)
 """The type of a client's weight, the number of its examples."""
 
 
+@dataclasses.dataclass(frozen=True)
 class IncludedClients(tff.aggregators.WeightedAggregationFactory):
-    """A factory around another, to which a client left out is 0 with the weight 0."""
+    """A factory around another, to which a client left out is 0 with the weight 0.
 
-    def __init__(
-        self,
-        inner: tff.aggregators.WeightedAggregationFactory,
-        *,
-        equal_weights: bool = False,
-    ) -> None:
-        """Takes a factory that gives nothing to a value of weight 0.
+    The other gives nothing to a value of weight 0. With `equal_weights` the clients
+    that count all have the weight 1.
+    """
 
-        With `equal_weights` the clients that count all have the weight 1.
-        """
-        self._inner, self._equal_weights = inner, equal_weights
+    inner: tff.aggregators.WeightedAggregationFactory
+    equal_weights: bool = False
 
     def create(
         self, value_type: tff.Type, weight_type: tff.Type
@@ -41,7 +42,7 @@ class IncludedClients(tff.aggregators.WeightedAggregationFactory):
                 "the weight must be the client's number of examples, a float32 scalar; "
                 f"got {weight_type}"
             )
-        process = self._inner.create(value_type, weight_type)
+        process = self.inner.create(value_type, weight_type)
 
         @tff.tensorflow.computation(value_type, weight_type)
         def prepare(value, weight):
@@ -51,7 +52,7 @@ class IncludedClients(tff.aggregators.WeightedAggregationFactory):
                 for part in [weight, *tf.nest.flatten(value)]
             ]
             included = tf.logical_and(tf.reduce_all(finite), weight > 0)
-            if self._equal_weights:
+            if self.equal_weights:
                 weight = tf.ones_like(weight)
             value, weight = tf.nest.map_structure(
                 lambda part: tf.where(included, part, tf.zeros_like(part)),
@@ -62,20 +63,19 @@ class IncludedClients(tff.aggregators.WeightedAggregationFactory):
         def next_fn(state, values, weights):
             prepared = tff.federated_map(prepare, (values, weights))
             output = process.next(state, prepared[0], prepared[1])
-            measured = collections.OrderedDict(left_out=tff.federated_sum(prepared[2]))
+            measured = zipped(left_out=tff.federated_sum(prepared[2]))
             return tff.templates.MeasuredProcessOutput(
-                output.state, output.result, tff.federated_zip(measured)
+                output.state, output.result, measured
             )
 
         return aggregation_process(process.initialize, next_fn, value_type, weight_type)
 
 
+@dataclasses.dataclass(frozen=True)
 class Median(tff.aggregators.WeightedAggregationFactory):
     """The median of each coordinate, over the values whose weight is above 0."""
 
-    def __init__(self, max_clients: int) -> None:
-        """Takes the most clients that may come in one round."""
-        self._max_clients = max_clients
+    max_clients: int
 
     def create(
         self, value_type: tff.Type, weight_type: tff.Type
@@ -83,7 +83,7 @@ class Median(tff.aggregators.WeightedAggregationFactory):
         """Creates the aggregation; it has no state."""
         pair = collections.OrderedDict(value=value_type, weight=weight_type)
         reservoir = tff.aggregators.UnweightedReservoirSamplingFactory(
-            sample_size=self._max_clients
+            sample_size=self.max_clients
         ).create(tff.to_type(pair))
         sample_type = reservoir.next.type_signature.result.result.member
 
@@ -91,8 +91,8 @@ class Median(tff.aggregators.WeightedAggregationFactory):
         def middle(sample, clients):
             # The reservoir would drop some of them at random.
             room = tf.debugging.Assert(
-                clients <= self._max_clients,
-                [f"the median has room for {self._max_clients} clients, not", clients],
+                clients <= self.max_clients,
+                [f"the median has room for {self.max_clients} clients, not", clients],
             )
             with tf.control_dependencies([room]):
                 counts = sample["weight"] > 0
@@ -130,16 +130,9 @@ def median_of_rows(stacked: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
     return tf.where(number > 0, found, tf.zeros_like(found))
 
 
-class ServerStep(NamedTuple):
-    """A step that the server takes with the aggregate, in TensorFlow.
-
-    Attributes:
-        initialize: gives the first state, from the update's `TensorSpec`s.
-        next: `(state, update) -> (state, update)`, another one in its place.
-    """
-
-    initialize: Callable[[Any], Any]
-    next: Callable[[Any, Any], tuple[Any, Any]]
+ServerStep = tuple[Callable[[Any], Any], Callable[[Any, Any], tuple[Any, Any]]]
+"""A step of the server with the aggregate, in TensorFlow: from the `TensorSpec`s of an
+update to the first state, and `(state, update) -> (state, update)`."""
 
 
 def optimizer_step(optimizer: tff.learning.optimizers.Optimizer) -> ServerStep:
@@ -150,9 +143,7 @@ def optimizer_step(optimizer: tff.learning.optimizers.Optimizer) -> ServerStep:
         state, moved = optimizer.next(state, [tf.zeros_like(t) for t in flat], flat)
         return state, tf.nest.pack_sequence_as(update, [-t for t in moved])
 
-    return ServerStep(
-        lambda specs: optimizer.initialize(tf.nest.flatten(specs)), next_step
-    )
+    return lambda specs: optimizer.initialize(tf.nest.flatten(specs)), next_step
 
 
 def laplace_noise(scale: float, seed: int) -> ServerStep:
@@ -166,28 +157,23 @@ def laplace_noise(scale: float, seed: int) -> ServerStep:
         drawn = -scale * tf.sign(uniform) * tf.math.log1p(-tf.abs(uniform))
         return tf.cast(drawn, value.dtype)
 
-    return ServerStep(
+    return (
         lambda specs: tf.constant([seed, 0], tf.int64),
         lambda state, update: add_noise(noise, state, update),
     )
 
 
+@dataclasses.dataclass(frozen=True)
 class AtServer(tff.aggregators.WeightedAggregationFactory):
     """A factory around another, with a step of the server on its result."""
 
-    def __init__(
-        self, inner: tff.aggregators.WeightedAggregationFactory, step: ServerStep
-    ) -> None:
-        """Takes the factory and the step."""
-        self._inner, self._step = inner, step
+    inner: tff.aggregators.WeightedAggregationFactory
+    step: ServerStep
 
     def create(
         self, value_type: tff.Type, weight_type: tff.Type
     ) -> tff.templates.AggregationProcess:
         """Creates the aggregation; its state is `<inner=..., step=...>`."""
-        specs = tff.types.type_to_tf_tensor_specs(value_type)
-        return with_server_step(
-            self._inner.create(value_type, weight_type),
-            lambda: self._step.initialize(specs),
-            self._step.next,
-        )
+        specs, (first, step) = tff.types.type_to_tf_tensor_specs(value_type), self.step
+        inner = self.inner.create(value_type, weight_type)
+        return with_server_step(inner, lambda: first(specs), step)

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import aggregation_process
+from tff_pmc.aggregation.building import aggregation_process, parts_of, zipped
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.scores import Basis, Score
 
@@ -60,44 +60,36 @@ def build_basis_sums(
 
     @tff.federated_computation
     def initialize():
-        return tff.federated_zip(
-            collections.OrderedDict(
-                model_sums=model_sums.initialize(), scalar_sums=scalar_sums.initialize()
-            )
+        return zipped(
+            model_sums=model_sums.initialize(), scalar_sums=scalar_sums.initialize()
         )
-
-    @tff.tensorflow.computation
-    def ones():
-        return tf.ones([columns])
 
     def scales(totals, weights):
         if normalization.method == "sum":
             return totals
         if has_maxima:
             return tff.federated_max(weights.maxima)
-        return tff.federated_eval(ones, tff.SERVER)  # Applied at the clients.
+        # Ranges are applied at the clients.
+        return tff.federated_value(np.ones(columns, np.float32), tff.SERVER)
 
     def next_fn(state, updates, weights):
         models = model_sums.next(state.model_sums, updates)
-        to_sum = collections.OrderedDict(
-            criteria=weights.criteria, monomials=weights.monomials
-        )
-        scalars = scalar_sums.next(state.scalar_sums, tff.federated_zip(to_sum))
+        to_sum = zipped(criteria=weights.criteria, monomials=weights.monomials)
+        scalars = scalar_sums.next(state.scalar_sums, to_sum)
         totals, monomials = scalars.result.criteria, scalars.result.monomials
-        result = collections.OrderedDict(
-            models=models.result, scales=scales(totals, weights), monomials=monomials
-        )
-        new_state = collections.OrderedDict(
-            model_sums=models.state, scalar_sums=scalars.state
-        )
-        measurements = collections.OrderedDict(
-            totals=totals,
-            monomials=monomials,
-            model_sums=models.measurements,
-            scalar_sums=scalars.measurements,
-        )
         return tff.templates.MeasuredProcessOutput(
-            *map(tff.federated_zip, (new_state, result, measurements))
+            zipped(model_sums=models.state, scalar_sums=scalars.state),
+            zipped(
+                models=models.result,
+                scales=scales(totals, weights),
+                monomials=monomials,
+            ),
+            zipped(
+                totals=totals,
+                monomials=monomials,
+                model_sums=models.measurements,
+                scalar_sums=scalars.measurements,
+            ),
         )
 
     return aggregation_process(initialize, next_fn, sums_type, weights_type)
@@ -125,20 +117,10 @@ def with_score_in_force(
     client_types = [t.member for t in sums.next.type_signature.parameter[1:]]
     result_type = sums.next.type_signature.result.result.member
 
-    @tff.tensorflow.computation
-    def initial_coefficients():
-        return first
-
     @tff.federated_computation
     def initialize():
-        inner = sums.initialize()
-        return tff.federated_zip(
-            collections.OrderedDict(
-                coefficients=tff.federated_eval(initial_coefficients, tff.SERVER),
-                model_sums=inner.model_sums,
-                scalar_sums=inner.scalar_sums,
-            )
-        )
+        coefficients = tff.federated_value(first, tff.SERVER)
+        return zipped(coefficients=coefficients, **parts_of(sums.initialize()))
 
     @tff.tensorflow.computation(tff.TensorType(np.float32, first.shape), result_type)
     def mean_update(coefficients, found):
@@ -147,30 +129,16 @@ def with_score_in_force(
         )
 
     def next_fn(state, updates, weights):
-        inner_state = tff.federated_zip(
-            collections.OrderedDict(
-                model_sums=state.model_sums, scalar_sums=state.scalar_sums
-            )
-        )
-        output = sums.next(inner_state, updates, weights)
-        update, score_sum = tff.federated_map(
-            mean_update, (state.coefficients, output.result)
-        )
-        new_state = collections.OrderedDict(
-            coefficients=state.coefficients,
-            model_sums=output.state.model_sums,
-            scalar_sums=output.state.scalar_sums,
-        )
-        measured = output.measurements
-        measurements = collections.OrderedDict(
-            totals=measured.totals,
-            monomials=measured.monomials,
-            score=score_sum,
-            model_sums=measured.model_sums,
-            scalar_sums=measured.scalar_sums,
-        )
+        of_sums = parts_of(state)
+        coefficients = of_sums.pop("coefficients")
+        output = sums.next(zipped(**of_sums), updates, weights)
+        update, score = tff.federated_map(mean_update, (coefficients, output.result))
+        measured = parts_of(output.measurements)
+        totals, monomials = measured.pop("totals"), measured.pop("monomials")
         return tff.templates.MeasuredProcessOutput(
-            tff.federated_zip(new_state), update, tff.federated_zip(measurements)
+            zipped(coefficients=coefficients, **parts_of(output.state)),
+            update,
+            zipped(totals=totals, monomials=monomials, score=score, **measured),
         )
 
     return aggregation_process(initialize, next_fn, *client_types)

@@ -35,6 +35,25 @@ def method_without_autograph(owner: Any, name: str) -> Callable[..., Any]:
     )
 
 
+def check_kind(name: str, value: Any, kind: type, words: str) -> None:
+    """Raises a `TypeError` for what is not of a class, by the argument's name."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {words}, got {type(value).__name__}")
+
+
+def zipped(**parts: Any) -> Any:
+    """Values of one placement as one structure."""
+    return tff.federated_zip(collections.OrderedDict(parts))
+
+
+def parts_of(structure: Any) -> collections.OrderedDict:
+    """The members of a structure within a federated computation, by their names."""
+    type_ = structure.type_signature
+    type_ = type_.member if isinstance(type_, tff.FederatedType) else type_
+    names = tff.structure.name_list(type_)
+    return collections.OrderedDict((name, structure[name]) for name in names)
+
+
 def aggregation_process(
     initialize: tff.Computation, next_fn: Callable[..., Any], *client_types: tff.Type
 ) -> tff.templates.AggregationProcess:
@@ -52,25 +71,22 @@ def with_server_step(
     next_step: Callable[[Any, Any], tuple[Any, Any]],
 ) -> tff.templates.AggregationProcess:
     """The process, and `(state, result) -> (state, result)` at the server after it."""
-    client_types = inner.next.type_signature.parameter[1:]
+    client_types = [type_.member for type_ in inner.next.type_signature.parameter[1:]]
     result_type = inner.next.type_signature.result.result.member
     first = tff.tensorflow.computation(first_state)
     step = tff.tensorflow.computation(first.type_signature.result, result_type)(
         next_step
     )
 
-    def joined(inner_state, step_state):
-        state = collections.OrderedDict(inner=inner_state, step=step_state)
-        return tff.federated_zip(state)
-
     @tff.federated_computation
     def initialize():
-        return joined(inner.initialize(), tff.federated_eval(first, tff.SERVER))
+        step_state = tff.federated_eval(first, tff.SERVER)
+        return zipped(inner=inner.initialize(), step=step_state)
 
     def stepped(state, output):
         new, result = tff.federated_map(step, (state.step, output.result))
         return tff.templates.MeasuredProcessOutput(
-            joined(output.state, new), result, output.measurements
+            zipped(inner=output.state, step=new), result, output.measurements
         )
 
     def unweighted(state, values):
@@ -79,6 +95,5 @@ def with_server_step(
     def weighted(state, values, weights):
         return stepped(state, inner.next(state.inner, values, weights))
 
-    types = [type_.member for type_ in client_types]
-    next_fn = weighted if len(types) == 2 else unweighted
-    return aggregation_process(initialize, next_fn, *types)
+    next_fn = weighted if len(client_types) == 2 else unweighted
+    return aggregation_process(initialize, next_fn, *client_types)

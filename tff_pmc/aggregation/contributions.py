@@ -20,23 +20,13 @@ norm, so that sums over a hundred million clients are finite in float32."""
 
 
 class Contribution(NamedTuple):
-    """One client's contribution; all but `raw` is zero when the client is left out.
+    """One client's contribution; all but `raw` is zero when the client is left out."""
 
-    Attributes:
-        raw: the raw criteria as measured, float32 [m].
-        criteria: the same, after a normalization that the client applies.
-        monomials: `r_S` for each sum of the basis, float32 [B].
-        update: received minus trained weights: TFF's sign, a server optimizer's
-            gradient.
-        included: bool; not where it is not finite or out of range, the update is too
-            large, or there are no examples.
-    """
-
-    raw: tf.Tensor
-    criteria: tf.Tensor
-    monomials: tf.Tensor
-    update: Any
-    included: tf.Tensor
+    raw: tf.Tensor  # The raw criteria as measured, float32 [m].
+    criteria: tf.Tensor  # The same, after a normalization that the client applies.
+    monomials: tf.Tensor  # `r_S` for each sum of the basis, float32 [B].
+    update: Any  # Received minus trained weights: TFF's sign, as a gradient has it.
+    included: tf.Tensor  # Whether it counts; see `contribution_of`.
 
 
 @without_autograph
@@ -93,13 +83,17 @@ def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
 
 
 @without_autograph
-def check_not_negative(code: str, value: tf.Tensor) -> tf.Tensor:
+def check_not_negative(
+    code: str, value: tf.Tensor, number: tf.Tensor | None = None
+) -> tf.Tensor:
     """The value, checked in the graph; NaN passes: such a client is left out."""
     # Spelled out, because TensorFlow's optimizer rewrites `not (value < 0)` to
     # `value >= 0`.
     allowed = tf.reduce_all(tf.logical_or(value >= 0, tf.math.is_nan(value)))
-    message = f"the criterion {code} gave a negative value"
-    with tf.control_dependencies([tf.debugging.Assert(allowed, [message, value])]):
+    # The engines make a `CriterionError` of these words.
+    words = [f"the criterion {code} gave a negative value:", value]
+    words += [] if number is None else ["of client", number]
+    with tf.control_dependencies([tf.debugging.Assert(allowed, words)]):
         return tf.identity(value)
 
 
@@ -126,25 +120,15 @@ MEASUREMENTS = ("clients", "excluded", "examples", "loss_sum")
 
 
 class RunningSums(NamedTuple):
-    """The sums of scalars over the clients of a pack so far.
+    """The sums of scalars over the clients of a pack so far."""
 
-    Attributes:
-        criteria: `sum_k r[k, i]`, float32 [m].
-        maxima: `max_k r[k, i]`, float32 [m].
-        monomials: `sum_k r_S[k]`, float32 [B].
-        clients: the number of clients trained, int32.
-        excluded: the number of these that were left out.
-        examples: the number of training examples of the others, int32.
-        loss: the sum of these examples' losses over the last epoch.
-    """
-
-    criteria: tf.Tensor
-    maxima: tf.Tensor
-    monomials: tf.Tensor
-    clients: tf.Tensor
-    excluded: tf.Tensor
-    examples: tf.Tensor
-    loss: tf.Tensor
+    criteria: tf.Tensor  # `sum_k r[k, i]`, float32 [m].
+    maxima: tf.Tensor  # `max_k r[k, i]`, float32 [m].
+    monomials: tf.Tensor  # `sum_k r_S[k]`, float32 [B].
+    clients: tf.Tensor  # The number of clients trained, int32.
+    excluded: tf.Tensor  # The number of these that were left out.
+    examples: tf.Tensor  # The training examples of the others, int32.
+    loss: tf.Tensor  # The sum of these examples' losses over the last epoch.
 
     @classmethod
     @without_autograph

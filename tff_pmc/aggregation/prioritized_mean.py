@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Callable, Union
+from typing import Union
 
 import numpy as np
 import tensorflow as tf
@@ -20,8 +20,6 @@ from tff_pmc.aggregation.contributions import (
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
 from tff_pmc.aggregation.two_stage_sums import build_two_stage_sums
 from tff_pmc.scores import Basis, Score, prioritized
-
-_Stages = tuple[tff.templates.AggregationProcess, Callable[[Any, Any], Any]]
 
 
 class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
@@ -90,41 +88,26 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
                 f"the weight must be the client's raw criteria, {self.weight_type}, "
                 f"got {weight_type}"
             )
-        build = self._two_stages if self._two_stage else self._one_stage
-        sums, client_output = build(value_type)
+        plan, build_sums = self._plan, build_basis_sums
+        if self._two_stage:  # Each client is a pack of its own.
+            plan, build_sums = self._plan.unweighted(), build_two_stage_sums
+        sums = build_sums(value_type, self._plan)
         inner = with_score_in_force(sums, self._plan.basis, self._score)
 
         @tff.tensorflow.computation(value_type, weight_type)
         def prepare(update, raw):
-            if self._plan.normalization.method != "range":
+            if plan.normalization.method != "range":
                 raw = check_not_negative(", ".join(self._criteria), raw)
-            return client_output(update, raw)
+            own = contribution_of(plan, raw, update)
+            if self._two_stage:
+                sent = own.update, own.criteria
+                return tf.nest.map_structure(lambda t: t[tf.newaxis], sent)
+            sums_of_one = RunningSums.of_nobody(plan.basis).plus(own, 0, 0.0)
+            result = sums_of_one.result(weighted_updates(own), plan.normalization)
+            return result.update, result.update_weight
 
         def next_fn(state, updates, criteria):
             weighted, scalars = tff.federated_map(prepare, (updates, criteria))
             return inner.next(state, weighted, scalars)
 
         return aggregation_process(inner.initialize, next_fn, value_type, weight_type)
-
-    def _one_stage(self, value_type: tff.Type) -> _Stages:
-        """The one-stage sums, and a function for a client's input to them."""
-
-        def client_output(update, raw):
-            own = contribution_of(self._plan, raw, update)
-            sums = RunningSums.of_nobody(self._plan.basis).plus(own, 0, 0.0)
-            result = sums.result(weighted_updates(own), self._plan.normalization)
-            return result.update, result.update_weight
-
-        return build_basis_sums(value_type, self._plan), client_output
-
-    def _two_stages(self, value_type: tff.Type) -> _Stages:
-        """The two-stage sums, with each client as a pack of its own."""
-        unweighted = self._plan.unweighted()
-
-        def client_output(update, raw):
-            own = contribution_of(unweighted, raw, update)
-            return tf.nest.map_structure(
-                lambda t: t[tf.newaxis], (own.update, own.criteria)
-            )
-
-        return build_two_stage_sums(value_type, self._plan), client_output

@@ -82,12 +82,13 @@ class GaussianSums:
         return models, scalars
 
 
+@dataclasses.dataclass(frozen=True)
 class GaussianSumFactory(tff.aggregators.UnweightedAggregationFactory):
     """Sums with Gaussian noise added once, at the server."""
 
-    def __init__(self, stddev: float, seed: Optional[int], stream: int = 0) -> None:
-        """Takes the noise's standard deviation, its seed and its stream."""
-        self.stddev, self._seed, self._stream = stddev, seed, stream
+    stddev: float
+    seed: Optional[int]
+    stream: int = 0
 
     def create(self, value_type: tff.Type) -> tff.templates.AggregationProcess:
         """Creates the aggregation; its state has the noise's seed and round.
@@ -95,11 +96,11 @@ class GaussianSumFactory(tff.aggregators.UnweightedAggregationFactory):
         Without a seed that is (0, round), and the noise comes from TensorFlow's
         generator, seeded anew by the system in every call.
         """
-        seed = 0 if self._seed is None else self._seed * 2 + self._stream
+        seed = 0 if self.seed is None else self.seed * 2 + self.stream
 
         def noise(key, value):
             drawn = tf.shape(value), 0.0, self.stddev, value.dtype
-            if self._seed is None:
+            if self.seed is None:
                 return tf.random.normal(*drawn)
             return tf.random.stateless_normal(drawn[0], key, *drawn[1:])
 

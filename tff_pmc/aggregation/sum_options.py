@@ -9,11 +9,14 @@ from typing import Any, Optional
 
 import tensorflow_federated as tff
 
+from leaf_data.declare import Range, check_value
 from tff_pmc.aggregation.privacy import GaussianSumFactory, GaussianSums
 from tff_pmc.scores import SUM, Basis, Normalization
 from tff_pmc.settings.aggregation_settings import MAX_UPDATE_NORM
 
 SumFactory = tff.aggregators.UnweightedAggregationFactory
+
+_A_NORM = Range(lambda x: 0 < x < math.inf, "finite and above 0")
 
 
 class DeclaredSumFactory(tff.aggregators.UnweightedAggregationFactory):
@@ -140,15 +143,9 @@ class SumOptions:
     privacy: Optional[GaussianSums] = None
 
     def __post_init__(self) -> None:
-        if self.clip_norm is not None and not 0 < self.clip_norm < math.inf:
-            raise ValueError(
-                f"clip_norm must be finite and above 0, got {self.clip_norm}"
-            )
-        if not 0 < self.max_update_norm < math.inf:
-            raise ValueError(
-                "max_update_norm must be finite and above 0, got "
-                f"{self.max_update_norm}"
-            )
+        if self.clip_norm is not None:
+            check_value("clip_norm", self.clip_norm, float, _A_NORM)
+        check_value("max_update_norm", self.max_update_norm, float, _A_NORM)
         check_is_sum("model_sum_factory", self.model_sum_factory)
         check_is_sum("scalar_sum_factory", self.scalar_sum_factory)
         given = (self.model_sum_factory, self.scalar_sum_factory)

@@ -11,7 +11,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.basis_sums import build_basis_sums
-from tff_pmc.aggregation.building import aggregation_process
+from tff_pmc.aggregation.building import aggregation_process, parts_of, zipped
 from tff_pmc.aggregation.contributions import Contribution, basis_values
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.scores import Basis, Normalization
@@ -68,10 +68,6 @@ def build_two_stage_sums(
     def largest(criteria):
         return tf.maximum(tf.reduce_max(criteria, axis=0), 0.0)  # Of no clients, 0.
 
-    @tff.tensorflow.computation
-    def ones():
-        return tf.ones([columns])
-
     @tff.tensorflow.computation(scales_type, stacked_type, criteria_type)
     def weighted_sums(scales, updates, criteria):
         return sum_of_stacked_updates(plan.basis, scales, updates, criteria)
@@ -83,20 +79,14 @@ def build_two_stage_sums(
         elif method == "max":
             scales = tff.federated_max(tff.federated_map(largest, criteria))
         else:
-            scales = tff.federated_eval(ones, tff.SERVER)
+            scales = tff.federated_value(np.ones(columns, np.float32), tff.SERVER)
         weighted = tff.federated_map(
             weighted_sums, (tff.federated_broadcast(scales), updates, criteria)
         )
         output = inner.next(state, weighted.update, weighted.update_weight)
-        measured = output.measurements
-        measurements = collections.OrderedDict(
-            totals=totals,
-            monomials=measured.monomials,
-            model_sums=measured.model_sums,
-            scalar_sums=measured.scalar_sums,
-        )
+        measured = collections.OrderedDict(parts_of(output.measurements), totals=totals)
         return tff.templates.MeasuredProcessOutput(
-            output.state, output.result, tff.federated_zip(measurements)
+            output.state, output.result, zipped(**measured)
         )
 
     return aggregation_process(inner.initialize, next_fn, stacked_type, criteria_type)

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import without_autograph
+from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
 from tff_pmc.aggregation.contributions import (
     Contribution,
     check_not_negative,
@@ -85,8 +85,6 @@ def build_client_work(
         measured = tff.federated_sum(outputs["measurements"])
         if metrics is not None:
             measured = _joined(measured, metrics(outputs["metrics"]))
-        # Under `train`, as TFF's own algorithms have it and its programs expect.
-        measurements = collections.OrderedDict(train=measured)
         if memory is not None:
             recalled = tff.tensorflow.computation(
                 lambda state, found: _recall(state, found, settled)
@@ -96,7 +94,8 @@ def build_client_work(
         return tff.templates.MeasuredProcessOutput(
             tff.federated_map(advance, state),
             outputs["result"],
-            tff.federated_zip(measurements),
+            # Under `train`, as TFF's own algorithms have it and its programs expect.
+            zipped(train=measured),
         )
 
     return tff.learning.templates.ClientWorkProcess(initialize, next_fn)
@@ -104,24 +103,13 @@ def build_client_work(
 
 def _joined(measured: Any, metrics: Any) -> Any:
     """Measurements and metrics at the server as one structure, none under one name."""
-    names = [tff.structure.name_list(_member(value)) for value in (measured, metrics)]
-    for name in set(names[0]) & set(names[1]):
+    ours, theirs = parts_of(measured), parts_of(metrics)
+    for name in set(ours) & set(theirs):
         raise ValueError(
             f"the model's metric {name!r} has the name of a measurement of the round: "
             "give it another name"
         )
-    return tff.federated_zip(
-        collections.OrderedDict(
-            (name, value[name])
-            for value, own in zip((measured, metrics), names)
-            for name in own
-        )
-    )
-
-
-def _member(value: Any) -> tff.Type:
-    type_ = value.type_signature
-    return type_.member if isinstance(type_, tff.FederatedType) else type_
+    return zipped(**ours, **theirs)
 
 
 def _recall(
@@ -163,6 +151,7 @@ def measure_contribution(
     plan: SumPlan,
     client: LocalClient,
     examples: tf.Tensor | int,
+    number: tf.Tensor | None = None,
 ) -> Contribution:
     """Measures a client of so many examples, inside its TensorFlow graph.
 
@@ -170,7 +159,8 @@ def measure_contribution(
     """
     # A declared range cuts what is below it; an error would show the value.
     checked = plan.normalization.method != "range"
-    raw = tf.stack([raw_value(c, client, checked=checked) for c in criteria])
+    values = [raw_value(c, client, checked=checked, number=number) for c in criteria]
+    raw = tf.stack(values)
     update = tf.nest.map_structure(
         tf.subtract, client.initial_weights, client.trained_weights
     )
@@ -184,7 +174,11 @@ def once_each(mean: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def raw_value(
-    criterion: Criterion, client: LocalClient, *, checked: bool = True
+    criterion: Criterion,
+    client: LocalClient,
+    *,
+    checked: bool = True,
+    number: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """A criterion's value as a float32 scalar.
 
@@ -198,4 +192,4 @@ def raw_value(
             f"gives a tensor of the shape {value.shape}"
         )
     value = tf.reshape(value, [])
-    return check_not_negative(criterion.code, value) if checked else value
+    return check_not_negative(criterion.code, value, number) if checked else value

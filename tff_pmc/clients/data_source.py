@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from typing import Any, ClassVar, Optional, Union
+from typing import Any, Callable, ClassVar, Optional, Union
 
 import numpy as np
 import tensorflow_federated as tff
@@ -47,7 +48,9 @@ def data_source(
         >>> source.iterator().select(10)  # As tff_pmc.pack makes them.
     """
     if isinstance(clients, leaf_data.Examples):
-        return _PackSource(clients, seed, packing)
+        trained = np.flatnonzero(clients.sizes)
+        of_places = functools.partial(pack, clients, **packing)
+        return _Source(clients.client_ids, trained, seed, of_places)
     if not isinstance(clients, tff.simulation.datasets.ClientData):
         raise TypeError(
             "a data source is made of leaf_data.Examples or of a ClientData, not of a "
@@ -58,24 +61,28 @@ def data_source(
             f"{', '.join(packing)}: the clients of a ClientData are not packed; "
             "leaf_data.Examples are"
         )
-    return _DatasetSource(clients, seed)
+    ids, create = clients.client_ids, clients.create_tf_dataset_for_client
+    everyone = range(len(ids))
+    return _Source(ids, everyone, seed, lambda places: [create(ids[k]) for k in places])
 
 
 class _Source(tff.program.FederatedDataSource):
-    """The clients of a federation, by their places in it."""
+    """The clients of a federation, by their places in it, of which `data` is made."""
 
-    def __init__(self, ids: Any, places: Any, seed: int) -> None:
+    def __init__(
+        self, ids: Any, places: Any, seed: int, data: Callable[[Any], list[Any]]
+    ) -> None:
         if seed < 0:
             raise ValueError(f"the seed of a data source is 0 or more, not {seed}")
         if not len(places):
             raise ValueError("a data source needs a client that has examples")
-        self._places, self._seed = np.asarray(places), seed
+        self._places, self._seed, self._data = np.asarray(places), seed, data
         names = hashlib.sha256("\n".join(ids).encode()).hexdigest()
         self.origin = {"seed": seed, "clients": len(ids), "sha256": names}
         # TFF makes a saved iterator again with nothing but its class.
         self._iterators = type("Cohorts", (_Cohorts,), {"source": self})
-        (data,) = self.data(self._places[:1])
-        element = tff.types.tensorflow_to_type(data.element_spec)
+        (first,) = data(self._places[:1])
+        element = tff.types.tensorflow_to_type(first.element_spec)
         self._type = tff.FederatedType(tff.SequenceType(element), tff.CLIENTS)
 
     @property
@@ -90,37 +97,14 @@ class _Source(tff.program.FederatedDataSource):
     def cohort(self, round_num: int, size: Optional[int]) -> Any:
         """The data of a round's clients."""
         if size is None:
-            return self.data(self._places)
+            return self._data(self._places)
         if not 1 <= size <= len(self._places):
             raise ValueError(
                 f"a cohort has 1 to {len(self._places)} clients here, not {size}"
             )
         generator = np.random.default_rng([self._seed, round_num])
         chosen = generator.choice(len(self._places), size, replace=False)
-        return self.data(self._places[np.sort(chosen)])
-
-    def data(self, places: Any) -> list[Any]:
-        """The data of these clients."""
-        raise NotImplementedError
-
-
-class _PackSource(_Source):
-    def __init__(self, examples: leaf_data.Examples, seed: int, packing: Any) -> None:
-        self._examples, self._packing = examples, packing
-        super().__init__(examples.client_ids, np.flatnonzero(examples.sizes), seed)
-
-    def data(self, places: Any) -> list[Any]:
-        return pack(self._examples, places, **self._packing)
-
-
-class _DatasetSource(_Source):
-    def __init__(self, clients: tff.simulation.datasets.ClientData, seed: int) -> None:
-        self._clients, self._ids = clients, clients.client_ids
-        super().__init__(self._ids, range(len(self._ids)), seed)
-
-    def data(self, places: Any) -> list[Any]:
-        create = self._clients.create_tf_dataset_for_client
-        return [create(self._ids[place]) for place in places]
+        return self._data(self._places[np.sort(chosen)])
 
 
 class _Cohorts(tff.program.FederatedDataSourceIterator):

@@ -52,18 +52,10 @@ class OwnMetrics(NamedTuple):
 def build_aggregation(
     model: Any, aggregator: Optional[MetricsAggregator] = None, *, hidden: bool = False
 ) -> Optional[tff.Computation]:
-    """Builds what aggregates a model's metrics over the clients.
+    """Builds `(specs@CLIENTS -> <name=..., ...>@SERVER)` of a model's metrics.
 
-    By default it is `tff.learning.metrics.sum_then_finalize`, which sums in the clear.
-    Where nothing may be (`hidden`), metrics without an aggregator are left out.
-
-    Returns:
-        A computation `(specs@CLIENTS -> <name=..., ...>@SERVER)`; None where the model
-        has no metrics, or they are left out.
-
-    Raises:
-        ValueError: the metrics must not be in the clear, and the aggregator sums them
-            so; or its result has not a name for each metric.
+    It is None where the model has none, and where nothing may be in the clear
+    (`hidden`) and there is no aggregator: the default one sums in the clear.
     """
     finalizers, specs = OwnMetrics.of(model)
     if not tf.nest.flatten(specs) or (hidden and aggregator is None):

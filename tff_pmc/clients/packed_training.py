@@ -44,17 +44,11 @@ def build_packed_client_work(
     num_weighted_classes: int = 0,
     updates_wait: bool = False,
 ) -> tff.learning.templates.ClientWorkProcess:
-    """Builds the client work for packs of packed clients.
-
-    Its type is that of `build_client_work`, with the data of `packing.element_spec`.
-    With `report_cohort` the measurements have `criteria_by_client`, float32 [cohort,
-    m], raw, and `excluded_by_client`, float32 [cohort], which a deployment must not
-    show.
+    """Builds the client work for packs of packed clients; see `build_client_work`.
 
     With `num_weighted_classes` clients receive not the weights W but `<weights=W,
     class_weights=float32[classes]>`. With `updates_wait`, for simulation, nothing is
-    weighted or summed yet, and the result is that of `stack_updates`: memory grows with
-    the pack.
+    weighted or summed yet, and the result is that of `stack_updates`.
     """
     spec = element_spec(
         model.input_spec, options.client_attributes, example_attributes(criteria)
@@ -114,7 +108,8 @@ def build_packed_client_work(
             )
             memory = kept.remember(memory, element["client"], client)
             size = tf.shape(y)[0]
-            contribution = measure_contribution(criteria, plan, client, size)
+            number = element["client"]
+            contribution = measure_contribution(criteria, plan, client, size, number)
             sums = sums.plus(contribution, size, loss)
             models.add(contribution)
             if metrics is not None:

@@ -21,12 +21,14 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 import leaf_data
-from tff_pmc.aggregation.building import without_autograph
+from leaf_data.declare import AT_LEAST_1, check_value
+from tff_pmc.aggregation.building import check_kind, without_autograph
 from tff_pmc.runtime.stored_packs import ClientArrays, StoredPack, dataset_of
 
 MAX_PACK_BYTES = 500_000_000
 """Default limit of a pack: a message to the worker cannot exceed 2 GB."""
 
+EXAMPLES = "leaf_data.Examples, as data.train_examples"
 _INPUT_KEYS = ("x", "pixels", "image")
 _LABEL_KEYS = ("y", "label")
 
@@ -117,13 +119,14 @@ def pack(
 
     Raises:
         leaf_data.DataError: there is no client of an index or a name.
-        ValueError: the cohort is empty or one name by itself, one client alone exceeds
-            `max_bytes`, an attribute is not in [0, 1], or the examples lack one, or a
-            label is out of range.
+        ValueError: the cohort is empty, one name by itself or has a client twice, one
+            client alone exceeds `max_bytes`, an attribute is not K values in [0, 1], or
+            the examples lack one, or a label or number is out of range.
 
     Example:
         >>> pack(data.train_examples, ["client_003", "client_017"])
     """
+    check_kind("examples", examples, leaf_data.Examples, EXAMPLES)
     for name in example_attributes:
         if name not in examples.attributes:
             raise ValueError(
@@ -134,7 +137,7 @@ def pack(
         raise ValueError(f"the cohort has to be a list, as [{clients!r}]")
     parts = []
     for client in clients:
-        k = examples.position(client if isinstance(client, str) else int(client))
+        k = examples.position(client)
         own = examples.client(k)
         if num_classes is not None and own["y"].max(initial=0) >= num_classes:
             raise ValueError(
@@ -143,7 +146,8 @@ def pack(
             )
         extras = {name: own[name] for name in sorted(example_attributes)}
         parts.append(ClientArrays(k, own["x"], own["y"], {}, extras))
-    packs = split_arrays(parts, num_packs, max_bytes, attributes or {})
+    names = examples.client_ids
+    packs = split_arrays(parts, names, num_packs, max_bytes, attributes or {})
     if examples.stored is None:
         return [dataset_of(pack) for pack in packs]
     return [StoredPack(pack, examples.stored) for pack in packs]
@@ -190,7 +194,7 @@ def pack_client_data(
         if np.issubdtype(y.dtype, np.integer):
             y = y.astype(np.int32)  # TFF's data sets mix int32 and int64.
         parts.append(ClientArrays(numbers[name], x, y))
-    packs = split_arrays(parts, num_packs, max_bytes, attributes or {})
+    packs = split_arrays(parts, [*numbers], num_packs, max_bytes, attributes or {})
     return [dataset_of(pack) for pack in packs]
 
 
@@ -213,18 +217,27 @@ def _input_and_label(element: tuple) -> tuple[Any, Any]:
 
 def split_arrays(
     clients: Sequence[ClientArrays],
+    names: Sequence[str],
     num_packs: int,
     max_bytes: int,
     attributes: Mapping[str, np.ndarray],
 ) -> list[list[ClientArrays]]:
     """The clients of each pack, with attributes; args and errors are those of `pack`.
 
-    Of arrays that lie on the disk nothing is read.
+    The names are of all K clients. Of arrays that lie on the disk nothing is read.
     """
     if not clients:
         raise ValueError("cannot pack an empty cohort")
+    check_value("num_packs", num_packs, int, AT_LEAST_1)
+    check_kind("attributes", attributes, Mapping, "a mapping, as ClientTable.values")
     for name, column in attributes.items():
+        if np.shape(column) != (len(names),):
+            found = f"[{len(names)}], one value a client, got {list(np.shape(column))}"
+            raise ValueError(f"the attribute {name} must be {found}")
         check_attribute(name, column)
+    (most, count), *_ = collections.Counter(c.number for c in clients).most_common(1)
+    if count > 1:
+        raise ValueError(f"client {names[most]!r} is in the cohort {count} times")
     for client in clients:
         if client.x.nbytes > max_bytes:
             raise ValueError(
@@ -250,8 +263,7 @@ def split_arrays(
     return [[placed[place] for place in pack] for pack in packs]
 
 
-# More clients than any pack has.
-_ALL = 2**31
+_ALL = 2**31  # More clients than any pack has.
 
 
 @dataclasses.dataclass(frozen=True)

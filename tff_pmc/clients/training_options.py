@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Optional
 
 import tensorflow as tf
 import tensorflow_federated as tff
 
+from leaf_data.declare import A_SEED, AT_LEAST_1, Range, check_value
+from tff_pmc.aggregation.building import check_kind
 from tff_pmc.aggregation.sum_options import PLAIN_SUMS, SumOptions
 from tff_pmc.clients.client_memory import ClientMemory, OwnModels
 from tff_pmc.clients.model_metrics import MetricsAggregator
+
+_VALUES = {
+    "packed": (bool, None),
+    "local_epochs": (int, AT_LEAST_1),
+    "batch_size": (int, Range(lambda n: n >= 0, "0 (all) or more")),
+    "seed": (int, A_SEED),
+    "prox_mu": (float, Range(lambda mu: 0 <= mu < math.inf, "0 or more, finite")),
+    "report_cohort": (int, AT_LEAST_1),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,10 +66,10 @@ class TrainingOptions:
         sums: the options of the sums over the clients.
 
     Raises:
-        ValueError: (constructor) a number is out of range, or an option would show
-            what the sums hide; the message names it.
+        ValueError: (constructor) a number is none or out of range, or an option would
+            show what the sums hide; the message names it.
         TypeError: (constructor) an optimizer is not a
-            `tff.learning.optimizers.Optimizer`.
+            `tff.learning.optimizers.Optimizer`, or sums or memory not of its class.
     """
 
     client_optimizer_fn: tff.learning.optimizers.Optimizer
@@ -76,18 +87,23 @@ class TrainingOptions:
     sums: SumOptions = PLAIN_SUMS
 
     def __post_init__(self) -> None:
-        if self.local_epochs < 1:
-            raise ValueError(
-                f"local_epochs must be at least 1, got {self.local_epochs}"
-            )
-        if self.batch_size < 0:
-            raise ValueError(
-                f"batch_size must be 0 (all) or more, got {self.batch_size}"
-            )
-        if not 0 <= self.prox_mu < math.inf:
-            raise ValueError(f"prox_mu must be 0 or more, finite, got {self.prox_mu}")
-        _check_optimizer("client_optimizer_fn", self.client_optimizer_fn)
-        _check_optimizer("server_optimizer_fn", self.server_optimizer)
+        for name, (kind, within) in _VALUES.items():
+            value = getattr(self, name)
+            if value is not getattr(TrainingOptions, name):
+                check_value(name, value, kind, within)
+        for name in ("client_attributes", "keep_own_model"):
+            value = getattr(self, name)
+            if isinstance(value, str) or not isinstance(value, Collection):
+                raise ValueError(f"{name} must be a sequence, got {value!r}")
+        for client in self.keep_own_model:
+            check_value("a client of keep_own_model", client, int)
+        kind = tff.learning.optimizers.Optimizer
+        words = "a tff.learning.optimizers.Optimizer"
+        check_kind("client_optimizer_fn", self.client_optimizer_fn, kind, words)
+        check_kind("server_optimizer_fn", self.server_optimizer, kind, words)
+        check_kind("sums", self.sums, SumOptions, "a SumOptions")
+        memory = ClientMemory() if self.memory is None else self.memory
+        check_kind("memory", memory, ClientMemory, "a ClientMemory")
         if self.sums.privacy is not None and self.metrics_aggregator is not None:
             raise ValueError(
                 "metrics_aggregator would aggregate without noise: privacy excludes it"
@@ -149,12 +165,3 @@ class TrainingOptions:
                     "own batches and order, and no client number"
                 )
         return packed
-
-
-def _check_optimizer(name: str, optimizer: Any) -> None:
-    """Raises a `TypeError` for what is no TFF optimizer, by the argument's name."""
-    if not isinstance(optimizer, tff.learning.optimizers.Optimizer):
-        raise TypeError(
-            f"{name} must be a tff.learning.optimizers.Optimizer, "
-            f"got {type(optimizer).__name__}"
-        )

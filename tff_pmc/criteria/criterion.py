@@ -18,6 +18,10 @@ def _no_model(of_batch: Callable[[Any, Any], Any]) -> Any:
     raise ValueError("the model is not there: the criterion must have needs_model=True")
 
 
+class CriterionError(ValueError):
+    """A criterion that fails, or gives what it must not; one line that names it."""
+
+
 @dataclasses.dataclass(frozen=True)
 class LocalClient:
     """A client as it computes its criteria, in TensorFlow values.

@@ -30,11 +30,7 @@ _SEED = re.compile(r"seed_([0-9]+)")
 
 
 def remake(kept: KeptFolder, folder: str) -> list[str]:
-    """Writes all tables and figures of a kept folder that its records suffice for.
-
-    Returns:
-        The texts of the reports.
-    """
+    """Writes what the records of a kept folder suffice for; returns its texts."""
     texts: list[str] = []
     by_seed: dict[int, list[Run]] = {}
     for name, runs in kept.runs_by_folder().items():
@@ -54,10 +50,7 @@ def _experiment(runs: Sequence[Run]) -> Experiment:
 
 
 def replace(kept: KeptFolder) -> list[str]:
-    """Makes the kept tables and figures again in their places; returns their names.
-
-    A file that is not there already is not added.
-    """
+    """Makes what is kept again in its place, and adds nothing; returns the names."""
     with tempfile.TemporaryDirectory() as made:
         remake(kept, made)
         names = [

@@ -24,19 +24,16 @@ RESULTS = "rounds_to_target"
 
 
 def write(found: Experiment, runs: Sequence[Run], folder: str) -> str:
-    """Writes the tables and plots of an experiment's runs.
+    """Writes the tables and plots of an experiment's runs, in the order of its rows.
 
-    These are `results.csv`, `accuracy.png`, `adjustment_RUN.png` of each adjusted run,
-    `fairness.png`, and the experiment's own reports; files of these names are replaced.
-    The runs are in the order of the experiment's rows. Returns the tables as text for a
-    terminal.
+    Files of the same names are replaced. Returns the tables as text for a terminal.
     """
     shown = (*found.reports, *FOR_ALL)
     # Every experiment has the file, whatever it shows of it.
     names = shown if RESULTS in shown else (RESULTS, *shown)
-    texts = []
+    texts, about = [], plots.title_of(runs)
     for name in names:
-        text = _written(name, functools.partial(REPORTS[name], runs), folder)
+        text = _written(name, functools.partial(REPORTS[name], runs), folder, about)
         texts.append(text if name in shown else "")
     output.write(plots.report(runs, what=label_word(found)), folder)
     return _joined(texts)
@@ -60,11 +57,13 @@ def write_seeds(
     # The baseline alone shows how far seeds move it, and has no effect.
     alone = all(len(runs) == 1 for runs in by_seed.values())
     names = () if alone else found.seed_reports
+    about = f"{plots.title_of(next(iter(by_seed.values())))}, {len(by_seed)} seeds"
     return _joined(
         _written(
             name,
             functools.partial(SEED_REPORTS[name], by_seed, baseline=held),
             folder,
+            about,
         )
         for name in (*names, *FOR_ALL_SEEDS)
     )
@@ -75,10 +74,10 @@ def label_word(found: Experiment) -> str:
     return "system" if found.compares_systems else "priority"
 
 
-def _written(name: str, make: Callable[[], Report], folder: str) -> str:
+def _written(name: str, make: Callable[[], Report], folder: str, about: str) -> str:
     """Writes a report, or says that it needs the clients that are not on record."""
     try:
-        return output.write(make(), folder)
+        return output.write(make(), folder, about)
     except ClientsLeftOutError as error:
         return f"There is no {name}: {error}."
 

@@ -29,7 +29,11 @@ from tff_pmc.settings import RunSettings
 def text(command: Command, given: Mapping[str, Any]) -> str:
     """Carries out `--compare`, `--tables` or `--export`; returns their text."""
     if (command.export or command.tables) and not command.output_dir:
-        raise SettingError("--export and --tables need an --output_dir")
+        name = "tables" if command.tables else "export"
+        raise SettingError(
+            f"--{name} needs a folder to write into: --{name}="
+            f"{command.tables or command.export} --output_dir=NEW"
+        )
     try:
         return _text(command, given)
     except KeyError as error:
@@ -68,10 +72,7 @@ def _names(a: str, b: str) -> list[str]:
 
 
 def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
-    """The tables and figures of an experiment, made of a folder of runs.
-
-    Of runs under several seeds those of each, and of their differences.
-    """
+    """The tables and figures of a folder of runs; of seeds, their differences, too."""
     seeds = read_folder.seed_folders(command.tables)
     if not seeds:
         return _of_runs(command, given, goal)

@@ -102,6 +102,11 @@ class Cnn(NamedTuple):
     parameters: int
     padding: str = "SAME"
 
+    @property
+    def num_classes(self) -> int:
+        """The classes that it tells apart."""
+        return max(2, self.units[-1])
+
     def initial_weights(self, initializer: str, seed: int) -> list[np.ndarray]:
         """The kernel and the bias of each layer in turn."""
         size, _, depth = (*self.image, 1)[:3]

@@ -26,11 +26,14 @@ class ModelSettings(Settings):
         element_shape: the shape of one image, or other input, that the model takes.
         element_dtype: its type: uint8 for images, and any of
             `leaf_data.examples.INPUT_TYPES`.
+        num_classes: the classes that it tells apart; 0 where that is not said. Data
+            with more are refused.
     """
 
     function: ClassVar[Callable[..., Any]]
     element_shape: ClassVar[tuple[int, ...]] = ()
     element_dtype: ClassVar[str] = "uint8"
+    num_classes: ClassVar[int] = 0
 
     conv_activation: str = setting("relu", _ACTIVATION, choices=CONV_ACTIVATIONS)
     initializer: str = setting(

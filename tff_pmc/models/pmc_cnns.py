@@ -202,6 +202,7 @@ class MnistCnn(LinearModelSettings):
 
     function: ClassVar[Callable[..., Any]] = mnist_cnn
     element_shape: ClassVar[tuple[int, ...]] = _MNIST.image
+    num_classes: ClassVar[int] = _MNIST.num_classes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,6 +211,7 @@ class FemnistCnn(LinearModelSettings):
 
     function: ClassVar[Callable[..., Any]] = femnist_cnn
     element_shape: ClassVar[tuple[int, ...]] = _FEMNIST.image
+    num_classes: ClassVar[int] = _FEMNIST.num_classes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,6 +220,7 @@ class CelebaCnn(LinearModelSettings):
 
     function: ClassVar[Callable[..., Any]] = celeba_cnn
     element_shape: ClassVar[tuple[int, ...]] = _CELEBA.image
+    num_classes: ClassVar[int] = _CELEBA.num_classes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -226,6 +229,7 @@ class CelebaReferenceCnn(LinearModelSettings, DroppingModelSettings):
 
     function: ClassVar[Callable[..., Any]] = celeba_reference_cnn
     element_shape: ClassVar[tuple[int, ...]] = _CELEBA_REFERENCE.image
+    num_classes: ClassVar[int] = _CELEBA_REFERENCE.num_classes
 
     batch_norm: str = setting(
         "frozen",

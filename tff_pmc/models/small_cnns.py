@@ -115,6 +115,7 @@ class CifarCnn(ModelSettings):
 
     function: ClassVar[Callable[..., Any]] = cifar_cnn
     element_shape: ClassVar[tuple[int, ...]] = _CIFAR.image
+    num_classes: ClassVar[int] = _CIFAR.num_classes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,6 +124,7 @@ class ObstacleCnn(ModelSettings):
 
     function: ClassVar[Callable[..., Any]] = obstacle_cnn
     element_shape: ClassVar[tuple[int, ...]] = _OBSTACLE.image
+    num_classes: ClassVar[int] = _OBSTACLE.num_classes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,6 +133,7 @@ class KerasMnistCnn(ModelSettings):
 
     function: ClassVar[Callable[..., Any]] = keras_mnist_cnn
     element_shape: ClassVar[tuple[int, ...]] = _KERAS.image
+    num_classes: ClassVar[int] = _KERAS.num_classes
 
     pooled_dropout: float = setting(
         0.25,
@@ -154,6 +157,7 @@ class KerasSimpleConvnet(DroppingModelSettings):
 
     function: ClassVar[Callable[..., Any]] = keras_simple_convnet
     element_shape: ClassVar[tuple[int, ...]] = _KERAS_SIMPLE.image
+    num_classes: ClassVar[int] = _KERAS_SIMPLE.num_classes
 
 
 MODELS.register("cifar_cnn", CifarCnn)

@@ -44,6 +44,11 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
         arrays = (tuple(map(np.asarray, part)) for part in (trainable, non_trainable))
         return tff.learning.models.ModelWeights(*arrays), model_fn.input_spec
     model = model_fn()
+    if isinstance(model, tff.learning.models.FunctionalModel):
+        raise ValueError(
+            "model_fn is a function that makes a functional model: give what it "
+            "returns, as models.mnist_cnn()"
+        )
     variables = tff.learning.models.ModelWeights.from_model(model)
     return tf.nest.map_structure(lambda v: v.numpy(), variables), model.input_spec
 
@@ -58,7 +63,7 @@ def probe_criteria(
     """Tries each criterion on a made-up client, so that a wrong one is named here.
 
     Raises:
-        ValueError: a criterion fails on it, is no scalar, is negative, or gives
+        CriterionError: a criterion fails on it, is no scalar, is negative, or gives
             another value in a graph; the message names it.
     """
     x, y = (tf.nest.map_structure(_varied, spec) for spec in split_batch(input_spec))
@@ -79,23 +84,33 @@ def probe_criteria(
     client = received.client(tf.nest.map_structure(tf.constant, arrays))
     for criterion in found:
         try:
-            eager = float(raw_value(criterion, client))
+            eager = float(raw_value(criterion, client, checked=False))
             in_graph = _value_in_graph(criterion, received, arrays)
         except Exception as error:
-            reason = getattr(error, "message", str(error))
+            reason = getattr(error, "message", None) or str(error)
             if isinstance(error, KeyError):
-                named = ", ".join(client_attributes) or "none"
-                reason = f"there is no {error}; the client attributes are: {named}"
-            raise ValueError(
+                reason = " ".join(["KeyError:", *map(str, error.args)])
+            raise criteria_lib.CriterionError(
                 f"the criterion {criterion.code} fails for a made-up client of "
                 f"{_PROBE_EXAMPLES} examples: {' '.join(reason.split())}"
             ) from error
+        if eager < 0:
+            raise criteria_lib.CriterionError(
+                f"the criterion {criterion.code} gave a negative value, {eager:g}, for "
+                f"a made-up client of {_PROBE_EXAMPLES} examples"
+            )
         if not np.isclose(eager, in_graph, equal_nan=True, rtol=1e-3):
-            raise ValueError(
+            raise criteria_lib.CriterionError(
                 f"the criterion {criterion.code} gives {eager:g} called directly but "
                 f"{in_graph:g} in a graph, where TFF runs it: is there an == between "
                 "tensors that should be tf.equal?"
             )
+
+
+class _Attributes(dict):
+    def __missing__(self, name: Any) -> Any:
+        named = ", ".join(self) or "none"
+        raise KeyError(f"there is no {name!r}; the client attributes are: {named}")
 
 
 class _Received:
@@ -122,6 +137,7 @@ class _Received:
 
     def client(self, values: dict[str, Any]) -> criteria_lib.LocalClient:
         """The client of these values."""
+        values = dict(values, attributes=_Attributes(values["attributes"]))
 
         def mean(of_batch: Any) -> Any:
             output = tf.nest.map_structure(tf.constant, self._output)
@@ -141,7 +157,7 @@ def _value_in_graph(
         fed = tf.nest.map_structure(
             lambda a: tf.compat.v1.placeholder(a.dtype, a.shape), arrays
         )
-        value = raw_value(criterion, received.client(fed))
+        value = raw_value(criterion, received.client(fed), checked=False)
         feeds = dict(zip(tf.nest.flatten(fed), tf.nest.flatten(arrays)))
         return float(session.run(value, feeds))
 

@@ -39,26 +39,22 @@ def traffic(
 ) -> Traffic:
     """The traffic of a process, from the types in its `next`.
 
-    The metrics' sums have the types of what each client sends, and class weights in the
-    broadcast that of `distributor`. A baseline has no `totals`: then a client sends its
-    update and one weight. What a simulation reports of each client (`*_by_client`) is
-    left out, and so is what it remembers for them. `own_metrics` are the
-    `tf.TensorSpec`s of what a client reports of the model's own metrics, whose
-    finalized values are other numbers. The normalization `max` sends maxima too; with
-    `two_stage` the totals (or maxima) come back to the clients, which send the sums of
-    the normalized criteria, too. `num_sums` are the sums that the round needs, where
-    it makes more for a look at what else it could have been.
+    What a simulation reports of each client, or remembers for it, is left out.
+    `own_metrics` are the `tf.TensorSpec`s of what a client reports of the model's own
+    metrics, whose finalized values are other numbers. `num_sums` are the sums that the
+    round needs, where it makes more for a look at what else it could have been.
     """
     specs = tff.types.type_to_tf_tensor_specs
     model, state = size(specs(weights_type)), dict(specs(work_state_type))
     state.pop("memory", None)
     metrics = specs(metrics_type)
-    made, scalars = 1, [tf.TensorSpec([], tf.float32)]
+    made, scalars = 1, [tf.TensorSpec([], tf.float32)]  # A baseline's one weight.
     if "monomials" in metrics["aggregator"]:
         totals, monomials = (metrics["aggregator"][k] for k in ("totals", "monomials"))
         made = num_sums or monomials.shape[0]
         scalars = [totals, tf.TensorSpec([made], monomials.dtype)]
         scalars += [totals] if normalization == "max" else []
+        # They come back, and the sums of normalized criteria go to the server.
         scalars += 2 * [totals] if two_stage else []
     f1 = metrics["distributor"] if "distributor" in metrics else ()
     measured = [

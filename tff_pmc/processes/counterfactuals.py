@@ -21,17 +21,11 @@ if TYPE_CHECKING:
 
 
 class Counterfactual(NamedTuple):
-    """A weighting that was judged.
-
-    Attributes:
-        score: the score.
-        rate: the server's learning rate; None for that of the process.
-        correct: what the judge found of its model, int64 [] or [K].
-    """
+    """A weighting that was judged: by score and server's rate what the judge found."""
 
     score: Score
-    rate: Optional[float]
-    correct: npt.NDArray[np.int64]
+    rate: Optional[float]  # None for that of the process.
+    correct: npt.NDArray[np.int64]  # [], or [K] by client.
 
 
 def judge_all(

@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.building import without_autograph
+from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
 from tff_pmc.clients.dataset_training import num_examples_of, unstar
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.models.functional import predicted_labels
@@ -83,12 +83,10 @@ def build_dataset_evaluation(
         return judge(model_fn(), weights, dataset)
 
     def combine(outputs):
-        figures = tff.federated_sum(outputs["figures"])
-        names = tff.structure.name_list(figures.type_signature.member)
-        found = collections.OrderedDict((name, figures[name]) for name in names)
+        found = parts_of(tff.federated_sum(outputs["figures"]))
         if metrics is not None:
             found["metrics"] = metrics(outputs["metrics"])
-        return tff.federated_zip(found)
+        return zipped(**found)
 
     return over_clients(judge_locally, combine)
 

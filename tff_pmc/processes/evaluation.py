@@ -11,7 +11,9 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 import leaf_data
+from leaf_data.declare import AT_LEAST_1, check_value
 from tff_pmc import models
+from tff_pmc.aggregation.building import check_kind, zipped
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
@@ -66,13 +68,16 @@ def build_federated_evaluation(
             `tff.learning.metrics.sum_then_finalize`.
 
     Raises:
-        ValueError: packed data without a functional model.
+        ValueError: packed data without a functional model, or a number out of range.
 
     Example:
         >>> evaluate = build_federated_evaluation(model_fn)
         >>> found = evaluate(process.get_model_weights(state), datasets)
         >>> found["metrics"]["sparse_categorical_accuracy"]
     """
+    if num_clients is not None:
+        check_value("the argument num_clients", num_clients, int, AT_LEAST_1)
+    check_value("batch_size", batch_size, int, AT_LEAST_1)
     is_functional = isinstance(model, tff.learning.models.FunctionalModel)
     if packed and not is_functional:
         raise ValueError(
@@ -140,9 +145,7 @@ def build_correct_counts(
             correct = tff.federated_sum(correct)
         if metrics is None:
             return correct
-        return tff.federated_zip(
-            collections.OrderedDict(correct=correct, metrics=metrics(found[1]))
-        )
+        return zipped(correct=correct, metrics=metrics(found[1]))
 
     return over_packs(model, type_of_examples(model), count, combine)
 
@@ -184,6 +187,8 @@ def evaluation_packs(
     Returns:
         A list of `OrderedDict(x, y, client)` of arrays; a client may lie in two.
     """
+    check_kind("examples", examples, leaf_data.Examples, packing.EXAMPLES)
+    check_value("num_packs", num_packs, int, AT_LEAST_1)
     num_rows = len(examples.y)
     rows_per_pack = max(1, max_bytes // max(1, examples.x.nbytes // max(1, num_rows)))
     num_packs = max(num_packs, math.ceil(num_rows / rows_per_pack))

@@ -11,6 +11,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
+from tff_pmc.aggregation.building import parts_of, zipped
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes.online_parts import OnlineState, build_parts, default_judge
 from tff_pmc.processes.round_parts import ModelFn
@@ -113,15 +114,10 @@ def build_online_adjusted_iterative_process(
                 trained.aggregator,
             ),
         )
-        metrics = collections.OrderedDict(
-            client_work=trained.metrics.client_work,
-            aggregator=trained.metrics.aggregator,
-            finalizer=rejected,
-            search=searched,
+        metrics = zipped(
+            **parts_of(trained.metrics), finalizer=rejected, search=searched
         )
-        return tff.learning.templates.LearningProcessOutput(
-            next_state, tff.federated_zip(metrics)
-        )
+        return tff.learning.templates.LearningProcessOutput(next_state, metrics)
 
     return tff.templates.IterativeProcess(parts.initialize, next_fn)
 

@@ -6,12 +6,14 @@ import collections
 from collections.abc import Sequence
 from typing import Any, Callable, NamedTuple, Optional, Union
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 from tff_pmc.aggregation import SumOptions, combine
+from tff_pmc.aggregation.building import zipped
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes import arguments
 from tff_pmc.processes.evaluation import build_correct_counts
@@ -42,18 +44,13 @@ class OnlineState(NamedTuple):
 
 
 class OnlineParts(NamedTuple):
-    """The parts of which either form of online adjustment is composed.
+    """The parts of which either form of online adjustment is composed."""
 
-    The scores that are searched, in the order of testing; the parts of a round;
-    `initialize`, `( -> OnlineState@SERVER)`; and what `build_train` and `build_step`
-    give.
-    """
-
-    candidates: tuple[Score, ...]
+    candidates: tuple[Score, ...]  # In the order of testing.
     round_parts: RoundParts
-    initialize: tff.Computation
-    train: tff.Computation
-    step: Callable[..., collections.OrderedDict]
+    initialize: tff.Computation  # ( -> OnlineState@SERVER)
+    train: tff.Computation  # See `build_train`.
+    step: Callable[..., collections.OrderedDict]  # See `build_step`.
 
 
 def build_parts(
@@ -111,14 +108,13 @@ def build_train(parts: RoundParts, state_type: tff.Type) -> tff.Computation:
         found = sums.next(
             state.aggregator, work.result.update, work.result.update_weight
         )
-        metrics = collections.OrderedDict(
-            client_work=work.measurements, aggregator=found.measurements
-        )
         return collections.OrderedDict(
             client_work=work.state,
             aggregator=found.state,
             sums=found.result,
-            metrics=tff.federated_zip(metrics),
+            metrics=zipped(
+                client_work=work.measurements, aggregator=found.measurements
+            ),
         )
 
     return train
@@ -176,14 +172,6 @@ def default_judge(
 def _build_initialize(parts: RoundParts, first: int) -> tff.Computation:
     optimizer = build_optimizer_initializer(parts.server_optimizer, parts.weights_type)
 
-    @tff.tensorflow.computation
-    def search_state():
-        return tf.constant(first), tf.constant(-1)
-
-    @tff.tensorflow.computation
-    def join(learning, found):
-        return OnlineState(learning, *found)
-
     @tff.federated_computation
     def initialize():
         learning = tff.learning.templates.LearningAlgorithmState(
@@ -193,7 +181,11 @@ def _build_initialize(parts: RoundParts, first: int) -> tff.Computation:
             aggregator=parts.sums.initialize(),
             finalizer=tff.federated_eval(optimizer, tff.SERVER),
         )
-        found = tff.federated_eval(search_state, tff.SERVER)
-        return tff.federated_map(join, (tff.federated_zip(learning), found))
+        search_state = (
+            tff.federated_value(np.int32(value), tff.SERVER) for value in (first, -1)
+        )
+        return tff.federated_zip(
+            OnlineState(tff.federated_zip(learning), *search_state)
+        )
 
     return initialize

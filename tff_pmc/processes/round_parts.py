@@ -27,17 +27,12 @@ ModelFn = Union[
 
 @dataclasses.dataclass(frozen=True)
 class RoundParts:
-    """The parts that are composed into a process.
+    """The parts that are composed into a process."""
 
-    `( -> W)`, W the type of the model's `ModelWeights`; local training and the
-    criteria; the plan of the sums over the clients, and their aggregation; the server's
-    optimizer.
-    """
-
-    initial_weights: tff.Computation
+    initial_weights: tff.Computation  # ( -> W), W the model's `ModelWeights`.
     client_work: tff.learning.templates.ClientWorkProcess
     plan: SumPlan
-    sums: tff.templates.AggregationProcess
+    sums: tff.templates.AggregationProcess  # As the plan has them.
     server_optimizer: tff.learning.optimizers.Optimizer
 
     @property
@@ -65,6 +60,7 @@ def build_round_parts(
             f"the basis is over {basis.num_criteria} criteria, but there are "
             f"{len(criteria)}"
         )
+    weights, input_spec = arguments.initial_weights(model_fn)
     packed = options.is_packed(model_fn)
     if not packed:
         _check_datasets_suffice(criteria, num_weighted_classes)
@@ -78,7 +74,6 @@ def build_round_parts(
         options.sums.check_two_stage()
     else:
         basis.check_computable(plan.normalization)
-    weights, input_spec = arguments.initial_weights(model_fn)
     arguments.probe_criteria(
         criteria, model_fn, weights, input_spec, options.client_attributes
     )

@@ -10,49 +10,20 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import models
+from tff_pmc.aggregation.building import zipped
 from tff_pmc.clients.packed_training import weighted_type
 from tff_pmc.models.functional import over_batches, predicted_labels
-
-
-def traced_once(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function that is traced once for each type and shape of arguments.
-
-    Within a graph, such as that of a TFF computation, it is a part of the graph. The
-    arguments' structure is the same in all calls.
-
-    Every process has functions of its own, for its own model, and each is traced once.
-    `tf.function` alone counts the tracings of all functions of the same code together:
-    it takes the first calls of several processes for one function that is traced again
-    and again, and warns of it.
-    """
-    in_graph = tf.function(function)
-    traced: dict[tuple[tf.TensorSpec, ...], Callable[..., Any]] = {}
-
-    def call(*arguments: Any) -> Any:
-        if not tf.executing_eagerly():
-            return in_graph(*arguments)
-        tensors = [tf.convert_to_tensor(leaf) for leaf in tf.nest.flatten(arguments)]
-        specs = tuple(tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in tensors)
-        if specs not in traced:
-            # Without the values, which would be kept as long as the function is.
-            structure = tf.nest.map_structure(lambda _: 0, arguments)
-
-            def flat(*leaves: tf.Tensor) -> Any:
-                return function(*tf.nest.pack_sequence_as(structure, leaves))
-
-            traced[specs] = tf.function(flat).get_concrete_function(*specs)
-        return traced[specs](*tensors)
-
-    return call
 
 
 def build_confusion(
     model: tff.learning.models.FunctionalModel, x: Any, y: Any, num_classes: int
 ) -> Callable[[Any], tf.Tensor]:
     """Builds `weights -> int32 [classes, classes]`: examples by label and answer."""
+    received = tff.types.type_to_tf_tensor_specs(models.weights_type(model))
 
-    @traced_once
-    def confusion(weights):
+    @tf.function
+    def confusion(*leaves):
+        weights = tf.nest.pack_sequence_as(received, leaves)
         inputs, labels = tf.constant(x), tf.constant(y, tf.int32)
 
         def add(counts, rows, output):
@@ -63,7 +34,11 @@ def build_confusion(
         none = tf.zeros([num_classes, num_classes], tf.int32)
         return over_batches(model, weights, inputs, len(x), none, add)
 
-    return confusion
+    # Traced here, because TensorFlow counts the tracings of all functions of the same
+    # code together: the first calls of several processes look like one that is traced
+    # again and again, of which it warns.
+    traced = confusion.get_concrete_function(*tf.nest.flatten(received))
+    return lambda weights: traced(*map(tf.convert_to_tensor, tf.nest.flatten(weights)))
 
 
 def build_server_judge(
@@ -134,7 +109,7 @@ def build_class_weight_distributor(
         return tff.templates.MeasuredProcessOutput(
             sent[2],
             tff.federated_broadcast(sent[0]),
-            tff.federated_zip(collections.OrderedDict(class_weights=sent[1])),
+            zipped(class_weights=sent[1]),
         )
 
     process = tff.learning.templates.DistributionProcess(initialize, next_fn)

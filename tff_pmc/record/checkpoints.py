@@ -58,17 +58,11 @@ Lengths = Mapping[str, Length]
 
 
 class Last(NamedTuple):
-    """The last state that can be used.
+    """The last state that can be used."""
 
-    Attributes:
-        state: the state; None where there is none.
-        round_num: the round that it was saved after.
-        lengths: of the record's files at the end of this round.
-    """
-
-    state: Optional[Any]
-    round_num: int
-    lengths: Lengths
+    state: Optional[Any]  # None where there is none.
+    round_num: int  # That it was saved after.
+    lengths: Lengths  # Of the record's files at the end of this round.
 
 
 class Checkpoints:

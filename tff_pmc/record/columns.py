@@ -93,8 +93,8 @@ SCHEMAS: Mapping[str, Schema] = {
 
 
 def row(table: str, *values: Any) -> dict[str, Any]:
-    """Returns a row of values in the order in which the columns are declared."""
-    columns = SCHEMAS[f"{table}.csv"].kinds
+    """A row of values in the declared order of the columns behind the round."""
+    _, *columns = SCHEMAS[f"{table}.csv"].kinds
     assert len(columns) == len(values), table
     return dict(zip(columns, values))
 

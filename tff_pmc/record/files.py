@@ -16,6 +16,9 @@ from typing import Any, BinaryIO, Optional
 from tff_pmc.record import run_json
 from tff_pmc.record.record_error import RecordError
 
+WITHIN = ("checkpoints", "predictions")
+"""The folders within a run's."""
+
 LOCK = ".lock"
 """The file by which a folder belongs to one process."""
 
@@ -134,7 +137,7 @@ def check_plain(path: str) -> None:
 
 def sweep(path: str) -> None:
     """Removes what a killed run had not put in its place yet."""
-    for own in ("", "checkpoints", "predictions"):
+    for own in ("", *WITHIN):
         folder = os.path.join(path, own)
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
             if name.endswith(_NEW):

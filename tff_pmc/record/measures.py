@@ -21,14 +21,9 @@ Floats = npt.NDArray[np.float64]
 
 
 def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Floats:
-    """The means of the clients that have test examples, [..., at most K].
+    """The means of sums [..., K] over the K clients' examples, of those that have some.
 
     Where no client is on record this is a `ClientsLeftOutError`.
-
-    Args:
-        sums: of a figure over the test examples of each client, [..., K]: correctly
-            classified examples give the clients' accuracies, losses their mean losses.
-        examples: test examples of each client, int [K]; at least one client has some.
     """
     if not examples.size:
         raise ClientsLeftOutError
@@ -66,19 +61,12 @@ def jain_index(accuracies: Floats) -> Floats:
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """A figure of each client, a sum over its test examples, and its mean.
+    """A figure of each client, a sum over its test examples, and its mean."""
 
-    Attributes:
-        mean: the column of the mean over examples.
-        total: the column of the sum over examples.
-        prefix: what the columns of the percentiles over clients begin with.
-        counted: whether sums are whole numbers.
-    """
-
-    mean: str
-    total: str
-    prefix: str
-    counted: bool
+    mean: str  # The column of the mean over examples.
+    total: str  # The column of the sum over examples.
+    prefix: str  # What the columns of the percentiles over clients begin with.
+    counted: bool  # Whether sums are whole numbers.
 
     def percentile(self, percent: int) -> str:
         """The column of a percentile over clients."""

@@ -6,14 +6,9 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Mapping
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
-import numpy as np
-import numpy.typing as npt
-
-from leaf_data.errors import one_line
-from leaf_data.formats import npz, places
+from leaf_data.formats import places
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
 MOST_UNPACKED = 1 << 28
@@ -21,9 +16,6 @@ MOST_UNPACKED = 1 << 28
 
 MOST_OF_RUN = 1 << 32
 """What is read of a run's record, or of a round of the published code's, bytes."""
-
-LARGEST_ARRAYS = 1 << 24
-"""The largest file of arrays that is read, bytes."""
 
 _CHUNK = 1 << 20
 
@@ -70,57 +62,3 @@ def names_in(folder: str) -> list[str]:
         return os.listdir(folder)
     except OSError as error:
         raise RecordError(f"{folder} cannot be read: {error.strerror}") from error
-
-
-class Limit(NamedTuple):
-    """What an array may be.
-
-    Attributes:
-        kind: `i` for integers of any kind, `U` for text.
-        items: the largest number of items.
-        item_bytes: the largest item, bytes.
-    """
-
-    kind: str
-    items: int
-    item_bytes: int = 8
-
-
-def read_arrays(
-    path: str, limits: Mapping[str, Limit]
-) -> dict[str, npt.NDArray[np.generic]]:
-    """Reads arrays of one dimension of an npz file, each within its limit by name.
-
-    Others in the file are not looked at. Whatever is missing, broken or more than its
-    limit is a `RecordError` that names the file.
-    """
-    try:
-        with npz.opened(path, LARGEST_ARRAYS) as found:
-            return {name: _read(found, name, limit) for name, limit in limits.items()}
-    except FileNotFoundError as error:
-        raise RecordMissingError(f"{path} is missing") from error
-    except Exception as error:  # Damaged archives raise nearly anything.
-        reason = getattr(error, "strerror", None) or one_line(error)
-        raise RecordError(f"{path} cannot be read: {reason}") from error
-
-
-def _read(
-    found: Mapping[str, npz.Member], name: str, limit: Limit
-) -> npt.NDArray[np.generic]:
-    header = found.get(name)
-    if header is None or len(header.shape) != 1:
-        raise ValueError(f"there is no array {name} of one dimension")
-    kinds = {"i": "iu"}.get(limit.kind, limit.kind)
-    if header.dtype.kind not in kinds or header.dtype.itemsize > limit.item_bytes:
-        raise ValueError(f"{name} is of {header.dtype}")
-    if header.shape[0] > limit.items:
-        raise ValueError(
-            f"{name} has {header.shape[0]:,} items, more than {limit.items:,}"
-        )
-    array = header.read()
-    if header.dtype.kind == "U":
-        # What is no character, or half of one, ends Python's own words for it.
-        codes = np.frombuffer(array.tobytes(), header.dtype.byteorder + "u4")
-        if ((codes > 0x10FFFF) | (codes >> 11 == 0xD800 >> 11)).any():
-            raise ValueError(f"{name} is no text")
-    return array

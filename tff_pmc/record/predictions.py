@@ -11,17 +11,30 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tff_pmc.record.plain_files import Limit, read_arrays
+from leaf_data.errors import one_line
+from leaf_data.formats import npz
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
 FOLDER = "predictions"
+_LARGEST = 1 << 24  # Of a file that is read, bytes.
 _MOST_CLASSES = 256  # A run writes them as uint8.
 _MOST_EXAMPLES = 1 << 22
+
+
+class Limit(NamedTuple):
+    """What an array may be."""
+
+    kind: str  # `i` for integers of any kind, `U` for text.
+    items: int  # The largest number of them.
+    item_bytes: int = 8  # The largest item.
+
+
 _CLASSES = Limit("i", _MOST_EXAMPLES)
 _SPLITS = Limit("i", 1 << 21)
 # Names have at most 256 characters, each of four bytes.
@@ -101,9 +114,36 @@ def path_of(run_folder: str, round_num: int) -> str:
 
 
 def _read(path: str, **limits: Limit) -> dict[str, npt.NDArray[np.generic]]:
+    """Reads arrays of one dimension, each within its limit; others are passed over."""
     try:
-        return read_arrays(path, limits)
-    except RecordMissingError as error:
+        with npz.opened(path, _LARGEST) as found:
+            return {name: _array(found, name, one) for name, one in limits.items()}
+    except FileNotFoundError as error:
         raise RecordMissingError(
             f"{path} is missing: was the run made with --predictions?"
         ) from error
+    except Exception as error:  # Damaged archives raise nearly anything.
+        reason = getattr(error, "strerror", None) or one_line(error)
+        raise RecordError(f"{path} cannot be read: {reason}") from error
+
+
+def _array(
+    found: Mapping[str, npz.Member], name: str, limit: Limit
+) -> npt.NDArray[np.generic]:
+    header = found.get(name)
+    if header is None or len(header.shape) != 1:
+        raise ValueError(f"there is no array {name} of one dimension")
+    kinds = {"i": "iu"}.get(limit.kind, limit.kind)
+    if header.dtype.kind not in kinds or header.dtype.itemsize > limit.item_bytes:
+        raise ValueError(f"{name} is of {header.dtype}")
+    if header.shape[0] > limit.items:
+        raise ValueError(
+            f"{name} has {header.shape[0]:,} items, more than {limit.items:,}"
+        )
+    array = header.read()
+    if header.dtype.kind == "U":
+        # What is no character, or half of one, ends Python's own words for it.
+        codes = np.frombuffer(array.tobytes(), header.dtype.byteorder + "u4")
+        if ((codes > 0x10FFFF) | (codes >> 11 == 0xD800 >> 11)).any():
+            raise ValueError(f"{name} is no text")
+    return array

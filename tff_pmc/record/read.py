@@ -16,7 +16,7 @@ from tff_pmc.record.columns import SCHEMAS
 from tff_pmc.record.plain_files import MOST_OF_RUN
 from tff_pmc.record.predictions import Predictions, path_of, read_predictions
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.row_checks import check_weights
+from tff_pmc.record.row_checks import check_totals, check_weights
 from tff_pmc.record.schema import has_table, read_csv
 from tff_pmc.settings.run_settings import SYSTEMS
 
@@ -245,7 +245,7 @@ def read_run(path: str) -> Run:
         path=path,
         reach=str(settings.get("reach", "at_least")),
     )
-    _check_totals(run)
+    check_totals(run.path, run.rounds, run.totals, run.correct, run.examples)
     return run
 
 
@@ -276,21 +276,3 @@ def of_every_round(
     values = clients[column].to_numpy().reshape(-1, of_first)
     last = np.searchsorted(tested, np.arange(1, num_rounds + 1), side="right") - 1
     return values[last], clients["examples"].to_numpy()[:of_first]
-
-
-def _check_totals(run: Run) -> None:
-    """Holds `rounds.csv` against `clients.csv`, in the rounds that both have."""
-    correct, examples = run.totals
-    for column, counts in (
-        ("correct", correct),
-        ("examples", np.full(len(run.correct), examples)),
-    ):
-        if not {"correct", "examples"} <= set(run.rounds.columns):
-            return
-        both = min(len(counts), len(run.rounds))
-        differ = run.rounds[column].to_numpy()[:both] != counts[:both]
-        if differ.any():
-            raise RecordError(
-                f"{run.path}: rounds.csv and clients.csv differ in the column {column} "
-                f"of round {int(differ.argmax()) + 1}"
-            )

@@ -6,15 +6,18 @@ shuffled, doubled, cut off or made up is refused here, and no table is made of i
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from tff_pmc.record.measures import ACCURACY, PERCENTILES, client_means, percentile
 from tff_pmc.record.record_error import RecordError
 
 _LARGEST_FLOAT32 = 3.5e38
 _ROUNDING = 1e-5  # Each weight is written with seven digits.
+_ROUNDED = 1e-4  # And each percentile with four.
 
 
 def in_order(*each: str, gaps: bool = False) -> Callable[[pd.DataFrame], None]:
@@ -144,3 +147,32 @@ def check_weights(folder: str, cohort: pd.DataFrame) -> None:
             f"{folder}: the weights of round {sums.index[wrong][0]} in cohort.csv sum "
             f"to {sums[wrong].iloc[0]:g}"
         )
+
+
+def check_totals(
+    path: str,
+    rounds: pd.DataFrame,
+    totals: tuple[npt.NDArray[np.int64], int],
+    correct: npt.NDArray[np.int64],
+    examples: npt.NDArray[np.int64],
+) -> None:
+    """Holds `rounds.csv` against `clients.csv`, in the rounds that both have.
+
+    `totals` are the sums over the clients, `correct` is [rounds, clients].
+    """
+    if not {"correct", "examples"} <= set(rounds.columns):
+        return
+    both = min(len(totals[0]), len(rounds))
+    found: dict[str, Any] = {"correct": totals[0][:both], "examples": totals[1]}
+    found[ACCURACY.mean] = found["correct"] / totals[1]
+    if examples.size:
+        local = client_means(correct[:both], examples)
+        for percent in PERCENTILES:
+            found[ACCURACY.percentile(percent)] = percentile(local, percent)
+    for column in [name for name in found if name in rounds]:
+        differ = abs(rounds[column].to_numpy()[:both] - found[column]) > _ROUNDED
+        if differ.any():
+            raise RecordError(
+                f"{path}: rounds.csv and clients.csv differ in the column {column} of "
+                f"round {int(differ.argmax()) + 1}"
+            )

@@ -39,62 +39,60 @@ def tables_of(
     outcome: Round,
     tested: ClientTests,
     more: Mapping[str, float],
+    f1: Sequence[float],
 ) -> dict[str, list[dict[str, Any]]]:
-    """The rows of a round by the table, in the order of writing."""
+    """The rows of a round by the table, in the order of writing.
+
+    `more` are columns of `rounds.csv`, `f1` that of each class at the server.
+    """
     settings, data = setup.settings, setup.data
     measure, measured = measure_of(data), tested.measured
     names, sizes = data.client_ids, np.asarray(tested.examples.sizes, np.int64)
     train = outcome.metrics["client_work"]["train"]
     raw = np.asarray(train["criteria_by_client"], float)
     excluded = np.asarray(train["excluded_by_client"]) > 0
-    in_force = outcome.in_force
+    in_force, counted = outcome.in_force, without(raw, excluded)
     of_round = {
-        **round_row(round_num, measured, sizes, outcome.metrics, measure),
+        **round_row(measured, sizes, outcome.metrics, measure),
         "ordering": in_force.label,
         "testing_rounds": len(outcome.tested),
         **more,
     }
-    found: dict[str, list[dict[str, Any]]] = {"clients": [], "groups": []}
+    found: dict[str, list[dict[str, Any]]] = {
+        "rounds": [of_round],
+        "clients": [],
+        "cohort": cohort_rows(settings, in_force, names, chosen, raw, excluded),
+        "weights": weight_rows(settings, in_force, counted),
+        "candidates": candidate_rows(outcome.tested),
+        "weightings": counterfactual_rows(settings, outcome, counted),
+        "groups": [],
+        "class_f1": [row("class_f1", n, digits(one)) for n, one in enumerate(f1)],
+    }
     if measured is not None:
         own = tested.examples.client_ids
         if settings.record.record_clients == "all":
-            found["clients"] = client_rows(round_num, own, measured, sizes, measure)
+            found["clients"] = client_rows(own, measured, sizes, measure)
         values = data.client_table.values.items()
         table = {name: column[tested.clients] for name, column in values}
-        found["groups"] = group_rows(round_num, table, measured, sizes, measure)
+        found["groups"] = group_rows(table, measured, sizes, measure)
     return {
-        "rounds": [of_round],
-        "clients": found["clients"],
-        "cohort": cohort_rows(
-            round_num, settings, in_force, names, chosen, raw, excluded
-        ),
-        "weights": weight_rows(round_num, settings, in_force, without(raw, excluded)),
-        "candidates": candidate_rows(round_num, outcome.tested),
-        "weightings": counterfactual_rows(
-            round_num, settings, outcome, without(raw, excluded)
-        ),
-        "groups": found["groups"],
+        name: [{"round": round_num, **one} for one in every]
+        for name, every in found.items()
     }
 
 
 def round_row(
-    round_num: int,
     measured: Optional[npt.NDArray[Any]],
     sizes: npt.NDArray[np.int64],
     metrics: Mapping[str, Any],
     measure: Measure = ACCURACY,
 ) -> dict[str, Any]:
-    """The row of `rounds.csv`, whose columns of the test are empty without one.
-
-    Accuracy weighted by local test size (PMC eq. 10), with its integers, percentiles
-    over the clients' own accuracies, and the training side.
-    """
+    """The row of `rounds.csv`, in which a test weighs by its size (PMC eq. 10)."""
     train, finalizer = metrics["client_work"]["train"], metrics["finalizer"]
     examples = int(train["examples"])
     # Where no client counted, there is none.
     loss = round(float(train["loss_sum"]) / examples, 6) if examples else ""
     return {
-        "round": round_num,
         **({} if measured is None else measure.columns(measured, sizes)),
         "train_loss": loss,
         "clients": int(train["clients"]),
@@ -104,7 +102,6 @@ def round_row(
 
 
 def client_rows(
-    round_num: int,
     client_ids: Sequence[str],
     measured: npt.NDArray[Any],
     sizes: npt.NDArray[np.int64],
@@ -113,7 +110,6 @@ def client_rows(
     """The rows of `clients.csv`: each client's local test result, [K]."""
     return [
         {
-            "round": round_num,
             "client": name,
             measure.total: measure.value(total),
             "examples": int(n),
@@ -122,14 +118,11 @@ def client_rows(
     ]
 
 
-def candidate_rows(round_num: int, tested: Sequence[Tested]) -> list[dict[str, Any]]:
-    """The rows of `candidates.csv`: each candidate tested, in the order of testing.
-
-    The column `kept` says whose model is the round's result.
-    """
+def candidate_rows(tested: Sequence[Tested]) -> list[dict[str, Any]]:
+    """The rows of `candidates.csv`, in the order of testing; one's model is kept."""
     return [
         row(
-            *("candidates", round_num, number, trial.label),
+            *("candidates", number, trial.label),
             *(trial.correct, trial.examples),
             *(round(trial.correct / trial.examples, 6), int(trial.chosen)),
         )
@@ -137,16 +130,7 @@ def candidate_rows(round_num: int, tested: Sequence[Tested]) -> list[dict[str, A
     ]
 
 
-def f1_rows(round_num: int, f1: Sequence[float]) -> list[dict[str, Any]]:
-    """The rows of `class_f1.csv`: F1 of each class, of the model after the round."""
-    return [
-        row("class_f1", round_num, label, digits(value))
-        for label, value in enumerate(f1)
-    ]
-
-
 def group_rows(
-    round_num: int,
     attributes: Mapping[str, npt.NDArray[np.float32]],
     measured: npt.NDArray[Any],
     sizes: npt.NDArray[np.int64],
@@ -169,7 +153,6 @@ def group_rows(
             found = measure.of_clients(measured[members], sizes[members])
             rows.append(
                 {
-                    "round": round_num,
                     "attribute": name,
                     "group": group,
                     "clients": int(members.sum()),

@@ -1,6 +1,7 @@
 """A run's folder: settings in `run.json`, tidy CSVs a round at a time.
 
-    run.json      settings, seeds, versions, engine, the data's origin, how it ended
+    run.json      settings, seeds, versions, engine, the data's origin, how it ended,
+                  and the CSVs' lengths and SHA-256 then, but of timing.csv
     rounds.csv    a row a round: accuracy (of a regression, the test loss), percentiles,
                   training loss
     clients.csv   a row a client and round: correct (of a regression, the sum of the
@@ -33,6 +34,7 @@ import hashlib
 import io
 import os
 import platform
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, BinaryIO
 
@@ -75,6 +77,9 @@ class _Beginning:
     def length(self) -> Length:
         """As a checkpoint has it."""
         return Length(self.size, self._digest.hexdigest())
+
+    def __str__(self) -> str:  # As the `run.json` of a run that ended has it.
+        return "{} bytes, sha256 {}".format(*self.length)
 
 
 class FolderLostError(OSError):
@@ -119,6 +124,8 @@ class RunFolder:
             self.finished = (
                 self._rounds() < run_json.by_flag(before["settings"])["rounds"]
             )
+        if before is not None and self.finished:
+            self._check_written(before.get("files", {}))
         self._begun = False
         self._versions = versions()
         session = {"at": _now(), "versions": self._versions}
@@ -140,8 +147,7 @@ class RunFolder:
     def lengths(self) -> Lengths:
         """The lengths of the files as they are now, for a checkpoint.
 
-        Equal runs have equal ones: `timing.csv`, in which they differ, is not among
-        them.
+        Not of `timing.csv`, in which equal runs differ.
         """
         return {name: one.length for name, one in self._beginnings.items()}
 
@@ -154,6 +160,17 @@ class RunFolder:
                 raise RecordError(f"the record lacks rows of its round: {path}")
             if found.length != length:
                 raise RecordError(f"{path} is not what was written")
+
+    def _check_written(self, written: Mapping[str, str]) -> None:
+        """Refuses, by a `RecordError`, a finished record that is not as it ended."""
+        there = self._tables()
+        for name, text in written.items():
+            path = self._path(name)
+            if name not in there or str(_Beginning.of(path, sys.maxsize)) != text:
+                raise RecordError(
+                    f"{path} is not what was written until the run ended: bring it "
+                    "back, or run into another folder"
+                )
 
     def go_on_after(self, round_num: int, lengths: Lengths) -> None:
         """Removes all of later rounds, by the lengths at the end of this one."""
@@ -220,6 +237,7 @@ class RunFolder:
                     stack.callback(file.close)
             if self._begun and not self._lost():
                 self._json["ended"] = _now()
+                self._json["files"] = {k: str(v) for k, v in self._beginnings.items()}
                 self._write_json(status)
         finally:
             os.close(self._lock)
@@ -236,7 +254,8 @@ class RunFolder:
                 if os.path.samestat(os.lstat(path), os.fstat(descriptor)):
                     continue
             return self.path if name == files.LOCK else path
-        return ""
+        # A link would be followed by what writes into them.
+        return next(filter(os.path.islink, map(self._path, files.WITHIN)), "")
 
     def _begin(self) -> None:
         self._begun = True

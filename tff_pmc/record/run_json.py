@@ -12,9 +12,10 @@ import math
 import os
 import typing
 from collections.abc import Mapping
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Optional
 
 from leaf_data.declare import Range
+from leaf_data.errors import parse_int
 from tff_pmc.record.plain_files import open_plain
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.settings.run_settings import CHOSEN, GROUPS
@@ -26,73 +27,58 @@ LARGEST = 4 << 20
 """The largest file that is read, bytes; real ones have some thousand."""
 
 _DEEPEST = 16
-_MOST_DIGITS = 20
 _LONGEST = 4096  # Texts and lists: their tables have to fit into memory, too.
 
 
-class Kind(NamedTuple):
-    """What a value may be: in words, after "must be", and whether one is of it."""
-
-    words: str
-    holds: Callable[[Any], bool]
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and math.isfinite(value)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= _LONGEST
-
-
-def _list_of(kind: Kind) -> Kind:
-    return Kind(
-        f"a list, each {kind.words}",
+def _list_of(kind: Range) -> Range:
+    return Range(
         lambda value: (
             isinstance(value, list)
             and len(value) <= _LONGEST
             and all(map(kind.holds, value))
         ),
+        f"a list, each {kind.words}",
     )
 
 
-_TEXT = Kind(f"text of at most {_LONGEST:,} characters", _is_text)
-_WHOLE = Kind("a whole number", _is_whole)
-_NUMBER = Kind("a number", _is_number)
-_TABLE = Kind("a table", lambda value: isinstance(value, dict))
-_KINDS = {int: _WHOLE, float: _NUMBER, str: _TEXT}
-_STATUSES = ("running", "interrupted", "finished")
-
-
-def _within(kind: Kind, allowed: Range) -> Kind:
-    return Kind(
-        f"{kind.words}, {allowed.words}",
+def _within(kind: Range, allowed: Range) -> Range:
+    return Range(
         lambda value: kind.holds(value) and bool(allowed.holds(value)),
+        f"{kind.words}, {allowed.words}",
     )
 
 
-def _table_of(kind: Kind, or_none: bool = False) -> Kind:
-    return Kind(
-        "a table of texts",
+def _table_of_texts(*none: None) -> Range:
+    return Range(
         lambda value: (
             isinstance(value, dict)
-            and all(or_none and v is None or kind.holds(v) for v in value.values())
+            and all(v in none or _TEXT.holds(v) for v in value.values())
         ),
+        "a table of texts",
     )
 
+
+# A bool is a number to Python and to nobody else.
+_TEXT = Range(
+    lambda value: isinstance(value, str) and len(value) <= _LONGEST,
+    f"text of at most {_LONGEST:,} characters",
+)
+_WHOLE = Range(lambda value: type(value) is int, "a whole number")
+_NUMBER = Range(
+    lambda value: type(value) in (int, float) and math.isfinite(value), "a number"
+)
+_TABLE = Range(lambda value: isinstance(value, dict), "a table")
+_KINDS = {int: _WHOLE, float: _NUMBER, str: _TEXT}
+_STATUSES = ("running", "interrupted", "finished")
 
 _TOP = {
     "format": _WHOLE,
     **dict.fromkeys(("label", "system", "note", "started", "ended"), _TEXT),
     **dict.fromkeys(("settings", "data", "machine"), _TABLE),
-    "versions": _table_of(_TEXT, or_none=True),
+    "versions": _table_of_texts(None),
     "resumed": _list_of(_TABLE),
-    "status": Kind("one of " + ", ".join(_STATUSES), lambda v: v in _STATUSES),
+    "files": _table_of_texts(),
+    "status": Range(lambda v: v in _STATUSES, "one of " + ", ".join(_STATUSES)),
 }
 _DATA = {
     "name": _TEXT,
@@ -100,12 +86,12 @@ _DATA = {
     **dict.fromkeys(("origin", "options"), _TABLE),
     "client_table": _TEXT,
 }
-_ORIGIN = {"source": _TEXT, "sha256": _table_of(_TEXT)}
+_ORIGIN = {"source": _TEXT, "sha256": _table_of_texts()}
 _PERCENTAGE = _within(_WHOLE, Range(lambda n: 1 <= n <= 100, "from 1 to 100"))
 
 
 @functools.cache
-def _settings() -> Mapping[str, Kind]:
+def _settings() -> Mapping[str, Range]:
     """The kinds of the settings by flag, as the groups of every run declare them."""
     found = {
         **dict.fromkeys(("experiment", "protocol", "held_out", *CHOSEN), _TEXT),
@@ -117,18 +103,15 @@ def _settings() -> Mapping[str, Kind]:
         hints = typing.get_type_hints(group)
         for declared in group.declared():
             kind = _kind(hints[declared.name])
-            if kind is not None and declared.within is not None:
-                kind = _within(kind, declared.within)
             if kind is not None:
-                found[declared.flag] = kind
-    texts = found["priority"]
-    found["priority"] = Kind(
-        "a list of some texts", lambda v: v != [] and texts.holds(v)
-    )
+                within = declared.within
+                found[declared.flag] = _within(kind, within) if within else kind
+    some = Range(lambda value: value != [], "not empty")
+    found["priority"] = _within(found["priority"], some)
     return {**found, "targets": _list_of(_PERCENTAGE)}
 
 
-def _kind(hint: Any) -> Optional[Kind]:
+def _kind(hint: Any) -> Optional[Range]:
     """The kind of what is declared by a type; tuples are lists in the file."""
     if typing.get_origin(hint) is not tuple:
         return _KINDS.get(hint)
@@ -137,23 +120,18 @@ def _kind(hint: Any) -> Optional[Kind]:
         inner = _kind(first)
         return inner and _list_of(inner)
     parts = [_kind(part) for part in (first, *others)]
-    return Kind(
-        f"a list of {len(parts)}",
+    return Range(
         lambda value: (
             isinstance(value, list)
             and len(value) == len(parts)
             and all(part.holds(one) for part, one in zip(parts, value) if part)
         ),
+        f"a list of {len(parts)}",
     )
 
 
 def read(folder: str) -> dict[str, Any]:
-    """Reads the `run.json` of a folder.
-
-    Raises:
-        RecordError: it is missing (then a `RecordMissingError`), no JSON, too large, or
-            not as the schema has it; the message is one line and names the file.
-    """
+    """Reads the `run.json` of a folder; what it cannot be is a `RecordError`."""
     name = os.path.join(folder, "run.json")
     try:
         with open_plain(name, at_most=LARGEST) as file:
@@ -163,7 +141,7 @@ def read(folder: str) -> dict[str, Any]:
             f"{folder} is no run of ours: it has no run.json"
         ) from error
     try:
-        info = json.loads(content, parse_int=_parse_int)
+        info = json.loads(content, parse_int=parse_int)
         _check_nesting(info, 0)
     except RecursionError as error:
         raise RecordError(f"{name} is nested too deeply") from error
@@ -213,18 +191,11 @@ class Recorded(dict[str, Any]):
 
 
 def _check(
-    name: str, place: str, values: Mapping[str, Any], schema: Mapping[str, Kind]
+    name: str, place: str, values: Mapping[str, Any], schema: Mapping[str, Range]
 ) -> None:
     for key, kind in schema.items():
         if key in values and not kind.holds(values[key]):
             raise RecordError(f"{name}: {place}{key} must be {kind.words}")
-
-
-def _parse_int(text: str) -> int:
-    # Python takes long over very many digits, and some versions refuse them.
-    if len(text) > _MOST_DIGITS:
-        raise ValueError(f"a number has {len(text)} digits")
-    return int(text)
 
 
 def _check_nesting(value: Any, depth: int) -> None:

@@ -30,22 +30,17 @@ _NOT_A_NUMBER = ["", "nan"]
 
 
 class Schema(NamedTuple):
-    """What a CSV must be.
+    """What a CSV must be."""
 
-    Attributes:
-        kinds: the kind of each known column.
-        needed: the columns that must be there.
-        others: the kind of the columns that have no name here; where there is none,
-            they are not written, and those of an older record are text.
-        check: a function that raises a `ValueError` for rows that do not go together.
-        held: the columns of the test, which are empty in rounds without one: what is
-            read has the values of the last.
-    """
-
-    kinds: Mapping[str, str]
-    needed: tuple[str, ...] = ("round",)
+    kinds: Mapping[str, str]  # Of each known column.
+    needed: tuple[str, ...] = ("round",)  # The columns that must be there.
+    # The kind of the columns that have no name here; where there is none, they are not
+    # written, and those of an older record are text.
     others: str = ""
+    # Raises a `ValueError` for rows that do not go together.
     check: Callable[[pd.DataFrame], None] = lambda table: None
+    # The columns of the test, which are empty in rounds without one: what is read has
+    # the values of the last.
     held: tuple[str, ...] = ()
 
     def kind(self, column: str) -> str:
@@ -60,12 +55,7 @@ def has_table(folder: str, name: str) -> bool:
 
 
 def read_csv(folder: str, name: str, schema: Schema) -> pd.DataFrame:
-    """Reads a CSV, or where there is only `NAME.gz`, that.
-
-    Raises:
-        RecordError: it is missing (then a `RecordMissingError`), does not parse, or
-            says what no run can have written; the message is one line and names it.
-    """
+    """Reads a CSV, or where there is only `NAME.gz`, that; see `read.read_table`."""
     path = os.path.join(folder, name)
     try:
         if not os.path.exists(path) and has_table(folder, name):
@@ -99,6 +89,11 @@ def _parse(file: BinaryIO, schema: Schema) -> pd.DataFrame:
     lacking = [column for column in schema.needed if column not in names]
     if lacking:
         raise ValueError(f"it lacks the column {lacking[0]!r}")
+    # Of a first row that is too long pandas makes an index of as many levels.
+    first = file.readline(_LONGEST_HEADER).decode("utf-8", "replace")
+    width = len(next(csv.reader([first], strict=True), names))
+    if first and width != len(names):
+        raise ValueError(f"row 1 has {width} fields or more, not {len(names)}")
     file.seek(-1, os.SEEK_END)
     if file.read() != b"\n":
         raise ValueError("it ends within a row")

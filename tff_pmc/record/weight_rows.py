@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def cohort_rows(
-    round_num: int,
     settings: RunSettings,
     in_force: scores.Score,
     client_ids: Sequence[str],
@@ -29,15 +28,13 @@ def cohort_rows(
 ) -> list[dict[str, Any]]:
     """The rows of `cohort.csv`: raw criteria [clients, m], left out or not, weights.
 
-    A weight is the factor of the client's update. They sum to 1 but for a score with a
-    step of its own, of which they sum to its length.
+    A weight is the factor of the client's update: see `System.has_step`.
     """
     counted = without(raw, excluded)
     weights = _weights_in_force(settings, in_force, counted)
     weights = weights * in_force.length(np.nansum(counted, axis=0))
     return [
         {
-            "round": round_num,
             "client": client_ids[k],
             **{code: digits(value) for code, value in zip(settings.columns, values)},
             "excluded": int(left_out),
@@ -55,7 +52,6 @@ def without(
 
 
 def weight_rows(
-    round_num: int,
     settings: RunSettings,
     in_force: scores.Score,
     raw: npt.NDArray[np.float64],
@@ -63,9 +59,7 @@ def weight_rows(
 ) -> list[dict[str, Any]]:
     """The rows of `weights.csv`: could another ordering have mattered?
 
-    One row for each single criterion and each ordering of the criteria, and for the
-    score in force if it is none: how unequal its weights are, and the share of weight
-    that it would move away from the score in force.
+    How unequal its weights are, and the share of weight that it would move.
     """
     criteria = settings.aggregation.criteria
     compared = [
@@ -82,7 +76,7 @@ def weight_rows(
             scores.total_variation(weights, taken),
         )
         in_use = int(label == in_force.label)
-        rows.append(row("weights", round_num, label, in_use, *map(digits, found)))
+        rows.append(row("weights", label, in_use, *map(digits, found)))
     return rows
 
 
@@ -97,16 +91,9 @@ def recorded_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def counterfactual_rows(
-    round_num: int,
-    settings: RunSettings,
-    outcome: Round,
-    raw: npt.NDArray[np.float64],
+    settings: RunSettings, outcome: Round, raw: npt.NDArray[np.float64]
 ) -> list[dict[str, Any]]:
-    """The rows of `weightings.csv`: each weighting whose model was judged beside.
-
-    The share of weight that it moves away from the weighting in force stands there, and
-    of judges that are clients how the accuracy is spread over them.
-    """
+    """The rows of `weightings.csv`: each weighting whose model was judged beside."""
     if outcome.judged is None or not outcome.counterfactuals:
         return []
     sizes = np.asarray(outcome.judged.sizes, np.int64)
@@ -121,7 +108,7 @@ def counterfactual_rows(
             spread = digits(float(worst_tenth(local))), digits(float(jain_index(local)))
         rows.append(
             row(
-                *("weightings", round_num, one.score.label, rate),
+                *("weightings", one.score.label, rate),
                 int(one.score == outcome.in_force and one.rate is None),
                 *(int(one.correct.sum()), int(sizes.sum()), *spread),
                 digits(scores.total_variation(weights, taken)),

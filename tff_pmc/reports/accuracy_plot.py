@@ -1,13 +1,14 @@
 """The accuracy of runs over the rounds, in one panel or in one for each ordering.
 
 PMC's Tables 2, 4 and 6 and DA's Table 1 print in which round half of the devices reach
-a target: curves have marks there, ours filled, the printed ones hollow.
+a target: curves have marks there, a shape a target, ours filled, the printed ones
+hollow.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ MOST_TOGETHER = 3
 """The most orderings or systems in one panel; of more, each has its own."""
 
 _LINES = (styles.SOLID, styles.DASHED, styles.DOTTED, styles.DASH_DOT)
+_SHAPES = {70: "o", 75: "o", 80: "s", 85: "^", 90: "^"}
 _ADJUSTMENTS = ("backtracking", "best_of_all")
 
 Groups = Mapping[str, Mapping[str, Sequence[Run]]]
@@ -38,9 +40,9 @@ def accuracy_plot(
     Up to three orderings or systems are lines of one panel, and of one seed and at most
     two of them the band is the clients' 10th to 90th percentile. Of more, each has a
     panel of its own with the baseline in gray. Of several seeds the line is the mean
-    and the band goes from the lowest to the highest. Diamonds are the rounds in which
-    half of the devices reach a target, filled for these runs and hollow as the papers
-    print them; see `mark_rounds`.
+    and the band goes from the lowest to the highest. Marks are the rounds in which half
+    of the devices reach a target, filled for these runs and hollow as the papers print
+    them; see `mark_rounds`.
 
         figure = accuracy_plot([read.read_run("runs/mine/DS")])
 
@@ -51,6 +53,7 @@ def accuracy_plot(
     for run in runs:
         name, words = styles.group_of(run)
         groups.setdefault(name, {}).setdefault(words, []).append(run)
+    groups = {name: groups[name] for name in styles.in_order(groups)}
     if len(groups) > MOST_TOGETHER:
         return _in_panels(groups, title)
     return _together(groups, title, what)
@@ -72,8 +75,7 @@ def _together(groups: Groups, title: str, what: str) -> Figure:
         shown += [low, high]
     _limit(axes, groups, shown)
     handles = axes.get_legend_handles_labels()[0]
-    if _mark(axes, groups):
-        handles += mark_handles()
+    handles += mark_handles(_mark(axes, groups))
     band = figures.band_words(seeds)
     if of_devices:
         band = "band: 10th to 90th\npercentile of clients"
@@ -90,27 +92,25 @@ def _in_panels(groups: Groups, title: str) -> Figure:
     for axes, (name, variants) in zip(every, panels.items()):
         behind = groups.get(base, {})
         same = {words: behind[words] for words in behind if words in variants}
-        shown += _draw(axes, {base: same or behind}, lines, linewidth=0.9)
+        shown += _draw(axes, {base: same or behind}, lines, **styles.BEHIND)
         shown += _draw(axes, {name: variants}, lines)
         figures.name_panel(axes, styles.style_of(name).label)
     _limit(every[0], groups, shown)  # They share them.
-    marked = [
-        _mark(axes, {name: variants})
-        for axes, (name, variants) in zip(every, panels.items())
-    ]
+    marked: set[int] = set()
+    for axes, (name, variants) in zip(every, panels.items()):
+        marked |= _mark(axes, {name: variants})
     figures.entitle(figure, title)
     handles = []
     if base:
         style = styles.style_of(base)
-        handles.append(figures.handle(style.label, style.color, lw=0.9))
+        handles.append(figures.handle(style.label, style.color, **styles.BEHIND))
     handles += [
         figures.handle(words or "fixed", linestyle=line)
         for words, line in lines.items()
     ]
-    band = figures.band_words(max(map(len, _every(groups))))
+    band = figures.band_words(max(map(len, _every(groups)))).replace("; ", "\n")
     handles += [figures.handle(band, "none")] if band else []
-    if any(marked):
-        handles += mark_handles()
+    handles += mark_handles(marked)
     figures.name_panels(figure, every, figures.ACCURACY, handles)
     return figure
 
@@ -158,62 +158,75 @@ def _limit(axes: Any, groups: Groups, shown: Sequence[Any]) -> None:
     )
 
 
-def _mark(axes: Any, groups: Groups) -> bool:
-    """Marks rounds to targets; returns whether a published one is among them."""
-    marked = [
-        mark_rounds(axes, runs, styles.style_of(name))
-        for name, variants in groups.items()
-        for runs in variants.values()
-    ]
-    return any(marked)
+def _mark(axes: Any, groups: Groups) -> set[int]:
+    """Marks rounds to targets on mean curves; returns the targets that are marked."""
+    marked: set[int] = set()
+    for name, variants in groups.items():
+        for runs in variants.values():
+            each = [run.rounds.set_index("round")["accuracy"] for run in runs]
+            curve = pd.concat(each, axis=1).mean(axis=1)
+            marked |= mark_rounds(axes, runs, styles.style_of(name), curve)
+    return marked
 
 
-def mark_rounds(axes: Any, runs: Sequence[Run], style: styles.Style) -> bool:
+def mark_rounds(
+    axes: Any, runs: Sequence[Run], style: styles.Style, curve: pd.Series[float]
+) -> set[int]:
     """Marks the mean rounds of a label's runs, one a seed, and those that are printed.
 
-    Marks beyond the limits of `axes` are left out, so that none takes the space of the
-    curves. Returns whether a printed round is marked: where none is, as for runs that
-    normalize otherwise than the papers or have no clients on record, ours are not
-    marked either.
+    The marks lie on the curve, a shape for each target. What is beyond its rounds is
+    left out. Returns the targets that are marked: where no printed round is, as for
+    runs that normalize otherwise than the papers or have no clients on record, ours are
+    not either.
     """
     settings = runs[0].settings
     if settings.get("normalization", "sum") != "sum":
-        return False
+        return set()
     if not all(run.examples.size for run in runs):
-        return False
+        return set()
     printed = rounds_of_half(settings.get("experiment", ""), runs[0].label)
-    theirs = _within(axes, printed)
+    last = curve.index.max()
+    theirs = {target: rounds for target, rounds in printed.items() if rounds <= last}
     if not theirs:
-        return False
+        return set()
     reached = [rounds_of(run, [*printed], (HALF,)) for run in runs]
-    ours = {t: np.mean([one[t, HALF] or math.nan for one in reached]) for t in printed}
-    for marks, face in ((theirs, "white"), (_within(axes, ours), style.color)):
+    found = {t: [one[t, HALF] or math.nan for one in reached] for t in printed}
+    means = {target: float(np.mean(rounds)) for target, rounds in found.items()}
+    ours = {target: rounds for target, rounds in means.items() if rounds == rounds}
+    # Theirs are larger, to be seen where ours is in the same round; and a square's
+    # circle is drawn into it, where two targets are of one round.
+    marks = [(*mark, "white", 30) for mark in sorted(theirs.items(), reverse=True)]
+    marks += [(*mark, style.color, 12) for mark in ours.items()]
+    for target, rounds, face, size in marks:
         axes.scatter(
-            list(marks.values()),
-            [target / 100 for target in marks],
-            marker="D",
-            s=15,
+            rounds,
+            np.interp(rounds, curve.index, curve),
+            marker=shape(target),
+            s=size,
             facecolors=face,
             edgecolors=style.color,
             linewidths=0.9,
+            clip_on=False,  # Whole in the last round, too.
             zorder=4,
         )
-    return True
+    return {*theirs, *ours}
 
 
-def mark_handles() -> list[Any]:
-    """Returns what a legend says of the marks: ours, and the printed ones."""
-    look: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 4}
-    return [
-        figures.handle("half of the devices\nreach 70, 80, ... %", **look),
-        figures.handle("the same, published", **look, markerfacecolor="white"),
+def mark_handles(targets: Collection[int]) -> list[Any]:
+    """Returns what a legend says of the marks: their targets, and whose they are."""
+    if not targets:
+        return []
+    first = min(targets)
+    words = {first: f"half of the devices\nreach {first} %"}
+    look: dict[str, Any] = {"linestyle": "none", "markersize": 4}
+    handles = [
+        figures.handle(words.get(t, f"{t} %"), marker=shape(t), **look)
+        for t in sorted(targets)
     ]
+    look |= {"markerfacecolor": "white", "markersize": 5.5}
+    return [*handles, figures.handle("as published", marker=shape(first), **look)]
 
 
-def _within(axes: Any, marks: Mapping[int, Any]) -> dict[int, float]:
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    return {
-        target: number
-        for target, number in marks.items()
-        if left <= number <= right and low <= target / 100 <= high
-    }
+def shape(target: int) -> str:
+    """Returns the shape of a target's mark."""
+    return _SHAPES.get(target, "D")

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import figures, styles
-from tff_pmc.reports.escape import figure_text
 
 _DARK = "#333333"
 
@@ -36,7 +35,7 @@ def adjustment_plot(
         raise RecordError(
             f"the ordering of the run {run.label} was fixed: no candidates"
         )
-    orderings = sorted(tested["ordering"].unique())
+    orderings = styles.in_order(sorted(tested["ordering"].unique()))
     colors = {name: styles.style_of(name).color for name in orderings}
     last = int(tested["round"].max())
     lane = 0.16 * len(orderings) + 0.1
@@ -47,7 +46,7 @@ def adjustment_plot(
     _curve(curve, run, tested, colors, reference)
     _lanes(lanes, tested, colors)
     lanes.set_xlim(0.5, last + 0.5)
-    lanes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    figures.number_rounds(lanes, last)
     figures.head(curve, title)
     handles, labels = curve.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
@@ -75,7 +74,7 @@ def _curve(
         tests.append((run, "kept", look))
     if reference is not None:
         color = styles.style_of(reference.label).color
-        name = figure_text(reference.label)
+        name = styles.label_of(reference)
         tests.append((reference, name, {"color": color, "linewidth": 0.9}))
     for one, name, look in tests:
         label = f"{name}, on the test examples"

@@ -2,6 +2,7 @@
 
     python -m tff_pmc.reports.claims_page > docs/claims.md
     python -m tff_pmc.reports.claims_page --csv > results/reproduced/claims.csv
+    python -m tff_pmc.reports.claims_page --plugin=my_paper --paper=Mine RUNS
 
 The claims are those of `tff_pmc/reports/papers/claims/PAPER.toml`; the runs are those
 under a folder, `results/reproduced`. The page has the verdicts, and the table what
@@ -10,8 +11,9 @@ they rest on. Both are made of these and of nothing else.
 
 from __future__ import annotations
 
+import argparse
 import collections
-import math
+import importlib
 import os
 import pathlib
 import re
@@ -21,19 +23,18 @@ from typing import NamedTuple, Optional
 
 import pandas as pd
 
-from tff_pmc import project_files
+from leaf_data.errors import one_line
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.escape import markdown_cell
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.pages import markdown_table
-from tff_pmc.reports.papers.claim_tables import Claim, claims
+from tff_pmc.reports.papers.claim_tables import Claim, claims, command
 from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS, seed_of
 from tff_pmc.settings.papers import PAPERS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = str(ROOT / "results" / "reproduced")
-FLAG_FILES = project_files.folder(project_files.FLAG_FILES)
 
 _HOW = ". To decide it: "
 _SET = ("local_epochs", "batch_size")
@@ -44,27 +45,26 @@ _AS_PRINTED = {"protocol": "paper", "normalization": "sum"}
 _HEAD = """\
 # Claims
 
-What the four papers say that a run can judge, in the papers' order and in our words,
-and what the runs in `results/reproduced` say of it. Made by
-`.venv/bin/python -m tff_pmc.reports.claims_page > docs/claims.md`; nothing here is by
-hand. The runs that were judged, noise floors, remarks on the words, and the commands
-stand in [`claims.csv`](../results/reproduced/claims.csv) (`--csv`).
+What the papers say, and what the runs in `results/reproduced` say of it; made by
+`.venv/bin/python -m tff_pmc.reports.claims_page`. The runs that were judged, noise
+floors, remarks and commands stand in [`claims.csv`](../results/reproduced/claims.csv).
 
 Only runs of the paper's own normalization and protocol count. The networks of DA and
-PMC have no ReLU after the convolutions; runs with it decide nothing, except where two
-weightings are equal, which is a matter of the data. The 95 % interval of the mean
-difference over five or more paired seeds decides:
+PMC have no ReLU after the convolutions; runs with it decide nothing, unless two
+weightings are equal, which is a matter of the data. Of DA's 371 writers 105 could be
+had; those count. AdaFed's runs train with Adadelta, as the example that it names; its
+Algorithm 1 has gradient descent. The 95 % interval of the mean difference over five or
+more paired seeds decides:
 
 - *reproduced*: it lies where the claim puts it; "in sign" if not with that size.
 - *not reproduced*: it lies elsewhere, or has 0 and not the printed size. One part is
-  enough.
-- *open*: it allows both. The number of seeds that would make it ± 1 stands there.
-- *not run far enough*: few seeds, short runs, a part of the data, or none.
-- *cannot be tested here*: it takes data that nobody can get.
+  enough. The papers print single runs, so by chance, maybe.
+- *open*: it allows both, over all columns.
+- *not run far enough*: few seeds, short runs, a part of the images, or none.
+- *cannot be tested here*: it takes data that could not be had.
 
-Numbers of rounds are those saved over the other side, mean over the columns that every
-run reached; the printed mean is over the same columns. ± is half of the interval. The
-noise floor is the standard deviation of such a mean of the baseline against itself."""
+Rounds are those saved, mean over the columns that every run reached; a table's printed
+mean is over the same. ± is half of the interval."""
 
 
 class Judged(NamedTuple):
@@ -87,16 +87,13 @@ class Judged(NamedTuple):
 def judged(found: Iterable[Claim], runs: Iterable[Run]) -> list[Judged]:
     """Returns the claims, judged by the kept runs."""
     own = by_experiment(runs)
-    return [
-        Judged(claim.paper, claim.place, claim.says, *answer(claim, own))
-        for claim in found
-    ]
+    return [_judged(claim, own) for claim in found]
 
 
 def page(found: Sequence[Judged]) -> str:
     """Returns the page of claims: those with a verdict, then the others by reasons."""
     parts = [_HEAD, f"{len(found)} claims: {counts(row.verdict for row in found)}."]
-    for paper, (title, year) in PAPERS.items():
+    for paper, (title, year, _) in PAPERS.items():
         grid = [["where", "what it says", "ours", "verdict"]]
         others: dict[str, dict[str, list[str]]] = {}
         for row in found:
@@ -137,29 +134,35 @@ def by_experiment(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return found
 
 
-def answer(
-    claim: Claim, runs: Mapping[str, Sequence[Run]]
-) -> tuple[str, str, str, str]:
-    """Returns the last four parts of a `Judged`."""
+def _judged(claim: Claim, runs: Mapping[str, Sequence[Run]]) -> Judged:
     own = {name: runs.get(name, []) for name in claim.experiments}
     costs = {
         name: f" (about {n:g} hours of one core)" for name, n in claim.hours.items()
     }
-    commands = [_command(name) + costs.get(name, "") for name in claim.experiments]
+    commands = [
+        " ".join(filter(None, [command(name), claim.flags])) + costs.get(name, "")
+        for name in claim.experiments
+    ]
     kept, how = _runs(own), _HOW + "; ".join(commands)
+
+    def row(verdict: str, why: str, ours: str = "") -> Judged:
+        why += how if verdict in (TOO_SHORT, UNTESTABLE) else ""
+        said = claim.paper, claim.place, claim.says
+        return Judged(*said, ours, kept, verdict, why)
+
     if claim.needs:
-        return "", kept, UNTESTABLE, f"it takes {claim.needs}{how}"
+        return row(UNTESTABLE, f"it takes {claim.needs}")
     if not kept:
-        return "", "", TOO_SHORT, f"no run is kept{how}"
+        return row(TOO_SHORT, "no run is kept")
     try:
         number, verdict, why, used = claim.judge(own)
     except RecordError as error:
-        return "", kept, TOO_SHORT, f"{error}{how}"
+        return row(TOO_SHORT, str(error))
     if verdict not in VERDICTS:
         raise ValueError(f"{claim.place}: {verdict!r} is none of {', '.join(VERDICTS)}")
     ids = set(map(id, used))
     kept = _runs({name: [r for r in of if id(r) in ids] for name, of in own.items()})
-    return number, kept, verdict, f"{why}{how}" if verdict == TOO_SHORT else why
+    return row(verdict, why, number)
 
 
 def _runs(found: Mapping[str, Sequence[Run]]) -> str:
@@ -169,13 +172,8 @@ def _runs(found: Mapping[str, Sequence[Run]]) -> str:
         if runs:
             # One run may be in two kept folders.
             different = {
-                (
-                    run.label,
-                    seed_of(run),
-                    factors_mode(run),
-                    *map(run.settings.get, _SET),
-                )
-                for run in runs
+                (r.label, seed_of(r), factors_mode(r), *map(r.settings.get, _SET))
+                for r in runs
             }
             number = count_of(len(different), "run")
             texts.append(f"{name}: {number}, {seeds_of(runs)}")
@@ -204,40 +202,31 @@ def factors_mode(run: Run) -> Optional[str]:
     return mode
 
 
-def _command(experiment: str) -> str:
-    """Returns the command of the experiment's flag file, of several the longest."""
-    files = {
-        path.name: rounds
-        for path in sorted(FLAG_FILES.glob("*.flags"))
-        if (rounds := _rounds(path, experiment))
-    }
-    what = f"--experiment={experiment} --priority=all"
-    if files:
-        what = f"--flagfile=experiments/{max(files, key=lambda name: files[name])}"
-    return (
-        f".venv/bin/python run_experiments.py {what} --seeds=0,1,2,3,4 --data_dir=DIR"
-    )
-
-
-def _rounds(path: pathlib.Path, experiment: str) -> float:
-    """Returns the rounds that a flag file sets, infinite without; 0 of another's."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    if f"--experiment={experiment}" not in lines:
-        return 0.0
-    found = [line.partition("=")[2] for line in lines if line.startswith("--rounds=")]
-    return float(found[-1]) if found else math.inf
-
-
-def main(arguments: Sequence[str] = ()) -> None:
+def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Prints the page of `results/reproduced`, or of the folder named; or the table."""
-    folders = [one for one in arguments if one != "--csv"] or [RESULTS]
-    if not os.path.isdir(folders[0]):
-        sys.exit(f"{folders[0]} is no folder")
-    found = judged(claims(), kept_runs(folders[0]))
+    parser = argparse.ArgumentParser(
+        prog="python -m tff_pmc.reports.claims_page",
+        description="Judges the papers' claims by kept runs.",
+    )
+    parser.add_argument("folder", nargs="?", default=RESULTS, help="of the runs")
+    parser.add_argument("--csv", action="store_true", help="the table, not the page")
+    parser.add_argument("--paper", default="", help="the claims of this one alone")
+    parser.add_argument("--plugin", default="", help="the module that registers it")
+    given = parser.parse_args(arguments)
+    if not os.path.isdir(given.folder):
+        parser.exit(2, f"{given.folder} is no folder\n")
+    try:
+        if given.plugin:
+            importlib.import_module(given.plugin)
+    except (Exception, SystemExit) as error:  # Anybody's code, and how it ends.
+        parser.exit(2, f"--plugin={given.plugin}: {one_line(error)}\n")
+    try:
+        found = judged(claims(given.paper), kept_runs(given.folder))
+    except ValueError as error:
+        parser.exit(2, f"{error}\n")
     table = pd.DataFrame(found, columns=Judged._fields)
-    as_csv = "--csv" in arguments
-    sys.stdout.write(table.to_csv(index=False) if as_csv else page(found))
+    sys.stdout.write(table.to_csv(index=False) if given.csv else page(found))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

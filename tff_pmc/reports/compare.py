@@ -137,11 +137,11 @@ def _rounds_text(rows: pd.DataFrame) -> str:
     grid = [["target", "", "", *dict.fromkeys(rows["devices"])]]
     keys = ["experiment", "target_accuracy_pct"]
     for (label, target), part in rows.groupby(keys, sort=False):
-        start = [f"{target} %", str(label)]
-        for name, form in (("a", ".0f"), ("b", ".0f"), ("difference", "+.0f")):
+        for place, (name, words) in enumerate(_NAMES.items()):
+            form = "+.0f" if name == "difference" else ".0f"
+            start = ["", ""] if place else [f"{target} %", str(label)]
             cells = [number(one, form) or "-" for one in part[name]]
-            grid.append([*start, _NAMES[name], *cells])
-            start = ["", ""]
+            grid.append([*start, words, *cells])
     title = "Rounds until a share of the devices reaches the target accuracy"
     return f"{title}\n{grid_text(grid, 3)}"
 

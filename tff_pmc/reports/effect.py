@@ -35,7 +35,6 @@ from tff_pmc.reports.rounds_to_target import (
 )
 from tff_pmc.reports.weight_distances import (
     FIGURES,
-    figures_of,
     ordering_distances,
     pairwise_distances,
     recorded,
@@ -163,10 +162,12 @@ def effect_rows(
     weights = tables.groupby("ordering", sort=False)[_WEIGHTS].mean()
     cohorts = recorded(bases, labels)
     base = tuple(baseline.split(","))
+    distances = ordering_distances(*cohorts, base)
     # An ordering of some of the criteria has no row in the file.
     if cohorts[2] and {*base} <= {*cohorts[1]}:
-        weights = weights.combine_first(figures_of(base, *cohorts))
-    weights["from_first"] = ordering_distances(*cohorts)["from_first"]
+        named = distances.rename(columns={"from_baseline": "total_variation"})
+        weights = weights.combine_first(named[_WEIGHTS])
+    weights["from_first"] = distances["from_first"]
     rows = paired.table(by_seed, measures, dict.fromkeys(labels, baseline))
     rows = rows.sort_values(
         "label", key=lambda of: of.map(labels.index), kind="stable", ignore_index=True

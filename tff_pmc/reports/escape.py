@@ -22,6 +22,9 @@ _FORMULA = re.compile(r"[=+\-@\t].", re.DOTALL)
 _MARKUP = re.compile(
     r"[\\|`*\[\]$]|<(?=[a-zA-Z/!?])|&(?=[#a-zA-Z])|(?<![^\W_])_|_(?![^\W_])"
 )
+_HTML_OR_LINK = re.compile(r"<(?=[a-zA-Z/!?])|\](?=\()")
+# Before these a backslash would not do: there may be another one before it.
+_ENTITIES = {"<": "&lt;", "]": "&#93;"}
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -38,8 +41,12 @@ _LATEX = {
     "±": r"$\pm$",
     "✓": r"$\checkmark$",
     "†": r"$\dagger$",
-    "—": "---",
+    "—": r"\textemdash{}",
+    "–": r"\textendash{}",
+    "−": "$-$",
+    "…": r"\ldots{}",
 }
+_MINUS = re.compile(r"(?<![\w)\]-])-(?=\.?\d)")
 _CODE = re.compile(r"`([^`]*)`")
 
 
@@ -59,7 +66,13 @@ def message(error: object) -> str:
 
 def markdown_cell(text: str) -> str:
     """Returns a text as one cell of a Markdown table, without any markup."""
-    return _MARKUP.sub(lambda match: "\\" + match[0], _line(text))
+    shown = {"<": "&lt;"}  # Not every Markdown takes a backslash before it.
+    return _MARKUP.sub(lambda match: shown.get(match[0], f"\\{match[0]}"), _line(text))
+
+
+def markdown_text(text: str) -> str:
+    """Returns a text as one line of Markdown, with its markup but HTML and links."""
+    return _HTML_OR_LINK.sub(lambda match: _ENTITIES[match[0]], _line(text))
 
 
 def figure_text(text: str) -> str:
@@ -76,9 +89,11 @@ def latex_text(text: str) -> str:
     r"""Returns a text as LaTeX: no character of it is a command.
 
     What is between backticks is set as code. The signs that our pages have need the
-    package amssymb.
+    package amssymb. A minus sign is one, and a hyphen alone, a missing number, a dash.
     """
-    escaped = "".join(_LATEX.get(character, character) for character in _line(text))
+    line = "–" if text == "-" else _MINUS.sub("−", _line(text))
+    escaped = "".join(_LATEX.get(character, character) for character in line)
+    escaped = escaped.replace("--", "-{}-")  # Of a flag: no dash.
     return _CODE.sub(r"\\texttt{\1}", escaped)
 
 

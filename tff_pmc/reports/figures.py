@@ -17,6 +17,7 @@ import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from tff_pmc.reports.escape import figure_text
 from tff_pmc.reports.styles import Style
@@ -25,6 +26,7 @@ WIDTH = 7.0
 """The width of a figure, inches: that of a page of two columns."""
 
 _LETTERS_OF_A_PANEL = 25
+_LOW = 2.8  # Inches, below which a figure has no room for all of `ACCURACY`.
 
 _LOOK: dict[str, Any] = {
     "font.size": 8,
@@ -47,7 +49,7 @@ _LOOK: dict[str, Any] = {
     "pdf.fonttype": 42,  # Letters stay letters.
 }
 
-ROUNDS = "communication round"
+ROUNDS = "round"
 ACCURACY = "accuracy, all clients' test examples"
 """What the axes of most figures are."""
 
@@ -101,7 +103,7 @@ def name_panels(
     every: Sequence[Any],
     up: str,
     handles: Sequence[Any] = (),
-    ncols: int = 4,
+    ncols: int = 7,
 ) -> None:
     """Writes what the axes and the lines of small panels are, once for all of them.
 
@@ -111,6 +113,8 @@ def name_panels(
     for axes in every:
         if axes.xaxis.get_tick_params()["labelbottom"]:
             axes.set_xlabel(ROUNDS)
+    if figure.get_figheight() < _LOW:
+        up = up.replace(", ", ",\n")
     figure.supylabel(up, fontsize=8)
     if handles:
         figure.legend(handles=handles, loc="outside lower center", ncols=ncols)
@@ -127,8 +131,10 @@ def name_panel(axes: Any, label: str) -> None:
     A label without spaces, as `average[0.5,0.3,0.2]:DS,LD,MD`, is broken behind its
     colon and, if need be, its commas.
     """
+    if len(label) > _LETTERS_OF_A_PANEL:
+        label = label.replace(":", ":\n")
     lines = [""]
-    for part in re.findall(r"[^,:\n]+[,:]?|\n", label):
+    for part in re.findall(r"[^,\n]+,?|\n", label):
         if part == "\n" or len(lines[-1] + part) > _LETTERS_OF_A_PANEL:
             lines.append("")
         lines[-1] += part.strip("\n")
@@ -225,12 +231,24 @@ def share_limits(axes: Any, values: Iterable[float]) -> None:
 
 
 def round_axis(axes: Any, last: int, first: int = 1) -> None:
-    """Makes the horizontal axis one of whole rounds up to the last."""
+    """Makes the horizontal axis one of whole rounds up to the last.
+
+    Its numbers begin with 1, also where the axis begins with 0, before the rounds.
+    """
     last = max(first + 1, last)
     margin = 0.015 * (last - first)  # For the marks of the first and the last.
     axes.set_xlim(first - margin, last + margin)
-    locator = axes.xaxis.get_major_locator()
-    locator.set_params(integer=True, min_n_ticks=1)
+    number_rounds(axes, last)
+
+
+def number_rounds(axes: Any, last: int) -> None:
+    """Writes whole numbers at the horizontal axis: 1, and then even steps."""
+    most = 12 if axes.get_subplotspec().get_gridspec().ncols == 1 else 4
+    steps = [1, 2, 5, 10]
+    ticks = MaxNLocator(most, integer=True, steps=steps).tick_values(0, last)
+    step = max(1, round(ticks[1] - ticks[0]))
+    step = 5 if step == 2 else step  # A 2 would touch the 1.
+    axes.set_xticks(sorted({1, *range(step, last + 1, step)}))
 
 
 def save(figure: Figure, stem: str, *, pdf: bool = False) -> None:

@@ -10,7 +10,6 @@ kept packed, as `clients.csv.gz`; all readers take it so. `kept` reads what is k
 from __future__ import annotations
 
 import gzip
-import io
 import os
 import sys
 
@@ -55,10 +54,7 @@ def _copy(source: str, target: str) -> int:
     if packable and len(content) > LARGEST_PLAIN:
         target += PACKED
         # Without name and time, so that equal records are equal files.
-        packed = io.BytesIO()
-        with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as whole:
-            whole.write(content)
-        content = packed.getvalue()
+        content = gzip.compress(content, mtime=0)
     with open(target, "xb") as copy:
         copy.write(content)
     return os.path.getsize(target)

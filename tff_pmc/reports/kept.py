@@ -36,20 +36,13 @@ from tff_pmc.reports.read_folder import in_recorded_order
 
 CATALOG = "kept.json"
 _LARGEST = 1 << 20
-_DUAL = ("algorithm", "clients", "metric")
-_DUAL_TABLE = Schema(
-    dict.fromkeys((*_DUAL, "printed"), TEXT),
-    needed=(*_DUAL, "ours_best_epoch", "ours_last"),
-    others=NUMBER,
-)
-_JOINT = ("experiment", "pairing")
-_JOINT_TABLE = Schema(
+_CELLS = Schema(
     {
-        **dict.fromkeys((*_JOINT, "ds_outcome", "experiment_outcome"), TEXT),
-        **dict.fromkeys(("printed", "data"), TEXT),
+        **dict.fromkeys(("algorithm", "clients", "metric", "printed", "data"), TEXT),
+        **dict.fromkeys(("experiment", "pairing"), TEXT),
+        **dict.fromkeys(("ds_outcome", "experiment_outcome"), TEXT),
         **dict.fromkeys(("ds_round", "experiment_round"), COUNT),
     },
-    needed=(*_JOINT, "ds_round", "experiment_round", "ours"),
     others=NUMBER,
 )
 
@@ -67,8 +60,10 @@ def kept_runs(folder: str) -> list[Run]:
     return found
 
 
-def cells_beside(runs: Sequence[Run], name: str) -> Optional[pd.DataFrame]:
-    """Returns the table of this name beside run folders without predictions.
+def cells_beside(
+    runs: Sequence[Run], name: str, needed: tuple[str, ...]
+) -> Optional[pd.DataFrame]:
+    """Returns the table of this name, and columns, beside runs without predictions.
 
     Predictions are large, and repositories of results do not keep them. The CSV of a
     table that was made from them has its cells, and the page can be made from these
@@ -79,8 +74,8 @@ def cells_beside(runs: Sequence[Run], name: str) -> Optional[pd.DataFrame]:
     folder = folders.pop() if len(folders) == 1 else ""
     if recorded or not folder or not os.path.exists(os.path.join(folder, name)):
         return None
-    schema = _DUAL_TABLE if name.startswith("dual") else _JOINT_TABLE
-    return read_csv(folder, name, schema).drop(columns="data", errors="ignore")
+    found = read_csv(folder, name, _CELLS._replace(needed=needed))
+    return found.drop(columns="data", errors="ignore")
 
 
 def is_record(name: str) -> bool:

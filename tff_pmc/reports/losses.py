@@ -122,10 +122,10 @@ def loss_plot(runs: Sequence[LossRun], title: str, what: str = "priority") -> Fi
     by_label: dict[str, list[LossRun]] = {}
     for run in runs:
         by_label.setdefault(run.label, []).append(run)
-    for label, own in by_label.items():
+    for own in by_label.values():
         curves = [pd.Series(r.means, np.arange(1, len(r.means) + 1)) for r in own]
         style = styles.style_of(styles.group_of(own[0])[0])
-        figures.curve(axes, curves, style, label=escape.figure_text(label))
+        figures.curve(axes, curves, style, label=styles.label_of(own[0]))
     axes.set_ylim(bottom=0)
     figures.round_axis(axes, max(len(run.means) for run in runs))
     band = figures.band_words(max(map(len, by_label.values())))

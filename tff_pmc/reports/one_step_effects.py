@@ -22,7 +22,7 @@ from scipy import special
 
 from tff_pmc.record.read import BASELINE, Run, conditions_of, read_table
 from tff_pmc.record.schema import has_table
-from tff_pmc.reports import Report, escape, figures, plots
+from tff_pmc.reports import Report, figures, plots, styles
 from tff_pmc.reports.pages import Block, Heading, Items, Page, Table, grid_text, number
 
 RECORD = "weightings.csv"
@@ -66,7 +66,7 @@ def report(runs: Sequence[Run]) -> Report:
         short = len(grid) <= _MOST_SHOWN  # For a terminal.
         more = f"\n{grid_text(grid)}" if short else " See counterfactuals.md."
         texts.append(f"{run.label}: {sentence}{more}")
-        title = f"One step with another weighting, in the run {run.label}"
+        title = f"One step with another weighting, in the run {styles.label_of(run)}"
         own = "" if run is judged[0] else f"_{os.path.basename(run.path)}"
         title = f"{title}\n{plots.title_of([run])}"
         drawn[f"counterfactuals{own}"] = effects_plot(table, title=title)
@@ -231,7 +231,7 @@ def effects_plot(table: pd.DataFrame, *, title: str) -> Figure:
     shown = table.loc[sorted(order[:_MOST_DRAWN])][::-1]
     figure = figures.blank(1.1 + 0.17 * max(3, len(shown)))
     every: Any = figure.subplots(1, len(_MEASURES), sharey=True)
-    labels = [escape.figure_text(str(name)) for name in shown["weighting"]]
+    labels = [styles.style_of(str(name)).label for name in shown["weighting"]]
     for axes, (measure, words) in zip(every, _MEASURES.items()):
         axes.axvline(0, color="gray", linewidth=0.9)
         differs = shown[f"{measure}_p"] < _ALPHA

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from tff_pmc.reports import Report
 from tff_pmc.reports.escape import write_csv, write_page
+from tff_pmc.reports.latex import latex
 
 TABLES = ("markdown", "csv", "latex")
 """The forms of tables. The numbers are always written as CSV; `csv` writes no page
@@ -62,10 +63,11 @@ def using(forms: Output) -> Iterator[None]:
         _in_force.reset(token)
 
 
-def write(report: Report, folder: str) -> str:
+def write(report: Report, folder: str, about: str = "") -> str:
     """Writes the files of a report in the forms that are in force; returns its text.
 
-    The folder is made if need be, and files of the same names are replaced.
+    The folder is made if need be, and files of the same names are replaced. `about`
+    says in the captions of LaTeX what the report is of; see `latex.latex`.
     """
     os.makedirs(folder, exist_ok=True)
     forms = current()
@@ -77,7 +79,8 @@ def write(report: Report, folder: str) -> str:
         if forms.tables == "markdown":
             write_page(os.path.join(folder, f"{name}.md"), page.markdown())
         elif forms.tables == "latex":
-            write_page(os.path.join(folder, f"{name}.tex"), page.latex())
+            text = latex(page, name, about)
+            write_page(os.path.join(folder, f"{name}.tex"), text)
     if report.figures and forms.figures != NO_FIGURES:
         from tff_pmc.reports import figures
 

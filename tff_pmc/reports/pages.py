@@ -1,9 +1,6 @@
-r"""Pages of text and tables, and grids of cells as text.
+"""Pages of text and tables, in Markdown, and grids of cells as text.
 
-    page = Page("A table", [Items(["A note."]), Table(grid)])
-
-A page is Markdown, or LaTeX that `\input` takes: its tables are in the style of the
-package booktabs, and its signs need amssymb.
+page = Page("A table", [Items(["A note."]), Table(grid)])
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Union
 
 from tff_pmc.reports import Report
-from tff_pmc.reports.escape import latex_text, markdown_cell
+from tff_pmc.reports.escape import markdown_cell, markdown_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,26 +59,6 @@ class Page(NamedTuple):
         parts = [f"# {self.title}", *map(_markdown, self.blocks)]
         return "\n\n".join(filter(None, parts)) + "\n"
 
-    def latex(self) -> str:
-        """Returns it as LaTeX, each table with the heading above it as its caption."""
-        title = " ".join(self.title.split())
-        parts = [
-            "% Needs the packages booktabs and amssymb.",
-            rf"\section*{{{latex_text(title)}}}",
-        ]
-        caption = title
-        for block in self.blocks:
-            if isinstance(block, Heading):
-                caption = block.text
-            elif isinstance(block, Table):
-                parts.append(_latex_table(block, caption))
-            elif isinstance(block, Items) and block.texts:
-                lines = [rf"  \item {latex_text(text)}" for text in block.texts]
-                parts.append("\n".join([r"\begin{itemize}", *lines, r"\end{itemize}"]))
-            elif isinstance(block, str):
-                parts.append(latex_text(block))
-        return "\n\n".join(parts) + "\n"
-
 
 def report(
     name: str,
@@ -128,30 +105,9 @@ def markdown_table(grid: Grid, left: int = 1) -> str:
 
 def _markdown(block: Block) -> str:
     if isinstance(block, Heading):
-        return f"## {block.text}"
+        return f"## {markdown_text(block.text)}"
     if isinstance(block, Table):
         return markdown_table(block.grid, block.left)
     if isinstance(block, Items):
-        return "\n".join(f"- {text}" for text in block.texts)
+        return "\n".join(f"- {markdown_text(text)}" for text in block.texts)
     return block
-
-
-def _latex_table(table: Table, caption: str) -> str:
-    head, *lines = [[latex_text(cell) for cell in line] for line in table.grid]
-    columns = "".join("l" if n < table.left else "r" for n in range(len(head)))
-    rows = [f"    {' & '.join(line)} \\\\" for line in lines]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"  \centering",
-            rf"  \caption{{{latex_text(caption)}}}",
-            rf"  \begin{{tabular}}{{{columns}}}",
-            r"    \toprule",
-            f"    {' & '.join(head)} \\\\",
-            r"    \midrule",
-            *rows,
-            r"    \bottomrule",
-            r"  \end{tabular}",
-            r"\end{table}",
-        ]
-    )

@@ -86,6 +86,16 @@ def table(
     return pd.DataFrame(rows, columns=["label", "measure", *COLUMNS])
 
 
+def half_interval(deviation: Any, count: int) -> Any:
+    """Returns half the 95 % confidence interval of a mean of so many seeds.
+
+    It is Student's t, of the deviation of a sample; NaN below `MIN_SEEDS`.
+    """
+    if count < MIN_SEEDS:
+        return deviation * math.nan
+    return float(stats.t.ppf(0.975, count - 1)) * deviation / math.sqrt(count)
+
+
 def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
     """Returns the differences of a run's measure from the baseline's, seed by seed.
 
@@ -108,8 +118,7 @@ def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
     mean = float(differences.mean())
     deviation = float(differences.std(ddof=1)) if count > 1 else math.nan
     if count >= MIN_SEEDS:
-        quantile = float(stats.t.ppf(0.975, count - 1))
-        interval = quantile * deviation / math.sqrt(count)
+        interval = float(half_interval(deviation, count))
         shown = "more" if mean > 0 else "less"
         verdict = "not shown" if abs(mean) <= interval else shown
         verdict = "censored" if censored else verdict

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tff_pmc.record.read import BASELINE, Run, data_caveat
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports import Report
+from tff_pmc.reports import Report, styles
 from tff_pmc.reports.accuracy_plot import accuracy_plot
 from tff_pmc.reports.adjustment_plot import adjustment_plot
 from tff_pmc.reports.paired import BySeed, every
@@ -22,7 +22,7 @@ def report(runs: Sequence[Run], what: str = "priority") -> Report:
     baseline = next((run for run in runs if run.label == BASELINE), None)
     for run in runs:
         if run.candidates is not None:
-            title = f"{run.label}. {title_of([run])}"
+            title = f"{styles.label_of(run)}. {title_of([run])}"
             figure = adjustment_plot(run, title=title, reference=baseline)
             drawn[f"adjustment_{os.path.basename(run.path)}"] = figure
     return Report(figures=drawn)

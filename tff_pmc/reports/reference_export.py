@@ -12,7 +12,7 @@ import tempfile
 import tff_pmc
 from tff_pmc.record import read
 from tff_pmc.record.predictions import Predictions
-from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
 from tff_pmc.reports import reference_code
 from tff_pmc.reports.escape import printable
 
@@ -66,6 +66,14 @@ def write(run_folder: str, output: str, target_accuracy: float = 0.95) -> None:
     """
     run = read.read_run(run_folder)
     index, form = index_of(run), _form(run)
+    if not len(run.examples):
+        raise ClientsLeftOutError
+    clients = run.data.get("clients", len(run.examples))
+    if len(run.examples) < clients:
+        raise RecordError(
+            f"{run_folder}: {len(run.examples)} of {clients} clients were tested "
+            "(--evaluate_clients), and the published code tests all"
+        )
     if (run.examples == 0).any():
         raise RecordError(f"{run_folder}: a client has no test example")
     if os.path.exists(output):

@@ -32,11 +32,11 @@ _HEAD = """\
 
 What of the four papers holds in the runs kept here. Made by
 `.venv/bin/python -m tff_pmc.reports.results_page > results/README.md`, nothing by hand.
-[The claims](../docs/claims.md) are judged one by one there, and [the
-four papers](../docs/fidelity.md) says what was not run.
+[Claims](../docs/claims.md) judges each, and [the four papers](../docs/fidelity.md)
+says what was not run.
 
-`paper/` has the published tables, `reproduced/` ours. Fewer than five seeds decide
-nothing."""
+`paper/` has the published tables. Fewer than five seeds decide
+nothing. Numbers of several seeds are medians."""
 
 _AGAIN = """\
 ## Make them again
@@ -75,7 +75,7 @@ def page(folder: str) -> str:
 def _papers(verdicts: Sequence[tuple[str, str]]) -> list[list[str]]:
     """Returns the counts of the verdicts on each paper's claims."""
     grid = [["paper", "claims", *VERDICTS]]
-    for paper, (title, year) in PAPERS.items():
+    for paper, (title, year, _) in PAPERS.items():
         own = [verdict for of, verdict in verdicts if of == paper]
         counts = [str(own.count(word)) for word in VERDICTS]
         grid.append([f"{paper}, {title} ({year})", str(len(own)), *counts])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterable
 from typing import NamedTuple, Union
 
 import numpy as np
@@ -32,6 +33,10 @@ DASH_DOT = (0, (5, 1.5, 1, 1.5))
 
 Line = Union[str, tuple[int, tuple[float, ...]]]
 """A line style, as matplotlib takes it."""
+
+
+BEHIND = {"linewidth": 3.0, "alpha": 0.45}
+"""How a baseline is drawn behind others: it is seen where a curve lies on it, too."""
 
 
 class Style(NamedTuple):
@@ -111,6 +116,24 @@ def style_of(name: str) -> Style:
         return Style(color, line, label)
     # DS,LD differs from DS,LD,MD in the line alone: they are nearly one algorithm.
     return Style(_ORDERINGS[places], DASH_DOT if len(members) == 2 else SOLID, label)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Returns orderings in the order that all figures have; other names as they are.
+
+    Single criteria come first, and each criterion has its place in the data set.
+    """
+    known = list(names)
+    places = {n: [_PLACES.get(code, -1) for code in n.split(",")] for n in known}
+    if any(-1 in of for of in places.values()):
+        return known
+    return sorted(known, key=lambda name: (len(places[name]) > 1, places[name]))
+
+
+def label_of(run: Run) -> str:
+    """Returns a run's name for a figure, such as `LD≻DS≻MD, backtracking`."""
+    name, words = group_of(run)
+    return ", ".join(filter(None, [style_of(name).label, figure_text(words)]))
 
 
 def group_of(run: Run) -> tuple[str, str]:

@@ -7,6 +7,8 @@ chosen on the test examples that it is reported on.
 
 from __future__ import annotations
 
+import math
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
@@ -23,8 +25,17 @@ from tff_pmc.record.measures import (
 )
 from tff_pmc.record.read import Run, with_caveat
 from tff_pmc.reports import Report, paired
-from tff_pmc.reports.pages import grid_text, number
+from tff_pmc.reports.pages import (
+    Block,
+    Heading,
+    Items,
+    Page,
+    Table,
+    grid_text,
+    number,
+)
 from tff_pmc.reports.paired import BySeed
+from tff_pmc.reports.rounds_to_target import HALF, rounds_of, targets_of
 
 
 class Measure(NamedTuple):
@@ -60,6 +71,13 @@ _TITLES = {
     "accuracy": "accuracy",
     **{name: measure.title for name, measure in SPREAD.items()},
 }
+_LAST = "The last round, where nothing else is said"
+_ROUNDS = "Rounds until half of the devices reach the target"
+_CELLS = (
+    f"Mean ± half of its 95 % interval (from {paired.MIN_SEEDS} seeds on), and in "
+    "brackets the lowest and the highest seed. Where some seeds do not reach a target "
+    "there is no mean."
+)
 _OVER_SEEDS = {
     "last_accuracy": "last accuracy",
     "best_accuracy": "best accuracy",
@@ -139,28 +157,48 @@ def text(runs: Sequence[Run]) -> str:
 
 
 def seeds_report(by_seed: BySeed, *, baseline: str = "") -> Report:
-    """Returns `seeds.csv`: the figures of `tidy_rows` over the seeds.
+    """Returns `seeds.csv` and its page: figures of runs over the seeds.
 
-    It says how good each run is, and how much of that is the seed's. Nothing is held
-    against the baseline here: whether two runs differ is `effect`'s question.
+    They are those of `tidy_rows`, and the rounds until half of the devices reach each
+    target. They say how good each run is, and how much of that is the seed's. Nothing
+    is held against the baseline here: whether two runs differ is `effect`'s question.
     """
-    return over_seeds(by_seed, tidy_rows(paired.every(by_seed)), _OVER_SEEDS)
+    runs = paired.every(by_seed)
+    targets = targets_of(runs)
+    rounds = [
+        (run.label, f"rounds_to_{target}", target, f"{HALF}%", found)
+        for run in runs
+        for (target, _), found in rounds_of(run, targets, [HALF]).items()
+    ]
+    figures = tidy_rows(runs)
+    figures = pd.concat([figures, table_of(rounds)]) if rounds else figures
+    goals = {f"rounds_to_{target}": f"{target} %" for target in targets}
+    return over_seeds(by_seed, figures, _OVER_SEEDS, {_ROUNDS: goals})
 
 
 def over_seeds(
-    by_seed: BySeed, figures: pd.DataFrame, shown: Mapping[str, str]
+    by_seed: BySeed,
+    figures: pd.DataFrame,
+    shown: Mapping[str, str],
+    more: Mapping[str, Mapping[str, str]] = types.MappingProxyType({}),
 ) -> Report:
-    """Returns `seeds.csv` of figures under each seed.
+    """Returns `seeds.csv` of figures under each seed, and its page.
 
-    It has a row a run and quantity: `experiment`, `quantity`, `seeds` (their number),
-    `mean`, `standard_deviation` (of a sample: divided by the number of seeds less one;
-    empty for one seed), `lowest` and `highest`. The text has the quantities that are
-    `shown`, by their headings.
+    The table has a row a run and quantity: `experiment`, `quantity`, `seeds` (of those
+    that have the figure), `mean`, `standard_deviation` (of a sample: divided by the
+    number of seeds less one; empty for one seed), `interval` (half the 95 % one of the
+    mean, by Student's t; empty below `paired.MIN_SEEDS`), `lowest` and `highest`. Where
+    some seeds do not have a figure, as a target that they do not reach, there is no
+    mean. The text has the quantities that are `shown`, by their headings; the page has
+    `more`, too, under headings of their own.
     """
-    labels = paired.labels(by_seed)
+    labels, count = paired.labels(by_seed), len(by_seed)
     values = figures.groupby(["experiment", "quantity"], sort=False)["value"]
     spread = {"standard_deviation": "std", "lowest": "min", "highest": "max"}
     table = values.agg(seeds="count", mean="mean", **spread)
+    table.loc[table["seeds"] < count, ["mean", "standard_deviation"]] = math.nan
+    interval = paired.half_interval(table["standard_deviation"], count)
+    table.insert(3, "interval", interval)
 
     def cell(label: str, quantity: str) -> str:
         row = table.loc[(label, quantity)]
@@ -170,8 +208,27 @@ def over_seeds(
     lines = [["", *shown.values()]]
     lines += [[label, *(cell(label, name) for name in shown)] for label in labels]
     text = (
-        f"Mean ± standard deviation over {len(by_seed)} seeds; of the last round, "
+        f"Mean ± standard deviation over {count} seeds; of the last round, "
         f"where nothing else is said\n{grid_text(lines)}"
     )
+    blocks: list[Block] = [Items([_CELLS])]
+    for heading, names in {_LAST: shown, **more}.items():
+        grid = [["", *names.values()]]
+        for label in labels:
+            rows = [table.loc[(label, name)] for name in names]
+            grid.append([label, *(_over_seeds(row, count) for row in rows)])
+        blocks += [Heading(heading), Table(grid)] if names else []
+    page = Page(f"Over {count} seeds", blocks)
     marked = with_caveat(table.reset_index(), paired.every(by_seed))
-    return Report(text, {"seeds": marked}, digits=6)
+    return Report(text, {"seeds": marked}, {"seeds": page}, digits=6)
+
+
+def _over_seeds(row: pd.Series[float], count: int) -> str:
+    """Returns the mean, its interval and the range of a quantity over seeds."""
+    form, of_range = (".1f", "g") if row.name[1].startswith("rounds") else (".3f",) * 2
+    span = " to ".join(number(row[name], of_range) for name in ("lowest", "highest"))
+    if row["seeds"] < count:
+        arrived = f"{row['seeds']:.0f} of {count} seeds"
+        return f"{arrived} ({span})" if row["seeds"] else arrived
+    half = number(row["interval"], form)
+    return f"{row['mean']:{form}}{half and f' ± {half}'} ({span})"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +29,7 @@ def ordering_distances(
     criteria: Sequence[str],
     orderings: Sequence[tuple[str, ...]],
     normalization: scores.Normalization = scores.SUM,
+    base: tuple[str, ...] = (BASELINE,),
 ) -> pd.DataFrame:
     """Returns the distances of orderings, each the mean over the cohorts.
 
@@ -38,53 +38,32 @@ def ordering_distances(
     of each cohort, [clients, m], whose columns `criteria` names; a client with a value
     that is not finite is not counted.
 
-    A row is an ordering, by its label such as `LD,DS`. Its columns: `from_uniform`,
-    from equal weights; `from_baseline`, from those by DS (NaN where DS is no column);
-    `from_first`, from those by the ordering's own first criterion alone; `among_first`,
-    the largest between two of the `orderings` that begin with it.
+    A row is an ordering, by its label such as `LD,DS`. Its columns: the first two of
+    `FIGURES`; `from_uniform`, from equal weights; `from_baseline`, from those by the
+    ordering `base` (NaN where it is none of these criteria); `from_first`, from those
+    by the ordering's own first criterion alone; `among_first`, the largest between two
+    of the `orderings` that begin with it.
     """
     firsts = [order[:1] for order in orderings]
-    base = [(BASELINE,)] * (BASELINE in criteria)
+    bases = [base] * ({*base} <= {*criteria})
+    every = [*orderings, *firsts, *bases]
     rows = []
-    for found in _weights(
-        cohorts, criteria, [*orderings, *firsts, *base], normalization
-    ):
+    for found in _weights(cohorts, criteria, every, normalization):
         for order, own, first in zip(orderings, found, found[len(orderings) :]):
             alike = [p for other, p in zip(orderings, found) if other[0] == order[0]]
             pairs = itertools.combinations(alike, 2)
             row = (
+                scores.coefficient_of_variation(own),
+                scores.effective_clients(own),
                 scores.total_variation(own, np.full(len(own), 1 / max(1, len(own)))),
-                scores.total_variation(own, found[-1]) if base else math.nan,
+                scores.total_variation(own, found[-1]) if bases else math.nan,
                 scores.total_variation(own, first),
                 max((scores.total_variation(*pair) for pair in pairs), default=0.0),
             )
             rows.append((",".join(order), *row))
-    return _means(rows, COLUMNS)
-
-
-def figures_of(
-    base: tuple[str, ...],
-    cohorts: Iterable[npt.ArrayLike],
-    criteria: Sequence[str],
-    orderings: Sequence[tuple[str, ...]],
-    normalization: scores.Normalization = scores.SUM,
-) -> pd.DataFrame:
-    """Returns how unequal the weights of orderings are, as `weights.csv` has it.
-
-    A row is an ordering, by its label, with the means over the cohorts of
-    `coefficient_of_variation`, `effective_clients` and `total_variation`, the latter
-    from the ordering `base`; the other arguments are those of `ordering_distances`.
-    """
-    rows = []
-    for taken, *found in _weights(cohorts, criteria, [base, *orderings], normalization):
-        for order, own in zip(orderings, found):
-            figures = (
-                scores.coefficient_of_variation(own),
-                scores.effective_clients(own),
-                scores.total_variation(own, taken),
-            )
-            rows.append((",".join(order), *figures))
-    return _means(rows, FIGURES)
+    table = pd.DataFrame(rows, columns=["ordering", *FIGURES[:2], *COLUMNS])
+    means: pd.DataFrame = table.groupby("ordering", sort=False).mean()
+    return means
 
 
 def pairwise_distances(
@@ -148,10 +127,3 @@ def _weights(
         raw = np.asarray(cohort, float)
         raw = raw[np.isfinite(raw).all(axis=1)]
         yield [scores.participant_weights(raw, one, normalization) for one in every]
-
-
-def _means(rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> pd.DataFrame:
-    """Returns the means of the rows of each ordering, which is their first cell."""
-    table = pd.DataFrame(rows, columns=["ordering", *columns])
-    means: pd.DataFrame = table.groupby("ordering", sort=False).mean()
-    return means

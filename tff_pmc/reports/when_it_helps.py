@@ -56,6 +56,12 @@ def best_step(steps: pd.DataFrame) -> str:
     return str(steps.loc[steps["accuracy_mean"].idxmax(), "weighting"])
 
 
+def data_of(cells: Sequence[Cell]) -> str:
+    """Returns the data set of the cells, and their number of rounds."""
+    (first, *_), *_ = cells[0].by_seed.values()
+    return f"{first.data['name']}, {len(first.rounds)} rounds"
+
+
 def report(cells: Sequence[Cell]) -> Report:
     """Returns `when_it_helps.csv`, a page of it, and the three maps as a figure."""
     table = pd.DataFrame([_row(cell) for cell in cells])
@@ -64,9 +70,7 @@ def report(cells: Sequence[Cell]) -> Report:
         "When does another weighting help?",
         [*texts, Items(_LIMITS), Table(_grid(table))],
     )
-    (first, *_), *_ = cells[0].by_seed.values()
-    about = first.data["name"], f"{len(first.rounds)} rounds"
-    drawn = maps(table, title=f"Where another weighting helps: {', '.join(about)}")
+    drawn = maps(table, title=f"Where another weighting helps: {data_of(cells)}")
     return Report(
         page.markdown(),
         {"when_it_helps": table},

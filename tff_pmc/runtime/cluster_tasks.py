@@ -7,13 +7,17 @@ imported by the functions that need it, and TFF by none.
 from __future__ import annotations
 
 import collections
+import ctypes
+import multiprocessing
 import os
+import signal
 import threading
 from typing import Any, NamedTuple
 
 KEPT_COMPUTATIONS = 8
 """The computations whose graphs stay imported in a worker."""
 
+_PR_SET_PDEATHSIG = 1
 _sums: collections.OrderedDict[str, Any] = collections.OrderedDict()
 _lock = threading.Lock()
 
@@ -46,8 +50,13 @@ class SentReference(NamedTuple):
 def dask_setup(server: Any) -> None:
     """Closes the HTTP port that Dask opens in any case, without TLS.
 
-    A scheduler or worker for which this module is a preload calls it when it starts.
+    A scheduler or worker for which this module is a preload calls it when it starts. A
+    worker in a process of its own ends with its parent, even one that is stopped.
     """
+    import distributed
+
+    if isinstance(server, distributed.Worker) and multiprocessing.parent_process():
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     server.http_server.stop()
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import re
 import sys
 from typing import Any
 
 import tensorflow_federated as tff
 
+from tff_pmc.criteria import CriterionError
+
+# As `check_not_negative` has it and TensorFlow shows it, each part in brackets.
+_NEGATIVE = re.compile(r"the criterion [^\]\n]*:(\] \[[^\]\n]*)+\]")
 _TFF = "tensorflow_federated"
 _PROGRAMS = "tensorflow_federated.python.learning.programs"
 
@@ -19,9 +24,6 @@ class EngineContext(tff.program.FederatedContext):
     `tff.learning.programs.train_model` awaits what it calls, so that states are saved
     and models evaluated while the next round is trained. All other callers want the
     values at once, also in a coroutine, as each cell of a notebook is.
-
-    Attributes:
-        for_programs: the same engine for `tff.program.NativeFederatedContext`.
     """
 
     def __init__(self) -> None:
@@ -33,8 +35,19 @@ class EngineContext(tff.program.FederatedContext):
         called_by_program = _called_by_program()
         return (self._program.invoke if called_by_program else self.call)(comp, arg)
 
-    @abc.abstractmethod
     def call(self, comp: tff.Computation, arg: Any) -> Any:
+        """Invokes `comp` and waits; a `CriterionError` for one that is negative."""
+        try:
+            return self._call(comp, arg)
+        except Exception as error:
+            found = _NEGATIVE.search(str(error))
+            if found is None:
+                raise
+            words = found[0].replace("] [", " ").rstrip("]")
+            raise CriterionError(words) from error
+
+    @abc.abstractmethod
+    def _call(self, comp: tff.Computation, arg: Any) -> Any:
         """Invokes `comp` and waits for its value."""
 
 

@@ -139,7 +139,7 @@ class LocalContext(EngineContext):
         super().__init__()
         self._run = run
 
-    def call(self, comp: tff.Computation, arg: Any) -> Any:
+    def _call(self, comp: tff.Computation, arg: Any) -> Any:
         """Invokes `comp`; what it had begun is cancelled if it is interrupted."""
         values.check(comp, arg)
         manager = cancellation.CancellationManager()

@@ -55,10 +55,11 @@ class RoundForm:
             ]
         elif parameter is not None:
             self._arguments = [("the argument", parameter)]
-        for name, type_ in [*self._arguments, *_leaves(self._result_type)]:
+        results = tff.structure.flatten(self._result_type)
+        for name, type_ in [*self._arguments, *(("a result", t) for t in results)]:
             if not isinstance(type_, tff.FederatedType):
                 raise NotInFormError(f"{name} is at no placement")
-        if any(t.placement is tff.CLIENTS for _, t in _leaves(self._result_type)):
+        if any(t.placement is tff.CLIENTS for t in results):
             raise NotInFormError("a result stays at the clients")
         self._at_server = _at(tff.SERVER, self._arguments)
         self._at_clients = _at(tff.CLIENTS, self._arguments)
@@ -95,8 +96,6 @@ class RoundForm:
     def _packs(self, arguments: Sequence[Any]) -> Iterator[list[tf.Tensor]]:
         """The tensors of each value at CLIENTS, of all arguments there, in turn."""
         given = [(*self._arguments[i], arguments[i]) for i in self._at_clients]
-        for name, _, value in given:
-            values.check_clients(value, name)
         sizes = {len(value) for _, _, value in given}
         if len(sizes) > 1:
             raise TypeError(f"lists of {sorted(sizes)} clients in one call")
@@ -140,7 +139,7 @@ class RoundForm:
         """Imports the graphs that the server needs."""
         _, *hidden, modular = form.work.type_signature.result
         # Nobody is there to hide them from: secure sums are their integers' sums.
-        flat = [t for part in (*hidden, modular) for t in values.flat_types(part)]
+        flat = [t for part in (*hidden, modular) for t in tff.structure.flatten(part)]
         self._no_hidden = [tf.zeros(t.shape, t.dtype) for t in flat]
         graphs = PackGraphs(
             *(
@@ -149,7 +148,7 @@ class RoundForm:
             ),
             len(flat),
         )
-        num_state = len(values.flat_types(form.update.type_signature.parameter[0]))
+        num_state = len(tff.structure.flatten(form.update.type_signature.parameter[0]))
         try:
             moduli = _imported(form.secure_modular_sum_modulus)([])
             # Without packs there is no work, and nothing to send.
@@ -161,7 +160,7 @@ class RoundForm:
             self._update = _imported(form.update, slice(num_state, None))
         except ValueError as error:
             raise NotInFormError(one_line(error)) from error
-        plain = len(flat) - len(values.flat_types(modular))
+        plain = len(flat) - len(tff.structure.flatten(modular))
         self._moduli = [None] * plain + moduli
         assert len(self._moduli) == len(flat)
 
@@ -174,13 +173,6 @@ def _imported(
 
 def _at(placement: Any, arguments: list[tuple[str, tff.Type]]) -> list[int]:
     return [i for i, (_, t) in enumerate(arguments) if t.placement is placement]
-
-
-def _leaves(type_: tff.Type) -> list[tuple[str, tff.Type]]:
-    """The federated members of a result, or what else is at their places."""
-    if isinstance(type_, tff.StructType):
-        return [leaf for member in type_ for leaf in _leaves(member)]
-    return [("a result", type_)]
 
 
 def _without_placement(type_: tff.Type) -> tff.Type:

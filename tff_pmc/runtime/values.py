@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Optional
 
 import numpy as np
@@ -27,20 +27,32 @@ def to_tensors(value: Any, type_: tff.Type, place: str) -> list[tf.Tensor]:
     Where the type has a sequence, the value has a `tf.data.Dataset` or a list. A
     `StoredPack` is left as it is: the graph that takes it reads it.
     """
-    if isinstance(type_, tff.StructType):
+    return [
+        (_dataset if isinstance(kind, tff.SequenceType) else _tensor)(leaf, kind, where)
+        for leaf, kind, where in _leaves(value, type_, place)
+    ]
+
+
+def _leaves(
+    value: Any, type_: tff.Type, place: str
+) -> Iterator[tuple[Any, tff.Type, str]]:
+    """The values in a value that are no structures, each with its type and place."""
+    if isinstance(type_, tff.FederatedType):
+        if type_.placement is tff.SERVER or type_.all_equal:
+            yield from _leaves(value, type_.member, place)
+            return
+        _check_clients(value, place or "the argument")
+        for number, item in enumerate(value):
+            own = f"{place or 'the argument'}[{number}]"
+            yield from _leaves(item, type_.member, own)
+    elif isinstance(type_, tff.StructType):
         members = list(tff.structure.to_elements(type_))
-        items = members_of(value, [name for name, _ in members], place)
-        return [
-            tensor
-            for number, ((name, member), item) in enumerate(zip(members, items))
-            for tensor in to_tensors(item, member, f"{place}.{name or number}")
-        ]
-    if isinstance(type_, tff.SequenceType):
-        dataset = _dataset(value, type_, place)
-        if isinstance(dataset, StoredPack):
-            return [dataset]
-        return [tf.data.experimental.to_variant(dataset.with_options(_not_tuned()))]
-    return [_tensor(value, type_, place)]
+        items = members_of(value, [name for name, _ in members], place or "the call")
+        for number, ((name, member), item) in enumerate(zip(members, items)):
+            own = str(name or number)
+            yield from _leaves(item, member, f"{place}.{own}" if place else own)
+    else:
+        yield value, type_, place or "the argument"
 
 
 @functools.lru_cache(1)
@@ -60,17 +72,7 @@ def to_python(tensors: Sequence[tf.Tensor], type_: tff.Type) -> Any:
     The arrays are views of the tensors: given back, as a process's state is, they cost
     no copy. They are read-only, because TensorFlow takes a tensor not to change.
     """
-    arrays = map(_array, tensors)
-    found = tff.types.type_to_py_container(_nested(arrays, type_), type_)
-    assert next(arrays, None) is None
-    return found
-
-
-def flat_types(type_: tff.Type) -> list[tff.Type]:
-    """The types of the tensors of a value of this type, in order."""
-    if isinstance(type_, tff.StructType):
-        return [flat for member in type_ for flat in flat_types(member)]
-    return [type_]
+    return _nested(map(_array, tensors), type_)
 
 
 def specs_of(type_: tff.Type) -> Any:
@@ -79,17 +81,13 @@ def specs_of(type_: tff.Type) -> Any:
     TFF's `type_to_tf_tensor_specs` fails on a struct that names no container, such as
     the clients' data of its computation that evaluates personalization.
     """
-    specs = [tf.TensorSpec(flat.shape, flat.dtype) for flat in flat_types(type_)]
-    return tff.types.type_to_py_container(_nested(iter(specs), type_), type_)
+    flat = tff.structure.flatten(type_)
+    return _nested((tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in flat), type_)
 
 
-def _nested(leaves: Iterator[Any], type_: tff.Type) -> Any:
-    if isinstance(type_, tff.StructType):
-        members = tff.structure.to_elements(type_)
-        return tff.structure.Struct(
-            [(name, _nested(leaves, member)) for name, member in members]
-        )
-    return next(leaves)
+def _nested(leaves: Iterable[Any], type_: tff.Type) -> Any:
+    found = tff.structure.pack_sequence_as(type_, list(leaves))
+    return tff.types.type_to_py_container(found, type_)
 
 
 def _array(tensor: tf.Tensor) -> Any:
@@ -142,10 +140,12 @@ def members_of(value: Any, names: Sequence[Optional[str]], place: str) -> Sequen
     else:
         found = f"a {type(value).__name__}"
     wanted = ", ".join(name or "one without a name" for name in names) or "none"
+    if "state" not in names and hasattr(value, "state"):
+        found += "; a round gives two values: state, metrics = process.next(...)"
     raise TypeError(f"{place} must have the members {wanted}; it has {found}")
 
 
-def check_clients(value: Any, place: str) -> None:
+def _check_clients(value: Any, place: str) -> None:
     """Refuses what is no list with a value for each client."""
     if isinstance(value, (list, tuple)):
         return
@@ -161,13 +161,13 @@ def check_dataset(value: Any, type_: tff.SequenceType, place: str) -> None:
     if not isinstance(value, tf.data.Dataset):
         raise TypeError(
             f"{place} must be a tf.data.Dataset or a list of its elements, and is "
-            f"a {type(value).__name__}"
+            f"a {type(value).__name__}{_how_to_make(value, type_)}"
         )
     if not fits(value, type_):
         specs = specs_of(type_.element)
         raise TypeError(
             f"{place} is a dataset of {_short(value.element_spec)}, and must be one of "
-            f"{_short(specs)}"
+            f"{_short(specs)}{_how_to_make(value, type_)}"
         )
 
 
@@ -192,25 +192,22 @@ def _short(specs: Any) -> str:
         return one_line(specs)
 
 
-def _dataset(value: Any, type_: tff.SequenceType, place: str) -> tf.data.Dataset:
+def _dataset(value: Any, type_: tff.SequenceType, place: str) -> Any:
+    """The variant tensor of a dataset, or of a list of its elements."""
     if isinstance(value, (list, tuple)):
-        specs = specs_of(type_.element)
-        return _from_elements(value, type_.element, specs, place)
-    check_dataset(value, type_, place)
-    return value
-
-
-def _from_elements(
-    elements: Sequence[Any], type_: tff.Type, specs: Any, place: str
-) -> tf.data.Dataset:
-    rows = []
-    for number, element in enumerate(elements):
-        tensors = to_tensors(element, type_, f"{place}[{number}]")
-        row = _nested(iter(tensors), type_)
-        if isinstance(row, tff.structure.Struct):
-            row = tff.structure.to_odict_or_tuple(row)
-        rows.append(row)
-    return tf.data.Dataset.from_generator(lambda: iter(rows), output_signature=specs)
+        element = type_.element
+        rows = [
+            _nested(to_tensors(row, element, f"{place}[{number}]"), element)
+            for number, row in enumerate(value)
+        ]
+        value = tf.data.Dataset.from_generator(
+            lambda: iter(rows), output_signature=specs_of(element)
+        )
+    else:
+        check_dataset(value, type_, place)
+    if isinstance(value, StoredPack):
+        return value
+    return tf.data.experimental.to_variant(value.with_options(_not_tuned()))
 
 
 class WrongDataError(TypeError):
@@ -225,51 +222,19 @@ def check(computation: tff.Computation, argument: Any) -> None:
     of arguments and the kinds of datasets; single tensors are when they are used.
     """
     parameter = computation.type_signature.parameter
-    if parameter is None or not tff.types.contains(parameter, _is_federated):
+    if parameter is None or not tff.types.contains(
+        parameter, lambda type_: isinstance(type_, tff.FederatedType)
+    ):
         return
     try:
-        _check(argument, parameter, "")
+        for value, type_, place in _leaves(argument, parameter, ""):
+            is_sequence = isinstance(type_, tff.SequenceType)
+            # The elements of a list are looked at when they are read.
+            if is_sequence and not isinstance(value, (list, tuple)):
+                check_dataset(value, type_, place)
     except TypeError as error:
         # Without the frames below, which say nothing to who reads it in a notebook.
         raise WrongDataError(str(error)) from None
-
-
-def _is_federated(type_: tff.Type) -> bool:
-    return isinstance(type_, tff.FederatedType)
-
-
-def _check(value: Any, type_: tff.Type, place: str) -> None:
-    if isinstance(type_, tff.FederatedType):
-        if type_.placement is tff.CLIENTS and not type_.all_equal:
-            check_clients(value, place or "the argument")
-            for number, item in enumerate(value):
-                _check(item, type_.member, f"{place or 'the argument'}[{number}]")
-        else:
-            _check(value, type_.member, place)
-    elif isinstance(type_, tff.StructType):
-        members = list(tff.structure.to_elements(type_))
-        names = [name for name, _ in members]
-        try:
-            items = members_of(value, names, place or "the call")
-        except TypeError as error:
-            raise TypeError(f"{error}{_other_member(value, names)}") from None
-        for number, ((name, member), item) in enumerate(zip(members, items)):
-            own = str(name or number)
-            _check(item, member, f"{place}.{own}" if place else own)
-    elif isinstance(type_, tff.SequenceType):
-        if isinstance(value, (list, tuple)):
-            return  # Its elements are looked at when they are read.
-        try:
-            check_dataset(value, type_, place or "the argument")
-        except TypeError as error:
-            raise TypeError(f"{error}{_how_to_make(value, type_)}") from None
-
-
-def _other_member(value: Any, names: list[Optional[str]]) -> str:
-    """Words on what a round gives, where it is given to the next in one."""
-    if "state" not in names and hasattr(value, "state"):
-        return "; a round gives two values: state, metrics = process.next(...)"
-    return ""
 
 
 def _how_to_make(value: Any, type_: tff.SequenceType) -> str:

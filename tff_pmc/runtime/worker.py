@@ -79,7 +79,7 @@ class WorkerContext(EngineContext):
         concurrent.futures.wait([rest], _POLL_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
 
-    def call(self, comp, arg):
+    def _call(self, comp, arg):
         """Invokes `comp`; TFF alone would retry for ever on a dead worker."""
         values.check(comp, arg)
         call = asyncio.run_coroutine_threadsafe(

@@ -164,6 +164,8 @@ def main(folder, private, *command):
     reason = refused_namespace() if private == "1" else "asked for"
     if reason is None:
         enter_private_namespace()
+    # Stopped, it would not see the end of a parent. Harmless when but one thread ends.
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
     say("private" if reason is None else f"exposed {reason}")
     port = free_port()
     worker = start_worker(list(command), port, os.path.join(folder, "worker.log"))

@@ -1,4 +1,4 @@
-"""Clients that are drawn, all alike or by their size."""
+"""Clients that are drawn: alike, by size, or those whom the model fits worst."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tff_pmc.selections.selection import SELECTIONS, Clients, Selection
+from leaf_data.declare import AT_LEAST_0, SettingError, setting
+from tff_pmc.selections.selection import LOSS, SELECTIONS, Clients, Selection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,5 +47,50 @@ def drawn_by_size(generator: np.random.Generator, clients: Clients, count: int) 
     return generator.choice(len(shares), count, replace=False, p=shares)
 
 
+@dataclasses.dataclass(frozen=True)
+class PowerOfChoice(Selection):
+    """Of candidates drawn by size, those of the highest loss (Cho et al. 2022).
+
+    *Client Selection in Federated Learning: Convergence Analysis and Power-of-Choice
+    Selection Strategies* (Cho, Wang, Joshi, arXiv 2010.01243), pi_pow-d: d candidates
+    are drawn as by `by_size`; each is sent the model w and answers with its mean loss
+    `F_k(w) = 1/n_k sum loss(w, example)` over its training examples; the m with the
+    largest are the round's. Ties are broken at random, and a loss that is not a number
+    comes last. In the paper the chosen count alike; here the system weighs them, and
+    where that is by DS, size counts twice.
+    """
+
+    name = "power of choice"
+    needs = (LOSS,)
+
+    candidates: int = setting(
+        0,
+        "Of --selection=power_of_choice, d: how many clients are drawn and asked for "
+        "their loss; 0 is twice the clients of a round, or all, if there are fewer.",
+        flag="choice_candidates",
+        within=AT_LEAST_0,
+    )
+
+    def check(self, count: int, num_clients: int) -> None:
+        """Refuses fewer candidates than a round has clients, or more than there are."""
+        if self.candidates and not count <= self.candidates <= num_clients:
+            raise SettingError(
+                f"--choice_candidates={self.candidates} has to be from {count}, the "
+                f"clients in a round, to {num_clients}, the clients that can train"
+            )
+
+    def choose(
+        self, generator: np.random.Generator, clients: Clients, count: int
+    ) -> Any:
+        """Draws candidates, and takes those with the largest losses."""
+        drawn = self.candidates or min(2 * count, len(clients.sizes))
+        # Whoever is drawn first is likely to be large: ties go by another order.
+        places = generator.permutation(drawn_by_size(generator, clients, drawn))
+        losses = clients.measure(LOSS, places)
+        worst = np.argsort(np.where(np.isnan(losses), np.inf, -losses), kind="stable")
+        return places[worst[:count]]
+
+
 SELECTIONS.register("uniform", Uniform)
 SELECTIONS.register("by_size", BySize)
+SELECTIONS.register("power_of_choice", PowerOfChoice)

@@ -115,11 +115,7 @@ class AggregationSettings(Settings):
 
     @property
     def scores_normalization(self) -> scores.Normalization:
-        """The normalization, as the scores take it.
-
-        Raises:
-            ValueError: there is not one range for each criterion.
-        """
+        """As the scores take it; a `ValueError` where a criterion has no range."""
         return scores.Normalization.declared(
             self.normalization, self.criteria, self.ranges
         )

@@ -10,6 +10,7 @@ import urllib.parse
 from typing import ClassVar, NamedTuple, Optional
 
 from leaf_data.declare import ABOVE_0, AT_LEAST_1, SettingError, Settings, setting
+from leaf_data.formats import places
 
 ENGINES = ("local", "worker", "cluster")
 """`local` runs TFF's computations in this process, `worker` in TFF's own worker, and
@@ -110,11 +111,7 @@ class ClusterOptions(Settings):
         return found
 
     def check(self) -> None:
-        """Refuses what cannot be used, before anything is started.
-
-        That is no address; one beyond this machine without TLS; a file that is missing,
-        cannot be loaded or has no use.
-        """
+        """Refuses what cannot be used, before anything is started."""
         place = self.place()
         if place is not None and place.scheme == "tls":
             self.ssl_context()
@@ -150,8 +147,7 @@ class ClusterOptions(Settings):
                     f"--tls_key: --{flag} is missing"
                 )
             try:
-                with open(path, "rb"):
-                    pass
+                places.open_file(path).close()
             except OSError as error:
                 raise ClusterSettingError(
                     f"--{flag}={path}: {error.strerror}"

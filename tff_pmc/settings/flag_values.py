@@ -63,7 +63,7 @@ def seeds(text: str) -> tuple[int, ...]:
     """Parses seeds, `0,1,2`."""
     items = text.split(",")
     if not all(item.strip().isdigit() for item in items):
-        raise ValueError("seeds are integers from 0")
+        raise ValueError("seeds are integers from 0, as 0,1,2")
     found = tuple(int(item) for item in items)
     if len(found) < 2 or len(set(found)) < len(found):
         raise ValueError("name two or more seeds, each once")

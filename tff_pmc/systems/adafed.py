@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from leaf_data.declare import ABOVE_0, Range, SettingError, setting
 from tff_pmc import scores
 from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
 from tff_pmc.systems.prioritized import ScoredSystem
-
-if TYPE_CHECKING:
-    from tff_pmc.systems.setup import Setup
+from tff_pmc.systems.setup import Setup
 
 QUALITY = "ACC"
 """The criterion of AdaFed: the accuracy on the server's examples."""
@@ -27,6 +25,7 @@ class AdaFedWeightsOnly(ScoredSystem):
     name = "AdaFed, weights only"
     needs_server_examples = True
     members: ClassVar[tuple[str, ...]] = (QUALITY,)  # Whose product is the weight.
+    loss: ClassVar[tuple[str, ...]] = ()  # The settings by which the loss adapts.
 
     power: float = setting(
         1.0,
@@ -63,7 +62,8 @@ class AdaFedWeightsOnly(ScoredSystem):
             power=self.power,
             criteria=setup.criteria[1:],
             score=self.score(setup.settings),
-            **self.loss_options(),
+            adapt_loss=bool(self.loss),
+            **{name: getattr(self, name) for name in self.loss},
             **setup.process_options,
         )
 
@@ -71,16 +71,13 @@ class AdaFedWeightsOnly(ScoredSystem):
         """Refuses them: what clients train depends on the weighting in force."""
         return super(ScoredSystem, self).counterfactuals(settings)
 
-    def loss_options(self) -> dict[str, Any]:
-        """Whether the loss adapts: then the server sends class weights."""
-        return {"adapt_loss": False}
-
 
 @dataclasses.dataclass(frozen=True)
 class AdaFed(AdaFedWeightsOnly):
     """AdaFed: weights by accuracy, and class weights `1 / (F1 + epsilon)` (3.1)."""
 
     name = "AdaFed"
+    loss = ("epsilon",)
 
     epsilon: float = setting(
         0.1,
@@ -89,10 +86,6 @@ class AdaFed(AdaFedWeightsOnly):
         flag="adafed_epsilon",
         within=Range(lambda x: 0 < x < 1, "above 0, below 1"),
     )
-
-    def loss_options(self) -> dict[str, Any]:
-        """It does, by this epsilon."""
-        return {"adapt_loss": True, "epsilon": self.epsilon}
 
 
 @dataclasses.dataclass(frozen=True)

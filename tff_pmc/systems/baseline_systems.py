@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,7 @@ from tff_pmc.settings.run_settings import (
     in_small_letters,
 )
 from tff_pmc.systems.rounds import FixedRounds, Rounds
-
-if TYPE_CHECKING:
-    from tff_pmc.systems.setup import Setup
+from tff_pmc.systems.setup import Setup
 
 
 @dataclasses.dataclass(frozen=True)

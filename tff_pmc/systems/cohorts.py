@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 import leaf_data
 from leaf_data.declare import SettingError
+from leaf_data.errors import one_line
 from tff_pmc.selections import LOSS, Clients
 from tff_pmc.settings.run_settings import RunSettings
 
@@ -62,40 +63,34 @@ class Cohorts:
 
         generator = np.random.default_rng([settings.training.cohort_seed, round_num])
         given = Clients(self._sizes, measure)
-        chosen = settings.selection.choose(generator, given, self.size)
-        places = sorted({int(place) for place in chosen})
-        fits = len(places) == len(chosen) == self.size
+        answer = settings.selection.choose(generator, given, self.size)
+        chosen = np.asarray([*answer] if isinstance(answer, Iterable) else answer)
+        places = np.unique(chosen)
+        fits = chosen.dtype.kind in "iu" and len(places) == chosen.size == self.size
         if not fits or places[0] < 0 or places[-1] >= len(self._able):
             raise self._refused(
                 f"it has to choose {self.size} different places from 0 to "
-                f"{len(self._able) - 1}, and chose {', '.join(map(str, chosen))}"
+                f"{len(self._able) - 1}, and chose {one_line(chosen)}"
             )
-        return Cohort([int(self._able[place]) for place in places], asked)
+        return Cohort(self._able[places].tolist(), asked)
 
     def _losses(
         self, clients: npt.NDArray[np.int64], weights: Any
     ) -> npt.NDArray[np.float64]:
         """The mean loss of the model on each client's training examples."""
-        from tff_pmc.processes import evaluation_packs
+        from tff_pmc.processes import build_loss_sums, evaluation_packs
+        from tff_pmc.systems.setup import traced
 
         setup = self._setup
         examples = setup.data.train_examples.subset(clients)
         packs = evaluation_packs(examples, num_packs=setup.settings.training.num_packs)
-        sums = _loss_sums(setup.model, len(clients))(weights, packs)
+        sums = traced(build_loss_sums, setup.model, len(clients))(weights, packs)
         means: npt.NDArray[np.float64] = np.asarray(sums, np.float64) / examples.sizes
         return means
 
     def _refused(self, words: str) -> SettingError:
         name = self._setup.settings.names["selection"]
         return SettingError(f"--selection={name}: {words}")
-
-
-@functools.lru_cache(maxsize=1)
-def _loss_sums(model: Any, num_clients: int) -> Any:
-    """The computation, which the next run of an equal model need not trace again."""
-    from tff_pmc.processes import build_loss_sums
-
-    return build_loss_sums(model, num_clients)
 
 
 def check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaf_data.declare import ABOVE_0, Range, SettingError, setting
 from tff_pmc import criteria as criteria_lib
@@ -21,9 +21,7 @@ from tff_pmc.criteria.criterion import held
 from tff_pmc.criteria.server_criteria import hits
 from tff_pmc.settings.run_settings import SYSTEMS, RunSettings
 from tff_pmc.systems.prioritized import ScoredSystem
-
-if TYPE_CHECKING:
-    from tff_pmc.systems.setup import Setup
+from tff_pmc.systems.setup import Setup
 
 _LARGEST = criteria_lib.LARGEST_EXPONENT
 A_POWER = Range(lambda q: 0 <= q <= _LARGEST, f"from 0 to {_LARGEST}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaf_data.declare import SettingError
 from tff_pmc import scores, search
@@ -21,9 +21,7 @@ from tff_pmc.settings.run_settings import (
 )
 from tff_pmc.systems.asked_weightings import scores_of
 from tff_pmc.systems.rounds import FixedRounds, Rounds, SearchRounds
-
-if TYPE_CHECKING:
-    from tff_pmc.systems.setup import Setup
+from tff_pmc.systems.setup import Setup
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,11 +37,7 @@ class ScoredSystem(System):
         return FixedRounds(setup, self.build_process(setup), score)
 
     def build_process(self, setup: Setup, basis: scores.Basis | None = None) -> Any:
-        """The `tff.learning.templates.LearningProcess` of the score in force.
-
-        Where a client cannot score itself before the totals, it has two stages. The
-        basis are the sums to make, by default those that the score needs.
-        """
+        """The process of the score in force, by default with the sums that it needs."""
         from tff_pmc import processes
 
         build = processes.build_prioritized_fed_avg
@@ -66,10 +60,7 @@ class ScoredSystem(System):
         return scores_of(settings, self.score(settings))
 
     def _build_search(self, setup: Setup) -> Rounds:
-        """The rounds of a search, which begins with the score in force.
-
-        Or of no search, where other weightings are judged beside.
-        """
+        """The rounds of a search, or of what is judged beside without one."""
         from tff_pmc import processes
 
         settings, judge = setup.settings, None

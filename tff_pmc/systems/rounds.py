@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 import leaf_data
 from tff_pmc.scores import Basis, Score
+from tff_pmc.systems.setup import Setup, drawn_clients
 
 if TYPE_CHECKING:
     from tff_pmc.processes.counterfactuals import Counterfactual
-    from tff_pmc.systems.setup import Setup
 
 
 class Tested(NamedTuple):
@@ -44,17 +44,9 @@ class Round(NamedTuple):
 
 
 class Rounds(abc.ABC):
-    """The rounds of a process, one after another.
+    """The rounds of a process, one after another."""
 
-    Attributes:
-        traffic: the bytes that a client sends and receives; see
-            `processes.communication`.
-        num_judges: the number of clients that judge each candidate.
-        initialize: makes the state before the first round.
-        get_model_weights: the model of a state, a `tff.learning.models.ModelWeights`.
-    """
-
-    num_judges = 0
+    num_judges = 0  # The number of clients that judge each candidate.
 
     def __init__(
         self, setup: Setup, process: Any, train: Any, num_sums: Optional[int] = None
@@ -108,7 +100,6 @@ class SearchRounds(Rounds):
     def __init__(self, setup: Setup, online: Any, beside: Sequence[Score] = ()) -> None:
         """Takes the process, and the scores that are judged beside."""
         from tff_pmc.processes import evaluation_packs
-        from tff_pmc.systems.setup import drawn_clients
 
         settings, judged = setup.settings, setup.judged
         needed = Basis.of(len(setup.criteria), online.candidates)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 import leaf_data
 from leaf_data.declare import SettingError
 from tff_pmc import criteria as criteria_lib
-from tff_pmc._lazy import tff
+from tff_pmc._lazy import tf, tff
 from tff_pmc.models import ModelSettings
 from tff_pmc.settings.run_settings import RunSettings
 from tff_pmc.systems import cohorts
@@ -160,6 +160,24 @@ def _built(settings: ModelSettings) -> Any:
     return settings.build()
 
 
+def _num_scores(settings: ModelSettings) -> int:
+    """How many scores a model gives an example; 0 where its outputs are others."""
+    model = _built(settings)
+    x, _ = model.input_spec
+    if not isinstance(x, tf.TensorSpec):
+        return 0
+    example = tf.zeros([1, *(size or 1 for size in x.shape[1:])], x.dtype)
+    output = model.predict_on_batch(model.initial_weights, example, training=False)
+    scores = tf.is_tensor(output) and output.shape.rank == 2 and output.shape[-1]
+    return int(scores) if scores > 1 else 0
+
+
+@functools.lru_cache(maxsize=2)
+def traced(build: Callable[..., Any], model: Any, num_clients: int) -> Any:
+    """A computation, which the next run of an equal model need not trace again."""
+    return build(model, num_clients)
+
+
 def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.int64]:
     """The numbers of so many clients, of those that have examples; 0 for all clients.
 
@@ -198,6 +216,12 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         raise SettingError(
             f"--model={settings.names['model']} takes inputs of {wanted}, and those of "
             f"{data.name} are {given}"
+        )
+    classes = model.num_classes or (data.has_classes and _num_scores(model))
+    if 0 < classes < data.num_classes:
+        raise SettingError(
+            f"--model={settings.names['model']} tells {classes} classes apart, and "
+            f"{data.name} has {data.num_classes}, 0 to {data.num_classes - 1}"
         )
     if settings.record.predictions and data.num_classes > MOST_RECORDED_CLASSES:
         raise SettingError(

@@ -1,10 +1,8 @@
 """Which runs the flags ask for."""
 
-import pathlib
-
 import pytest
+from cli import ROOT, labels
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 QUICKSTART = f"--flagfile={ROOT / 'experiments' / 'quickstart.flags'}"
 # The flags, and the runs that they ask for.
 ASKED = """
@@ -38,25 +36,20 @@ BOTH|--priority=MD,DS,LD;DS => MD,DS,LD / DS / MD,DS,LD (backtracking)
 
 
 @pytest.mark.parametrize("case", [line for line in ASKED.splitlines() if "=>" in line])
-def test_the_runs_that_are_asked_for(labels, case):
+def test_the_runs_that_are_asked_for(case):
     flags, found = case.split(" => ")
     flags = flags.replace("QUICKSTART", QUICKSTART)
     flags = flags.replace("BOTH", "--adjustment=fixed|--adjustment=backtracking")
     assert labels(*filter(None, flags.split("|"))) == found.split(" / ")
 
 
-def test_dual_has_eight_algorithms_with_three_and_four_clients(labels):
+def test_dual_has_eight_algorithms_with_three_and_four_clients():
     found = labels("--experiment=dual_criterion")
     assert len(set(found)) == 16
     assert found[:2] == ["Dual-criterion, 3 clients", "Simple average, 3 clients"]
     assert found[-1] == "Quantized, 4 clients"
     four = labels("--experiment=dual_criterion", "--num_clients=4")
     assert four == found[8:]
-
-
-def test_attributes_of_clients_are_criteria(labels):
-    flags = ("--criteria=DS,trusted", "--priority=trusted,DS")
-    assert labels(*flags, attributes=("trusted",)) == ["trusted,DS"]
 
 
 def test_a_cluster_is_asked_for_by_engine_or_by_address():

@@ -1,15 +1,14 @@
 """Flags in files and on the command line: which of them count."""
 
 import os
-import pathlib
 
 import pytest
 from absl import flags
+from cli import ROOT, labels
 
 from leaf_data.declare import SettingError
 from tff_pmc.experiments.flags import flag_definitions
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 TABLES = sorted(path.name for path in (ROOT / "experiments").glob("*.flags"))
 THREE = ["--priority=DS", "--priority=LD", "--adjustment=fixed", "--rounds=7"]
 
@@ -131,7 +130,7 @@ def test_a_flag_file_without_a_name_and_an_unknown_flag_in_a_file(files):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_published_table_is_narrowed_to_one_row(name, labels):
+def test_a_published_table_is_narrowed_to_one_row(name):
     """The rows of a table are orderings, or else systems."""
     path = f"--flagfile={ROOT / 'experiments' / name}"
     rows = labels(path)
@@ -150,7 +149,7 @@ def test_a_published_table_is_narrowed_to_one_row(name, labels):
         assert {row.split(",")[0].lower() for row in found} == {word}
 
 
-def test_what_a_file_says_of_what_is_not_run_is_passed_over(files, labels, tmp_path):
+def test_what_a_file_says_of_what_is_not_run_is_passed_over(files, tmp_path):
     of_systems = ["--systems=momentum,median", "--momentum_beta=0.3"]
     (tmp_path / "a.flags").write_text("\n".join(of_systems))
     of_models = ["--experiment=drawn_faces", "--model=celeba_reference_cnn"]

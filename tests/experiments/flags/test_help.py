@@ -1,14 +1,12 @@
 """The text of --help: its order, its width, and what it takes from elsewhere."""
 
-import pathlib
 import re
 
 import pytest
+from cli import ROOT
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags import flag_definitions, flag_help
-
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")

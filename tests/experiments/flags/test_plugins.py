@@ -59,9 +59,10 @@ def test_all_that_are_named_are_imported(here, arguments):
         ("x = 1\nx.y\n", "AttributeError: 'int' object has no attribute 'y' (own_a.py, "
          "line 2)"),
         ("def f(:\n", "SyntaxError: invalid syntax (own_a.py, line 1)"),
+        ("import sys\nsys.exit(0)\n", "SystemExit: 0 (own_a.py, line 2)"),
         (TAKEN, "ValueError: there is a data set 'celeba' already (own_a.py, line 10)"),
     ],
-    ids=["no package", "an error", "no Python", "a name that is taken"],
+    ids=["no package", "an error", "no Python", "an end", "a name that is taken"],
 )  # fmt: skip
 def test_one_that_fails_is_one_line_with_the_place(here, text, says, assert_one_line):
     (here / "own_a.py").write_text(text)

@@ -1,15 +1,20 @@
 """Runs with clients, optimizers and losses of choice: resumed, and on a cluster."""
 
-import csv
-
 import numpy as np
 import pytest
+from cli import MODEL, records, table
 
 import leaf_data
 from leaf_data.declare import SettingError
 from tff_pmc.experiments import experiment as experiments
 
-SHORT = {"rounds": 3, "local_epochs": 1, "batch_size": 10, "priority": ("DS",)}
+SHORT = {
+    "model": MODEL,
+    "rounds": 3,
+    "local_epochs": 1,
+    "batch_size": 10,
+    "priority": ("DS",),
+}
 CASES = {
     "momentum": {"selection": "by_size", "server_optimizer": "momentum"},
     "adam": {
@@ -57,18 +62,14 @@ def whole(tmp_path_factory, run):
 
 def cohorts(folder):
     """The clients of each round."""
-    with open(folder / "cohort.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
     found = {}
-    for row in rows:
+    for row in table(folder / "cohort.csv"):
         found.setdefault(row["round"], []).append(row["client"])
     return list(found.values())
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_run_that_is_resumed_is_the_same_to_the_bit(
-    run, whole, records, tmp_path, name
-):
+def test_a_run_that_is_resumed_is_the_same_to_the_bit(run, whole, tmp_path, name):
     run(tmp_path / "cut", **{**CASES[name], "rounds": 1})
     cut = run(tmp_path / "cut", **CASES[name])
     assert records(cut) == records(whole[name])
@@ -77,9 +78,7 @@ def test_a_run_that_is_resumed_is_the_same_to_the_bit(
     assert len({*map(tuple, cohorts(cut))}) == 3
 
 
-def test_a_cluster_chooses_whom_this_process_would(
-    run, whole, records, cluster, tff, tmp_path
-):
+def test_a_cluster_chooses_whom_this_process_would(run, whole, cluster, tff, tmp_path):
     before = tff.framework.get_context_stack().current
     cluster.install()
     try:
@@ -94,7 +93,7 @@ def test_the_losses_are_of_the_model_on_ones_own_examples(whole, data):
     from tff_pmc.models import MODELS
 
     made = settings(**CASES["adam"])
-    model = MODELS["mnist_cnn"].of_flags(made.by_flag()).build()
+    model = MODELS[MODEL].of_flags(made.by_flag()).build()
     generator = np.random.default_rng([made.training.cohort_seed, 1])
     drawn = generator.choice(100, 25, replace=False, p=np.full(100, 0.01))
     losses = {}
@@ -109,8 +108,7 @@ def test_the_losses_are_of_the_model_on_ones_own_examples(whole, data):
     worst = sorted(losses, key=lambda k: -losses[k])[:10]
     named = sorted(data.client_ids[k] for k in worst)
     assert cohorts(whole["adam"])[0] == named
-    with open(whole["adam"] / "rounds.csv", newline="") as file:
-        row = next(csv.DictReader(file))
+    row = table(whole["adam"] / "rounds.csv")[0]
     size = sum(np.size(w) for w in model.initial_weights[0])
     # The model to each of the 25, and a number back.
     assert int(row["test_bytes"]) == 25 * (4 * size + 4)

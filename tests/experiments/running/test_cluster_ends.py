@@ -1,25 +1,16 @@
 """What a cluster opens, and its end: that of the process, or of the scheduler."""
 
-import contextlib
 import os
-import pathlib
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import time
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-
-
-def begun_by(process):
-    """The processes that a process has begun, with those that they have."""
-    psutil = pytest.importorskip("psutil")
-    return psutil.Process(process.pid).children(recursive=True)
+from cli import QUICK, ROOT, long_run, run_alone
+from open_files import begun_by, listening, opened
 
 
 def assert_gone(processes, seconds=20):
@@ -27,32 +18,6 @@ def assert_gone(processes, seconds=20):
 
     _, left = psutil.wait_procs(processes, timeout=seconds)
     assert not left
-
-
-def opened(process):
-    """What a process has open: paths, and sockets by their inodes."""
-    found = set()
-    with contextlib.suppress(OSError):  # It is ending.
-        for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
-            with contextlib.suppress(OSError):  # It has closed this one.
-                found.add(os.readlink(link))
-    return found
-
-
-def listening(processes):
-    """Addresses and ports on which processes listen, as the kernel has them."""
-    inodes = set().union(*map(opened, processes))
-    found = set()
-    for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
-        for line in pathlib.Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
-            local, state, inode = (line.split()[k] for k in (1, 3, 9))
-            if state == "0A" and f"socket:[{inode}]" in inodes:
-                address, port = local.split(":")
-                words = bytes.fromhex(address)
-                packed = b"".join(struct.pack(">I", n) for (n,) in
-                                  struct.iter_unpack("=I", words))  # fmt: skip
-                found.add((socket.inet_ntop(family, packed), int(port, 16)))
-    return found
 
 
 def speaks_tls(port):
@@ -84,8 +49,11 @@ def assert_only_tls_on_loopback(processes, least):
         pytest.param("SIGKILL", "clients", marks=pytest.mark.slow),
     ],
 )
-def test_a_signal_leaves_no_process(tmp_path, long_run, name, spread):
-    """An interrupt goes to all processes of the terminal, as Ctrl-C does."""
+def test_a_signal_leaves_no_process(tmp_path, name, spread):
+    """An interrupt goes to all processes of the terminal, as Ctrl-C does.
+
+    Who kills the driver may have stopped its workers before.
+    """
     folder, number = tmp_path / "out", getattr(signal, name)
     process = long_run(folder, "--cluster=local", f"--spread={spread}")
     workers = begun_by(process)
@@ -94,6 +62,9 @@ def test_a_signal_leaves_no_process(tmp_path, long_run, name, spread):
     if number == signal.SIGINT:
         os.killpg(process.pid, number)
     else:
+        for worker in workers if number == signal.SIGKILL else ():
+            if "resource_tracker" not in " ".join(worker.cmdline()):
+                worker.suspend()
         os.kill(process.pid, number)
     _, err = process.communicate(timeout=60)
     assert_gone(workers)
@@ -105,9 +76,10 @@ def test_a_signal_leaves_no_process(tmp_path, long_run, name, spread):
     assert "Traceback" not in err and "distributed" not in err
 
 
-def test_an_end_is_quiet_and_leaves_no_process(tmp_path, run_alone):
+def test_an_end_is_quiet_and_leaves_no_process(tmp_path):
     done = run_alone(
-        *("--experiment=quickstart", "--rounds=1", "--local_epochs=1"),
+        *QUICK,
+        "--rounds=1",
         *("--cluster=local", "--spread=clients", f"--output_dir={tmp_path / 'out'}"),
     )
     assert done.returncode == 0, done.stderr
@@ -161,7 +133,7 @@ def machines(tmp_path, certificates):
 @pytest.mark.parametrize("spread", ["clients", "runs"])
 @pytest.mark.parametrize("name", ["SIGSTOP", "SIGKILL"])
 def test_the_scripts_open_tls_alone_and_no_scheduler_is_one_line(
-    tmp_path, long_run, machines, name, spread
+    tmp_path, machines, name, spread
 ):
     (scheduler, workers), flags = machines
     flags = [*flags, f"--spread={spread}", "--cluster_timeout=3"]
@@ -179,12 +151,12 @@ def test_the_scripts_open_tls_alone_and_no_scheduler_is_one_line(
 
 
 @pytest.mark.slow
-def test_a_run_whose_driver_was_killed_ends(tmp_path, long_run, machines):
+def test_a_run_whose_driver_was_killed_ends(tmp_path, machines):
     """Who makes it holds the lock of its folder."""
     (_, workers), flags = machines
     process = long_run(tmp_path / "out", *flags, "--spread=runs")
     lock = str(tmp_path / "out" / "DS" / ".lock")
-    busy = [worker for worker in begun_by(workers) if lock in opened(worker)]
+    busy = [worker for worker in begun_by(workers) if lock in opened(worker.pid)]
     assert len(busy) == 1
     process.kill()
     process.communicate(timeout=60)

@@ -1,15 +1,20 @@
 """Runs whose rounds are judged under other weightings, too: the record stays."""
 
-import csv
-import pathlib
-
 import pytest
+from cli import MODEL, table
 
 from leaf_data.declare import SettingError
 from tff_pmc.experiments import experiment as experiments
 from tff_pmc.record import read
 from tff_pmc.reports import REPORTS
 
+SHORT = {
+    "model": MODEL,
+    "rounds": 3,
+    "local_epochs": 1,
+    "priority": ("DS",),
+    "clients_per_round": 5.0,
+}
 ASKED = {
     "counterfactuals": ("orderings", "averages:0.5"),
     "counterfactual_rates": (0.5,),
@@ -42,16 +47,10 @@ def folders(tmp_path_factory):
     data = None
     with Runtime():
         for name, changes in CASES.items():
-            values = {"rounds": 3, "priority": ("DS",), "clients_per_round": 5.0}
-            settings = experiments.settings("quickstart", {**values, **changes})
+            settings = experiments.settings("quickstart", {**SHORT, **changes})
             data = data or settings.data.load()
             loop.run(settings, data, str(root / name), title=None)
     return {name: root / name for name in CASES}
-
-
-def rows(folder):
-    with open(pathlib.Path(folder, "weightings.csv"), newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,10 @@ def test_the_record_is_that_of_the_run_without(folders, name, other):
 
 
 def test_who_is_judged_when_and_on_what(folders):
-    found, run = rows(folders["asked"]), read.read_run(str(folders["asked"]))
+    found, run = (
+        table(folders["asked"] / "weightings.csv"),
+        read.read_run(str(folders["asked"])),
+    )
     # Nine orderings, three averages that are none of them, and two rates.
     assert [row["round"] for row in found] == ["1"] * 24 + ["2"] * 24
     labels = dict.fromkeys(row["weighting"] for row in found)
@@ -84,10 +86,10 @@ def test_who_is_judged_when_and_on_what(folders):
             assert int(row["correct"]) == run.correct[int(row["round"]) - 1].sum()
             assert float(row["total_variation"]) == 0
     assert sum(row["in_force"] == "1" for row in found) == 2
-    few = rows(folders["few judge"])
+    few = table(folders["few judge"] / "weightings.csv")
     assert {int(row["examples"]) for row in few} == {70}
     assert {int(row["examples"]) for row in found} == {1000}
-    searched = rows(folders["searched, asked"])
+    searched = table(folders["searched, asked"] / "weightings.csv")
     own = read.read_run(str(folders["searched, asked"]))
     tested = own.candidates.set_index(["round", "ordering"])["correct"]
     for row in searched:
@@ -95,8 +97,8 @@ def test_who_is_judged_when_and_on_what(folders):
             assert tested[key] == int(row["correct"])
     # Six orderings in each round, whichever the search takes.
     assert len(searched) == 3 * (6 + 6)
-    assert len(rows(folders["two stages"])) == 1 + 9
-    in_force, *others = rows(folders["a step"])
+    assert len(table(folders["two stages"] / "weightings.csv")) == 1 + 9
+    in_force, *others = table(folders["a step"] / "weightings.csv")
     assert (in_force["weighting"], in_force["in_force"]) == ("FedNova", "1")
     stepped = read.read_run(str(folders["a step"]))
     assert int(in_force["correct"]) == stepped.correct[0].sum() and len(others) == 9
@@ -105,8 +107,8 @@ def test_who_is_judged_when_and_on_what(folders):
 def test_the_report_is_of_all_runs_that_asked(folders):
     runs = [read.read_run(str(folders[name])) for name in ("plain", "asked")]
     report = REPORTS["counterfactuals"](runs)
-    table = report.tables["counterfactuals"]
-    assert set(table["run"]) == {"DS"} and len(table) == 23
+    made = report.tables["counterfactuals"]
+    assert set(made["run"]) == {"DS"} and len(made) == 23
     assert "too few" in report.text and list(report.figures) == ["counterfactuals"]
     assert not REPORTS["counterfactuals"](runs[:1]).tables
 

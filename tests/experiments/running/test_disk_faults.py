@@ -6,10 +6,11 @@ import os
 import shutil
 
 import pytest
+from cli import QUICK, records, run, table
 
 from tff_pmc.record.checkpoints import Checkpoints
 
-FLAGS = ["--experiment=quickstart", "--rounds=3", "--local_epochs=1", "--priority=DS"]
+FLAGS = [*QUICK, "--rounds=3", "--priority=DS"]
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def at_checkpoint(monkeypatch):
 
 
 def test_a_full_disk_is_one_line_and_the_run_goes_on_later(
-    tmp_path, run, at_checkpoint, monkeypatch, records
+    tmp_path, at_checkpoint, monkeypatch
 ):
     folder = tmp_path / "out"
     sync = os.fsync
@@ -58,7 +59,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_later(
     assert records(folder, states=True) == records(whole, states=True)
 
 
-def test_no_memory_is_one_line(tmp_path, run, at_checkpoint):
+def test_no_memory_is_one_line(tmp_path, at_checkpoint):
     def none_left():
         raise MemoryError
 
@@ -69,7 +70,7 @@ def test_no_memory_is_one_line(tmp_path, run, at_checkpoint):
     assert "Traceback" not in done.stderr
 
 
-def test_a_folder_that_is_deleted_is_one_line(tmp_path, run, at_checkpoint):
+def test_a_folder_that_is_deleted_is_one_line(tmp_path, at_checkpoint):
     folder = tmp_path / "out"
     at_checkpoint(lambda: shutil.rmtree(folder))
     done = run(*FLAGS, f"--output_dir={folder}", code=1)
@@ -88,14 +89,24 @@ def _copy_over(path):
     (shutil.copytree if moved.is_dir() else shutil.copyfile)(moved, path)
 
 
+def _link(path):
+    """Puts a link to another folder in its place."""
+    other = path.parent.parent / "other"
+    shutil.move(str(path), str(other))
+    path.symlink_to(other)
+
+
 @pytest.mark.parametrize(
     "act, name",
-    [(_remove, ""), (_copy_over, "DS"), (_copy_over, "DS/clients.csv")],
-    ids=["removed", "folder replaced", "file replaced"],
+    [
+        (_remove, ""),
+        (_copy_over, "DS"),
+        (_copy_over, "DS/clients.csv"),
+        (_link, "DS/checkpoints"),
+    ],
+    ids=["removed", "folder replaced", "file replaced", "checkpoints elsewhere"],
 )
-def test_what_is_written_into_stays_what_it_was(
-    tmp_path, run, monkeypatch, table, act, name
-):
+def test_what_is_written_into_stays_what_it_was(tmp_path, monkeypatch, act, name):
     """The next round ends the run: it would train to the end for nothing."""
     folder = tmp_path / "out"
     save = Checkpoints.save

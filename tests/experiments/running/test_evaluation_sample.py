@@ -1,13 +1,19 @@
 """Tests of the model by a sample of the clients, and not after every round."""
 
-import csv
-import pathlib
-
 import numpy as np
 import pytest
+from cli import MODEL, run, table
 
 from tff_pmc.experiments import experiment as experiments
 from tff_pmc.record import read
+
+LONGER = {
+    "model": MODEL,
+    "rounds": 7,
+    "local_epochs": 1,
+    "priority": ("DS",),
+    "clients_per_round": 5.0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +27,7 @@ def runs(tmp_path_factory):
         "all": {},
         "few": {"evaluate_clients": 7, "evaluate_every": 3},
     }.items():
-        values = {"rounds": 7, "priority": ("DS",), "clients_per_round": 5.0, **changes}
-        settings = experiments.settings("quickstart", values)
+        settings = experiments.settings("quickstart", {**LONGER, **changes})
         folder = str(tmp_path_factory.mktemp(name) / "run")
         data = settings.data.load()
         with Runtime():
@@ -37,23 +42,18 @@ def sample(data):
     return drawn_clients(data.test_examples, 7)
 
 
-def rows(run, name):
-    with open(pathlib.Path(run.path, name), newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_who_tests_and_when_changes_nothing_of_the_training(runs):
     (full, data), (few, _) = runs["all"], runs["few"]
     clients = sample(data)
     assert len(set(clients)) == 7 and list(clients) == sorted(clients)
     assert list(few.rounds["train_loss"]) == list(full.rounds["train_loss"])
-    tested = [row for row in rows(few, "rounds.csv") if row["accuracy"]]
+    tested = [row for row in table(f"{few.path}/rounds.csv") if row["accuracy"]]
     assert [int(row["round"]) for row in tested] == [1, 3, 6]
     for row in tested:
         own = full.correct[int(row["round"]) - 1, clients]
         assert int(row["correct"]) == own.sum()
-    assert len(rows(few, "clients.csv")) == 3 * 7
-    names = [row["client"] for row in rows(few, "clients.csv")[:7]]
+    assert len(table(f"{few.path}/clients.csv")) == 3 * 7
+    names = [row["client"] for row in table(f"{few.path}/clients.csv")[:7]]
     assert names == [data.client_ids[k] for k in clients]
 
 
@@ -73,7 +73,7 @@ def test_between_tests_a_reader_has_the_last_ones_figures(runs):
     assert "Tested" not in full.conditions
 
 
-def test_without_the_clients_on_record_tables_say_so(run, tmp_path, table):
+def test_without_the_clients_on_record_tables_say_so(tmp_path):
     """All else is as with them; also `--tables`, `--compare` and TensorBoard."""
     flags = ["--rounds=3", "--priority=DS", "--local_epochs=1", "--tensorboard"]
     flags += ["--evaluate_every=2", "--clients_per_round=5"]

@@ -4,6 +4,7 @@ import dataclasses
 import shutil
 
 import pytest
+from cli import records, refused, run, table
 
 from tff_pmc.experiments.experiment import experiment
 
@@ -21,9 +22,7 @@ def one_cell(monkeypatch):
     monkeypatch.setattr(helps_map, "experiment", lambda name: few)
 
 
-def test_the_best_step_is_run_under_other_seeds(
-    one_cell, run, table, records, tmp_path
-):
+def test_the_best_step_is_run_under_other_seeds(one_cell, tmp_path):
     words = (f"--experiment={NAME}", "--rounds=2", "--local_epochs=1", "--seeds=3,4")
     done = run(*words, f"--output_dir={tmp_path / 'whole'}")
     assert "of 1 federations" in done.stdout
@@ -66,7 +65,7 @@ def test_the_best_step_is_run_under_other_seeds(
         (["--cluster=local", "--spread=runs"], "--spread=runs does not go with"),
     ],
 )
-def test_what_is_no_map_is_refused(refused, tmp_path, words, line):
+def test_what_is_no_map_is_refused(tmp_path, words, line):
     folder = tmp_path / "out"
     assert line in refused(f"--experiment={NAME}", f"--output_dir={folder}", *words)
     assert not folder.exists()

@@ -9,12 +9,11 @@ import sys
 import time
 
 import pytest
+from cli import ROOT, SMALL, command, long_run
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 
-
-def test_a_pipe_that_closes_early_does_not_hang(tmp_path, command, small):
-    line = " ".join(command(*small, f"--output_dir={tmp_path / 'out'}"))
+def test_a_pipe_that_closes_early_does_not_hang(tmp_path):
+    line = " ".join(command(*SMALL, f"--output_dir={tmp_path / 'out'}"))
     done = subprocess.run(
         ["bash", "-c", f"{line} 2>/dev/null | head -n 1"],
         capture_output=True,
@@ -29,7 +28,7 @@ def test_a_pipe_that_closes_early_does_not_hang(tmp_path, command, small):
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
 )
-def test_an_interrupt_keeps_what_was_recorded(tmp_path, long_run, number):
+def test_an_interrupt_keeps_what_was_recorded(tmp_path, number):
     folder = tmp_path / "out"
     process = long_run(folder)
     os.kill(process.pid, number)
@@ -42,9 +41,9 @@ def test_an_interrupt_keeps_what_was_recorded(tmp_path, long_run, number):
 
 
 @pytest.mark.parametrize("seconds", [1.0, 1.5, 2.0])
-def test_an_interrupt_during_the_imports_is_one_line(tmp_path, seconds, command, small):
+def test_an_interrupt_during_the_imports_is_one_line(tmp_path, seconds):
     process = subprocess.Popen(
-        command(*small, f"--output_dir={tmp_path / 'out'}"),
+        command(*SMALL, f"--output_dir={tmp_path / 'out'}"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -64,7 +63,7 @@ def children(pid):
     return [int(child) for child in text.split()]
 
 
-def test_a_worker_that_dies_ends_the_run_and_keeps_the_record(tmp_path, long_run):
+def test_a_worker_that_dies_ends_the_run_and_keeps_the_record(tmp_path):
     folder = tmp_path / "out"
     process = long_run(folder, "--engine=worker")
     (host,) = children(process.pid)

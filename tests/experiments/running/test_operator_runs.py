@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from cli import QUICK, run, table
 
-from leaf_data.declare import SettingError
 from tff_pmc.experiments.experiment import settings
-from tff_pmc.record import weight_rows
 
 CODES = ("DS", "LD", "MD")
 CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4"
@@ -15,14 +14,15 @@ CHOQUET = "--choquet_capacity=DS:0.4,LD:0.3,MD:0.2,DS+LD:0.8,DS+MD:0.5,LD+MD:0.4
     "normalization", [pytest.param("sum", marks=pytest.mark.slow), "range"]
 )
 def test_a_run_records_the_scores_weights(
-    run, table, tmp_path, normalization, capacity, choquet_by_sorting
+    tmp_path, normalization, capacity, choquet_by_sorting
 ):
     """Two stages, then one; the baseline beside it, and the weights by hand."""
     flags = []
     if normalization == "range":
         flags = ["--normalization=range", "--criteria_ranges=DS=0:80,LD=0:10,MD=0:1"]
     done = run(
-        *("--experiment=quickstart", "--rounds=1", "--local_epochs=1"),
+        *QUICK,
+        "--rounds=1",
         *("--systems=choquet", CHOQUET, "--priority=DS", "--priority=MD,LD,DS", *flags),
         f"--output_dir={tmp_path / 'out'}",
     )
@@ -59,8 +59,3 @@ def test_settings_decide_form_label_and_folder():
     assert not average.two_stage
     assert average.folder == "average-0.5-0.3-0.2-DS-LD-MD"
     assert made().folder == "OWA-most-DS-LD-MD"
-    with pytest.raises(SettingError, match="--adjustment.*the system owa"):
-        made(adjustment="best_of_all")
-    owa = made()
-    found = weight_rows.weight_rows(1, owa, owa.system.score(owa), np.ones((3, 3)))
-    assert [row["ordering"] for row in found if row["in_force"]] == [owa.label]

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from cli import federation, table
 
 import leaf_data
 from tff_pmc.experiments.experiment import settings
@@ -21,15 +22,7 @@ def data():
     for image, label in zip(x, y):
         image[5 * label : 5 * label + 5] = 255
     examples = leaf_data.Examples(x, y, np.arange(0, 41, 10), tuple("abcd"))
-    return leaf_data.FederatedDataset(
-        name="stripes",
-        train_examples=examples,
-        test_examples=examples,
-        num_classes=10,
-        pixel_convention=leaf_data.pixels.WHITE_ON_BLACK,
-        origin=leaf_data.Origin("made up", (), ""),
-        options={},
-    )
+    return federation("stripes", examples, 10)
 
 
 def runs(*rates, **changes):
@@ -44,7 +37,7 @@ def runs(*rates, **changes):
     return [settings("quickstart", {**base, "learning_rate": rate}) for rate in rates]
 
 
-def first_round_by_hand(table, folder, target=90):
+def first_round_by_hand(folder, target=90):
     """The first round in which two of the four have at least the target."""
     rounds = {}
     for row in table(folder / "clients.csv"):
@@ -66,13 +59,11 @@ def searched(rate_search, data, runtime, tmp_path_factory):
     return folder, rate_search.search(runs(*RATES), data, str(folder))
 
 
-def test_a_rate_that_reaches_the_target_ends_there_and_the_first_is_found(
-    searched, table
-):
+def test_a_rate_that_reaches_the_target_ends_there_and_the_first_is_found(searched):
     folder, text = searched
     rows = table(folder / "rates.csv")
     assert [float(row["learning_rate"]) for row in rows] == list(RATES)
-    first = [first_round_by_hand(table, folder / f"rate_{rate:g}") for rate in RATES]
+    first = [first_round_by_hand(folder / f"rate_{rate:g}") for rate in RATES]
     assert [row["rounds"] for row in rows] == [str(n or "") for n in first]
     assert [int(row["rounds_run"]) for row in rows] == [n or ROUNDS for n in first]
     # One never arrives, and the one that arrives first is not the first searched.
@@ -88,10 +79,21 @@ def test_a_rate_that_reaches_the_target_ends_there_and_the_first_is_found(
         assert {float(row["DS"]) for row in trained} == {8}
 
 
-@pytest.mark.slow
-def test_a_half_done_search_goes_on(
-    rate_search, data, searched, tmp_path, monkeypatch, table
+def test_a_rate_that_breaks_every_client_is_not_the_best(
+    rate_search, data, runtime, tmp_path
 ):
+    from tff_pmc.experiments.running.callbacks import LostRunError
+
+    text = rate_search.search(runs(1e10, 1e-6), data, str(tmp_path / "one"))
+    assert text.endswith("none; the best accuracy is that of 1e-06")
+    lost, _ = table(tmp_path / "one" / "rates.csv")
+    assert lost["best_accuracy"] == ""
+    with pytest.raises(LostRunError):
+        rate_search.search(runs(1e10, 1e11), data, str(tmp_path / "both"))
+
+
+@pytest.mark.slow
+def test_a_half_done_search_goes_on(rate_search, data, searched, tmp_path, monkeypatch):
     from tff_pmc.experiments.running import loop
 
     real_run, folder = loop.run, tmp_path / "out"

@@ -4,20 +4,21 @@ import json
 
 import numpy as np
 import pytest
+from cli import SMALL, records, refused, restarted, run, table
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory, run, small):
+def finished(tmp_path_factory):
     """Two orderings on the embedded digits."""
     folder = tmp_path_factory.mktemp("cli") / "out"
     done = run(
-        *small,
+        *SMALL,
         *("--priority=DS", "--priority=LD,MD,DS", f"--output_dir={folder}"),
     )
     return folder, done
 
 
-def test_a_run_leaves_a_record_and_shows_its_table(finished, table):
+def test_a_run_leaves_a_record_and_shows_its_table(finished):
     folder, done = finished
     assert "Rounds until a share of the devices" in done.stdout
     assert "LD,MD,DS" in done.stdout
@@ -36,7 +37,7 @@ def test_a_run_leaves_a_record_and_shows_its_table(finished, table):
     assert any(line[:1] == ["DS"] and "last" in line[1:2] for line in shown)
 
 
-def test_the_record_is_complete(finished, table):
+def test_the_record_is_complete(finished):
     folder, _ = finished
     for name in ("DS", "LD-MD-DS"):
         info = json.loads((folder / name / "run.json").read_text())
@@ -67,14 +68,14 @@ def test_the_record_is_complete(finished, table):
     assert [row["weight"] for row in second] != ["0.1"] * 10
 
 
-def test_an_adjusted_run_beside_a_fixed_one(tmp_path, run, table, small):
+def test_an_adjusted_run_beside_a_fixed_one(tmp_path):
     """One command; judged on a fifth of the training examples, which nobody trains on.
 
     An ordering of one criterion has nothing to adjust: it is run once, as it is.
     """
     folder = tmp_path / "out"
     done = run(
-        *small,
+        *SMALL,
         *("--rounds=4", "--priority=MD,DS,LD", "--priority=DS", "--learning_rate=0.3"),
         *("--adjustment=best_of_all", "--judge_on=local_validation"),
         f"--output_dir={folder}",
@@ -93,7 +94,7 @@ def test_an_adjusted_run_beside_a_fixed_one(tmp_path, run, table, small):
         assert int(kept["correct"]) == max(int(t["correct"]) for t in own)
         assert {t["examples"] for t in own} == {"800"}  # 100 clients, 8 of 40 each.
         assert row["testing_rounds"] == "6" and row["examples"] == "1000"
-        model = 1_663_370 * 4
+        model = 34_826 * 4
         assert int(row["test_bytes"]) == 6 * 100 * (model + 4)
     assert int(rounds[0]["train_bytes"]) == 10 * (8 * model + 8 + 7 * 4 + 3 * 4 + 4 * 4)
     for path in (adjusted, fixed):
@@ -102,11 +103,11 @@ def test_an_adjusted_run_beside_a_fixed_one(tmp_path, run, table, small):
         assert row["testing_rounds"] == row["test_bytes"] == "0"
 
 
-def test_predictions_are_the_counts_and_survive_a_resume(tmp_path, run, table, small):
+def test_predictions_are_the_counts_and_survive_a_resume(tmp_path):
     """Recorded answers add up to the record; those of lost rounds are made again."""
 
     folder = tmp_path / "out"
-    flags = [*small, "--priority=DS", "--predictions", f"--output_dir={folder}"]
+    flags = [*SMALL, "--priority=DS", "--predictions", f"--output_dir={folder}"]
     run(*flags)
     predictions = folder / "DS" / "predictions"
     labels = np.load(predictions / "labels.npz")
@@ -121,8 +122,7 @@ def test_predictions_are_the_counts_and_survive_a_resume(tmp_path, run, table, s
     assert list(labels["client_ids"]) == [row["client"] for row in rows[:100]]
 
     before = {p.name: p.read_bytes() for p in predictions.iterdir()}
-    info = folder / "DS" / "run.json"
-    info.write_text(info.read_text().replace('"finished"', '"running"'))
+    restarted(folder / "DS")
     (folder / "DS" / "checkpoints" / "round_2.state").unlink()
     (predictions / "round_0002.npz").write_bytes(b"of a round that is run again")
     (predictions / "round_0003.npz").write_bytes(b"of a round that never was")
@@ -130,24 +130,42 @@ def test_predictions_are_the_counts_and_survive_a_resume(tmp_path, run, table, s
     assert {p.name: p.read_bytes() for p in predictions.iterdir()} == before
 
 
-def test_every_registered_criterion_runs_from_the_command_line(
-    tmp_path, run, table, small
-):
+def test_every_registered_criterion_runs_from_the_command_line(tmp_path):
     from tff_pmc import criteria
 
     # Sharpness is of faces, and ACC of servers that have examples.
     codes = [code for code in criteria.REGISTRY if code not in ("IS", "ACC")]
     flag = f"--criteria={','.join(codes)}"
-    run(*small, flag, f"--output_dir={tmp_path / 'out'}")
+    run(*SMALL, flag, f"--output_dir={tmp_path / 'out'}")
     rows = table(tmp_path / "out" / "DS" / "cohort.csv")
     for code in codes:  # CB is 0 for a client of one class.
         assert max(float(row[code]) for row in rows) > 0, code
 
 
-def test_several_seeds_end_in_a_page_of_effects(tmp_path, run, refused, table, small):
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({}, "OWN fails for a made-up client"),
+        ({3: 1.0}, "OWN gave a negative value: -1"),
+    ],
+)
+def test_a_criterion_that_is_wrong_is_one_line(tmp_path, monkeypatch, values, says):
+    """In the probe, whose client has three examples, or in the first round."""
+    from tff_pmc import criteria
+    from tff_pmc._lazy import tf
+
+    def value(client):
+        return tf.where(tf.shape(client.y)[0] > 3, -1.0, values[3])
+
+    own = criteria.Criterion("OWN", "mine", "this test", value)
+    monkeypatch.setitem(criteria.REGISTRY._things, "OWN", own)
+    assert says in refused(*SMALL, "--criteria=DS,OWN", f"--output_dir={tmp_path}/out")
+
+
+def test_several_seeds_end_in_a_page_of_effects(tmp_path):
     folder = tmp_path / "out"
     flags = [
-        *(*small, "--priority=DS", "--priority=LD", "--reach=above"),
+        *(*SMALL, "--priority=DS", "--priority=LD", "--reach=above"),
         f"--output_dir={folder}",
     ]
     done = run(*flags, "--seeds=3,5")
@@ -181,10 +199,10 @@ def test_several_seeds_end_in_a_page_of_effects(tmp_path, run, refused, table, s
     assert "seeds: [3, 5] there" in refused(*flags, "--seeds=3,6", "--resume")
 
 
-def test_a_run_without_seeds_becomes_its_seeds(tmp_path, run, refused, records, small):
+def test_a_run_without_seeds_becomes_its_seeds(tmp_path):
     """As if the seeds had been asked for at once; killed in its middle it goes on."""
     whole, folder = tmp_path / "whole", tmp_path / "out"
-    flags = [*small, "--priority=DS", "--priority=LD"]
+    flags = [*SMALL, "--priority=DS", "--priority=LD"]
     run(*flags, "--seeds=3,5", f"--output_dir={whole}")
     flags.append(f"--output_dir={folder}")
     run(*flags, "--seed=3")

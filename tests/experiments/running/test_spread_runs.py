@@ -8,13 +8,14 @@ import threading
 import time
 
 import pytest
+from cli import QUICK, records, run
+from open_files import opened
 
 RUNS = ("DS", "LD-MD-DS")
 ROUNDS = 2
 FLAGS = [
-    "--experiment=quickstart",
+    *QUICK,
     f"--rounds={ROUNDS}",
-    "--local_epochs=1",
     "--batch_size=10",
     "--priority=DS",
     "--priority=LD,MD,DS",
@@ -30,7 +31,7 @@ def flags_of_cluster(dask_cluster):
 
 
 @pytest.fixture(scope="module")
-def serial(tmp_path_factory, run):
+def serial(tmp_path_factory):
     folder = tmp_path_factory.mktemp("serial") / "out"
     run(*FLAGS, f"--output_dir={folder}")
     return folder
@@ -46,14 +47,6 @@ def client(dask_cluster):
     connection.close()
 
 
-def has_open(pid, path):
-    folder = pathlib.Path(f"/proc/{pid}/fd")
-    try:
-        return any(os.readlink(link) == str(path) for link in folder.iterdir())
-    except OSError:
-        return False
-
-
 def kill_who_has_recorded_a_round(client, folder, number, killed):
     """Hits the worker of a run that has a round behind it and another before it."""
     pids = client.run(os.getpid).values()
@@ -63,7 +56,7 @@ def kill_who_has_recorded_a_round(client, folder, number, killed):
         path = run / "rounds.csv"
         if path.exists() and len(path.read_text().splitlines()) == 2:
             for pid in pids:
-                if has_open(pid, run / ".lock"):
+                if str(run / ".lock") in opened(pid):
                     os.kill(pid, number)
                     killed.append(pid)
         time.sleep(0.01)
@@ -71,7 +64,7 @@ def kill_who_has_recorded_a_round(client, folder, number, killed):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
-    run, serial, flags_of_cluster, client, tmp_path, records, number
+    serial, flags_of_cluster, client, tmp_path, number
 ):
     folder, killed = tmp_path / "out", []
     killer = threading.Thread(
@@ -100,7 +93,7 @@ def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
 
 
 @pytest.mark.slow
-def test_seeds_are_spread_too(run, flags_of_cluster, tmp_path, records):
+def test_seeds_are_spread_too(flags_of_cluster, tmp_path):
     short = [*FLAGS, "--rounds=1", "--seeds=1,2"]
     for name, more in (("serial", []), ("spread", flags_of_cluster)):
         done = run(*short, *more, f"--output_dir={tmp_path / name}")
@@ -109,9 +102,7 @@ def test_seeds_are_spread_too(run, flags_of_cluster, tmp_path, records):
 
 
 @pytest.mark.slow  # tests/runtime compares the bits.
-def test_clients_of_rounds_give_the_same_records(
-    run, serial, flags_of_cluster, tmp_path, records
-):
+def test_clients_of_rounds_give_the_same_records(serial, flags_of_cluster, tmp_path):
     folder = tmp_path / "out"
     arguments = [*flags_of_cluster, "--spread=clients", f"--output_dir={folder}"]
     run(*FLAGS, *arguments)
@@ -127,7 +118,7 @@ def test_clients_of_rounds_give_the_same_records(
 
 
 def test_folders_that_a_worker_does_not_share_are_refused(
-    run, flags_of_cluster, client, tmp_path
+    flags_of_cluster, client, tmp_path
 ):
     """A file system of its own is stood in for by a folder that it may not enter."""
     from tff_pmc.experiments.running import spread_runs
@@ -146,21 +137,30 @@ def test_folders_that_a_worker_does_not_share_are_refused(
 
         assert tensorflow
 
-        module.os.path.isdir = lambda _, real=module.os.path.isdir: False
+        module.os.path.isdir = lambda _: False
+        return name
+
+    def show(name):
+        import genericpath
+        import os
+
+        os.path.isdir = genericpath.isdir
         return name
 
     (tmp_path / "data").mkdir()
     (worker, *_) = client.scheduler_info()["workers"]
-    client.submit(hide, "x", workers=[worker], pure=False).result()
     arguments = [f"--data_dir={tmp_path / 'data'}", f"--output_dir={tmp_path / 'out'}"]
-    done = run(*FLAGS, *flags_of_cluster, *arguments, code=2)
-    client.restart_workers([worker])
+    client.submit(hide, "x", workers=[worker], pure=False).result()
+    try:
+        done = run(*FLAGS, *flags_of_cluster, *arguments, code=2)
+    finally:
+        client.submit(show, "x", workers=[worker], pure=False).result()
     (line,) = [li for li in done.stderr.splitlines() if "run_experiments.py:" in li]
     assert f"the worker {worker} does not share" in line and "--data_dir" in line
 
 
 @pytest.mark.slow
-def test_an_error_of_a_run_is_that_error(run, flags_of_cluster, tmp_path):
+def test_an_error_of_a_run_is_that_error(flags_of_cluster, tmp_path):
     """A folder holds another run, which only its worker sees."""
     folder = tmp_path / "out"
     arguments = [*FLAGS, "--rounds=1", f"--output_dir={folder}"]
@@ -174,7 +174,7 @@ def test_an_error_of_a_run_is_that_error(run, flags_of_cluster, tmp_path):
 
 @pytest.mark.parametrize("late", [False, True])
 def test_a_worker_that_sees_another_store_is_refused(
-    run, flags_of_cluster, tmp_path, monkeypatch, late
+    flags_of_cluster, tmp_path, monkeypatch, late
 ):
     """It is written anew when the driver has opened it; `late`, when all were asked."""
     import leaf_data

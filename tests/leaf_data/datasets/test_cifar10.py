@@ -9,6 +9,7 @@ import struct
 
 import numpy as np
 import pytest
+from made_up import assert_refused
 from PIL import Image
 
 import leaf_data
@@ -177,7 +178,7 @@ def test_all_training_images_are_dealt(images, tmp_path, monkeypatch, write_batc
     assert data.server_examples is None and "dealt" not in data.origin.source
 
 
-def test_a_fraction_of_every_batch_by_class(tmp_path, monkeypatch, assert_refused):
+def test_a_fraction_of_every_batch_by_class(tmp_path, monkeypatch):
     _write_images(tmp_path, ".jpg")
     whole = leaf_data.load("cifar10", tmp_path)
     monkeypatch.setattr(image_folder, "_decode", None)  # From here on the cache.
@@ -204,9 +205,7 @@ def test_a_fraction_of_every_batch_by_class(tmp_path, monkeypatch, assert_refuse
     ],
     ids=["cut", "large", "none"],
 )
-def test_batches_that_are_not_cifar10s(
-    tmp_path, change, message, write_batches, assert_refused
-):
+def test_batches_that_are_not_cifar10s(tmp_path, change, message, write_batches):
     write_batches(tmp_path)
     path = tmp_path / "data_batch_2"
     content = path.read_bytes()
@@ -220,9 +219,7 @@ def test_the_published_checksums_of_batches():
     assert list(cifar10._BATCHES) == NAMES and together.startswith("f7358627169f1877")
 
 
-def test_even_with_a_checksum_nothing_is_run(
-    tmp_path, write, write_batches, assert_refused
-):
+def test_even_with_a_checksum_nothing_is_run(tmp_path, write, write_batches):
     class Call:
         def __reduce__(self):
             return os.system, (f"touch {tmp_path / 'proof'}",)
@@ -240,7 +237,7 @@ def test_even_with_a_checksum_nothing_is_run(
     assert (tmp_path / "proof").exists()
 
 
-def test_images_that_are_missing_or_damaged(tmp_path, assert_refused):
+def test_images_that_are_missing_or_damaged(tmp_path):
     _write_images(tmp_path)
 
     def fails(path, message):

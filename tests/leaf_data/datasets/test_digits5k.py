@@ -8,6 +8,7 @@ import os
 
 import numpy as np
 import pytest
+from made_up import assert_refused
 
 import leaf_data
 
@@ -68,7 +69,7 @@ def test_digits5k_is_a_pure_function_of_the_seed():
     assert digest(1)[0] != digest(1, partition="noniid")[0]
 
 
-def test_digits5k_without_its_file(tmp_path, monkeypatch, assert_refused):
+def test_digits5k_without_its_file(tmp_path, monkeypatch):
     from leaf_data.datasets import digits5k
 
     class Spec:
@@ -93,7 +94,7 @@ def test_digits5k_without_its_file(tmp_path, monkeypatch, assert_refused):
         assert_refused(lambda: leaf_data.load("digits5k"), path, words)
 
 
-def test_digits5k_labels_sizes_and_wrong_labels_vary_each_by_itself(assert_refused):
+def test_digits5k_labels_sizes_and_wrong_labels_vary_each_by_itself():
     how = {
         "partition": "dirichlet",
         "dirichlet_alpha": 0.1,

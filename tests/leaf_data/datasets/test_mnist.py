@@ -2,14 +2,58 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 
 import numpy as np
 import pytest
+from made_up import as_idx, assert_refused
 
 import leaf_data
 from leaf_data.datasets import mnist
+
+NAMES = {
+    "x_train": "train-images-idx3-ubyte",
+    "y_train": "train-labels-idx1-ubyte",
+    "x_test": "t10k-images-idx3-ubyte",
+    "y_test": "t10k-labels-idx1-ubyte",
+}
+
+
+@pytest.fixture
+def no_mnist(tmp_path, monkeypatch):
+    """No environment variable, an empty Keras cache, and no download."""
+    monkeypatch.delenv("TFF_PMC_DATA_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    def refuse():
+        raise AssertionError("tried to download")
+
+    monkeypatch.setattr(mnist, "_download", refuse)
+    return tmp_path
+
+
+@pytest.fixture
+def small_mnist(monkeypatch):
+    """Data in MNIST's format but of 400 and 200 images of 2 x 2."""
+    shapes = {"x_train": (400, 2, 2), "y_train": (400,)}
+    shapes.update({"x_test": (200, 2, 2), "y_test": (200,)})
+    monkeypatch.setattr(mnist, "_SHAPES", shapes)
+    random = np.random.RandomState(0)
+    return {
+        key: random.randint(0, 256 if key[0] == "x" else 10, shape).astype(np.uint8)
+        for key, shape in shapes.items()
+    }
+
+
+def write_mnist_idx(folder, arrays, packed=True):
+    """Writes arrays by name as MNIST's idx files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for key, array in arrays.items():
+        data = as_idx(array)
+        name = NAMES[key] + (".gz" if packed else "")
+        (folder / name).write_bytes(gzip.compress(data) if packed else data)
 
 
 def _write_npz(folder, arrays):
@@ -36,14 +80,12 @@ def _check_small(data, arrays, source):
 
 
 @pytest.mark.parametrize(("packed", "subfolder"), [(True, ""), (False, "mnist")])
-def test_mnist_from_idx_files(
-    no_mnist, small_mnist, packed, subfolder, write_mnist_idx, mnist_names
-):
+def test_mnist_from_idx_files(no_mnist, small_mnist, packed, subfolder):
     write_mnist_idx(no_mnist / "data" / subfolder, small_mnist, packed)
     data = leaf_data.load("mnist", no_mnist / "data", partition="noniid")
     _check_small(data, small_mnist, "idx files")
     found = [name.split(".")[0] for name, _ in data.origin.files]
-    assert found == list(mnist_names.values())
+    assert found == list(NAMES.values())
     for partition in ("iid", "noniid"):  # The seed decides who has what.
         one, same, other = (
             leaf_data.load("mnist", no_mnist / "data", partition=partition, seed=seed)
@@ -54,7 +96,7 @@ def test_mnist_from_idx_files(
 
 
 def test_mnist_by_environment_variable_cache_and_download(
-    no_mnist, small_mnist, monkeypatch, assert_refused, write_mnist_idx
+    no_mnist, small_mnist, monkeypatch
 ):
     _write_npz(no_mnist / "fetched", small_mnist)
     path = str(no_mnist / "fetched" / "mnist.npz")
@@ -78,14 +120,14 @@ def test_mnist_by_environment_variable_cache_and_download(
     )
 
 
-def test_idx_files_that_are_not_all_there(no_mnist, assert_refused, mnist_names):
-    first, *lacking = mnist_names.values()
+def test_idx_files_that_are_not_all_there(no_mnist):
+    first, *lacking = NAMES.values()
     (no_mnist / f"{first}.gz").write_bytes(b"")
     words = f"; {no_mnist} lacks {', '.join(lacking)}"
     assert_refused(lambda: leaf_data.load("mnist", no_mnist), words)
 
 
-def test_mnist_that_cannot_be_downloaded(no_mnist, monkeypatch, assert_refused):
+def test_mnist_that_cannot_be_downloaded(no_mnist, monkeypatch):
     def offline():
         raise Exception("URL fetch failure:\nno route to host")
 
@@ -128,7 +170,7 @@ class _Bomb:
         return open, (self.path, "w")
 
 
-def test_npz_files_that_are_damaged(no_mnist, small_mnist, assert_refused):
+def test_npz_files_that_are_damaged(no_mnist, small_mnist):
     path, trace = no_mnist / "mnist.npz", no_mnist / "trace"
     labels, images = small_mnist["y_test"], small_mnist["x_test"]
     bomb = np.array([_Bomb(str(trace))], dtype=object)

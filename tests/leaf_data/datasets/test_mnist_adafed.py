@@ -6,6 +6,7 @@ import csv
 
 import numpy as np
 import pytest
+from made_up import ROOT
 
 import leaf_data
 from leaf_data import Origin
@@ -88,9 +89,9 @@ def test_simulation_1_by_hand(digits, reading):
     }
 
 
-def test_simulation_2_is_table_1(digits, root):
+def test_simulation_2_is_table_1(digits):
     data = leaf_data.load("mnist_adafed", simulation="2")
-    with open(root / "results/paper/adafed_table1.csv", encoding="utf-8") as file:
+    with open(ROOT / "results/paper/adafed_table1.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 60
     for row in rows:

@@ -6,6 +6,7 @@ import pathlib
 
 import numpy as np
 import pytest
+from made_up import assert_refused
 from PIL import Image
 
 import leaf_data
@@ -130,7 +131,7 @@ def test_the_papers_numbers_of_pictures_are_recognized(tmp_path, monkeypatch):
     ("remove", "message"),
     [(slice(None), "holds no .jpg or .png"), (slice(2, -2), "pictures are too few")],
 )
-def test_places_with_too_few_pictures(tmp_path, remove, message, assert_refused):
+def test_places_with_too_few_pictures(tmp_path, remove, message):
     drawn_obstacles.write(str(tmp_path), pictures=10)
     for path in sorted(tmp_path.glob("hospital/*/*"))[remove]:
         path.unlink()
@@ -138,7 +139,7 @@ def test_places_with_too_few_pictures(tmp_path, remove, message, assert_refused)
     assert_refused(lambda: load(tmp_path, tmp_path / "cache"), path, message)
 
 
-def test_a_picture_in_two_parts_of_the_split_is_refused(tmp_path, assert_refused):
+def test_a_picture_in_two_parts_of_the_split_is_refused(tmp_path):
     counts = dict.fromkeys(obstacles.PRINTED, (4, 4))
     drawn_obstacles.write_sets(str(tmp_path), counts)
     load(tmp_path, tmp_path / "cache")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import shutil
@@ -17,6 +16,7 @@ from leaf_data.formats import cache, npy_folder
 ARRAYS = {
     "client_ids": np.array(["f0001_41", "é"]),
     "sizes_all": np.array([1, 2]),
+    "files": np.array([7, 0]),
     "x_all": np.arange(900, dtype=np.uint8).reshape(3, 300),
     "y_all": np.array([0, 2, 1], np.int32),
     "none_all": np.zeros((3, 0), np.int32),
@@ -47,8 +47,7 @@ def _get(folder, make, cache_dir=None, **more):
     source = folder.parent / "source"
     arrays, (digest,) = cache.cached(
         *("toy", str(folder), [str(source)], make, cache_dir),
-        cache.clients_form(("all",), FIELDS),
-        lambda arrays: cache.check_clients(arrays, ("all",), 3),
+        lambda arrays: cache.check_clients(arrays, ("all",), FIELDS, 3, ["files"]),
         **more,
     )
     assert digest == hashlib.sha256(source.read_bytes()).hexdigest()
@@ -78,7 +77,7 @@ def test_made_once_beside_the_data(home):
 def test_made_anew_when_a_file_is_changed_or_unpacked_with_its_times(home):
     make, source = Maker(), home / "source"
     before = source.stat()
-    for number, content in enumerate(["data", "more data", "atad"], 1):
+    for number, content in enumerate(["data", "atad", "more data"], 1):
         if number > 1:
             source.write_text(content)
             os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -122,13 +121,11 @@ def _cut(path):
 
 FORGED = {
     "cut": _cut,
-    "empty": lambda path: (path / "header.json").write_bytes(b""),
-    "no header": lambda path: (path / "header.json").unlink(),
     "a file": lambda path: (shutil.rmtree(path), path.write_text("")),
     "objects": lambda path: np.save(path / "x_all.npy", np.array([{}], dtype=object)),
-    "a list": lambda path: (path / "header.json").write_text(json.dumps([1])),
     "no images": _forge(x_all=None),
     "one more": _forge(more=np.zeros(3)),
+    "more files": _forge(files=np.zeros(3, np.int64)),
     "floats": _forge(x_all=ARRAYS["x_all"].astype(np.float32)),
     "other images": _forge(x_all=np.zeros((3, 9), np.uint8)),
     "negative sizes": _forge(sizes_all=np.array([5, -2])),

@@ -6,6 +6,7 @@ import gzip
 
 import numpy as np
 import pytest
+from made_up import as_idx, assert_refused
 
 from leaf_data.formats import idx
 
@@ -24,7 +25,7 @@ def test_idx_bytes_made_by_hand(tmp_path):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_idx_files_that_are_something_else(tmp_path, packed, assert_refused, as_idx):
+def test_idx_files_that_are_something_else(tmp_path, packed):
     path = tmp_path / ("file.gz" if packed else "file")
     good = as_idx(np.arange(6, dtype=np.uint8).reshape(2, 3))
 

@@ -7,11 +7,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from made_up import assert_refused
 
 from leaf_data.formats import idx, npz
-
-SHAPES = {"x": (4, 3), "y": (4,)}
-ARRAYS = {name: np.arange(np.prod(s), dtype=np.uint8) for name, s in SHAPES.items()}
 
 
 def _npy(array, **changes):
@@ -22,16 +20,11 @@ def _npy(array, **changes):
     return file.getvalue() + array.tobytes()
 
 
-def _write(path, members, method=zipfile.ZIP_DEFLATED):
+def _write(path, members, method):
     with zipfile.ZipFile(path, "w", method) as file:
         for name, content in members.items():
             file.writestr(name, content)
     return str(path)
-
-
-def _good(**changes):
-    members = {f"{n}.npy": _npy(a.reshape(SHAPES[n])) for n, a in ARRAYS.items()}
-    return {**members, **{f"{n}.npy": content for n, content in changes.items()}}
 
 
 def _fails(path, words):
@@ -40,24 +33,7 @@ def _fails(path, words):
             pass
 
 
-@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_what_numpy_wrote_is_read(tmp_path, save):
-    arrays = {**ARRAYS, "names": np.array(["a", "é"]), "none": np.zeros((0, 3)),
-              "one": np.array(5.5), "turned": np.asfortranarray(np.eye(3))}  # fmt: skip
-    save(tmp_path / "file.npz", **arrays)
-    with npz.opened(tmp_path / "file.npz") as members:
-        assert list(members) == list(arrays)
-        for name, array in arrays.items():
-            header, found = members[name], members[name].read()
-            assert header.shape == array.shape == found.shape
-            assert header.dtype == array.dtype == found.dtype
-            np.testing.assert_array_equal(found, array)
-
-
-ZEROS = np.zeros((1, 3), np.uint8)
-
-
-def test_an_array_is_not_unpacked_to_see_its_shape(tmp_path, assert_refused, peak_of):
+def test_an_array_is_not_unpacked_to_see_its_shape(tmp_path, peak_of):
     """A quarter of a gigabyte of zeros in a file of 300 KB."""
     path = tmp_path / "mnist.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
@@ -68,14 +44,17 @@ def test_an_array_is_not_unpacked_to_see_its_shape(tmp_path, assert_refused, pea
                     member.write(bytes(1 << 20))
 
     def refuse():
-        assert_refused(lambda: idx.read_npz(str(path), SHAPES), path, "x is uint8 ")
+        assert_refused(
+            lambda: idx.read_npz(str(path), {"x": (4, 3)}), path, "x is uint8 "
+        )
 
     assert peak_of(refuse) < 5e6
 
 
 def test_members_of_other_bytes_or_otherwise_compressed(tmp_path):
     path = tmp_path / "file.npz"
-    _write(path, _good(), zipfile.ZIP_BZIP2)
+    zeros = np.zeros((1, 3), np.uint8)
+    _write(path, {"x.npy": _npy(zeros)}, zipfile.ZIP_BZIP2)
     _fails(path, "compressed otherwise")
-    _write(path, {"x.npy": _npy(ZEROS, shape=(2**40,))}, zipfile.ZIP_STORED)
+    _write(path, {"x.npy": _npy(zeros, shape=(2**40,))}, zipfile.ZIP_STORED)
     _fails(path, "has other bytes than its header says")

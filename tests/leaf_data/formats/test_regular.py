@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from made_up import assert_refused
 
 import leaf_data
 from leaf_data import DataError
@@ -55,16 +56,14 @@ def _folder(path):
     [_fifo, _link("/dev/zero"), _folder, _link("nowhere")],
     ids=["fifo", "zero", "folder", "nowhere"],
 )
-def test_what_is_no_regular_file_is_refused(
-    tmp_path, reader, make, assert_refused, no_hang
-):
+def test_what_is_no_regular_file_is_refused(tmp_path, reader, make, no_hang):
     path = make(tmp_path / "file")
     assert_refused(lambda: READERS[reader](str(path)), path)
 
 
 def _cached(folder, cache_dir=None):
     """A cache of no array."""
-    cache.cached("toy", folder, [], dict, cache_dir, {})
+    cache.cached("toy", folder, [], dict, cache_dir, lambda arrays: None)
 
 
 def test_a_fifo_as_the_cache_is_made_anew(tmp_path, no_hang):
@@ -74,7 +73,7 @@ def test_a_fifo_as_the_cache_is_made_anew(tmp_path, no_hang):
     assert path.is_dir()
 
 
-def test_names_that_no_file_can_have(tmp_path, assert_refused):
+def test_names_that_no_file_can_have(tmp_path):
     for name in ("a\0b", "a\ud800"):
         path = str(tmp_path / name)
         with pytest.raises(OSError, match="cannot be a file's name"):

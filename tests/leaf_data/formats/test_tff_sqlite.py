@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import hashlib
 import io
 import lzma
 import os
+import sqlite3
 import urllib.error
 import urllib.request
 
 import numpy as np
 import pytest
+from made_up import assert_refused, run_python
 from PIL import Image
 
 import leaf_data
@@ -24,6 +27,69 @@ ANY, NO_CASE = ("", ""), ("TEXT COLLATE NOCASE", "INTEGER")
 GRAY = [0.5] * 784
 TWO = (("a", "all_train", 2),)
 NAME = "emnist_all.sqlite"
+
+
+def _statements(text, integer):
+    """The statements of TFF's tables, of columns of two types."""
+    return [
+        f"CREATE TABLE examples (split_name {text}, client_id {text}, "
+        "serialized_example_proto BLOB)",
+        f"CREATE TABLE client_metadata (client_id {text}, split_name {text}, "
+        f"num_examples {integer})",
+    ]
+
+
+def example(**features):
+    """Makes a serialized example of lists of floats or integers, by TensorFlow."""
+    import tensorflow as tf
+
+    made = tf.train.Example()
+    for name, values in features.items():
+        own = made.features.feature[name]
+        floats = isinstance(values[0], float)
+        (own.float_list if floats else own.int64_list).value.extend(values)
+    return made.SerializeToString()
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a database of rows of client, split and example; all may be changed."""
+
+    def write(rows, counts=None, types=("TEXT", "INTEGER"), after=(), name=NAME):
+        path = tmp_path / "data" / name
+        path.parent.mkdir(exist_ok=True)
+        if counts is None:
+            sizes = collections.Counter((client, split) for client, split, _ in rows)
+            counts = [(*key, size) for key, size in sizes.items()]
+        database = sqlite3.connect(path)
+        for statement in _statements(*types):
+            database.execute(statement)
+        database.executemany(
+            "INSERT INTO examples VALUES (?, ?, ?)", [(s, c, p) for c, s, p in rows]
+        )
+        database.executemany("INSERT INTO client_metadata VALUES (?, ?, ?)", counts)
+        for statement in after:
+            database.execute(statement)
+        database.commit()
+        database.close()
+        return path
+
+    return write
+
+
+@pytest.fixture
+def database(write):
+    """Rows in mixed order; "b" is in the test split alone."""
+    random, rows = np.random.RandomState(0), []
+    for client, split, count in (
+        *(("c", "all_train", 4), ("a", "all_train", 3), ("c", "all_test", 2)),
+        *(("b", "all_test", 1), ("a", "digits_only_train", 2)),
+    ):
+        for _ in range(count):
+            pixels = (random.randint(0, 256, 784) / 255).tolist()
+            proto = example(pixels=pixels, label=[int(random.randint(62))])
+            rows.append((client, split, proto))
+    return write([rows[k] for k in random.permutation(len(rows))])
 
 
 def _load(folder, **options):
@@ -58,7 +124,7 @@ def _check_against_tff(data, path, tf):
     assert list(data.client_ids) == sorted(ids)
 
 
-def test_it_is_read_as_tff_reads_it(database, tf, monkeypatch, run_python):
+def test_it_is_read_as_tff_reads_it(database, tf, monkeypatch):
     data = _load(database.parent)
     assert data.train_examples.sizes.tolist() == [3, 0, 4]
     assert data.test_examples.sizes.tolist() == [0, 1, 2]
@@ -80,7 +146,7 @@ def test_it_is_read_as_tff_reads_it(database, tf, monkeypatch, run_python):
     )
 
 
-def test_the_packed_database(database, tf, assert_refused, monkeypatch):
+def test_the_packed_database(database, tf, monkeypatch):
     packed = database.with_name(NAME + ".lzma")
     data = lzma.compress(database.read_bytes(), lzma.FORMAT_ALONE)
     moved = database.rename(database.parent.parent / "moved.sqlite")
@@ -141,9 +207,7 @@ FORGED = [
 
 
 @pytest.mark.parametrize(("change", "message"), FORGED, ids=range(len(FORGED)))
-def test_forged_tables(
-    change, message, write, example, assert_refused, peak_of, no_hang
-):
+def test_forged_tables(change, message, write, peak_of, no_hang):
     rows = [("a", "all_train", example(pixels=GRAY, label=[5]))] * 2
     path = write(rows, **{"counts": TWO, **change})
 
@@ -178,7 +242,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("proto", "message"), EXAMPLES, ids=range(len(EXAMPLES)))
-def test_forged_examples(write, proto, message, example, assert_refused):
+def test_forged_examples(write, proto, message):
     name, split, file = "femnist", "all_train", NAME
     if "image" in message or "smiling" in message:
         name, split, file = "celeba", "split_by_examples_train", "celeba.sqlite"
@@ -190,7 +254,7 @@ def test_forged_examples(write, proto, message, example, assert_refused):
     )
 
 
-def test_faces(write, example, tf, tff):
+def test_faces(write, tf, tff):
     """Resized as Pillow does, clients sorted, split by examples and not by clients."""
     pixels = np.random.RandomState(0).randint(0, 256, (4, 84, 84, 3))
     parts = ("7", "test", {}), ("7", "train", {"smiling": [0]}), ("20", "train", {})
@@ -222,7 +286,7 @@ def test_faces(write, example, tf, tff):
     np.testing.assert_array_equal(parsed, pixels[1])
 
 
-def test_more_steps_than_a_file_can_need(write, assert_refused, monkeypatch):
+def test_more_steps_than_a_file_can_need(write, monkeypatch):
     """As where each page of a tree leads a hundred times to the next."""
     path = write([("a", "all_train", b"x")] * 2)
     monkeypatch.setattr(tff_sqlite, "_EVERY", 1)
@@ -259,9 +323,7 @@ def test_tffs_own_cache_and_download(tmp_path, database, monkeypatch, tf):
     assert len(calls) == 2
 
 
-def test_a_download_that_fails_is_one_line_and_leaves_nothing(
-    tmp_path, monkeypatch, assert_refused
-):
+def test_a_download_that_fails_is_one_line_and_leaves_nothing(tmp_path, monkeypatch):
     def offline(folder):
         with open(os.path.join(folder, NAME), "w") as file:
             file.write("half")

@@ -93,19 +93,6 @@ def test_nine_of_the_200_shards_hold_two_digits(labels, seed):
     assert np.all(np.cumsum(MNIST_COUNTS)[:-1] % 300 != 0)
 
 
-def test_non_iid_clients_have_one_to_four_labels(labels):
-    def counts(seed):
-        parts = partition.sorted_shards(labels, seed=seed)
-        return np.bincount([len(np.unique(labels[part])) for part in parts])
-
-    # Index: number of labels. The paper says two at most.
-    assert counts(0).tolist() == [0, 2, 90, 8]
-    assert counts(15).tolist()[4:] == [1]
-    for seed in range(30):
-        found = counts(seed)
-        assert found[0] == 0 and len(found) in (4, 5), "1 to 4, some with 3"
-
-
 def test_shards_keep_the_order_of_equal_labels():
     labels = np.array([1, 0, 1, 0, 1, 0, 1, 0])
     for seed in range(4):

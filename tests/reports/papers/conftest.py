@@ -92,15 +92,16 @@ def says_of_five():
             "within": within,
         }[sign]
         holds = low >= least and high <= most and 0 not in (low - least, high - most)
+        if part and len(printed) and not any(least < p < most for p in printed):
+            return "not run far enough"
         if sign not in ("more", "less"):
             holds = low >= least and high <= most
         elif len(printed):
-            if part and not any(least < size < most for size in printed):
-                return "not run far enough"
             if not holds and (max(printed) < low or min(printed) > high):
                 return "not reproduced"
         fails = low > most or high < least
-        return "reproduced" if holds else "not reproduced" if fails else "open"
+        rest = "not run far enough" if part else "open"
+        return "reproduced" if holds else "not reproduced" if fails else rest
 
     return verdict
 

@@ -61,6 +61,12 @@ def read(tmp_path):
         ('= "at 70 %"\n', '= "at 7 %"\n', "unknown set of columns 'at 7 %'; it has"),
         ("sign", "name = '{who}'\nsign", "unknown part of a name 'who'; it has to be"),
         ("sign", "measures = [{ sing = 1 }]\nsign", "unknown key of a measure 'sing'"),
+        ("1.0", '"x"', "tolerance has to be a number, not 'x'"),
+        ("sign", "printed = nan\nsign", "printed has to be a number, not nan"),
+        ("sign", "within = 10\nsign", "within has to be two numbers, not 10"),
+        ("sign", "within = [9, -9]\nsign", "two numbers, not [9, -9]"),
+        ('"Some words."', "5", "'int' object has no attribute 'split'"),
+        ("[runs]", "[claims]\n[runs]", "'claims' is none of paper, tables, hours"),
         ('runs = "both"', "", "'runs'"),
         ('place = "section 1"', "", "(without a place): the key 'place' is missing"),
         ("of half", "of all", "headline 1 (Table 2): unknown number 'round of all'"),
@@ -74,7 +80,7 @@ def test_what_cannot_be_is_one_line_that_names_file_and_place(read, old, new, me
         read(old, new)
     text = str(error.value)
     assert text.startswith("mine.toml") and message in text and "\n" not in text
-    assert "section 1" in text or "Table 2" in text or "place" in old or new == "[runs"
+    assert "section 1" in text or "Table 2" in text or "place" in old or old == "[runs]"
 
 
 def test_a_row_says_what_differs_from_its_claim(read):
@@ -84,7 +90,7 @@ def test_a_row_says_what_differs_from_its_claim(read):
     assert number.measure.keywords["target"] == 90
     (row,) = keys["measures"]
     assert (row.runs, row.columns, row.sign) == (["LD", "MD"], cells, "none")
-    assert (row.tolerance, row.base) == (1.0, "DS")
+    assert (row.tolerance, row.base) == (1.0, ("DS",))
     rows = 'measures = [{ runs = "DS" }, { sign = "less" }]\nsign'
     (one,), _ = read("sign", rows)
     signs = [(row.runs, row.sign) for row in one.judge.keywords["measures"]]
@@ -97,23 +103,8 @@ def test_the_claims_of_all_papers_are_in_their_order_and_of_experiments():
     for one in found:
         assert one.place and one.says.endswith((".", ".)"))
         assert one.experiments and set(one.experiments) <= set(EXPERIMENTS)
-    for paper in PAPERS:
-        places = [_place(one) for one in claims(paper)]
-        assert places == sorted(places), paper
     figures = {word for one in claims("AdaFed") for word in one.place.split()}
     assert {word for word in figures if word.isdigit()} == set("123456")
-
-
-def _place(claim):
-    """A section's numbers; Table 7, of all of section 6, is with what 6.1 says of it.
-
-    What Dual's Table IV shows without words is before section V's text.
-    """
-    if claim.paper == "Dual":
-        return ["II-B", "Table IV", "V", "VI"].index(claim.place.split(";")[0])
-    section = claim.place.removeprefix("section ").split(",")[0].split()[0]
-    numbers = [int(part) for part in section.split(".")]
-    return numbers if len(numbers) > 1 else [*numbers, 1]
 
 
 def test_the_headline_numbers_are_as_printed():
@@ -165,18 +156,11 @@ def test_runs_of_equal_weights_in_every_round_are_one_algorithm(
             own = cohort(last)
             runs.append(kept(label, seed, "mnist_iid", reached, cohort=own))
     said = ("slightly slower than DS", "nothing but for fluctuations")
-    first = claims("PMC")[1].judge.keywords["measures"][0]
+    (claim,) = (one for one in claims("PMC") if said[1] in one.says)
+    first = claim.judge.keywords["measures"][0]
     only = [first._replace(runs=["LD"])]
     assert judged(said[0], runs)[1] == words[0]
     assert judged(said[1], runs, measures=only)[1] == words[1]
-
-
-@pytest.mark.parametrize(("most", "word"), [(3, "not reproduced"), (2, "reproduced")])
-def test_one_client_with_three_digits_refutes_that_they_have_two(kept, most, word):
-    cohort = pd.DataFrame({"round": [1, 1, 2], "LD": [2.0, 1.0, most]})
-    runs = [kept("DS", k, "mnist_noniid", CELLS, cohort=cohort) for k in range(5)]
-    number, found, *_ = judged("at most samples of two digits", runs)
-    assert (number.split()[-3], found) == (f"{most - 2:+.1f}", word)
 
 
 def test_other_epochs_are_held_against_one_run_a_seed_of_their_length(kept):

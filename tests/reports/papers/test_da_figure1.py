@@ -1,7 +1,5 @@
 """DA's Figure 1 shows what the paper's words say of it, and that it is made up."""
 
-from reported import write
-
 from tff_pmc.reports.papers import da_figure1
 from tff_pmc.search import SearchState, Trials
 
@@ -31,13 +29,3 @@ def test_its_values_are_a_search_by_algorithm_1():
         assert len(trials.tried) == len(accuracies)
         assert trials.chosen.index == kept
         last = accuracies[kept]
-
-
-def test_the_file_says_that_its_values_are_dummies(tmp_path):
-    text = write("da_figure1", [], tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["figure1_dummy_values.png"]
-    assert "illustration with dummy values" in text and "no run" in text
-    (axes,) = da_figure1.draw().axes
-    assert "DA Figure 1" in axes.get_title(loc="left")
-    assert axes.get_ylabel() == "accuracy (dummy values)"
-    assert {label.get_text() for label in axes.get_yticklabels()} == {""}

@@ -18,7 +18,6 @@ COLUMNS += ["70%", "75%", "High mean"]
 AT_75 = [1, 2, 1.5, 4, 4, 4, 5, 6, 5.5]
 AT_80 = [2, 3, 2.5, 4, 5, 4.5, 6, None, None]
 ORDERINGS = ["DS,LD,MD", "DS,MD,LD", "LD,DS,MD", "LD,MD,DS", "MD,DS,LD", "MD,LD,DS"]
-ROWS = ["Ds≻Ld≻Md", "Ds≻Md≻Ld", "Ld≻Ds≻Md", "Ld≻Md≻Ds", "Md≻Ds≻Ld", "Md≻Ld≻Ds"]
 
 
 @pytest.fixture
@@ -92,15 +91,6 @@ def test_best_is_the_most_cells_then_the_fewest_rounds_then_the_first(
     assert cells(table, 75, "Final", "Best") == later(AT_75, 30)
 
 
-def test_rows_without_a_run_are_left_out(make_runs):
-    late = {name: 0 for name in ORDERINGS[:5]}
-    late.update({adjusted(name, "best_of_all"): 0 for name in ORDERINGS})
-    table = da_table1.tidy_rows(make_runs(late))
-    assert list(dict.fromkeys(table["row"])) == ROWS[:5]
-    assert set(table["study"]) == {"MCA"}
-    assert da_table1.tidy_rows([]).empty
-
-
 def test_devices_without_test_examples_count_and_never_reach(make_run, tmp_path):
     """Of twelve devices 20 % are 3, 30 % 4, 40 % 5, 50 % 6, 70 % 9, 75 % 9."""
     run = make_run("DS", untested=2)
@@ -108,19 +98,6 @@ def test_devices_without_test_examples_count_and_never_reach(make_run, tmp_path)
     assert row == [2, 4, 3, 4, 5, 4.5, None, None, None]
     text = write("da_table1", [run], tmp_path)
     assert "Clients without test examples: 2." in text
-
-
-def test_the_page_has_ours_and_the_published_and_names_what_is_missing(
-    make_run, make_runs, tmp_path
-):
-    runs = make_runs({"DS": 0, "LD": 2})
-    text = write("da_table1", [*runs, make_run("DS,MD")], tmp_path)
-    page = (tmp_path / "table1.md").read_text(encoding="utf-8")
-    assert "Ind Dataset size (base) 1 (22) 2 (29) 1.5" in " ".join(text.split())
-    for part in (page, text):
-        assert "Runs: toy writers, 10 clients, 6 to 8 rounds." in part
-        assert "(nor Mean and Best of its six): MD; DS,LD,MD; DS,MD,LD;" in part
-        assert "Runs that are no row of this table: DS,MD." in part
 
 
 def test_what_makes_no_table_is_refused_by_name_or_empty(make_run, tmp_path):

@@ -125,6 +125,13 @@ def number(of, runs, labels, cells):
     return (base - mine).mean() if of == "gain" else 100 * (mine > base).mean()
 
 
+def of_group(row, runs, labels, cells):
+    """The number of several runs, or the best of theirs."""
+    if row["group"] == "best":
+        return max(number(row["of"], runs, [x], cells) for x in labels)
+    return number(row["of"], runs, labels, cells)
+
+
 def expected(name, keys, data, page):
     """Of each measure: differences, printed size, columns left and asked for, keys."""
     sources = [TABLES[name]["tables"].get(one) for one in keys["experiments"]]
@@ -146,19 +153,28 @@ def expected(name, keys, data, page):
             if all(left):
                 of, times = row["of"], row["times"]
                 for seed in seeds:
-                    line.append(times * number(of, seed[0], own, left[0]))
-                    line[-1] -= number(of, seed[-1], others, left[1]) if others else 0
-                if of != "share of rounds" and times == 1 and not printed:
+                    line.append(times * of_group(row, seed[0], own, left[0]))
+                    base = row["base"][0]
+                    line[-1] -= (
+                        number(of, seed[-1], others, left[1]) if others else base
+                    )
+                # What the text says is of all columns, and is not held against a part.
+                printed = printed if left == asked or left == [asked[0]] * 2 else []
+                if of != "share of rounds" and times == 1 and others and not printed:
                     sizes = [
-                        [printed_gain(page, source, x, c) for x in labels for c in cs]
-                        for source, labels, cs in zip(
+                        np.array(
+                            [[printed_gain(page, source, x, c) for c in cs] for x in xs]
+                        )
+                        for source, xs, cs in zip(
                             (sources[0], sources[-1]), (own, others), left
                         )
                     ]
-                    if not np.isnan(sum(sizes, [])).any():
+                    if not any(np.isnan(size).any() for size in sizes):
                         if of == "cells that lose":
-                            sizes = [[100.0 * (g < 0) for g in one] for one in sizes]
-                        printed = [np.mean(sizes[0]) - np.mean(sizes[1])]
+                            sizes = [100 * (size < 0) for size in sizes]
+                        best = np.max if row["group"] == "best" else np.mean
+                        one, other = (best(size.mean(axis=1)) for size in sizes)
+                        printed = [one - other]
             yield line, printed, left, asked, row
 
 
@@ -183,6 +199,7 @@ def test_rounds_are_judged_as_numpy_judges_them(
         for line, printed, left, asked, row in expected(name, keys, data, page):
             part = [*map(len, left)] != [*map(len, asked)]
             limits = {"tolerance": row.get("tolerance", 0), "part": part}
+            limits["within"] = row.get("within", ())
             words.append("not run far enough")
             if line:
                 words[-1] = says_of_five(line, row["sign"], printed=printed, **limits)
@@ -208,8 +225,8 @@ def test_the_papers_tables_say_what_the_text_says_but_where_it_is_noted(kept, pa
             table = TABLES[name]["tables"][experiment]
             base = printed_rounds(page, table)
             for row in rows(name, keys):
-                labels = {"DS", *row["runs"], *row["base"]} - {"", 0.0}
-                for label in labels:
+                labels = {"DS", *row["runs"], *row["base"]}
+                for label in (x for x in labels if x and isinstance(x, str)):
                     gains = {c: printed_gain(page, table, label, c) for c in base}
                     reached = {
                         c: None if np.isnan(gain) else base[c] - gain
@@ -225,4 +242,7 @@ def test_the_papers_tables_say_what_the_text_says_but_where_it_is_noted(kept, pa
         found[name] = found.get(name, "") + signs[verdict]
     # Only one adjusted run is printed in DA. In PMC an ordering gains 1.2 rounds on IID
     # data, CB≻DS≻IS is later than CB, and non-IID data gain no more than IID.
-    assert found == {"da": "++++++??++++", "pmc": "+" * 11 + "-" + "+" * 9 + "-+++-"}
+    assert found == {
+        "da": "?++++++??+++++",
+        "pmc": "+" * 13 + "-" + "+" * 10 + "-+++++-",
+    }

@@ -36,36 +36,57 @@ def test_every_ordering_is_drawn_over_all_rounds_with_ds_behind(run_of):
     # The mean of five rounds, here of the three that there are.
     np.testing.assert_allclose(mean.get_ydata(), 3 * [0.6])
     np.testing.assert_allclose(behind.get_ydata(), 3 * [0.5])
-    assert panel.get_title() == "LD" and "gray: DS" in words_of(figure)
+    assert panel.get_title() == "LD" and "DS" in words_of(figure)
     low, high = panel.get_ylim()
     assert 0.25 < low < 0.3 and 0.7 < high < 0.75  # The space that the curves need.
     alone = pmc_figures.draw({"DS": rows["DS"]}, "title")
-    assert len(alone.axes[0].get_lines()) == 2 and "gray: DS" not in words_of(alone)
+    assert len(alone.axes[0].get_lines()) == 2 and "DS" not in words_of(alone)
+
+
+def test_panels_are_named_and_ordered_as_in_all_plots(run_of):
+    """Without MW, as the paper prints MD, and the script's order."""
+    names = ["DS", "LD", "MD", "DS,LD,MD", "DS,MD,LD", "LD,DS,MD", "LD,MD,DS"]
+    runs = {one: run_of(one, [[3], [9]], [10]) for one in reversed(names)}
+    drawn = pmc_figures.draw(runs, "title")
+    expected = [name.replace(",", "≻") for name in names]
+    assert [axes.get_title() for axes in drawn.axes if axes.axison] == expected[1:]
+    curves = {name: run.accuracy for name, run in runs.items()}
+    script = pmc_figures.draw_script(curves, dict.fromkeys(names), "title")
+    titles = [axes.get_title().split(":")[0] for axes in script.axes if axes.axison]
+    assert titles == expected
 
 
 def test_the_printed_rounds_are_hollow_marks_beside_ours(run_of, page):
     """Table 4: half of the devices have 70 and 80 % in DS's round 10, LD gains 0."""
     settings = {"experiment": "mnist_noniid", "targets": [70, 80, 90, 95]}
-    correct = [[10 * min(number // 2, 9)] for number in range(1, 31)]
+    correct = [[min(5 * number, 95)] for number in range(1, 31)]
     labels = ("DS", "LD")
     rows = {one: run_of(one, correct, [100], settings=settings) for one in labels}
     figure = pmc_figures.draw(rows, "title")
-    theirs, ours = figure.axes[0].collections
-    assert theirs.get_facecolor().tolist() == [[1, 1, 1, 1]]
-    assert ours.get_facecolor().tolist() == ours.get_edgecolor().tolist()
+    marks = figure.axes[0].collections
+    theirs, ours = marks[:3], marks[3:]  # 95 % is beyond the rounds.
+    assert {tuple(mark.get_facecolor()[0]) for mark in theirs} == {(1, 1, 1, 1)}
+    for mark in ours:
+        assert mark.get_facecolor().tolist() == mark.get_edgecolor().tolist()
     cells = page.by_line(4)
-    expected = [
-        [cells["DS (baseline)", target]["50%"] - cells["LD", target]["50%"], share]
-        for target, share in ((70, 0.7), (80, 0.8), (90, 0.9))
+    rounds = [
+        cells["DS (baseline)", target]["50%"] - cells["LD", target]["50%"]
+        for target in (70, 80, 90)
     ]
-    assert theirs.get_offsets().tolist() == expected  # 95 % is beyond the axes.
-    assert ours.get_offsets().tolist() == [[14, 0.7], [16, 0.8], [18, 0.9]]
-    assert "the same, published" in words_of(figure)
+    assert [mark.get_offsets()[0][0] for mark in theirs] == rounds[::-1]
+    assert [mark.get_offsets()[0][0] for mark in ours] == [14, 16, 18, 19]
+    *_, mean = figure.axes[0].get_lines()
+    height = dict(mean.get_xydata().tolist())
+    assert height[14] == pytest.approx(0.7) and height[19] == pytest.approx(0.92)
+    for mark in marks:
+        ((x, y),) = mark.get_offsets()
+        assert y == pytest.approx(height[x])  # It lies on its curve.
+    assert words_of(figure)[-4:] == ["80 %", "90 %", "95 %", "as published"]
     other = {**settings, "normalization": "max"}
     rows = {"LD": run_of("LD", correct, [100], settings=other)}
     figure = pmc_figures.draw(rows, "title")
     assert not figure.axes[0].collections
-    assert "the same, published" not in words_of(figure)
+    assert "as published" not in words_of(figure)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from tff_pmc.reports import read_folder
 from tff_pmc.reports.papers import pmc_joint
 
 Y = [0, 1, 0, 1, 1, 0]  # Three clients with two examples each.
-SPLITS = [0, 2, 4, 6]
 
 
 def cells(rows, experiment):
@@ -148,11 +147,6 @@ def test_the_joint_table_beside_the_published_one(tmp_path, write_run):
     assert aligned["difference"].tolist() == [2, -97, -106, -9794]
     shuffled = cells[cells["pairing"] == "shuffled"]["ours"].tolist()
     assert shuffled[2] + shuffled[3] == 2 and shuffled[1] + shuffled[3] == 2
-    markdown = (tmp_path / "table3.md").read_text(encoding="utf-8")
-    for shown in (text, markdown):
-        assert "published pairing is broken" in shown
-        assert "Ours are 5 test examples and the paper's 10000" in shown
-    assert "| MW | aligned | 2 | 1 | 1 | 1 | 2 | 2 | 1 |" in markdown
 
 
 @pytest.mark.parametrize(

@@ -12,22 +12,10 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import pmc_paper, pmc_rounds_tables
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-SHARES = [f"{share}%" for share in range(10, 100, 10)]
 
 
 def by_label(runs):
     return {run.label: run for run in runs}
-
-
-def test_which_numbers_of_the_papers_text_stand_beside_ours(tmp_path, celeba_runs):
-    """What they are is in the kept tables, which are made again to the byte."""
-    numbers = {6: ["8.6", "11.5", "13.0"], 4: ["-0.1", "0.2", "2.1", "1.7"], 2: []}
-    for paper in pmc_paper.PAPER.values():
-        text = [f"{number:.1f}" for number in paper.text_numbers.values()]
-        assert text == numbers[paper.rounds_table]
-        figure = write(f"pmc_figure{paper.figure}", celeba_runs, tmp_path)
-        note = f"paper's text are beside ours in table{paper.rounds_table}.md"
-        assert (note in figure) == bool(text)
 
 
 def gains(runs):
@@ -53,25 +41,6 @@ def test_a_run_that_does_not_arrive_is_a_bound_and_both_a_dash(from_rounds):
     found = gains({"DS": other, "LD": slow})
     assert found["10%"] == (-2, "") and found["20%"] == (-2, "at most")
     assert gains({"DS": slow, "LD": other})["20%"] == (2, "at least")
-
-
-def test_the_rule_is_that_of_the_runs_and_without_gains_there_is_no_average(
-    from_rounds,
-):
-    runs = {name: from_rounds(name, 9 * [1], 70, 2) for name in ("DS", "LD")}
-    at = pmc_rounds_tables.tidy_rows(runs, (70,))  # Exactly 70 % of each.
-    assert at["value"].tolist() == [*9 * [1], *11 * [0]]
-    runs = {k: dataclasses.replace(run, reach="above") for k, run in runs.items()}
-    assert pmc_rounds_tables.tidy_rows(runs, (70,))["value"].isna().all()
-
-
-def test_the_impossible_cells():
-    by_number = {
-        n: pmc_paper.impossible(pmc_paper.published_rows(n)) for n in (2, 4, 6)
-    }
-    wrong = {"CB≻DS≻IS": ("50%", "60%"), "CB≻IS≻DS": ("40%", "50%")}
-    cells = {(name, "gain", 70, share) for name in wrong for share in wrong[name]}
-    assert by_number == {2: set(), 4: set(), 6: cells}
 
 
 def test_the_label_note_measures_both_readings(published_as_runs):
@@ -112,13 +81,6 @@ def test_write_marks_differences_bounds_and_misprints(tmp_path, run_of, celeba_r
     assert not (tmp_path / "table7.csv").exists()
 
 
-def test_without_ds_it_is_said(tmp_path, celeba_runs):
-    for number in (6, 7):
-        text = write(f"pmc_table{number}", celeba_runs[1:], tmp_path)
-        assert text.startswith(f"PMC Table {number} is left out: ") and "of DS" in text
-        assert text.count("\n") == 0 and list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("report", ["pmc_table6", "pmc_table7", "pmc_figure3"])
 def test_runs_that_cannot_be_compared_are_refused(
     report, tmp_path, celeba_runs, from_rounds, run_of
@@ -133,20 +95,6 @@ def test_runs_that_cannot_be_compared_are_refused(
             write(report, runs, tmp_path)
         assert "odd" in str(error.value) and "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_tables_say_by_which_rule_a_target_is_reached(tmp_path, celeba_runs):
-    """By the one that is given, else by the runs' own, which must be one."""
-    above = {"reach": "above"}
-    runs = [dataclasses.replace(r, path=r.label, **above) for r in celeba_runs]
-    for given, name in (("at_least", "at_least"), ("", "above")):
-        for report in ("pmc_table6", "pmc_figure3_script"):
-            text = write(report, runs, tmp_path, reach=given)
-            assert f"(--reach={name})" in text
-        assert f"(--reach={name})" in (tmp_path / "table6.md").read_text("utf-8")
-    runs[1] = dataclasses.replace(runs[1], reach="at_least")
-    with pytest.raises(RecordError, match="choose by --reach"):
-        write("pmc_table6", runs, tmp_path)
 
 
 def test_the_label_question_is_not_put_to_runs_that_cannot_answer_it(

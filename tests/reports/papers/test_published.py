@@ -71,6 +71,6 @@ def test_ours_beside_theirs():
 
 
 def test_a_table_that_is_missing_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(published, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(published, "FOLDER", tmp_path)
     with pytest.raises(published.PublishedTableMissing, match="checkout and its wheel"):
         published.table("da_table1")

@@ -88,16 +88,16 @@ def test_adafeds_lead_and_what_adversaries_add_to_it():
     assert row["verdict"] == "reproduced"
 
 
-def test_f1_of_class_1():
+def test_f1_of_the_classes_with_few_images():
     def mean(seed, system):
         folder = KEPT / "adafed_2" / seed / system
-        own = column(folder, "class_f1", "class") == 1
+        own = column(folder, "class_f1", "class") <= 2
         return column(folder, "class_f1", "f1")[own].mean()
 
-    less = [mean(seed, "adafed") - mean(seed, "fedavg") for seed in SEEDS]
-    row = claimed("are told apart best")
-    assert f"class 1, minus FedAvg {text(less, 3)}" in row["ours"]
-    assert row["verdict"] == "not reproduced" and max(less) < 0
+    more = [mean(seed, "adafed") - mean(seed, "fedavg") for seed in SEEDS]
+    row = claimed("are told apart better")
+    assert f"minus FedAvg {text(more, 3)}" in row["ours"]
+    assert row["verdict"] == "reproduced" and min(more) > 0
 
 
 def test_the_most_labels_of_a_client():
@@ -116,4 +116,4 @@ def test_ld_and_ds_have_equal_weights_where_the_data_is_iid(seed):
     assert ld == ds and ld[2] != md[2]
     row = claimed("LD and MW are slightly slower than DS at 95 %")
     assert row["verdict"] == "not reproduced"
-    assert row["why"].startswith("LD at 95 %") and "weights of both are" in row["why"]
+    assert row["why"].startswith("LD at 95 %") and "weights are equal" in row["why"]

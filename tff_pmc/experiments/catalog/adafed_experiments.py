@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, Row
 
 _SETTINGS = {
@@ -16,51 +19,33 @@ _SETTINGS = {
     "learning_rate": 1.0,
     "targets": (80, 90, 95),
 }
-_TIMES_SAMPLES = (
-    Row("adafed_times_samples"),
-    Row("adafed_weights_only_times_samples"),
+_SYSTEMS = (
+    *("adafed", "adafed_weights_only"),
+    *("adafed_times_samples", "adafed_weights_only_times_samples"),
 )
 
-EXPERIMENTS.register(
-    "adafed_1",
-    Experiment(
-        "AdaFed's simulation 1: its Figure 1.",
-        {**_SETTINGS, "simulation": "1"},
-        rows=[Row("fedavg"), Row("adafed_weights_only_times_samples")],
-        on_demand=[
-            Row("adafed"),
-            Row("adafed_weights_only"),
-            Row("adafed_times_samples"),
-        ],
-        reports=("adafed_figure1", "adafed_page"),
-        seed_reports=("adafed_figures", "system_effect"),
-        baseline="FedAvg",
-        paper="AdaFed",
-    ),
-)
-EXPERIMENTS.register(
-    "adafed_2",
-    Experiment(
-        "AdaFed's simulation 2, of its Table 1's images: its Figures 2, 3 and 4.",
-        {**_SETTINGS, "simulation": "2"},
-        rows=[Row("fedavg"), Row("adafed_weights_only"), Row("adafed")],
-        on_demand=_TIMES_SAMPLES,
-        reports=("adafed_figure2", "adafed_figure3", "adafed_figure4", "adafed_page"),
-        seed_reports=("adafed_figures", "system_effect"),
-        baseline="FedAvg",
-        paper="AdaFed",
-    ),
-)
-EXPERIMENTS.register(
-    "adafed_3",
-    Experiment(
-        "AdaFed's simulation 3, with adversaries: its Figures 5 and 6.",
-        {**_SETTINGS, "simulation": "3", "keep_own_model": True},
-        rows=[Row("fedavg"), Row("adafed")],
-        on_demand=[Row("adafed_weights_only"), *_TIMES_SAMPLES],
-        reports=("adafed_figure5", "adafed_figure6", "adafed_page"),
-        seed_reports=("adafed_figures", "system_effect"),
-        baseline="FedAvg",
-        paper="AdaFed",
-    ),
-)
+
+def _simulation(
+    number: str, figures: Sequence[int], systems: Sequence[str], words: str, **more: Any
+) -> None:
+    """Registers a simulation: systems beside FedAvg, and the others on demand."""
+    EXPERIMENTS.register(
+        f"adafed_{number}",
+        Experiment(
+            f"AdaFed's simulation {number}{words}.",
+            {**_SETTINGS, "simulation": number, **more},
+            rows=list(map(Row, ("fedavg", *systems))),
+            on_demand=[Row(name) for name in _SYSTEMS if name not in systems],
+            reports=(*(f"adafed_figure{n}" for n in figures), "adafed_page"),
+            seed_reports=("adafed_figures", "system_effect"),
+            baseline="FedAvg",
+            paper="AdaFed",
+        ),
+    )
+
+
+_simulation("1", [1], _SYSTEMS[3:], ": its Figure 1")
+_of_table_1 = ", of its Table 1's images: its Figures 2, 3 and 4"
+_simulation("2", [2, 3, 4], ["adafed_weights_only", "adafed"], _of_table_1)
+_adversaries = ", with adversaries: its Figures 5 and 6"
+_simulation("3", [5, 6], ["adafed"], _adversaries, keep_own_model=True)

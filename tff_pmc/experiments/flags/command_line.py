@@ -135,12 +135,15 @@ def _of_search(
             f"--search_for={command.search_for} compares systems; the search runs DS"
         )
     refused = ("priority", "systems", "adjustment", "learning_rate", "judge_on")
-    for flag in (*refused, "record_clients", "seeds"):
+    for flag in (*refused, "record_clients", "evaluate_clients", "seeds"):
         if flag in given:
             raise SettingError(
                 f"--{flag} does not go with --experiment={LR_SEARCH}, which runs DS "
                 "with each of --learning_rates"
             )
+    names = [f"{rate:g}" for rate in command.learning_rates]  # Of their folders.
+    if len(set(names)) < len(names):
+        raise SettingError(f"--learning_rates: one is there twice: {', '.join(names)}")
     own = {**values, "priority": ("DS",)}
     return [
         RunSettings.of({**own, "learning_rate": rate}, inherited=start)
@@ -168,7 +171,8 @@ def _of_systems(
                 f"--{flag}={values[flag]}: {command.experiment} has no such run; it "
                 f"has {', '.join(map(str, sorted(own)))}"
             )
-        rows = [r for r in rows if r.changes.get(flag, values[flag]) == values[flag]]
+        if own:
+            rows = [r for r in rows if r.changes.get(flag) in (None, values[flag])]
     settings = _settings_of([{**row.values, **values} for row in rows], start)
     if "judge_on" in values and not any(r.adjustment.searches for r in settings):
         raise SettingError(
@@ -217,10 +221,7 @@ def _each_once(runs: Sequence[RunSettings]) -> list[RunSettings]:
 def _of_system(
     found: Experiment, name: str, start: Values, values: Values
 ) -> Iterable[dict[str, Any]]:
-    """The values of the runs of one system: each ordering with each adjustment.
-
-    Without `--priority` the orderings are the experiment's own, if it has some.
-    """
+    """The values of the runs of one system: each ordering with each adjustment."""
     criteria = {**start, **values}.get("criteria", AggregationSettings().criteria)
     common = {**values, "system": name}
     priorities = common.pop("priority", None)
@@ -273,10 +274,7 @@ def _orderings(
 
 
 def _settings_of(runs: Sequence[Values], start: Values) -> list[RunSettings]:
-    """The settings of runs, each with the flags of its own system.
-
-    A flag of a system that none of the runs has is refused.
-    """
+    """The settings of runs, each with the flags of its own system."""
     of_systems = {flag for system in SYSTEMS.values() for flag in system.flags()}
     used: set[str] = set()
     settings = []

@@ -166,11 +166,7 @@ def _parse(
 
 
 def _flag_file(name: str) -> str:
-    """The path of a flag file: of the user's first, then of the project's own.
-
-    Those that come with the project are found from any folder, as `pmc_table4.flags`
-    or `experiments/pmc_table4.flags`.
-    """
+    """The path of a flag file: of the user's first, then of the project's own."""
     if not name:
         raise SettingError("--flagfile= has nothing behind it: name a flag file")
     path = os.path.expanduser(name)

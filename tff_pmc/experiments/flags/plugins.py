@@ -6,26 +6,14 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 
-from leaf_data.dataset import DATASETS
 from leaf_data.declare import SettingError
 from tff_pmc import criteria
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import Command
-from tff_pmc.models import MODELS
-from tff_pmc.selections import SELECTIONS
-from tff_pmc.systems import SYSTEMS
-
-_REGISTRIES: tuple[Sized, ...] = (
-    DATASETS,
-    MODELS,
-    SYSTEMS,
-    SELECTIONS,
-    EXPERIMENTS,
-    criteria.REGISTRY,
-)
+from tff_pmc.settings.run_settings import CHOSEN
 
 
 def import_plugins(arguments: Sequence[str]) -> None:
@@ -35,7 +23,7 @@ def import_plugins(arguments: Sequence[str]) -> None:
     if names is None:
         return
     # First those of the package: a plugin that takes a name of theirs is then told so.
-    for registry in _REGISTRIES:
+    for registry in (*CHOSEN.values(), EXPERIMENTS, criteria.REGISTRY):
         len(registry)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -55,7 +43,9 @@ def _import(name: str) -> None:
         module = importlib.import_module(name)
     except ImportError as error:
         raise SettingError(f"--plugin={name}: {error}") from error
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # A script may end itself, with success even.
         said = f"{type(error).__name__}: {error}"
         raise SettingError(f"--plugin={name}: {said}{_place(error)}") from error
     own = os.path.join(os.getcwd(), f"{name}.py")
@@ -67,7 +57,7 @@ def _import(name: str) -> None:
         )
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """The line of a file in this folder that an error came from, if it is known."""
     if isinstance(error, SyntaxError):  # It says so itself.
         return ""

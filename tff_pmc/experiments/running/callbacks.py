@@ -19,6 +19,7 @@ import leaf_data
 from tff_pmc.record import files
 from tff_pmc.record.measures import PERCENTILES, Measure
 from tff_pmc.record.predictions import FOLDER
+from tff_pmc.record.run_folder import FolderLostError
 from tff_pmc.reports import escape
 
 
@@ -42,22 +43,28 @@ Listener = Callable[[RoundDone], Optional[bool]]
 def predictions(folder: str, examples: leaf_data.Examples) -> Listener:
     """Writes `predictions/round_NNNN.npz`, and the labels before the first."""
     folder = os.path.join(folder, FOLDER)
+    labels = os.path.join(folder, "labels.npz")
+    begun = False
 
     def write(name: str, **arrays: np.ndarray) -> None:
         with files.replacing(os.path.join(folder, name)) as file:
             np.savez_compressed(file, **arrays)
 
     def after_round(done: RoundDone) -> None:
+        nonlocal begun
         if done.predicted is None:
             return
-        os.makedirs(folder, exist_ok=True)
-        if not os.path.exists(os.path.join(folder, "labels.npz")):
+        if not os.path.exists(labels):
+            if begun:
+                raise FolderLostError(f"{labels} was removed during the run")
+            os.makedirs(folder, exist_ok=True)
             write(
                 "labels.npz",
                 y=examples.y.astype(np.uint8),
                 row_splits=examples.row_splits,
                 client_ids=np.array(examples.client_ids),
             )
+        begun = True
         # `Setup.of` refuses more classes than a byte has.
         predicted = done.predicted.astype(np.uint8)
         write(f"round_{done.round_num:04d}.npz", predicted=predicted)
@@ -79,6 +86,7 @@ class LostRounds:
         self, label: str, most: int, before: Iterable[Mapping[str, Any]] = ()
     ) -> None:
         self._label, self._most, self._lost, self._why = label, most, 0, ""
+        self._rounds = 0
         for row in before:
             self._count(row)
 
@@ -88,17 +96,23 @@ class LostRounds:
         self._count(row)
         if self._lost == 1:
             logging.warning("%s: round %d: %s", self._label, done.round_num, self._why)
-        self.check(done.round_num)
+        self.check()
 
-    def check(self, round_num: int) -> None:
+    def check(self) -> None:
         """Ends the run, by a `LostRunError`, after the last of too many rounds."""
         if 0 < self._most <= self._lost:
             raise LostRunError(
-                f"{self._label}: in the rounds {round_num - self._lost + 1} to "
-                f"{round_num} {self._why} (--most_lost_rounds)"
+                f"{self._label}: in the rounds {self._rounds - self._lost + 1} to "
+                f"{self._rounds} {self._why} (--most_lost_rounds)"
             )
 
+    def check_all(self) -> None:
+        """Ends, as `check` does, a run that moved its model in no round at all."""
+        self._most = min(self._most, self._rounds)
+        self.check()
+
     def _count(self, row: Mapping[str, Any]) -> None:
+        self._rounds += 1
         all_out = row["clients"] == row["excluded"]
         self._lost = self._lost + 1 if all_out or row["update_rejected"] else 0
         self._why = "no client's score was above 0, or the update was not finite"

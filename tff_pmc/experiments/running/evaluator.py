@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any, Optional
 
 import numpy as np
@@ -11,13 +9,7 @@ import numpy as np
 from tff_pmc import processes
 from tff_pmc.processes.server_examples import build_confusion, f1_of_classes
 from tff_pmc.record import measures
-from tff_pmc.systems.setup import Setup, drawn_clients
-
-
-@functools.lru_cache(maxsize=1)
-def _traced(build: Callable[..., Any], model: Any, num_clients: int) -> Any:
-    """The computation, which the next run of an equal model need not trace again."""
-    return build(model, num_clients)
+from tff_pmc.systems.setup import Setup, drawn_clients, traced
 
 
 class TestEvaluator:
@@ -53,7 +45,7 @@ class TestEvaluator:
             build = processes.build_correct_counts
             if self.measure is measures.LOSS:
                 build = processes.build_loss_sums
-            self._compute = _traced(build, setup.model, self.examples.num_clients)
+            self._compute = traced(build, setup.model, self.examples.num_clients)
             packs = processes.evaluation_packs
         self._packs = packs(self.examples, num_packs=settings.training.num_packs)
         self._confusion, server = None, data.server_examples

@@ -36,8 +36,6 @@ def run(
     """Makes the runs of a map, and its report; returns this as text for a terminal.
 
     `seeds` are those of the whole runs; by default five that follow on the first run's.
-    The folder gets one for each cell, with a folder for the run that is judged for one
-    step and one for each seed; a `SettingError` says that the map runs DS.
     """
     first = runs[0]
     if len(runs) > 1 or first.label != read.BASELINE:
@@ -104,7 +102,8 @@ def run(
             except LostRunError as error:
                 lost.append(f"{words}: {error}")
                 continue
-            text = output.write(when_it_helps.report(found), output_dir)
+            about = when_it_helps.data_of(found)
+            text = output.write(when_it_helps.report(found), output_dir, about)
     if lost:
         raise LostRunError("; ".join(lost))
     return text

@@ -33,9 +33,6 @@ def inspect(
     Nothing is aggregated: the clients of the first cohorts measure their
     criteria, and only where a criterion looks at the trained model do they
     train, once, from the initial weights, on an engine of these options of `Runtime`.
-
-    Raises:
-        SettingError: the runs' systems measure different criteria.
     """
     settings, others = runs[0], [one.system.score(one) for one in runs]
     for one in runs:
@@ -61,9 +58,7 @@ def inspect(
     ]
     measured = _measure(setup, chosen, engine)
     weights = pd.DataFrame(
-        row
-        for number, raw in enumerate(measured, 1)
-        for row in weight_rows(number, settings, in_force, raw, others)
+        row for raw in measured for row in weight_rows(settings, in_force, raw, others)
     )
     means = weights.groupby("ordering", sort=False).mean(numeric_only=True)
     first = [data.client_ids[client] for client in chosen[0][:MOST_SHOWN]]

@@ -50,17 +50,20 @@ def run(
         checkpoints = Checkpoints(os.path.join(folder.path, "checkpoints"), state)
         last = checkpoints.load_last(folder.check, folder.has_rows)
         folder.go_on_after(last.round_num, last.lengths)
-        if last.state is None:
-            # So that a record which has rows has a state to go on from, too.
-            checkpoints.save(state, 0, {})
-        else:
+        if last.round_num:
             state = last.state
+        else:
+            # So that a record which has rows has a state to go on from, too. One that
+            # is there may be another run's: nothing else tells of which it is.
+            checkpoints.save(state, 0, {})
         rounds = settings.training.rounds
         told = [callbacks.predictions(folder.path, evaluator.examples), *listeners]
-        before = _rows_before(folder.path) if last.round_num else []
+        before: list[dict[Any, Any]] = []
+        if last.round_num:
+            before = read.read_table(folder.path, "rounds.csv").to_dict("records")
         most_lost = settings.training.most_lost_rounds
         lost = callbacks.LostRounds(settings.label, most_lost, before)
-        lost.check(last.round_num)
+        lost.check()
         if tensorboard:
             from tff_pmc.experiments.running import tensorboard_events
 
@@ -83,6 +86,7 @@ def run(
             lost.after_round(done)
             if any(ends):
                 break
+        lost.check_all()
         status = "finished"
 
 
@@ -104,10 +108,6 @@ def describe(settings: RunSettings, data: leaf_data.FederatedDataset) -> dict[st
             "client_table": data.client_table.origin,
         },
     }
-
-
-def _rows_before(folder: str) -> list[dict[Any, Any]]:
-    return read.read_table(folder, "rounds.csv").to_dict("records")
 
 
 def _round(
@@ -136,8 +136,7 @@ def _round(
         **at_server,
     }
     tested = rows.ClientTests(evaluator.clients, evaluator.examples, measured)
-    tables = rows.tables_of(setup, round_num, chosen, outcome, tested, columns)
-    tables["class_f1"] = rows.f1_rows(round_num, f1)
+    tables = rows.tables_of(setup, round_num, chosen, outcome, tested, columns, f1)
     return outcome.state, callbacks.RoundDone(
         round_num, tables, weights, measured, predicted, seconds
     )

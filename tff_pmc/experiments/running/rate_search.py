@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 import pandas as pd
@@ -79,7 +78,8 @@ def search(
             title = f"run {number} of {len(runs)}: rate {rate:g}"
             folder = os.path.join(output_dir, f"rate_{rate:g}")
             # A rate that breaks every client ends early, and the next is tried.
-            with contextlib.suppress(LostRunError):
+            lost: Optional[LostRunError] = None
+            try:
                 loop.run(
                     settings,
                     data,
@@ -89,18 +89,24 @@ def search(
                     tensorboard=tensorboard,
                     listeners=[reached],
                 )
+            except LostRunError as error:
+                lost = error
             run = read.read_run(folder)
             rows.append(
                 {
                     "learning_rate": rate,
                     "rounds": first_round(run.correct),
                     "rounds_run": len(run.correct),
-                    "best_accuracy": float(run.rounds["accuracy"].max()),
+                    # Of a lost one, that of a model that nobody trained any more.
+                    "best_accuracy": math.nan if lost else run.accuracy.max(),
                 }
             )
+        if lost and all(math.isnan(row["best_accuracy"]) for row in rows):
+            raise lost
         table = pd.DataFrame(rows).astype({"rounds": "Int64"})
         output.write(Report(tables={"rates": table}), output_dir)
-    best = min(rows, key=lambda row: (row["rounds"] or math.inf, -row["best_accuracy"]))
+    kept = [row for row in rows if not math.isnan(row["best_accuracy"])]
+    best = min(kept, key=lambda row: (row["rounds"] or math.inf, -row["best_accuracy"]))
     found = f"{best['learning_rate']:g}, in round {best['rounds']}"
     if best["rounds"] is None:
         found = "none; the best accuracy is that of " + f"{best['learning_rate']:g}"

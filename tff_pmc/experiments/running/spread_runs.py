@@ -43,11 +43,7 @@ def make_run(
     federations: bytes,
     sent_job: bytes,
 ) -> None:
-    """Makes a run on a worker, or goes on: its checkpoints say how far it is.
-
-    The worker must have the terms, and the plugins in the directory. What loads the
-    data, and the run, are as Dask sends them.
-    """
+    """Makes a run on a worker, or goes on: its checkpoints say how far it is."""
     cluster_tasks.check_versions(terms)
     if plugins and directory not in sys.path:
         sys.path.insert(0, directory)

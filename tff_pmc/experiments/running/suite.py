@@ -56,15 +56,9 @@ def run_all(
     """Makes runs and reports on all of them, and on their differences under seeds.
 
     Partition, initial weights, cohorts and batches are the same in every run of a
-    seed: the orderings are compared on paired seeds.
-
-    The folder gets one folder a run, `results.csv` and `accuracy.png`; under several
-    seeds, each of which replaces all seeds of the runs, a folder `seed_N` of these for
-    each, and the experiment's reports over several seeds. `spread` makes runs elsewhere
-    and gives each once it is finished. Returns the tables as text for the terminal.
-
-    A run that ends early leaves the others and their own reports as they are, and is a
-    `LostRunError` at the end.
+    seed: the orderings are compared on paired seeds. `spread` makes runs elsewhere and
+    gives each once it is finished. A run that ends early leaves the others and their
+    own reports as they are, and is a `LostRunError` at the end.
     """
     data = load(runs[0])
     for settings in runs:

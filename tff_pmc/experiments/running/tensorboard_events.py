@@ -77,9 +77,10 @@ def values(tables: Mapping[str, Sequence[Row]], weights: Any) -> dict[str, Any]:
         },
         **_of_clients(tables["clients"]),
         "cohort": {
-            name: _finite([row[name] for row in tables["cohort"]])
+            name: column[np.isfinite(column)]  # Who was left out has no weight.
             for name in tables["cohort"][0]
             if name not in _NO_VALUES
+            for column in [np.array([row[name] for row in tables["cohort"]], float)]
         },
         **{
             f"weights_{figure}": {
@@ -111,9 +112,3 @@ def how_to_open(output_dir: str) -> str:
     paths = sys.executable, os.path.relpath(sys.executable)
     words = [min(paths, key=len), "-m", "tensorboard.main", f"--logdir={output_dir}"]
     return f"TensorBoard: {shlex.join(words)}"
-
-
-def _finite(column: Sequence[float]) -> np.ndarray:
-    """The values of the clients that were not left out."""
-    found = np.array(column, float)
-    return found[np.isfinite(found)]

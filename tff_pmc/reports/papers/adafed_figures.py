@@ -99,17 +99,20 @@ def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
         figure, axes = figures.single(height=3.1, width=5.2)
         grid = [axes]
         axes.set(xlabel=figures.ROUNDS, ylabel=published.shows)
-    every = [c for p in panels.values() for seeds in p.values() for c in seeds]
     for axes, (name, curves) in zip(grid, panels.items()):
         for label, seeds in curves.items():
             style = styles.style_of(label)
-            figures.curve(axes, seeds, style, marker="o", markersize=2.5)
+            look: dict[str, Any] = {"marker": "o", "markersize": 2.5}
+            if of_classes and label in styles.BASELINES:
+                look = dict(styles.BEHIND)  # Others lie on it in some panels.
+            figures.curve(axes, seeds, style, **look)
         axes.set_title(name)
+    every = [c for p in panels.values() for seeds in p.values() for c in seeds]
     figures.share_limits(grid[0], (value for curve in every for value in curve))
     figures.round_axis(grid[0], max(int(curve.index.max()) for curve in every))
     count = max(len(found) for p in panels.values() for found in p.values())
     handles, labels = grid[0].get_legend_handles_labels()
-    columns, letters = (len(labels), 125) if of_classes else (2, 92)
+    columns, letters = (len(labels), 125) if of_classes else (3, 92)
     place = {"loc": "outside lower center", "ncols": columns}
     band = figures.band_words(count) or None
     figure.legend(handles, labels, title=band, **place)

@@ -10,20 +10,21 @@ several runs, and `[default]` has what all of a paper's claims share. A claim ha
 * `experiments`: the names of the experiments whose runs it takes.
 * `judge`: which judge decides (`judges.JUDGES`), by default `compared`, and the judge's
   own keys, the function's parameters.
-* `needs`: what its runs need and nobody can get.
 
-`[tables]` names the published table of an experiment, and `[hours]` has what the runs
-cost that would decide its claims.
+`[tables]` names the published table of an experiment, `[hours]` has what the runs cost
+that would decide its claims, and `[needs]` what they need and could not be had. A claim
+whose runs are not those of the flag file has `flags` that make them so, and `hours`.
 
 The keys of `quantities.Row` say what of which runs is held against what, with which
 sign, size and tolerance. Those that differ between several measures of a claim stand
-in the rows of `measures`.
+in the rows of `measures`; each is made once for each label `against` that it is held.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import math
 import pathlib
 import string
 import sys
@@ -38,7 +39,7 @@ from tff_pmc.reports.papers.judges import JUDGES
 from tff_pmc.reports.papers.judging import Answer, Cells
 from tff_pmc.reports.papers.quantities import QUANTITIES, Row
 from tff_pmc.reports.rounds_to_target import DEVICES
-from tff_pmc.settings.papers import PAPERS
+from tff_pmc.settings.papers import PAPERS, folders
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -46,6 +47,17 @@ else:  # The same reader, from before it was in the standard library.
     import tomli as tomllib
 
 FOLDER = pathlib.Path(__file__).parent / "claims"
+
+_TOP = (
+    *("paper", "tables", "hours", "needs", "runs", "columns", "default"),
+    *("claim", "headline"),
+)
+# Keys of a measure that are a number, two or none that rise, or any of these.
+_ALONE, _PAIRS, _BOTH = (
+    ("tolerance", "digits", "times"),
+    ("rounds", "within"),
+    "printed",
+)
 
 
 class ClaimError(ValueError):
@@ -67,6 +79,7 @@ class Claim(NamedTuple):
     judge: Callable[[Mapping[str, Sequence[Any]]], Answer]
     needs: str = ""
     hours: Mapping[str, float] = types.MappingProxyType({})
+    flags: str = ""
 
 
 @functools.cache
@@ -83,25 +96,29 @@ def headline_numbers() -> tuple[Headline, ...]:
 
 @functools.cache
 def _of_paper(paper: str) -> tuple[tuple[Claim, ...], tuple[Headline, ...]]:
-    return read(FOLDER / f"{paper.lower()}.toml")
+    return read((PAPERS[paper].folder or FOLDER) / f"{paper.lower()}.toml")
 
 
 def read(path: pathlib.Path) -> tuple[tuple[Claim, ...], tuple[Headline, ...]]:
     """Returns the claims and the headline numbers of a file.
 
     Raises:
-        ClaimError: a key, judge, experiment, sign or name is unknown, or missing.
+        ClaimError: there is no such file; a key, judge, experiment, sign or name is
+            unknown, or missing.
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except (OSError, tomllib.TOMLDecodeError) as error:
         raise ClaimError(f"{path.name}: {error}") from error
+    for key in table:
+        if key not in _TOP:
+            raise ClaimError(f"{path.name}: {key!r} is none of {', '.join(_TOP)}")
     found: dict[str, list[Any]] = {"claim": [], "headline": []}
     for kind, make in (("claim", _claim), ("headline", _headline)):
         for number, own in enumerate(table.get(kind, ()), start=1):
             try:
                 found[kind].append(make(table, own))
-            except (KeyError, TypeError, ValueError) as error:
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
                 lacks = isinstance(error, KeyError)
                 why = f"the key {error} is missing" if lacks else error
                 place = own.get("place", "without a place")
@@ -114,7 +131,9 @@ def read(path: pathlib.Path) -> tuple[tuple[Claim, ...], tuple[Headline, ...]]:
 def _claim(table: Mapping[str, Any], own: Mapping[str, Any]) -> Claim:
     keys = {**table.get("default", {}), **own}
     place, says, experiments = (keys.pop(k) for k in ("place", "says", "experiments"))
-    needs, name = keys.pop("needs", ""), keys.pop("judge", "compared")
+    hours = keys.pop("hours", table.get("hours", {}))
+    flags = " ".join(keys.pop("flags", "").split())
+    name = keys.pop("judge", "compared")
     _known("experiment", experiments, _experiments())
     _known("judge", [name], JUDGES)
     judge = JUDGES[name]
@@ -123,8 +142,11 @@ def _claim(table: Mapping[str, Any], own: Mapping[str, Any]) -> Claim:
         tables = [table.get("tables", {}).get(name) for name in experiments]
         if all(tables):
             shared["tables"] = tables
-        rows = keys.pop("measures", [{}])
-        keys["measures"] = [_row(table, {**shared, **row}) for row in rows]
+        rows, against = keys.pop("measures", [{}]), _labels(table, keys, "against")
+        bases = [{"base": label} for label in against] or [{}]
+        keys["measures"] = [
+            _row(table, {**shared, **row, **base}) for row in rows for base in bases
+        ]
     else:
         keys = {key: value for key, value in keys.items() if key in own}
         if "columns" in keys:
@@ -132,8 +154,12 @@ def _claim(table: Mapping[str, Any], own: Mapping[str, Any]) -> Claim:
     inspect.signature(judge).bind({}, **keys)  # A TypeError names the odd key.
     words = " ".join(says.split())
     bound = functools.partial(judge, **keys)
-    hours = table.get("hours", {})
-    return Claim(table["paper"], place, words, tuple(experiments), bound, needs, hours)
+    # What one of several experiments needs keeps the others from nothing.
+    needs = {table.get("needs", {}).get(name, "") for name in experiments}
+    need = needs.pop() if len(needs) == 1 else ""
+    return Claim(
+        table["paper"], place, words, tuple(experiments), bound, need, hours, flags
+    )
 
 
 def _headline(table: Mapping[str, Any], own: Mapping[str, Any]) -> Headline:
@@ -149,28 +175,55 @@ def _headline(table: Mapping[str, Any], own: Mapping[str, Any]) -> Headline:
 
 
 @functools.cache
-def _experiments() -> Sequence[str]:
-    """Returns the names of the experiments that have a flag file."""
-    lines = (
-        line
-        for path in sorted(project_files.folder("experiments").glob("*.flags"))
-        for line in path.read_text(encoding="utf-8").splitlines()
+def _experiments() -> Mapping[str, Mapping[str, float]]:
+    """Returns the flag files of the experiments that have one, with their rounds.
+
+    Where a file sets none, they are infinite.
+    """
+    found: dict[str, dict[str, float]] = {}
+    own = project_files.folder(project_files.FLAG_FILES)
+    for folder in folders(own):
+        for path in sorted(folder.glob("*.flags")):
+            name, rounds = "", math.inf
+            for line in path.read_text(encoding="utf-8").splitlines():
+                flag, _, value = line.partition("=")
+                name = value if flag == "--experiment" else name
+                rounds = float(value) if flag == "--rounds" else rounds
+            file = f"experiments/{path.name}" if folder == own else path.name
+            found.setdefault(name, {})[file] = rounds
+    found.pop("", None)
+    return found
+
+
+def command(experiment: str) -> str:
+    """Returns the command of the experiment's flag file, of several the longest."""
+    files = _experiments().get(experiment, {})
+    what = f"--experiment={experiment} --priority=all"
+    if files:
+        what = f"--flagfile={max(files, key=lambda name: files[name])}"
+    return (
+        f".venv/bin/python run_experiments.py {what} --seeds=0,1,2,3,4 --data_dir=DIR"
     )
-    found = (line.partition("--experiment=")[2] for line in lines)
-    return list(dict.fromkeys(filter(None, found)))
 
 
 def _row(table: Mapping[str, Any], keys: Mapping[str, Any]) -> Row:
     _known("key of a measure", keys, Row._fields)
-    own, groups = dict(keys), table.get("runs", {})
+    own = dict(keys)
     own.update({k: _columns(table, own[k]) for k in ("columns", "minus") if k in own})
     if "runs" in own:
-        own["runs"] = [
-            r for one in _listed(own["runs"]) for r in groups.get(one, [one])
-        ]
-    if isinstance(own.get("base"), str):
-        own["base"] = groups.get(own["base"], own["base"])
+        own["runs"] = _labels(table, own, "runs")
+    if not isinstance(own.get("base", 0), (int, float)):
+        own["base"] = [label for label in _labels(table, own, "base") if label]
     row = Row(**own)
+    for name in (*_ALONE, *_PAIRS, _BOTH):
+        value = getattr(row, name)
+        several = isinstance(value, (list, tuple))
+        numbers = value if several else [value]
+        usable = all(type(one) in (int, float) and one == one for one in numbers)
+        fits = name == _BOTH or several == (name in _PAIRS)
+        if not (usable and fits and len(numbers) < 3 and [*numbers] == sorted(numbers)):
+            words = "two numbers" if name in _PAIRS else "a number"
+            raise ValueError(f"{name} has to be {words}, not {value!r}")
     _known("sign", [row.sign], judging.SIGNS)
     _known("quantity", [row.of], QUANTITIES)
     names = [part[1] for part in string.Formatter().parse(row.name) if part[1]]
@@ -190,6 +243,13 @@ def _columns(table: Mapping[str, Any], names: Any) -> dict[str, Cells]:
         ]
         for name in _listed(names)
     }
+
+
+def _labels(table: Mapping[str, Any], keys: dict[str, Any], key: str) -> list[str]:
+    """Takes labels out of keys; names in `[runs]` stand for several."""
+    groups = table.get("runs", {})
+    names = _listed(keys.pop(key, ()))
+    return [label for one in names for label in groups.get(one, [one])]
 
 
 def _listed(value: Any) -> list[str]:

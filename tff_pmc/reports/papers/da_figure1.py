@@ -79,7 +79,7 @@ def draw() -> Figure:
     axes.set_xlabel(figures.ROUNDS)
     axes.set_ylabel("accuracy (dummy values)")
     axes.set_yticklabels([])
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    figures.round_axis(axes, int(tests["round"].max()))
     axes.set_title(TITLE, loc="left")
     axes.legend(loc="lower right")
     return figure

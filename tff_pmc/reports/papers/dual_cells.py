@@ -19,7 +19,6 @@ model's right answers on the examples that it was judged on.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from typing import Any, Optional
 
@@ -28,7 +27,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from tff_pmc.record.read import Run
-from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.kept import cells_beside
 from tff_pmc.reports.paired import by_label
 
@@ -76,7 +74,8 @@ def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
     from the published ones, too, which was computed before rounding.
     """
     members = rows_of(runs)
-    kept = cells_beside(members, f"dual_table{table}.csv")
+    needed = (*KEYS, "ours_best_epoch", "ours_last")
+    kept = cells_beside(members, f"dual_table{table}.csv", needed)
     if kept is not None:
         there = kept.set_index(KEYS[:2]).index.isin([*map(_key, members)])
         found: pd.DataFrame = kept[there].drop(columns=["printed", "published"])
@@ -112,14 +111,10 @@ def _key(run: Run) -> tuple[str, str]:
 
 def _epochs(run: Run) -> dict[str, int]:
     """Returns the epoch of each choice."""
-    try:
-        number, key = run.rounds["round"], "validation_correct"
-        chosen = [number[run.rounds["correct"].idxmax()], number.iloc[-1]]
-        if key in run.rounds and run.rounds[key].notna().any():
-            chosen.append(number[run.rounds[key].idxmax()])
-    except (ValueError, KeyError, IndexError) as error:
-        name = os.path.join(run.path, "rounds.csv")
-        raise RecordError(f"{name} cannot be read: {error}") from error
+    number, key = run.rounds["round"], "validation_correct"
+    chosen = [number[run.rounds["correct"].idxmax()], number.iloc[-1]]
+    if key in run.rounds and run.rounds[key].notna().any():
+        chosen.append(number[run.rounds[key].idxmax()])
     return dict(zip(CHOICES, map(int, chosen)))
 
 

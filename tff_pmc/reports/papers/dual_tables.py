@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -32,14 +32,33 @@ from tff_pmc.reports.papers.judging import image_fraction
 TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
 STAND_IN = "Stand-in data: a difference from the paper would mean nothing."
 JUDGED_ON = {
-    "test": "the reported examples, as printed",
-    "server": "the evaluation set, which is not reported",
-    "local_validation": "a part of the clients' training examples",
+    "test": "the reported examples, as printed (--judge_on=test). Its accuracy in an "
+    "epoch is the highest of {count} models', and that of every other algorithm is one "
+    "model's: it is {gain:.4f} above the mean of the lambdas, on the average over the "
+    "epochs, for this choice alone. --judge_on=server chooses on the evaluation set, "
+    "which otherwise gives the scores alone.",
+    "server": "the evaluation set, which is not reported (--judge_on=server). The "
+    "paper chooses it on the reported examples, --judge_on=test; so this row has less "
+    "of an advantage than the printed one.",
+    "local_validation": "a part of the clients' training examples "
+    "(--judge_on=local_validation).",
 }
-"""`--judge_on` in words."""
+"""Where lambda was chosen, by `--judge_on`, and what that means for a table."""
 
+# With clients of one size, as Table IV has them, two rows are one algorithm, so that a
+# difference between them is what chance alone does.
+_NOISE: Mapping[int, Sequence[str]] = {
+    4: [
+        "Noise: with clients of one size Simple Average and Weighted Mean are the same "
+        "algorithm; in the published table their accuracies differ by 0.0027 "
+        "(C1&C2&C3) and 0.0002 (C1&C2&C3&C4), so differences of that size mean "
+        "nothing. Our two share their seeds, and only the rounding of their sums "
+        "differs: what training makes of that is the least noise of our rows. Other "
+        "seeds add to it (--seeds)."
+    ],
+    5: [],
+}
 _LEFT_OUT = "{} is left out: no run of its algorithms."
-_SAME = ("Simple Average", "Weighted Mean")
 _OF_LAMBDA = ("epoch", "lambda", "equally good", "chosen", "lambda 0", "mean", "lowest")
 _STYLES = (("#332288", "o"), ("#dd6655", "s"), ("#117733", "^"))
 
@@ -55,7 +74,6 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
     members = rows_of(runs)
     if not members:
         return Report(_LEFT_OUT.format(TITLES[table]))
-    theirs = published.table(f"dualcriterion_table{table}")
     caveats = _caveats(members)
     of_class = f"of the class {POSITIVE} (obstacles: blocked)."
     notes = [
@@ -66,10 +84,10 @@ def report(runs: Sequence[Run], *, table: int) -> Report:
         "that. difference: best epoch minus published.",
         *_lambda_notes(members),
         f"Precision and F1 are {'macro averages.' if table == 4 else of_class}",
-        *_noise(table, theirs),
+        *_NOISE[table],
         *published.rows_notes(runs, [run.label for run in members]),
     ]
-    cells = _beside(runs, table, theirs)
+    cells = _beside(runs, table)
     columns = [*(f"ours_{name}" for name in CHOICES), "published", "difference"]
     parts = _grids(cells, columns)
     name, searched = f"dual_table{table}", searches(members)
@@ -106,8 +124,7 @@ def seeds_report(by_seed: BySeed, *, table: int, baseline: str) -> Report:
     members = rows_of(first)
     if not members:
         return Report(_LEFT_OUT.format(TITLES[table]))
-    theirs = published.table(f"dualcriterion_table{table}")
-    cells = pd.concat(_beside(runs, table, theirs) for runs in by_seed.values())
+    cells = pd.concat(_beside(runs, table) for runs in by_seed.values())
     by_cell = cells.groupby(KEYS, sort=False)
     spread = {"deviation": "std", "lowest": "min", "highest": "max"}
     rows = by_cell["ours_best_epoch"].agg(mean="mean", **spread)
@@ -120,7 +137,7 @@ def seeds_report(by_seed: BySeed, *, table: int, baseline: str) -> Report:
         f"and highest over the seeds {', '.join(map(str, by_seed))}. difference: mean "
         "minus published, which is one run. Each seed's own table is in its folder.",
         *_lambda_notes(members),
-        *_noise(table, theirs),
+        *_NOISE[table],
         *_caveats(members),
     ]
     parts = _grids(rows, [name for name in rows if name not in KEYS])
@@ -128,9 +145,10 @@ def seeds_report(by_seed: BySeed, *, table: int, baseline: str) -> Report:
     return pages.report(f"dual_table{table}", title, notes, parts, rows, digits=6)
 
 
-def _beside(runs: Sequence[Run], table: int, theirs: pd.DataFrame) -> pd.DataFrame:
+def _beside(runs: Sequence[Run], table: int) -> pd.DataFrame:
     """Returns our cells with the published ones; no differences of stand-in data."""
     ours = tidy_rows(runs, table)
+    theirs = published.table(f"dualcriterion_table{table}")
     compared = ours.assign(value=ours["ours_best_epoch"])
     columns = published.beside(compared, theirs, KEYS).drop(columns="ours")
     # Those of a CSV were computed before rounding.
@@ -139,29 +157,6 @@ def _beside(runs: Sequence[Run], table: int, theirs: pd.DataFrame) -> pd.DataFra
     cells["difference"] = cells.pop("difference")
     comparable = not any(run.data_caveat for run in rows_of(runs))
     return cells if comparable else cells.assign(difference=float("nan"))
-
-
-def _noise(table: int, theirs: pd.DataFrame) -> list[str]:
-    """Returns a sentence on what equal clients say of the published table's noise.
-
-    With clients of one size, as Table 4 has them, the simple average and the weighted
-    mean are one algorithm, so that a difference between their rows is what chance alone
-    does. Ours share all seeds and begin to differ by the rounding of a sum, which
-    training amplifies.
-    """
-    if table != 4:
-        return []
-    accuracy = theirs[theirs["metric"] == "Accuracy"]
-    wide = accuracy.pivot(index="clients", columns="algorithm", values="value")
-    gaps = (wide[_SAME[0]] - wide[_SAME[1]]).abs().dropna()
-    texts = [f"{gap:.4f} ({clients})" for clients, gap in gaps.items()]
-    return [
-        f"Noise: with clients of one size {_SAME[0]} and {_SAME[1]} are the same "
-        f"algorithm; in the published table their accuracies differ by "
-        f"{' and '.join(texts)}, so differences of that size mean nothing. Our two "
-        "share their seeds, and only the rounding of their sums differs: what training "
-        "makes of that is the least noise of our rows. Other seeds add to it (--seeds)."
-    ]
 
 
 def _caveats(runs: Sequence[Run]) -> list[str]:
@@ -184,8 +179,8 @@ def _grids(cells: pd.DataFrame, columns: Sequence[str]) -> dict[str, pages.Grid]
     for clients, part in cells.groupby("clients", sort=False):
         lines = [["algorithm", "metric", *head]]
         for cell in part.to_dict("records"):
-            signs = {"difference": "+"}
-            texts = [pages.number(cell[n], f"{signs.get(n, '')}.4f") for n in columns]
+            forms = ["+.4f" if n == "difference" else ".4f" for n in columns]
+            texts = [pages.number(cell[n], form) for n, form in zip(columns, forms)]
             first = cell["algorithm"] if cell["metric"] == METRICS[0] else ""
             lines.append([first, cell["metric"], *texts])
         parts[str(clients)] = lines
@@ -196,27 +191,14 @@ def _lambda_notes(runs: Sequence[Run]) -> list[str]:
     """Returns sentences on where lambda was chosen, and what that means for a table."""
     found = []
     for run in searches(runs):
-        table, judged = chosen(run), str(run.settings.get("judge_on", "test"))
-        count = 0 if run.candidates is None else run.candidates["ordering"].nunique()
-        text = (
+        assert run.candidates is not None
+        table, count = chosen(run), run.candidates["ordering"].nunique()
+        gain = (table["chosen"] - table["mean"]).mean()
+        where = JUDGED_ON[str(run.settings.get("judge_on", "test"))]
+        found.append(
             f"Dual-Criterion Weighted, {clients_of(run)}: lambda was chosen in each "
-            f"epoch on {JUDGED_ON[judged]} (--judge_on={judged})"
+            f"epoch on {where.format(count=count, gain=gain)}"
         )
-        if judged == "test":
-            gain = (table["chosen"] - table["mean"]).mean()
-            text += (
-                ". Its accuracy in an epoch is the highest of "
-                f"{count} models', and that of every other algorithm is "
-                f"one model's: it is {gain:.4f} above the mean of the lambdas, on the "
-                "average over the epochs, for this choice alone. --judge_on=server "
-                "chooses on the evaluation set, which otherwise gives the scores alone"
-            )
-        elif judged == "server":
-            text += (
-                ". The paper chooses it on the reported examples, --judge_on=test; so "
-                "this row has less of an advantage than the printed one"
-            )
-        found.append(f"{text}.")
     return found
 
 
@@ -232,7 +214,7 @@ def _plot(table: pd.DataFrame, title: str) -> Figure:
     axes.set_ylim(-0.05, 1.05)  # All of the range that is searched.
     axes.set_xlabel("epoch")
     axes.set_ylabel("lambda (1: quality alone)")
-    axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+    figures.number_rounds(axes, int(table["epoch"].max()))
     figures.head(axes, title)
     figure.legend(loc="outside right center")
     return figure

@@ -28,19 +28,11 @@ LAST = 5
 class Headline(NamedTuple):
     """A number of a paper, and how runs give the same.
 
-    Attributes:
-        paper: as in `tff_pmc.settings.papers.PAPERS`.
-        place: the table or figure that it is of.
-        experiment: the named experiment.
-        says: what the number is.
-        printed: the number as the paper has it.
-        measure: the run, and the one that it is held against -> the number, None where
-            it is not reached; a `RecordError` where a record does not have it.
-        run: the label of the run, as `quantities.label_of` has it.
-        base: that of the one that it is held against, if there is one.
-        clients: see `label_of`.
-        form: how the number is written.
-        settings: the values that a run must have for its number to be this one.
+    `measure` takes the run, and the one that it is held against if there is a `base`,
+    and gives the number, None where it is not reached, or a `RecordError` where a
+    record does not have it. `run` and `base` are labels, as `quantities.label_of` has
+    them for so many `clients`, `form` is how the number is written, and `settings` are
+    the values that a run must have for its number to be this one.
     """
 
     paper: str
@@ -74,17 +66,16 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
         if all(run.settings.get(k) == v for k, v in headline.settings.items())
     ]
     named = functools.partial(label_of, clients=headline.clients)
+    least = getattr(headline.measure, "keywords", {}).get("round", 0)
     values: list[float] = []
     used: list[Run] = []
-    seeds: Mapping[int, Mapping[str, Run]] = {}
     with contextlib.suppress(RecordError):
-        seeds = by_seed(fitting, headline.labels, named)
-    for own in seeds.values():
-        sides = [own[label] for label in headline.labels]
-        with contextlib.suppress(RecordError):
-            value = headline.measure(*sides)
-            values.append(math.inf if value is None else value)
-            used += sides
+        for own in by_seed(fitting, headline.labels, named, least).values():
+            sides = [own[label] for label in headline.labels]
+            with contextlib.suppress(RecordError):
+                value = headline.measure(*sides)
+                values.append(math.inf if value is None else value)
+                used += sides
     if not values:
         return "", []
 
@@ -96,10 +87,6 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
         span = f"{text(min(values))} to {text(max(values))}"
         middle += f" ({span}, {len(values)} seeds)"
     return middle, used
-
-
-def _round_of_half(run: Run, *, target: int) -> Optional[float]:
-    return rounds_of(run, (target,), (HALF,))[target, HALF]
 
 
 def _round_of_the_same_accuracy(run: Run, base: Run, *, round: int) -> Optional[float]:
@@ -117,15 +104,13 @@ def _lead_at_the_end(run: Run, base: Run, *, column: str) -> float:
     return float(own - other)
 
 
-def _best_round(run: Run, base: Optional[Run] = None) -> float:
-    """Returns the accuracy of the best round, or its lead over that of another."""
-    return float(run.accuracy.max() - (base.accuracy.max() if base else 0.0))
-
-
 NUMBERS: Mapping[str, Callable[..., Optional[float]]] = {
-    "round of half": _round_of_half,
+    "round of half": lambda run, *, target: rounds_of(run, (target,))[target, HALF],
     "round of the same accuracy": _round_of_the_same_accuracy,
     "lead at the end": _lead_at_the_end,
-    "best round": _best_round,
+    # Its accuracy, or the lead of that over another's.
+    "best round": lambda run, base=None: float(
+        run.accuracy.max() - (base.accuracy.max() if base else 0.0)
+    ),
 }
 """How numbers are measured, by the names that the tables have for it."""

@@ -48,7 +48,10 @@ def compared(
     named = functools.partial(label_of, clients=clients)
     if lacking and not {*labels} <= {*map(named, itertools.chain(*runs.values()))}:
         raise TooShortError(lacking)
-    by_experiment = [judging.by_seed(own, labels, named) for own in runs.values()]
+    least = max(row.rounds[1] * QUANTITIES[row.of].of_rounds for row in measures)
+    by_experiment = [
+        judging.by_seed(own, labels, named, least) for own in runs.values()
+    ]
     common = sorted(set.intersection(*map(set, by_experiment)))
     if not common:
         raise RecordError(f"the runs of {' and '.join(runs)} have no seed in common")
@@ -69,18 +72,11 @@ def compared(
     return answer
 
 
-def _beside(row: Row) -> list[str]:
-    """Returns the label of the run that a row's number needs beside each, if any."""
-    beside = row.goal or QUANTITIES[row.of].beside
-    return [beside] if beside else []
-
-
 def _needed(row: Row) -> list[str]:
     """Returns the labels that a row needs, those it is held against first."""
-    base = [row.base] if isinstance(row.base, str) else row.base
-    labels = [] if isinstance(base, (int, float)) else [*filter(None, base)]
-    beside = _beside(row) or [BASELINE] * (EVERY_RUN in row.runs)
-    return [*beside, *labels, *(label for label in row.runs if label != EVERY_RUN)]
+    base = () if isinstance(row.base, (int, float)) else row.base
+    beside = row.beside or [BASELINE] * (EVERY_RUN in row.runs)
+    return [*beside, *base, *(label for label in row.runs if label != EVERY_RUN)]
 
 
 def _measures(row: Row, seeds: Sequence[Sequence[Labeled]]) -> list[Measure]:
@@ -100,68 +96,79 @@ def _measure(
     quantity, (name, cells) = QUANTITIES[row.of], columns
     ((minus, theirs),) = (row.minus or {"": cells}).items()
     others: Sequence[str] = []
-    if isinstance(row.base, (int, float)):
-        base = f"{row.base:g}"
-    else:
-        labels = [row.base] if isinstance(row.base, str) else row.base
-        others = [label for label in labels if label and label not in own] or own
-        base = " or ".join(others)
+    if not isinstance(row.base, (int, float)):
+        others = [label for label in row.base if label not in own] or own
+    base = " or ".join(others) or f"{row.base:g}"
     parts = {"run": ", ".join(own), "columns": name, "minus": minus, "base": base}
     name = row.name.format(**parts).strip()
     limits = row.sign, row.tolerance, row.within, row.digits
     equal, before = _equal(own, others, seeds), (len(cells), len(theirs))
-    beside = _beside(row)
 
     def value(runs: Labeled, labels: Sequence[str], cells: Cells) -> float:
         every = [*runs] if EVERY_RUN in labels else labels
-        pairs = [(runs[label], runs[(beside or [label])[0]]) for label in every]
+        pairs = [(runs[label], runs[(row.beside or [label])[0]]) for label in every]
         found = [quantity.number(*pair, cells, row) for pair in pairs]
         return max(found) if row.group == "best" else statistics.fmean(found)
 
     try:
         if quantity.in_cells:
-            ours = [seed[0][label] for seed in seeds for label in [*beside, *own]]
-            bases = [seed[-1][label] for seed in seeds for label in [*beside, *others]]
+            ours, bases = (
+                [seed[place][x] for seed in seeds for x in (*row.beside, *labels)]
+                for place, labels in ((0, own), (-1, others))
+            )
             both = not row.minus and len(seeds[0]) == 1
             cells = reached_by([*ours, *bases] if both else ours, cells)
             theirs = cells if both else reached_by(bases, theirs)
             if not (cells and theirs):
                 length = max(len(run.rounds) for run in [*ours, *bases])
-                raise TooShortError(
-                    f"no column is reached by all runs in {length} rounds"
-                )
-            counts = dict.fromkeys(zip((len(cells), len(theirs)), before))
-            name += "".join(f", {n} of {m} columns" for n, m in counts if n < m)
+                why = f"not all runs arrive in {length} rounds"
+                raise TooShortError(": ".join(filter(None, [columns[0], why])))
         mine = [row.times * value(one[0], own, cells) for one in seeds]
-        if isinstance(row.base, (int, float)):
-            base_values = [float(row.base)] * len(seeds)
-        else:
-            base_values = [value(one[-1], others, theirs) for one in seeds]
+        base_values = (
+            [float(row.base)] * len(seeds)
+            if isinstance(row.base, (int, float))
+            else [value(one[-1], others, theirs) for one in seeds]
+        )
     except TooShortError as error:
         return Measure(name, (), (), *limits, equal=equal, lacks=str(error))
-    printed = _printed(row, own, others, cells, theirs)
-    part = (len(cells), len(theirs)) != before
+    counts = dict.fromkeys(zip((len(cells), len(theirs)), before))
+    part = ", ".join(f"{n} of {m} columns" for n, m in counts if n < m)
+    printed = _printed(row, own, others, cells, theirs, part)
     return Measure(name, mine, base_values, *limits, printed, equal, part)
 
 
 def _printed(
-    row: Row, own: Sequence[str], others: Sequence[str], cells: Cells, theirs: Cells
+    row: Row,
+    own: Sequence[str],
+    others: Sequence[str],
+    cells: Cells,
+    theirs: Cells,
+    part: str,
 ) -> Sequence[float]:
-    """Returns what the paper prints over the same columns; nothing without a table."""
-    if isinstance(row.printed, (int, float)):
-        return (row.printed, row.printed)
-    if row.printed or not row.tables or row.times != 1 or row.of not in _PRINTED:
-        return row.printed
+    """Returns what the paper prints over the same columns; nothing without a table.
+
+    What its text says of all columns is not held against a part of them.
+    """
+    said = row.printed
+    said = (said, said) if isinstance(said, (int, float)) else said
+    if said and not part:
+        return said
+    summed = row.of in _PRINTED and row.times == 1
+    if not (row.tables and summed and others):
+        return ()
     sides = []
     both = (own, cells, row.tables[0]), (others, theirs, row.tables[-1])
     for labels, of_cells, table in both:
-        gains = [rounds_saved(table, x).get(c) for x in labels for c in of_cells]
-        known = [gain for gain in gains if gain is not None and not math.isnan(gain)]
-        if len(known) < len(gains):
-            return ()
-        if row.of == "cells that lose":
-            known = [100.0 * (gain < 0) for gain in known]
-        sides.append(statistics.fmean(known))
+        means = []
+        for label in labels:
+            saved = rounds_saved(table, label)
+            gains = [saved.get(cell, math.nan) for cell in of_cells]
+            if not all(map(math.isfinite, gains)):
+                return ()
+            if row.of == "cells that lose":
+                gains = [100.0 * (gain < 0) for gain in gains]
+            means.append(statistics.fmean(gains))
+        sides.append(max(means) if row.group == "best" else statistics.fmean(means))
     return (sides[0] - sides[1],) * 2
 
 
@@ -181,30 +188,20 @@ def _equal(
     return True
 
 
-def variance_and_gain(runs: Runs) -> Answer:
-    """Judges by rank correlations over the orderings of each experiment.
+def variance_and_gain(runs: Runs, *, least_rounds: int) -> Answer:
+    """Judges by rank correlations over the orderings of an experiment.
 
     They are of the first criterion's variance between clients and the best accuracy.
     """
-    measures: list[Measure] = []
-    used: list[Run] = []
-    why = RecordError("no runs are kept")
-    for name, own in runs.items():
-        try:
-            criteria = next((run.settings["criteria"] for run in own), [BASELINE])
-            seeds = [[*one.values()] for one in judging.by_seed(own, criteria).values()]
-            tables = map(pmc_variance.orderings, seeds)
-            ranks = [pmc_variance.correlations(t)[pmc_variance.BEST] for t in tables]
-        except RecordError as error:
-            why = error
-            continue
-        said = f"{name}: rank correlation with the best accuracy"
-        zeros = [0.0] * len(ranks)
-        measures.append(Measure(said, ranks, zeros, judging.MORE, digits=2))
-        used += itertools.chain(*seeds)
-    if not measures:
-        raise why
-    return judging.judged(measures, used)
+    ((_, own),) = runs.items()
+    criteria = next((run.settings["criteria"] for run in own), [BASELINE])
+    seeds = [[*one.values()] for one in judging.by_seed(own, criteria).values()]
+    tables = map(pmc_variance.orderings, seeds)
+    ranks = [pmc_variance.correlations(t)[pmc_variance.BEST] for t in tables]
+    said, zeros = "rank correlation with the best accuracy", [0.0] * len(ranks)
+    measure = Measure(said, ranks, zeros, judging.MORE, digits=2)
+    used = [*itertools.chain(*seeds)]
+    return judging.judged([measure], used, least_rounds=least_rounds)
 
 
 def epochs_and_batches(
@@ -219,27 +216,27 @@ def epochs_and_batches(
     found: dict[tuple[int, ...], dict[tuple[int, bool, int], Run]] = {}
     for run in itertools.chain(*runs.values()):
         if run.label == BASELINE:
-            names = ("local_epochs", "batch_size")
-            trained = tuple(int(run.settings[name]) for name in names)
+            trained = run.settings["local_epochs"], run.settings["batch_size"]
             reading = not judging.other_reading(run)
             key = judging.seed_of(run), reading, len(run.rounds)
             found.setdefault(trained, {})[key] = run
-    words = "E = {} and B = {}".format(*own)
+    words = "E = {} and B = {}"
     if len(found) < 2 or tuple(own) not in found:
         raise RecordError(
-            f"only {words} is kept; run DS with other --local_epochs and --batch_size"
+            f"only {words.format(*own)} is kept; run DS with other --local_epochs and "
+            "--batch_size"
         )
     bases = found.pop(tuple(own))
     ((name, cells),) = columns.items()
     measures: list[Measure] = []
     used: list[Run] = []
-    for (epochs, batch), others in sorted(found.items()):
+    for other, others in sorted(found.items()):
         common = sorted({*bases} & {*others})
         both = {key[0]: (bases[key], others[key]) for key in common}.values()
         if not both:
             raise RecordError(
-                f"no run with {words} has the seed and the rounds of the one "
-                f"with E = {epochs} and B = {batch}"
+                f"no run with {words.format(*own)} has the seed and the rounds of the "
+                f"one with {words.format(*other)}"
             )
         for base, _ in both:
             reached = reached_by([base], cells)
@@ -249,7 +246,7 @@ def epochs_and_batches(
                     f"before {share} % of the devices reach {target} %"
                 )
         ours, theirs = ([-mean_rounds(r, cells) for r in side] for side in zip(*both))
-        over = f"{name}, over E = {epochs}, B = {batch}"
+        over = "{}, over E = {}, B = {}".format(name, *other)
         measures.append(Measure(over, ours, theirs, judging.MORE))
         used += itertools.chain(*both)
     return judging.judged(measures, used)

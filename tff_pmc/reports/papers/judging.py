@@ -9,6 +9,7 @@ against the printed size: where that lies outside, it is not reproduced either.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import math
 import os
@@ -26,9 +27,8 @@ VERDICTS = REPRODUCED, NOT_REPRODUCED, OPEN, TOO_SHORT, UNTESTABLE = (
     *("reproduced", "not reproduced", "open"),
     *("not run far enough", "cannot be tested here"),
 )
-"""What comes of a claim. `open`: the runs suffice, and their interval allows both.
-`not run far enough`: other, longer or more runs would decide it. `cannot be tested
-here`: it takes data that nobody can get."""
+"""What comes of a claim. `open`: enough runs, whose interval allows both. `not run far
+enough`: others would decide it. `cannot be tested here`: its data could not be had."""
 
 SIGNS = MORE, LESS, NONE, NOT_MORE, NOT_LESS, WITHIN = (
     *("more", "less"),
@@ -70,7 +70,7 @@ class Measure(NamedTuple):
         digits: decimals that are shown.
         printed: the least and the most that the paper prints of it.
         equal: whether both weigh alike in every round, so that they are one algorithm.
-        part: whether it is of a part of the columns that the paper speaks of.
+        part: the part of the columns that it is of, `2 of 9 columns`; empty for all.
         lacks: why it cannot be measured; the sides are empty then.
     """
 
@@ -83,7 +83,7 @@ class Measure(NamedTuple):
     digits: int = 1
     printed: Sequence[float] = ()
     equal: bool = False
-    part: bool = False
+    part: str = ""
     lacks: str = ""
 
 
@@ -112,12 +112,13 @@ def judged(
             if own == word:
                 names.setdefault(why, []).append(name)
         if names:
-            short = word == TOO_SHORT
             reasons = [
-                why if short or len(of) == len(found) else f"{', '.join(of)}: {why}"
+                why if len(of) == len(found) else f"{', '.join(of)}: {why}"
                 for why, of in names.items()
                 if why
             ]
+            if word == TOO_SHORT:  # Of which measures it is does not matter.
+                reasons = [*dict.fromkeys("; ".join(names).split("; "))]
             return Answer("; ".join(numbers), word, "; ".join(reasons), runs)
     raise ValueError("a claim has no measure")
 
@@ -126,13 +127,13 @@ def _decided(
     one: Measure, stat: Mapping[str, float], caveats: Sequence[str]
 ) -> tuple[str, str]:
     """Returns the verdict on a measure, and why."""
-    why = "the weights of both are equal in every round"
+    why = "the weights are equal in every round"
     if one.equal and one.sign in (MORE, LESS):
-        return NOT_REPRODUCED, f"{why}, so a difference is noise"
+        return NOT_REPRODUCED, f"{why}: a difference is noise"
     if one.equal and one.sign == NONE:
         return REPRODUCED, why
     if one.lacks or caveats:
-        return TOO_SHORT, one.lacks or "; ".join(caveats)
+        return TOO_SHORT, "; ".join(filter(None, [*caveats, one.lacks]))
     if stat["seeds"] < paired.MIN_SEEDS:
         count = "one seed" if stat["seeds"] == 1 else f"{stat['seeds']} seeds"
         return TOO_SHORT, f"{count}; below five nothing is decided"
@@ -140,21 +141,23 @@ def _decided(
     if math.isnan(mean):
         return TOO_SHORT, "it is not known under every seed"
     word = verdict(mean, half, one.sign, one.tolerance, one.within)
-    of_size = True
+    least, most = one.printed or (mean, mean)
+    lowest, highest = _limits(one.sign, one.tolerance, one.within)
+    if one.part and one.printed and not (least < highest and most > lowest):
+        return TOO_SHORT, "over these columns alone the paper prints otherwise"
     # What is none within a tolerance, or within limits, has its size in these.
-    if one.printed and one.sign in (MORE, LESS):
-        least, most = one.printed
-        if one.part and (most <= 0 if one.sign == MORE else least >= 0):
-            return TOO_SHORT, "over these columns alone the paper prints the other sign"
-        of_size = mean - half <= most and least <= mean + half
+    sized = one.sign not in (MORE, LESS)
+    of_size = sized or (mean - half <= most and least <= mean + half)
     if word == OPEN and not of_size:
-        return NOT_REPRODUCED, "the interval has 0 and not what is printed"
+        return NOT_REPRODUCED, "it has 0, not the printed size"
+    if word == OPEN and one.part:
+        return TOO_SHORT, "these columns leave it open"
     if word == OPEN:
         seeds = f"{_seeds_for_one(stat)} seeds would make the interval ± 1"
         return OPEN, seeds if half > 1 else "the interval allows both"
     if word == NOT_REPRODUCED:
-        return word, "the interval lies beyond what is claimed"
-    return word, "" if of_size else "in sign; the interval has not what is printed"
+        return word, "it lies elsewhere"
+    return word, "" if of_size else "in sign, not in size"
 
 
 def _seeds_for_one(stat: Mapping[str, float]) -> int:
@@ -174,14 +177,7 @@ def verdict(
 ) -> str:
     """Returns what an interval, mean and half width, says of a difference."""
     low, high = mean - half, mean + half
-    least, most = {
-        MORE: (0.0, math.inf),
-        LESS: (-math.inf, 0.0),
-        NONE: (-tolerance, tolerance),
-        NOT_MORE: (-math.inf, tolerance),
-        NOT_LESS: (-tolerance, math.inf),
-        WITHIN: within,
-    }[sign]
+    least, most = _limits(sign, tolerance, within)
     if low > most or high < least:
         return NOT_REPRODUCED
     # 0 itself belongs to neither sign, and a limit to its tolerance.
@@ -190,10 +186,26 @@ def verdict(
     return REPRODUCED if least <= low and high <= most else OPEN
 
 
+def _limits(
+    sign: str, tolerance: float, within: Sequence[float]
+) -> tuple[float, float]:
+    """Returns between what a difference lies of which a paper says so."""
+    limits: Mapping[str, Sequence[float]] = {
+        MORE: (0.0, math.inf),
+        LESS: (-math.inf, 0.0),
+        NONE: (-tolerance, tolerance),
+        NOT_MORE: (-math.inf, tolerance),
+        NOT_LESS: (-tolerance, math.inf),
+        WITHIN: within,
+    }
+    return limits[sign][0], limits[sign][1]
+
+
 def _number(measure: Measure, stat: Mapping[str, float]) -> str:
     form = f".{measure.digits}f"
     # Rounded first: a mean of -0.01 is no -0.0.
-    text = f"{measure.name} {round(stat['mean'], measure.digits) + 0.0:+{form}}"
+    name = ", ".join(filter(None, [measure.name, measure.part]))
+    text = f"{name} {round(stat['mean'], measure.digits) + 0.0:+{form}}"
     if not math.isnan(stat["interval"]):
         text += f" ± {stat['interval']:{form}}"
     # It is 0 where the other side is a constant, which no seed moves.
@@ -225,9 +237,8 @@ def other_reading(run: Run) -> str:
     settings = run.settings
     model = settings.get("model", "mnist_cnn")  # The oldest records name none.
     relu = model in MODELS and settings.get("conv_activation") == "relu"
-    if relu and MODELS[model]().conv_activation != "relu":
-        return "ReLU after the convolutions, which the text does not have"
-    return ""
+    own = relu and MODELS[model]().conv_activation != "relu"
+    return "ReLU after the convolutions" if own else ""
 
 
 def image_fraction(run: Run) -> float:
@@ -239,37 +250,42 @@ def by_seed(
     runs: Iterable[Run],
     labels: Sequence[str],
     label_of: Callable[[Run], str] = lambda run: run.label,
+    least: int = 0,
 ) -> dict[int, dict[str, Run]]:
     """Returns label -> run for each seed that has a run of every label.
 
     Only runs that stand in one folder are held against each other: they were made by
     one command. Runs of another reading than the paper's count where there are no
     others. Of two such folders under one seed the one with more of the data set
-    counts, then that with the longer runs, then that with more runs. A run whose label
-    is empty is passed over. Where no seed has all labels, a `RecordError` names them.
+    counts, then that with `least` rounds or more of them, then that of the command with
+    more seeds, then that with longer runs. A run whose label is empty is
+    passed over. Where no seed has all labels, a `RecordError` names them.
     """
     runs = list(runs)
     own_reading = [run for run in runs if not other_reading(run)]
     if 0 < len(own_reading) < len(runs):
         with contextlib.suppress(RecordError):
-            return by_seed(own_reading, labels, label_of)
+            return by_seed(own_reading, labels, label_of, least)
     found: dict[tuple[int, str], dict[str, Run]] = {}
     for run in runs:
         if label_of(run):
             key = seed_of(run), os.path.dirname(run.path)
             found.setdefault(key, {}).setdefault(label_of(run), run)
+    seeds = {(os.path.dirname(folder), seed) for seed, folder in found}
+    beside = collections.Counter(command for command, _ in seeds)
     chosen: dict[int, dict[str, Run]] = {}
-    for (seed, _), own in sorted(found.items(), key=lambda one: one[0][0]):
-        other = chosen.get(seed)
-        if {*labels} <= {*own} and (other is None or _worth(own) > _worth(other)):
-            chosen[seed] = own
+    worth: dict[int, tuple[float, ...]] = {}
+    for (seed, folder), own in sorted(found.items(), key=lambda one: one[0][0]):
+        part = min(map(image_fraction, own.values()))
+        length = min(len(run.rounds) for run in own.values())
+        mine = part, min(length, least), beside[os.path.dirname(folder)], length
+        if {*labels} <= {*own} and mine > worth.get(seed, ()):
+            chosen[seed], worth[seed] = own, mine
     if not chosen:
         seen = {label for own in found.values() for label in own}
         missing = [label for label in labels if label not in seen]
-        if not missing:
-            raise RecordError(f"no folder of runs has all of {_listed(labels)}")
-        were = "was" if len(missing) == 1 else "were"
-        raise RecordError(f"{_listed(missing)} {were} not run")
+        none = f"no folder of runs has all of {_listed(labels)}"
+        raise RecordError(f"not run: {_listed(missing)}" if missing else none)
     return chosen
 
 
@@ -282,8 +298,3 @@ def _listed(labels: Sequence[str]) -> str:
     """Returns labels as words; semicolons, because orderings have commas."""
     *others, last = labels
     return f"{'; '.join(others)} and {last}" if others else last
-
-
-def _worth(runs: Labeled) -> tuple[float, int, int]:
-    part = min(image_fraction(run) for run in runs.values())
-    return part, min(len(run.rounds) for run in runs.values()), len(runs)

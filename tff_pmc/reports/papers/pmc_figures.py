@@ -5,8 +5,9 @@ examples (section 5.3: the local accuracies, weighted by the size of the test se
 over all rounds, of DS, the two other criteria and the six orderings. The paper has the
 nine as lines of one plot; here each is a panel of its own, with DS behind it in gray,
 because lines that lie on each other cannot be read. No numbers of the figures are
-printed beside their plots. Diamonds are the rounds in which half of the devices reach a
-target, ours and those of the printed table of the same runs.
+printed beside their plots. Marks are the rounds in which half of the devices reach a
+target, ours and those of the printed table of the same runs. The divergence is MD in
+all plots, as in the code; the paper prints MW.
 
 The authors' published script draws, for each ordering, the accuracy from 0 up to the
 first round in which it reaches a target, with dashed lines at the target and at that
@@ -60,7 +61,7 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     notes = [
         *paper.notes(runs),
         "The paper prints no numbers of this figure: its curves are ours alone, and "
-        "its diamonds are of the table of rounds.",
+        "its marks are of the table of rounds.",
     ]
     if paper.text_numbers:
         notes.append(
@@ -133,6 +134,7 @@ def draw(rows: Mapping[str, Run], title: str) -> Figure:
     A thin line is the accuracy in each round, and the thick one its mean over five
     rounds, which two curves that jump from round to round can be compared by.
     """
+    rows = {name: rows[name] for name in styles.in_order(rows)}
     others = {name: run for name, run in rows.items() if name != BASELINE}
     behind, shown = (rows.get(BASELINE), others) if others else (None, rows)
     figure, every = figures.panels(len(shown))
@@ -140,26 +142,24 @@ def draw(rows: Mapping[str, Run], title: str) -> Figure:
         color = styles.style_of(name).color
         if behind is not None:
             base_color = styles.style_of(BASELINE).color
-            axes.plot(_smooth(behind), color=base_color, linewidth=1.0)
+            axes.plot(_smooth(behind), color=base_color, **styles.BEHIND)
         each = pd.Series(run.accuracy, range(1, len(run.accuracy) + 1))
         axes.plot(each, color=color, linewidth=0.5, alpha=0.6)
         axes.plot(_smooth(run), color=color, linewidth=1.4)
-        axes.set_title(published.pmc_experiment(name))
+        axes.set_title(styles.style_of(name).label)
     figures.share_limits(every[0], np.concatenate([r.accuracy for r in rows.values()]))
     figures.round_axis(every[0], max(len(run.accuracy) for run in rows.values()))
-    marked = [
-        mark_rounds(axes, [run], styles.style_of(name))
-        for axes, (name, run) in zip(every, shown.items())
-    ]
+    marked: set[int] = set()
+    for axes, (name, run) in zip(every, shown.items()):
+        marked |= mark_rounds(axes, [run], styles.style_of(name), _smooth(run))
     handles = [
         figures.handle("each round", lw=0.5, alpha=0.6),
         figures.handle(f"mean of {_MEAN_OF} rounds"),
     ]
     if behind is not None:
-        handles.append(figures.handle(f"gray: {BASELINE}", base_color))
-    if any(marked):
-        handles += mark_handles()
-    figures.name_panels(figure, every, figures.ACCURACY, handles, ncols=5)
+        handles.append(figures.handle(BASELINE, base_color, **styles.BEHIND))
+    handles += mark_handles(marked)
+    figures.name_panels(figure, every, figures.ACCURACY, handles)
     figures.entitle(figure, title)
     return figure
 
@@ -182,11 +182,12 @@ def draw_script(
     curves: Mapping[str, Curve], reached: Mapping[str, Optional[int]], title: str
 ) -> Figure:
     """Returns the figure, a panel for each curve, with the round of the target."""
+    curves = {name: curves[name] for name in styles.in_order(curves)}
     figure, every = figures.panels(len(curves), columns=3)
     for axes, (name, curve) in zip(every, curves.items()):
         if name != BASELINE and BASELINE in curves:
             color = styles.style_of(BASELINE).color
-            axes.plot([0.0, *curves[BASELINE]], color=color, linewidth=0.9)
+            axes.plot([0.0, *curves[BASELINE]], color=color, **styles.BEHIND)
         axes.plot([0.0, *curve], color=styles.style_of(name).color, linewidth=1.2)
         axes.axhline(TARGET / 100, color=_LINES, linestyle="--", linewidth=0.8)
         where = "not reached"

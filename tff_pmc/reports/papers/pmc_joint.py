@@ -48,6 +48,7 @@ _COLUMNS = (
     *(*KEYS, *_OF_RUNS, "ours", "independent", "printed", "published"),
     *("published_independent", "difference"),
 )
+_NEEDED = ("experiment", *_OF_RUNS, "ours")
 _NOTES = (
     "Each model at its best round. X, ✓: wrong by DS, right by the ordering.",
     "aligned: both models' answers to the same example. shuffled: paired by the order "
@@ -71,7 +72,7 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     try:
         if len(rows) < 2:
             raise RecordError(f"there are no two runs, {BASELINE} and another")
-        cells = cells_beside(rows, f"table{number}.csv")
+        cells = cells_beside(rows, f"table{number}.csv", _NEEDED)
         if cells is None:
             cells = compare(rows, published.table(f"pmc_table{number}"))
     except RecordError as error:

@@ -18,7 +18,6 @@ from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, Report, paired, reference_code
 from tff_pmc.reports.papers import published
-from tff_pmc.reports.rounds_to_target import DEVICES
 from tff_pmc.reports.tables import AVERAGE
 
 KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices")
@@ -27,6 +26,16 @@ TEXT_AVERAGE = "Avg. (text)"
 
 Cell = tuple[str, str, int, str]
 """The `KEYS` of a cell."""
+
+IMPOSSIBLE: frozenset[Cell] = frozenset(
+    {
+        ("CB≻DS≻IS", "gain", 70, "50%"),
+        ("CB≻DS≻IS", "gain", 70, "60%"),
+        ("CB≻IS≻DS", "gain", 70, "40%"),
+        ("CB≻IS≻DS", "gain", 70, "50%"),
+    }
+)
+"""The cells of Table 6 that cannot be: more of the devices in an earlier round."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,8 +99,9 @@ class PaperResults:
         """Returns the notes on the runs: which they are, and which rows have none."""
         first = next(iter(self.rows(runs).values()))
         source = f" ({first.source})" if first.source else ""
+        clients = first.data.get("clients", len(first.examples))
         notes = [
-            f"Runs: {first.data['name']}{source}, {len(first.examples)} clients, "
+            f"Runs: {first.data['name']}{source}, {clients} clients, "
             f"{len(first.correct)} rounds; one run a row, so without the spread over "
             "seeds."
         ]
@@ -154,21 +164,6 @@ def published_rows(number: int) -> pd.DataFrame:
     return both
 
 
-def impossible(theirs: pd.DataFrame) -> set[Cell]:
-    """Returns both cells of each pair where more devices are there in fewer rounds."""
-    base = theirs[theirs["quantity"] == "rounds"]
-    rounds = base.set_index([*KEYS[2:]])["value"]
-    found = set()
-    for start, part in theirs.groupby([*KEYS[:3]], sort=False):
-        values = part.set_index("devices")["value"]
-        if start[1] == "gain":
-            values = rounds[start[2]] - values
-        line = values.reindex([f"{share}%" for share in DEVICES]).dropna()
-        for place in np.flatnonzero(np.diff(line) < 0):
-            found |= {(*start, line.index[place]), (*start, line.index[place + 1])}
-    return found
-
-
 def exchanged_labels(
     ours: pd.DataFrame, theirs: pd.DataFrame, *, comparable: bool = True
 ) -> list[str]:
@@ -187,14 +182,12 @@ def exchanged_labels(
     if not comparable:
         return [note]
     exchange = {"IS": "CB", "CB": "IS"}
-    names = theirs["experiment"].str.split("≻")
-    exchanged = theirs.assign(
-        experiment=["≻".join(exchange.get(p, p) for p in parts) for parts in names]
-    )
+    names = theirs["experiment"].str
+    other = names.replace("IS|CB", lambda found: exchange[found[0]], regex=True)
     shares = ours.query("quantity == 'gain' and devices.str.endswith('%')")
     misfits = [
         published.beside(shares, rows, KEYS)["difference"].abs().mean()
-        for rows in (theirs, exchanged)
+        for rows in (theirs, theirs.assign(experiment=other))
     ]
     if np.isnan(misfits).any():
         return []

@@ -22,6 +22,7 @@ from scipy import stats
 
 from tff_pmc.record.read import BASELINE, Run
 from tff_pmc.reports import Report, figures, output
+from tff_pmc.reports.accuracy_plot import shape
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.pages import Heading, Page, Table
 from tff_pmc.reports.papers import published
@@ -82,7 +83,7 @@ def cells(found: Readings) -> pd.DataFrame:
     for key, own in found.items():
         of_seeds = [rounds_of(run, _TARGETS) for run in own.values()]
         for cell in itertools.product(_TARGETS, DEVICES):
-            reached = [one[cell] or math.inf for one in of_seeds]
+            reached = (one[cell] or math.inf for one in of_seeds)
             arrived = [rounds if rounds <= ROUNDS else math.inf for rounds in reached]
             low, high = prediction_interval(arrived)
             shown = " ".join("-" if r == math.inf else f"{r}" for r in arrived)
@@ -100,10 +101,9 @@ def prediction_interval(values: list[float]) -> tuple[float, float]:
     """
     if len(values) < _FEWEST or not np.isfinite(values).all():
         return math.nan, math.nan
-    count = len(values)
+    count, mean = len(values), float(np.mean(values))
     half = stats.t.ppf(0.975, count - 1) * np.std(values, ddof=1)
     half *= math.sqrt(1 + 1 / count)
-    mean = float(np.mean(values))
     return mean - half, mean + half
 
 
@@ -116,8 +116,8 @@ def page(found: Readings, table: pd.DataFrame) -> Page:
         "A star marks an interval that has the printed round. There is none of fewer "
         "than three seeds, nor where a seed does not arrive."
     ]
-    of_reading = dict(list(table.groupby(["conv_activation", "initializer"])))
-    shown = [(k, style, of_reading[k]) for k, style in _READINGS.items() if k in found]
+    of_reading = table.groupby(["conv_activation", "initializer"], sort=False)
+    shown = [(key, _READINGS[key], own) for key, own in of_reading]
     for target, at_target in table.groupby("target_accuracy_pct"):
         printed = at_target.drop_duplicates("devices")["printed"]
         grid = [["", *(f"{share} %" for share in DEVICES)]]
@@ -129,19 +129,20 @@ def page(found: Readings, table: pd.DataFrame) -> Page:
     counts = [["", "seeds", *(f"{t} %" for t in _TARGETS), "all"]]
     for key, style, own in shown:
         seeds, inside = len(found[key]), own.set_index("target_accuracy_pct")["inside"]
-        of = [*(inside[[target]] for target in _TARGETS), inside]
-        numbers = [f"{one.sum()} of {len(one)}" for one in of]
-        shown_numbers = numbers if seeds >= _FEWEST else ["-"] * len(of)
-        counts.append([style.label, str(seeds), *shown_numbers])
+        numbers = [
+            f"{one.sum()} of {len(one)}" if seeds >= _FEWEST else "-"
+            for one in (*(inside[[target]] for target in _TARGETS), inside)
+        ]
+        counts.append([style.label, str(seeds), *numbers])
     blocks += [Heading("Printed rounds inside the interval"), Table(counts)]
     return Page("Which network has Table 4's rounds of DS?", blocks)
 
 
 def _cell(row: Mapping[Any, Any]) -> str:
-    rounds = [int(r) for r in row["rounds"].split() if r != "-"]
-    count = len(row["rounds"].split())
-    if len(rounds) < count:
-        return f"{len(rounds)} of {count} arrive"
+    texts = row["rounds"].split()
+    rounds = [int(text) for text in texts if text != "-"]
+    if len(rounds) < len(texts):
+        return f"{len(rounds)} of {len(texts)} arrive"
     span = f"{min(rounds)} to {max(rounds)}"
     if math.isnan(row["low"]):
         return span
@@ -154,30 +155,29 @@ def figure(found: Readings) -> Any:
     """Returns the curves of accuracy, with the rounds that Table 4 prints for half."""
     drawn, axes = figures.single()
     for key, own in found.items():
-        curves = [
-            run.rounds.set_index("round")["accuracy"][:ROUNDS] for run in own.values()
-        ]
+        tables = (run.rounds.set_index("round") for run in own.values())
+        curves = [table["accuracy"][:ROUNDS] for table in tables]
         style = _READINGS[key]
-        label = f"{style.label}, {len(own)} seeds"
-        figures.curve(axes, curves, style, label=label)
+        figures.curve(axes, curves, style, label=f"{style.label}, {len(own)} seeds")
     printed = published.rounds_of_ds("pmc_table4")
-    axes.scatter(
-        [printed[target, 50] for target in _TARGETS],
-        [target / 100 for target in _TARGETS],
-        marker="D",
-        s=18,
-        facecolors="white",
-        edgecolors="black",
-        zorder=4,
-        label="Table 4: half of the\ndevices reach it",
-    )
+    for target in _TARGETS:  # On the axis: they are of no reading.
+        axes.scatter(
+            printed[target, 50],
+            0,
+            marker=shape(target),
+            s={70: 14, 80: 45}.get(target, 30),  # Two are of one round.
+            facecolors="none",
+            edgecolors="black",
+            clip_on=False,
+            zorder=4,
+            label=f"Table 4: half of the\ndevices reach {target} %",
+        )
     figures.round_axis(axes, ROUNDS)
     axes.set_ylim(0, 1)
     title = "DS on MNIST, non-IID: readings of PMC's network"
     band = "line: mean of the seeds; band: lowest to highest"
     handles, _ = axes.get_legend_handles_labels()
     figures.finish(axes, title, "accuracy", handles, "reading", band)
-    axes.set_xlabel("round")
     return drawn
 
 
@@ -196,4 +196,5 @@ def report(runs: Iterable[Run]) -> Report:
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit("usage: python -m tff_pmc.reports.papers.pmc_readings RESULTS DIR")
-    output.write(report(kept_runs(sys.argv[1])), sys.argv[2])
+    about = "MNIST, non-IID, 100 clients"
+    output.write(report(kept_runs(sys.argv[1])), sys.argv[2], about)

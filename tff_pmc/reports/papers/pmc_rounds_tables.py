@@ -78,7 +78,11 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     if paper.labels_in_doubt:
         comparable = not (caveat or other_length)
         notes += pmc_paper.exchanged_labels(ours, theirs, comparable=comparable)
-    cells = _cells(ours, theirs, paper)
+    cells = published.beside(ours, theirs, KEYS).fillna({"printed": ""})
+    cells["bound"] = ours["bound"]
+    keys = list(zip(*(cells[key] for key in KEYS)))
+    cells["impossible"] = [int(key in pmc_paper.IMPOSSIBLE) for key in keys]
+    cells["text"] = [paper.text_numbers.get(key, np.nan) for key in keys]
     # The targets that DS reaches in fewer columns here than in the paper.
     missing_here = cells["ours"].isna() & cells["published"].notna()
     of_ds = missing_here & (cells["quantity"] == "rounds")
@@ -101,19 +105,6 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
         parts[_TEXT_TITLE] = _text_grid(cells[cells["text"].notna()])
     table = with_caveat(cells, rows.values())
     return pages.report(f"table{number}", title, notes, parts, table)
-
-
-def _cells(
-    ours: pd.DataFrame, theirs: pd.DataFrame, paper: pmc_paper.PaperResults
-) -> pd.DataFrame:
-    """Returns our cells beside the published ones, with all that is known of each."""
-    cells = published.beside(ours, theirs, KEYS).fillna({"printed": ""})
-    cells["bound"] = ours["bound"]
-    wrong = pmc_paper.impossible(theirs)
-    keys = list(zip(*(cells[key] for key in KEYS)))
-    cells["impossible"] = [int(key in wrong) for key in keys]
-    cells["text"] = [paper.text_numbers.get(key, np.nan) for key in keys]
-    return cells
 
 
 def tidy_rows(runs: Mapping[str, Run], targets: Sequence[int]) -> pd.DataFrame:
@@ -157,17 +148,11 @@ def _grid(cells: pd.DataFrame) -> pages.Grid:
     grid = [["experiment", "", *columns]]
     for name, part in cells.groupby("experiment", sort=False):
         unit = "rounds" if part["quantity"].iloc[0] == "rounds" else "gain"
-        records = part.to_dict("records")
-        lines = {
-            f"{unit}, ours": [_ours(cell) for cell in records],
-            "published": [_published(cell) for cell in records],
-            "difference": [_signed(cell["difference"]) for cell in records],
-        }
-        for what, texts in lines.items():
-            own = dict(zip(part["devices"], texts))
-            if any(own.values()):
-                first = str(name) if what.endswith("ours") else ""
-                grid.append([first, what, *(own.get(c, "") for c in columns)])
+        texts = {cell["devices"]: _texts(cell) for cell in part.to_dict("records")}
+        for place, what in enumerate((f"{unit}, ours", "published", "difference")):
+            line = [texts[c][place] if c in texts else "" for c in columns]
+            if any(line):
+                grid.append(["" if place else str(name), what, *line])
     return grid
 
 
@@ -175,31 +160,29 @@ def _text_grid(cells: pd.DataFrame) -> pages.Grid:
     """Returns a line for each number of the paper's text: it, its cell, ours."""
     grid = [["experiment", "", "text", "published", "ours", "ours minus the text's"]]
     for cell in cells.to_dict("records"):
-        known = not np.isnan(cell["difference"])
         where = f"{cell['target_accuracy_pct']} %, {cell['devices']}"
-        own = [f"{cell['text']:.1f}", _published(cell), _ours(cell)]
-        own.append(_signed(cell["ours"] - cell["text"]) if known else "")
+        known = not np.isnan(cell["difference"])
+        beyond = _signed(cell["ours"] - cell["text"]) if known else ""
+        ours, theirs, _ = _texts(cell)
+        own = [f"{cell['text']:.1f}", theirs, ours, beyond]
         grid.append([str(cell["experiment"]), where, *own])
     return grid
 
 
-def _ours(cell: Mapping[Hashable, Any]) -> str:
-    return f"{_MARKS[cell['bound']]}{published.rounds_text(cell['ours'])}"
-
-
-def _published(cell: Mapping[Hashable, Any]) -> str:
-    """Returns the printed number with a decimal point, if there is one."""
-    if not cell["printed"] and np.isnan(cell["published"]):
-        return ""
-    wrong = _WRONG if cell["impossible"] else ""
-    return f"{published.rounds_text(cell['published'])}{wrong}"
+def _texts(cell: Mapping[Hashable, Any]) -> tuple[str, str, str]:
+    """Returns ours, the published number with a decimal point, and the difference."""
+    theirs = ""
+    if cell["printed"] or not np.isnan(cell["published"]):
+        wrong = _WRONG if cell["impossible"] else ""
+        theirs = f"{published.rounds_text(cell['published'])}{wrong}"
+    ours = f"{_MARKS[cell['bound']]}{published.rounds_text(cell['ours'])}"
+    return ours, theirs, _signed(cell["difference"])
 
 
 def _signed(difference: float) -> str:
     if np.isnan(difference):
         return ""
-    text: str = published.rounds_text(difference)
-    return f"+{text}" if difference > 0 else text
+    return f"{'+' if difference > 0 else ''}{published.rounds_text(difference)}"
 
 
 pmc_paper.register("pmc_table{rounds_table}", report)

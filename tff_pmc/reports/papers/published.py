@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import os
+import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
@@ -16,8 +16,9 @@ import pandas as pd
 from tff_pmc import project_files
 from tff_pmc.record.read import BASELINE, Run
 from tff_pmc.reports.rounds_to_target import HALF
+from tff_pmc.settings.papers import folders
 
-FOLDER = str(project_files.folder("results/paper"))
+FOLDER = project_files.folder("results/paper")
 """The folder of the published tables."""
 
 DASH = "—"
@@ -59,9 +60,11 @@ def table(name: str) -> pd.DataFrame:
 
     It has a row a cell: the columns that say which cell, `printed` (the text on the
     page) and `value` (float, NaN where the page has a dash). The name is that of its
-    file in `results/paper`; without one it is a `PublishedTableMissing`.
+    file in `results/paper`, or in the folder of a paper from outside; without one it is
+    a `PublishedTableMissing`.
     """
-    path = os.path.join(FOLDER, f"{name}.csv")
+    paths = [folder / f"{name}.csv" for folder in folders(FOLDER)]
+    path = next(filter(pathlib.Path.exists, paths), paths[0])
     try:
         return pd.read_csv(path, dtype={"printed": str, "value": float})
     except FileNotFoundError:

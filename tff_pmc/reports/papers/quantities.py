@@ -30,9 +30,9 @@ class Row(NamedTuple):
     Attributes:
         runs: their labels; `every run` is all that there are.
         of: one of `QUANTITIES`.
-        base: what they are held against: a label, several, which are those of them
-            that are not the row's own, a number, or nothing, which is the same runs in
-            the claim's last experiment.
+        base: what they are held against: a number, or labels, those of them that are
+            not the row's own; without any, the same runs in the claim's last
+            experiment.
         columns: a name for the reader -> the cells.
         minus: the same of the other side, where that is of other columns.
         sign: one of `judging.SIGNS`.
@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
     runs: Sequence[str]
     of: str
-    base: Union[str, float, Sequence[str]] = BASELINE
+    base: Union[float, Sequence[str]] = (BASELINE,)
     columns: Mapping[str, Cells] = types.MappingProxyType({})
     minus: Mapping[str, Cells] = types.MappingProxyType({})
     sign: str = judging.MORE
@@ -71,6 +71,11 @@ class Row(NamedTuple):
     tables: Sequence[str] = ()
     printed: Union[float, Sequence[float]] = ()
 
+    @property
+    def beside(self) -> Sequence[str]:
+        """The label of the run that the number needs beside each run, if any."""
+        return tuple(filter(None, [self.goal or QUANTITIES[self.of].beside]))
+
 
 Number = Callable[[Run, Run, Cells, Row], float]
 """A run, the one that its number needs beside it, cells and the row -> the number."""
@@ -80,12 +85,14 @@ class Quantity(NamedTuple):
     """What a row may be `of`.
 
     `beside` is the label of the run that the number needs, too; of `in_cells` only
-    those columns of a published table count that every run reaches.
+    those columns of a published table count that every run reaches; `of_rounds` are
+    the row's rounds.
     """
 
     number: Number
     beside: str = ""
     in_cells: bool = False
+    of_rounds: bool = False
 
 
 def _rounds_of_cells(run: Run, cells: Cells) -> Rounds:
@@ -146,8 +153,8 @@ def _rounds_to_a_goal(run: Run, goal: Run, cells: Cells, row: Row) -> float:
     length = len(run.rounds)
     if found is None and isinstance(row.base, (int, float)) and length < -row.base:
         raise TooShortError(
-            f"the kept run of {run.label} ends in round {length}, before it has the "
-            f"accuracy of {row.goal}, and before round {-row.base:g}"
+            f"the kept run of {run.label} ends in round {length}, without the accuracy "
+            f"of {row.goal}, and before round {-row.base:g}"
         )
     return -(found or length + 1)
 
@@ -217,14 +224,18 @@ QUANTITIES: Mapping[str, Quantity] = {
     "last round": Quantity(lambda run, *_: 100 * float(run.accuracy[-1])),
     "best epoch": Quantity(_of_best_epoch),
     "second half": Quantity(lambda run, *_: 100 * run.late_accuracy),
-    "column": Quantity(lambda run, _, cells, row: mean_of_column(run, row)),
+    "column": Quantity(
+        lambda run, _, cells, row: mean_of_column(run, row), of_rounds=True
+    ),
     "lead": Quantity(
         lambda run, base, cells, row: (
             mean_of_column(run, row) - mean_of_column(base, row)
         ),
         FEDAVG,
+        of_rounds=True,
     ),
-    "rounds to a goal": Quantity(_rounds_to_a_goal),  # Beside it, the row's goal.
+    # Beside it, the row's goal.
+    "rounds to a goal": Quantity(_rounds_to_a_goal, of_rounds=True),
     "class F1": Quantity(_class_f1),
     "client over the others": Quantity(_over_the_others),
     "client over the mean": Quantity(_over_the_mean),

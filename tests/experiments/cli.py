@@ -1,0 +1,136 @@
+"""What the tests of the command line and of its runs share."""
+
+import contextlib
+import csv
+import io
+import json
+import logging
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import types
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# A small model of the images of digits, and the flags of a run of seconds.
+MODEL = "keras_simple_convnet"
+QUICK = ["--experiment=quickstart", f"--model={MODEL}", "--local_epochs=1"]
+SMALL = [*QUICK, "--rounds=2"]
+
+
+def command(*arguments):
+    """The words of a command of `run_experiments.py`."""
+    script = str(ROOT / "run_experiments.py")
+    return [sys.executable, script, *map(str, arguments)]
+
+
+def run_alone(*arguments, cwd=ROOT, timeout=300):
+    """Runs `run_experiments.py` as a user does, in a process of its own."""
+    words = command(*arguments)
+    how = {"capture_output": True, "text": True, "cwd": cwd, "timeout": timeout}
+    return subprocess.run(words, **how)
+
+
+def run(*arguments, code=0):
+    """Does the same in this process, to an exit code; which has TensorFlow already."""
+    import run_experiments
+
+    out, err = io.StringIO(), io.StringIO()
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    words = ["run_experiments.py", *map(str, arguments)]
+    # Outside of pytest the log goes to stderr.
+    log = logging.StreamHandler(err)
+    logging.getLogger().addHandler(log)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            found = run_experiments.main(words)
+    finally:
+        logging.getLogger().removeHandler(log)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert found == code, err.getvalue()
+    return types.SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue())
+
+
+def refused(*arguments):
+    """Does the same with what is refused; gives the one line that says why."""
+    done = run(*arguments, code=2)
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+def labels(*arguments, attributes=()):
+    """The labels of the runs that flags ask for."""
+    from tff_pmc.experiments.flags import command_line, flag_definitions
+
+    given = flag_definitions.parse([*map(str, arguments)])
+    runs = command_line.runs_of(command_line.command_of(given), given, attributes)
+    return [settings.label for settings in runs]
+
+
+def federation(name, examples, num_classes):
+    """A data set whose test examples are its training examples."""
+    import leaf_data
+
+    return leaf_data.FederatedDataset(
+        name=name,
+        train_examples=examples,
+        test_examples=examples,
+        num_classes=num_classes,
+        pixel_convention=leaf_data.pixels.WHITE_ON_BLACK,
+        origin=leaf_data.Origin("made up", (), ""),
+        options={},
+    )
+
+
+def table(path):
+    """Reads a CSV as a list of rows by column."""
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def long_run(folder, *more):
+    """Starts a run of very many rounds; returns it when one of them is recorded."""
+    process = subprocess.Popen(
+        command(
+            *QUICK,
+            *("--rounds=1000", "--priority=DS", f"--output_dir={folder}", *more),
+        ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    rounds = folder / "DS" / "rounds.csv"
+    deadline = time.monotonic() + 120
+    while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.2)
+    return process
+
+
+def records(folder, states=False):
+    """All tables and settings of a folder, but for what two equal runs may differ in.
+
+    With `states`, the bytes of the last checkpoints, too.
+    """
+    found = {}
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        name = str(path.relative_to(folder))
+        is_table = path.suffix == ".csv" and path.name != "timing.csv"
+        if is_table or (states and path.suffix == ".state"):
+            found[name] = path.read_bytes()
+        elif path.name == "run.json":
+            found[name] = json.loads(path.read_text())
+            for key in ("started", "ended", "resumed", "versions"):
+                found[name].pop(key, None)
+    assert len(found) > 4
+    return found
+
+
+def restarted(folder):
+    """Makes a finished run look as if it had been killed."""
+    info = folder / "run.json"
+    info.write_text(info.read_text().replace('"finished"', '"running"'))

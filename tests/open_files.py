@@ -1,0 +1,41 @@
+"""What processes have begun and have open, as the kernel has it."""
+
+import contextlib
+import os
+import pathlib
+import socket
+import struct
+
+import pytest
+
+
+def begun_by(process):
+    """The processes that a process has begun, with those that they have."""
+    psutil = pytest.importorskip("psutil")
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def opened(pid):
+    """What a process has open: paths, and sockets by their inodes."""
+    found = set()
+    with contextlib.suppress(OSError):  # It is ending.
+        for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # It has closed this one.
+                found.add(os.readlink(link))
+    return found
+
+
+def listening(processes):
+    """Addresses and ports on which processes listen, as the kernel has them."""
+    inodes = set().union(*(opened(process.pid) for process in processes))
+    found = set()
+    for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for line in pathlib.Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
+            local, state, inode = (line.split()[k] for k in (1, 3, 9))
+            if state == "0A" and f"socket:[{inode}]" in inodes:
+                address, port = local.split(":")
+                words = bytes.fromhex(address)
+                packed = b"".join(struct.pack(">I", n) for (n,) in
+                                  struct.iter_unpack("=I", words))  # fmt: skip
+                found.add((socket.inet_ntop(family, packed), int(port, 16)))
+    return found

@@ -1,0 +1,25 @@
+"""Short runs of the systems of an experiment."""
+
+from tff_pmc.experiments.experiment import EXPERIMENTS, settings
+
+
+def runs_of(experiment, *wanted, **changes):
+    """Gives the settings of an experiment's rows, or of those of the systems named."""
+    found = EXPERIMENTS[experiment]
+    rows = [r for r in (*found.rows, *found.on_demand) if r.system in wanted]
+    short = {"rounds": 2, "local_epochs": 1, **changes}
+    return [settings(experiment, {**row.values, **short}) for row in rows or found.rows]
+
+
+def run_all(runs, data, folder):
+    """Runs all of some settings on the same data."""
+    from tff_pmc.experiments.running import suite
+
+    return suite.run_all(runs, lambda settings: data, str(folder))
+
+
+def built(one, data):
+    """Builds the rounds of a run's system."""
+    from tff_pmc.systems.setup import Setup
+
+    return one.system.build(Setup.of(one, data))
