@@ -196,7 +196,8 @@ def edit_zip(source: Random, data: bytes) -> bytes:
     with zipfile.ZipFile(packed, "w", method) as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # A name that is there twice.
         for name, content in members:
-            file.writestr(name, content)
+            # A name alone would be given the time of day.
+            file.writestr(zipfile.ZipInfo(name), content, method)
     made = packed.getvalue()
     return flip(source, made) if kind == 7 or source.random() < 0.2 else made
 
