@@ -15,6 +15,7 @@ import array
 import csv
 import io
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
@@ -28,6 +29,7 @@ from leaf_data.formats import leaf_json, places
 from leaf_data.store import Client, write_store
 
 _LARGEST_CSV = 1 << 28  # Bytes, of one client.
+_LONGEST_LINE = 1 << 20  # Characters: each column takes memory of its own.
 
 
 def clients_of_leaf(folder: str) -> Iterator[Client]:
@@ -53,11 +55,13 @@ def clients_of_csvs(folder: str, label: str) -> Iterator[Client]:
         with reading(path, "cannot be read as CSV", ValueError, csv.Error):
             content = io.BytesIO(places.read(path, _LARGEST_CSV))
             text = io.TextIOWrapper(content, "utf-8-sig", newline="")
-            rows = csv.reader(text, strict=True)
+            rows = csv.reader(_lines(text), strict=True)
             header = next(rows, [])
             columns = columns or header
-            if header != columns or columns.count(label) != 1:
-                raise ValueError(f"it has to have the columns {columns}, {label} once")
+            if header != columns:
+                raise ValueError(f"it has other columns than {names[0]}")
+            if columns.count(label) != 1 or len(columns) == 1:
+                raise ValueError(f"it has to have {label} once, and others: {columns}")
             numbers = array.array("d")  # A list of rows takes a hundred times the file.
             for place, row in enumerate(rows, start=1):
                 if len(row) != len(columns):
@@ -73,6 +77,13 @@ def clients_of_csvs(folder: str, label: str) -> Iterator[Client]:
             if (labels != table[:, place]).any():
                 raise ValueError(f"{label} has to be whole numbers")
         yield name[: -len(".csv")], x, labels
+
+
+def _lines(text: io.TextIOBase) -> Iterator[str]:
+    while line := text.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE:
+            raise ValueError(f"a line has {_LONGEST_LINE:,} characters or more")
+        yield line
 
 
 def _arrays(x: list[Any], y: list[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -121,8 +132,13 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except (DataError, OSError) as error:
         print(f"{parser.prog}: {one_line(error, 900)}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print(f"{parser.prog}: interrupted, and nothing was made", file=sys.stderr)
+        return 130
     return 0
 
 
 if __name__ == "__main__":
+    # As with Ctrl-C, nothing is left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

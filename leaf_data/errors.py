@@ -27,7 +27,8 @@ def one_line(error: object, most: int = 200) -> str:
     What is damaged can be quoted in it: ends of lines become spaces, other control
     characters are escaped, and 200 characters, or `most`, are enough.
     """
-    words = " ".join(str(error).split())[:most] or type(error).__name__
+    # Megabytes of text would be as many words, each with memory of its own.
+    words = " ".join(str(error)[: 10 * most].split())[:most] or type(error).__name__
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 

@@ -68,6 +68,8 @@ def write_store(
     """
     if not isinstance(test_fraction, numbers.Real) or not 0 <= test_fraction < 1:
         raise DataError(f"test_fraction has to be from 0 to below 1: {test_fraction!r}")
+    if not isinstance(seed, numbers.Integral) or seed < 0:
+        raise DataError(f"seed has to be a whole number from 0: {seed!r}")
     with npy_folder.Writer(os.fspath(path)) as writer:
         if isinstance(clients, FederatedDataset):
             about = _write_data(writer, clients)
@@ -171,7 +173,10 @@ def _write_clients(
     names: dict[str, None] = {}
     splits: dict[str, list[int]] = {"train": [0], "test": [0]}
     num_classes = 0
-    for number, (name, *arrays) in enumerate(clients):
+    for number, client in enumerate(clients):
+        if not isinstance(client, (tuple, list)) or not client:
+            raise DataError(f"client {number}: has to be (name, x, y): {client!r:.40}")
+        name, *arrays = client
         if not isinstance(name, str) or not name or name in names:
             raise DataError(f"client {number}: {name!r} is no name, or there twice")
         names[check_name(name, f"client {number}")] = None
@@ -229,12 +234,18 @@ def _pairs(
 
 
 def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    x, y = np.asarray(x), np.asarray(y)
+    try:
+        x, y = np.asarray(x), np.asarray(y)
+    except ValueError as error:
+        raise DataError(f"x and y have to be arrays: {one_line(error)}") from error
     if x.ndim < 1 or y.ndim < 1 or len(x) != len(y):
         raise DataError(f"x and y have to hold a row an example: {x.shape}, {y.shape}")
     if x.dtype not in INPUT_TYPES:
         raise DataError(f"x has to be one of {', '.join(INPUT_TYPES)}, not {x.dtype}")
-    return x, labels_of(y)
+    y = labels_of(y)
+    if y.dtype == np.int32 and y.ndim > 1:
+        raise DataError(f"y has to hold one label an example: it is {y.shape}")
+    return x, y
 
 
 @dataclasses.dataclass(frozen=True)

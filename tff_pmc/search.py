@@ -167,8 +167,8 @@ def orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
     """
     if len(criteria) > MAX_CRITERIA:
         raise ValueError(
-            f"the orderings of {len(criteria)} criteria are too many to search: at "
-            f"most {MAX_CRITERIA} criteria"
+            f"the orderings of {len(criteria)} criteria are too many: at most "
+            f"{MAX_CRITERIA} criteria can be ordered in all ways"
         )
     return list(itertools.permutations(criteria))
 

@@ -69,6 +69,17 @@ def test_a_page_is_made_of_the_cells_beside_runs_without_predictions(copy):
     assert "|  | Precision | 0.2500 | 0.2500 | 0.2500 | 0.8324 | -0.5037 |" in page
 
 
+def test_a_link_in_the_place_of_a_table_is_not_followed(copy, tmp_path, capsys):
+    kept, victim = copy("quickstart"), tmp_path / "victim"
+    victim.write_text("mine")
+    table = pathlib.Path(kept.path, "results.md")
+    table.unlink()
+    table.symlink_to(victim)
+    assert remake.main([kept.path]) == 2
+    assert "results.md is a link" in capsys.readouterr().err
+    assert victim.read_text() == "mine"
+
+
 def test_the_command_writes_into_a_folder_of_its_own(copy, tmp_path, capsys):
     kept = copy("quickstart")
     files = {path: path.read_bytes() for path in pathlib.Path(kept.path).rglob("*.*")}
@@ -93,6 +104,7 @@ def test_a_broken_catalog_is_named(tmp_path):
     (tmp_path / "a").mkdir()
     for text, reason in (
         ("{", "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
         ('{"a": {"b": 1}}', "a: "),
         ("[]", ""),
     ):

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import shutil
 
 import numpy as np
@@ -263,6 +264,24 @@ def test_what_leafs_files_have_instead_of_numbers_is_one_line(tmp_path, capsys, 
 
 
 @pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("," * 2_000_000 + "\n", "a line has 1,048,576 characters or more"),
+        ("," * 99_999 + "\n", "it has to have kind once, and others"),
+        ("kind\n1\n", "it has to have kind once, and others: ['kind']"),
+    ],
+    ids=["longest", "long", "alone"],
+)
+def test_a_header_that_is_none_is_one_line(tmp_path, capsys, text, says):
+    (tmp_path / "csvs").mkdir()
+    (tmp_path / "csvs" / "d.csv").write_text(text)
+    store = str(tmp_path / "store")
+    assert convert.main([str(tmp_path / "csvs"), store, "--label=kind"]) == 2
+    last = capsys.readouterr().err.splitlines()[-1].rpartition("\r")[2]
+    assert says in last and len(last) < 1000
+
+
+@pytest.mark.parametrize(
     ("row", "says"),
     [
         ("", "row 2 has 0 fields"),
@@ -288,10 +307,12 @@ def test_a_row_of_a_csv_that_is_none_is_one_line(tmp_path, capsys, row, says):
         *(([0.5, bad], (), "value that is not") for bad in (1e300, np.nan, np.inf)),
         ([0, 2**31 - 1], (), "beyond 2^31 - 2"),
         ([0, 1], (np.zeros((1, 2), np.float32), [0]), "and one to be tested on"),
+        ([[0], [1]], (), r"client a: y has to hold one label an example: it is (2, 1)"),
+        ([0, 1], ([[1], [1, 2]], [0, 1]), "client a: x and y have to be arrays"),
     ],
 )
 def test_what_no_store_opens_with_is_not_written(tmp_path, y, more, says):
     x = np.zeros((2, 3), np.float32)
-    with pytest.raises(leaf_data.DataError, match=says.replace("^", r"\^")):
+    with pytest.raises(leaf_data.DataError, match=re.escape(says)):
         written(tmp_path, [("a", x, np.array(y), *more)], test_fraction=0.0)
     assert not os.listdir(tmp_path)

@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from folders import TRAINED
@@ -50,6 +51,18 @@ def test_the_table_and_the_plot(folder):
     )
     # The clients' own means are 1 and 2 in the end.
     assert [row["p10"], row["p50"], row["p90"]] == pytest.approx([1.1, 1.5, 1.9])
+
+
+def test_a_loss_that_is_none_was_measured(folder):
+    head = "round,test_loss,loss_p50,examples\n"
+    rows = "1,inf,nan,5\n2,,,\n3,1.2,1.1,5\n"
+    (folder / "rounds.csv").write_text(head + rows)
+    (folder / "clients.csv").write_text(
+        "round,client,loss_sum,examples\n1,a,inf,5\n2,a,inf,5\n3,a,6.0,5\n"
+    )
+    rounds = losses.read_loss_run(str(folder)).rounds
+    assert rounds["test_loss"].tolist() == [np.inf, np.inf, 1.2]
+    assert rounds["loss_p50"].isna().tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize(

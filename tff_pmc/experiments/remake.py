@@ -21,6 +21,7 @@ from typing import Any, Optional
 
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, experiment
+from tff_pmc.record import files
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import output
@@ -51,6 +52,7 @@ def _experiment(runs: Sequence[Run]) -> Experiment:
 
 def replace(kept: KeptFolder) -> list[str]:
     """Makes what is kept again in its place, and adds nothing; returns the names."""
+    files.check_plain(kept.path)
     with tempfile.TemporaryDirectory() as made:
         remake(kept, made)
         names = [

@@ -120,9 +120,9 @@ def take_lock(path: str) -> int:
 
 
 def check_plain(path: str) -> None:
-    """Refuses a folder to go on with in which anything is no file and no folder.
+    """Refuses a folder to write into in which anything is no file and no folder.
 
-    What goes on would be written, or read, somewhere else.
+    What is written would be somewhere else.
     """
     for folder, folders, names in os.walk(path):
         for name in sorted([*folders, *names]):
@@ -130,8 +130,8 @@ def check_plain(path: str) -> None:
             plain = os.path.isfile(place) or os.path.isdir(place)
             if (os.path.islink(place) or not plain) and not name.endswith(_NEW):
                 raise RecordError(
-                    f"--resume: {place} is a link or a device, and no link is "
-                    "followed: put the file in its place"
+                    f"{place} is a link or a device, and no link is followed: put "
+                    "the file in its place"
                 )
 
 

@@ -34,7 +34,8 @@ def client_means(sums: npt.NDArray[Any], examples: npt.NDArray[np.int64]) -> Flo
 
 def percentile(accuracies: Floats, percent: float) -> Floats:
     """The accuracy that `percent` % of the clients do not exceed, interpolated."""
-    found: Floats = np.percentile(accuracies, percent, axis=-1)
+    with np.errstate(invalid="ignore"):  # Between infinite losses there is none.
+        found: Floats = np.percentile(accuracies, percent, axis=-1)
     return found
 
 

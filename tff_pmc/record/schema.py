@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, BinaryIO, Callable, NamedTuple
 
+import numpy as np
 import pandas as pd
 from pandas.api.types import infer_dtype
 
@@ -123,12 +124,16 @@ def _parse(file: BinaryIO, schema: Schema) -> pd.DataFrame:
 def _held(table: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """Fills the columns of the test where there was none."""
     names = [column for column in table.columns if column in schema.held]
+    counts = [column for column in names if schema.kind(column) == COUNT]
+    tested = table[[*counts, *names][0]].notna() if names else pd.Series(dtype=bool)
+    last = np.maximum.accumulate(np.where(tested, np.arange(len(tested)), 0))
     for column in names:
-        empty = table[column].isna()
-        if empty[:1].any() or not empty.equals(table[names[0]].isna()):
+        there = table[column].notna()
+        if schema.kind(column) == NUMBER:  # A loss may be nan where it was measured.
+            there |= tested
+        if not tested[:1].all() or not there.equals(tested):
             raise ValueError(f"a round has only some of {', '.join(names)}")
-    for column in names:
-        filled = table[column].ffill()
+        filled = table[column].take(last).set_axis(table.index)
         if schema.kind(column) == COUNT:
             if not (filled < _MOST).all() or (filled % 1).any():
                 raise ValueError(f"a row has no {COUNT} as {column}")

@@ -86,8 +86,9 @@ def recorded_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
     With more than four criteria their orderings are too many to write in every
     round: then the single ones.
     """
-    few = len(criteria) <= 4
-    return all_orderings(criteria)[: None if few else len(criteria)]
+    if len(criteria) > 4:
+        return [(code,) for code in criteria]
+    return all_orderings(criteria)
 
 
 def counterfactual_rows(

@@ -153,7 +153,7 @@ def _catalog(folder: str) -> Mapping[str, Mapping[str, Any]]:
     with open_plain(path, at_most=_LARGEST) as file:
         try:
             found = json.load(file)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RecordError(f"{path} cannot be read: {error}") from error
     if not (isinstance(found, dict) and {*map(type, found.values())} <= {dict}):
         raise RecordError(f"{path} must be an object of objects")

@@ -6,10 +6,10 @@ and whoever knows the flag's name puts it before.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 from tff_pmc import criteria as criteria_lib
+from tff_pmc import search
 
 
 def codes(text: str) -> tuple[str, ...]:
@@ -87,8 +87,11 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def all_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:
-    """Returns the rows of PMC's tables: single codes, then all orderings."""
+    """Returns the rows of PMC's tables: single codes, then all orderings.
+
+    Of more than `search.MAX_CRITERIA` there are too many: a `ValueError`.
+    """
     singles: list[tuple[str, ...]] = [(code,) for code in criteria]
     if len(singles) == 1:
         return singles
-    return singles + list(itertools.permutations(criteria))
+    return singles + search.orderings(criteria)

@@ -30,6 +30,7 @@ BAD = """
 --priority=LD,LD | LD,LD names a criterion twice
 --priority=DS --priority=DS | --priority names DS twice
 --priority=all --priority=DS | --priority names DS twice
+--criteria=DS,LD,CB,MD,DS^2,LD^2 --priority=all | --priority=all: the orderings of 6
 --rounds=0 | --rounds must be at least 1, below 2^31, got 0
 --rounds=many | --rounds=many
 --rounds=99999999999999999999999 | --rounds must be at least 1, below 2^31, got 999

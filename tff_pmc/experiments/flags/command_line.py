@@ -6,6 +6,7 @@ TensorFlow and data.
 
 from __future__ import annotations
 
+import collections
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
@@ -266,9 +267,13 @@ def _orderings(
     """The orderings of `--priority`, `all` spelled out; each may be named once."""
     found: list[tuple[str, ...]] = []
     for order in given:
-        found += flag_values.all_orderings(criteria) if order == ("all",) else [order]
-    for order in found:
-        if found.count(order) > 1:
+        try:
+            every = flag_values.all_orderings(criteria) if order == ("all",) else []
+        except ValueError as error:
+            raise SettingError(f"--priority=all: {error}") from error
+        found += every or [order]
+    for order, count in collections.Counter(found).items():
+        if count > 1:
             raise SettingError(f"--priority names {','.join(order)} twice")
     return found
 
