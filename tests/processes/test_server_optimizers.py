@@ -101,6 +101,19 @@ def test_rounds_of_given_updates_equal_numpy(runtime, name):
             np.testing.assert_allclose(w, one.step(d), rtol=2e-5, atol=1e-6)
 
 
+def test_a_step_to_no_model_is_not_taken(runtime):
+    from tff_pmc.processes.round_parts import build_finalizer
+
+    weights = tff.learning.models.ModelWeights((np.ones(2, np.float32),), ())
+    kind = tff.learning.models.ModelWeights((tff.TensorType(np.float32, [2]),), ())
+    rate = tff.learning.optimizers.build_sgdm(1e38)
+    finalizer = build_finalizer(rate, tff.to_type(kind))
+    update = tff.learning.models.ModelWeights((np.full(2, 10, np.float32),), ())
+    output = finalizer.next(finalizer.initialize(), weights, update)
+    assert int(output.measurements["update_rejected"]) == 1
+    np.testing.assert_array_equal(output.result.trainable[0], [1, 1])
+
+
 def leaves(state):
     found = tff.structure.from_container(state, recursive=True)
     return [np.asarray(leaf) for leaf in tff.structure.flatten(found)]

@@ -101,6 +101,33 @@ def test_an_address_where_nobody_listens_is_named(certificates, refused):
     refused(lambda: cluster_probe.check_answer(options), *said)
 
 
+@pytest.mark.parametrize(
+    ("greeting", "says"),
+    [
+        (b"x", "timed out"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "it does not speak as Dask does"),
+        (b"", "the connection was closed"),
+    ],
+)
+def test_who_greets_otherwise_is_no_scheduler(refused, greeting, says):
+    def greet():
+        connection, _ = listener.accept()
+        connection.sendall(greeting)
+        held.append(connection) if greeting else connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        held = []
+        threading.Thread(target=greet, daemon=True).start()
+        options = ClusterOptions(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
+        refused(
+            lambda: cluster_probe.check_answer(options, 0.5),
+            "no scheduler without TLS",
+            says,
+        )
+        for connection in held:
+            connection.close()
+
+
 def test_who_listens_and_says_nothing_is_waited_for_no_longer_than_asked(
     certificates, refused
 ):

@@ -191,7 +191,7 @@ def evaluation_packs(
     check_value("num_packs", num_packs, int, AT_LEAST_1)
     num_rows = len(examples.y)
     rows_per_pack = max(1, max_bytes // max(1, examples.x.nbytes // max(1, num_rows)))
-    num_packs = max(num_packs, math.ceil(num_rows / rows_per_pack))
+    num_packs = max(min(num_packs, num_rows), math.ceil(num_rows / rows_per_pack), 1)
     client = np.repeat(
         np.arange(len(examples.row_splits) - 1, dtype=np.int32),
         np.diff(examples.row_splits),

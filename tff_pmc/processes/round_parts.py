@@ -130,18 +130,23 @@ def apply_update(
     ones (batch-norm statistics) are averages and not directions: they become
     the clients' mean with the same weights, whatever the optimizer. An update
     that is all zero (no client was included, or every score was 0) or not
-    finite leaves model and optimizer as they are: the last result is then 1.
+    finite, or whose model is not, leaves model and optimizer as they are: the
+    last result is then 1.
     """
-    norm = tf.linalg.global_norm(tf.nest.flatten(update))
-    rejected = tf.logical_not(tf.math.is_finite(norm)) | tf.equal(norm, 0.0)
-
-    def unless_rejected(old, new):
-        return tf.nest.map_structure(lambda o, n: tf.where(rejected, o, n), old, new)
-
     next_state, trainable = optimizer.next(state, weights.trainable, update.trainable)
     non_trainable = tf.nest.map_structure(
         tf.subtract, weights.non_trainable, update.non_trainable
     )
+    norm, model_norm = (
+        tf.linalg.global_norm(tf.nest.flatten(parts))
+        for parts in (update, (trainable, non_trainable))
+    )
+    rejected = tf.logical_not(tf.math.is_finite(norm + model_norm))
+    rejected |= tf.equal(norm, 0.0)
+
+    def unless_rejected(old, new):
+        return tf.nest.map_structure(lambda o, n: tf.where(rejected, o, n), old, new)
+
     stepped = tff.learning.models.ModelWeights(
         unless_rejected(weights.trainable, trainable),
         unless_rejected(weights.non_trainable, non_trainable),

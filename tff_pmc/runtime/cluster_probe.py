@@ -8,10 +8,14 @@ from __future__ import annotations
 import importlib.util
 import socket
 import ssl
+import struct
+import time
 
 from tff_pmc.settings.cluster_options import ClusterOptions, ClusterSettingError
 
 SECONDS = 10
+
+_LONGEST = 1 << 20  # Bytes of a greeting; Dask's has some hundred.
 
 
 def check_installed() -> None:
@@ -38,6 +42,7 @@ def check_answer(options: ClusterOptions, seconds: float = SECONDS) -> None:
         ) from error
     with raw:
         raw.settimeout(seconds)
+        until = time.monotonic() + seconds
         try:
             stream = raw if context is None else context.wrap_socket(raw)
         except ssl.SSLCertVerificationError as error:
@@ -54,9 +59,11 @@ def check_answer(options: ClusterOptions, seconds: float = SECONDS) -> None:
             try:
                 # Dask's listener speaks first. With TLS 1.3, this is where one hears
                 # that one's own certificate was refused.
-                if stream.recv(1):
-                    return
-                reason = "the connection was closed"
+                (size,) = struct.unpack("<Q", _received(stream, 8, until))
+                if size > _LONGEST:
+                    raise OSError("it does not speak as Dask does")
+                _received(stream, size, until)
+                return
             except OSError as error:
                 reason = _words(error)
     if context is None:
@@ -67,6 +74,18 @@ def check_answer(options: ClusterOptions, seconds: float = SECONDS) -> None:
         f"{name}: the scheduler refuses the certificate of --tls_cert="
         f"{options.tls_cert} ({reason})"
     )
+
+
+def _received(stream: socket.socket, size: int, until: float) -> bytes:
+    """So many bytes, or an `OSError` that says why they did not come in time."""
+    found = b""
+    while len(found) < size:
+        stream.settimeout(max(until - time.monotonic(), 0.001))
+        part = stream.recv(size - len(found))
+        if not part:
+            raise OSError("the connection was closed")
+        found += part
+    return found
 
 
 def _words(error: Exception) -> str:

@@ -115,7 +115,7 @@ class LostRounds:
         self._rounds += 1
         all_out = row["clients"] == row["excluded"]
         self._lost = self._lost + 1 if all_out or row["update_rejected"] else 0
-        self._why = "no client's score was above 0, or the update was not finite"
+        self._why = "no client's score was above 0, or the new model was not finite"
         if all_out:
             self._why = (
                 f"all {row['clients']} clients were left out: of each an update or a "
