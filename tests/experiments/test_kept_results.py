@@ -68,3 +68,7 @@ def test_refused_tables_leave_nothing_behind(tmp_path):
         f"--tables={folder}", f"--output_dir={out}"
     )
     assert not out.parent.exists()
+    shutil.copytree(folder / "DS", folder / "DS again")
+    assert "are both runs of DS: give one" in refused(
+        f"--tables={folder}", f"--output_dir={out}"
+    )

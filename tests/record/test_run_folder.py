@@ -194,12 +194,17 @@ def test_leftovers_of_a_kill_are_swept_and_nothing_else(begun, again):
         for name in keep.get(folder, ()):
             (path / folder / name).write_text("")
         (path / folder / "round_2.state.new").write_text("")
-    before = {one.name for one in path.iterdir()}
+    (path / "candidates.csv").write_text("of a round after the checkpoint")
+    (path / "predictions" / "round_0003.npz").write_text("")
+    own = ["mine.csv", "mine.new", "predictions/round_3.txt", "predictions/mine.new"]
+    for name in own:
+        (path / name).write_text("notes")
     (path / "run.json.new").write_text("")
     again.go_on_after(2, lengths[2])
-    assert {one.name for one in path.iterdir()} == before
-    assert {one.name for one in (path / "checkpoints").iterdir()} == keep["checkpoints"]
-    assert list((path / "predictions").iterdir()) == []
+    found = {p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file()}
+    kept = {f"checkpoints/{name}" for name in keep["checkpoints"]}
+    record = {"rounds.csv", "clients.csv", "timing.csv", "run.json", ".lock"}
+    assert found == {*own, *kept, *record}
 
 
 def test_the_records_have_the_columns_that_their_header_says(again):

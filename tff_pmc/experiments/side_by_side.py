@@ -19,6 +19,7 @@ from tff_pmc.reports import (
     compare,
     losses,
     output,
+    paired,
     read_folder,
     reference_export,
     rounds_to_target,
@@ -99,7 +100,9 @@ def _of_runs(command: Command, given: Mapping[str, Any], goal: str) -> str:
 
 def _by_rule(path: str, given: Mapping[str, Any]) -> Sequence[Run]:
     """The runs in a folder, by the rule of reaching a target that the flags say."""
-    return rounds_to_target.by_one_rule(read_folder.read_runs(path), _reach(given))
+    runs = read_folder.read_runs(path)
+    paired.by_label(runs)  # Tables have one row for a label.
+    return rounds_to_target.by_one_rule(runs, _reach(given))
 
 
 def _name(command: Command, given: Mapping[str, Any], runs: Sequence[Run]) -> str:

@@ -23,6 +23,8 @@ LOCK = ".lock"
 """The file by which a folder belongs to one process."""
 
 _NEW = ".new"
+# What a killed run may leave of a file; what else is there is its owner's.
+_LEFT = re.compile(r"(run\.json|labels\.npz|round_[0-9]+\.(npz|state))\.new")
 
 
 def read_json(path: str) -> Optional[dict[str, Any]]:
@@ -84,7 +86,9 @@ def make_empty_folder(path: str) -> None:
     """Makes a folder to write results into."""
     # A lock, or a file that a killed run had not yet put in its place.
     entries = [
-        name for name in list_folder(path) if name != LOCK and not name.endswith(_NEW)
+        name
+        for name in list_folder(path)
+        if name != LOCK and not _LEFT.fullmatch(name)
     ]
     if entries:
         raise RecordError(
@@ -128,7 +132,7 @@ def check_plain(path: str) -> None:
         for name in sorted([*folders, *names]):
             place = os.path.join(folder, name)
             plain = os.path.isfile(place) or os.path.isdir(place)
-            if (os.path.islink(place) or not plain) and not name.endswith(_NEW):
+            if (os.path.islink(place) or not plain) and not _LEFT.fullmatch(name):
                 raise RecordError(
                     f"{place} is a link or a device, and no link is followed: put "
                     "the file in its place"
@@ -140,7 +144,7 @@ def sweep(path: str) -> None:
     for own in ("", *WITHIN):
         folder = os.path.join(path, own)
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
-            if name.endswith(_NEW):
+            if _LEFT.fullmatch(name):
                 os.unlink(os.path.join(folder, name))
 
 
@@ -154,8 +158,8 @@ def cut(path: str, size: int) -> None:
 
 
 def remove_after(folder: str, round_num: int) -> None:
-    """Removes a folder's files `round_NNNN.*` of later rounds, if it is there."""
+    """Removes a folder's files `round_NNNN.npz` of later rounds, if it is there."""
     for name in os.listdir(folder) if os.path.isdir(folder) else []:
-        number = re.fullmatch(r"round_([0-9]+)\..*", name)
+        number = re.fullmatch(r"round_([0-9]+)\.npz", name)
         if number and (len(number[1]) > 9 or int(number[1]) > round_num):
             os.remove(os.path.join(folder, name))

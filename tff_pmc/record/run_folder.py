@@ -42,7 +42,7 @@ from absl import logging
 
 from tff_pmc.record import files, run_json
 from tff_pmc.record.checkpoints import Length, Lengths
-from tff_pmc.record.columns import check_declared
+from tff_pmc.record.columns import SCHEMAS, check_declared
 from tff_pmc.record.plain_files import open_plain
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.same_run import check_same, versions
@@ -265,7 +265,7 @@ class RunFolder:
         return os.path.join(self.path, name)
 
     def _tables(self) -> list[str]:
-        return sorted(n for n in os.listdir(self.path) if n.endswith(".csv"))
+        return sorted(SCHEMAS.keys() & os.listdir(self.path))
 
     def _rounds(self) -> int:
         """The rounds of a finished run: its rows have no line breaks in them."""
