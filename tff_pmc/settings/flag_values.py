@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from leaf_data.declare import A_SEED
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 
@@ -67,6 +68,8 @@ def seeds(text: str) -> tuple[int, ...]:
     found = tuple(int(item) for item in items)
     if len(found) < 2 or len(set(found)) < len(found):
         raise ValueError("name two or more seeds, each once")
+    if not all(map(A_SEED.holds, found)):
+        raise ValueError(f"seeds must be {A_SEED.words}")
     return found
 
 

@@ -77,6 +77,7 @@ stray | unexpected argument: stray
 --experiment=lr_search --systems=product | --systems does not go with
 --experiment=lr_search --search_for=adafed_1 | compares systems
 --seeds=1 | --seeds=1: name two or more seeds
+--seeds=1,99999999999 | --seeds=1,99999999999: seeds must be in [0, 2^31)
 --seeds=1,2 --cohort_seed=3 | --seeds sets all seeds
 --seeds=1,2 --priority=LD --baseline=DS | --baseline=DS is none of the runs: LD
 --baseline=DS | --baseline goes with --seeds
