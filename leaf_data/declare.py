@@ -25,7 +25,6 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
-import math
 import numbers
 import pkgutil
 import typing
@@ -57,7 +56,8 @@ class Range(NamedTuple):
 
 AT_LEAST_0 = Range(lambda n: n >= 0, "0 or more")
 AT_LEAST_1 = Range(lambda n: n >= 1, "at least 1")
-ABOVE_0 = Range(lambda x: 0 < x < math.inf, "above 0")
+# As a float32, in which numbers are computed with, neither 0 nor infinite.
+ABOVE_0 = Range(lambda x: 2.0**-126 <= x < 2.0**128, "above 0, as a float32")
 A_SHARE = Range(lambda x: 0 < x <= 1, "above 0, at most 1")
 FROM_0_TO_1 = Range(lambda x: 0 <= x <= 1, "from 0 to 1")
 BELOW_1 = Range(lambda x: 0 <= x < 1, "at least 0, below 1")

@@ -15,6 +15,7 @@ LEAF's JSON files or of a folder of CSVs.
 from __future__ import annotations
 
 import dataclasses
+import json
 import numbers
 import os
 from collections.abc import Iterable, Sequence
@@ -38,6 +39,7 @@ Client = tuple[Any, ...]
 
 _SPLIT_STREAM = 81  # Beside those that partitions draw from.
 _ROWS = 1 << 16  # That are copied at once.
+_LONGEST_OPTIONS = 1 << 14
 
 
 def write_store(
@@ -96,6 +98,10 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
         if not 0 <= num_classes < 2**31:
             raise DataError(f"num_classes is {num_classes}")
         source, options = check_name(header["source"]), dict(header["options"])
+        if len(json.dumps(options)) > _LONGEST_OPTIONS:
+            raise DataError(f"its options have more than {_LONGEST_OPTIONS} characters")
+        for key, value in options.items():
+            check_name(f"{key}={value}", "the option")
         pixels = PixelConvention(**header["pixels"])
         check_name(pixels.name)
         if {type(pixels.background), type(pixels.ink)} - {int, type(None)}:

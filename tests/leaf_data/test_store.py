@@ -169,6 +169,8 @@ BROKEN = {
     "no list": lambda p: header(p, lambda h: h.update(arrays=[])),
     "a path": lambda p: header(p, lambda h: h["arrays"].update({"../x": {}})),
     "a long number": lambda p: header(p, lambda h: h["options"].update(n=10**30)),
+    "long options": lambda p: header(p, lambda h: h["options"].update(a=["b"] * 9999)),
+    "an option": lambda p: header(p, lambda h: h["options"].update({"a\ud800": 1})),
     "no classes": lambda p: header(p, lambda h: h.pop("num_classes")),
     "no part": lambda p: header(p, lambda h: h["parts"].remove("test")),
     "a shape": lambda p: header(p, lambda h: h["arrays"]["train_y"].update(shape=[9])),

@@ -27,6 +27,8 @@ def test_counts_equal_numpy(runtime, toy_examples, toy_model, num_packs, batch_s
     in_all = tff_pmc.build_federated_evaluation(toy_model, batch_size=batch_size)
     assert int(in_all(weights, packs)) == sum(expected)
     assert 0 < sum(expected) < toy_examples.num_examples
+    none = tff.learning.models.ModelWeights([w * np.nan for w in trainable], ())
+    assert int(in_all(none, packs)) == 0  # And not what has the label 0.
 
 
 @pytest.mark.parametrize(
@@ -67,6 +69,8 @@ def test_predictions_are_those_of_numpy_at_their_rows(
     np.testing.assert_array_equal(
         predict(weights, packs), (x @ kernel + bias).argmax(1)
     )
+    none = tff.learning.models.ModelWeights((kernel * np.nan, bias), ())
+    assert set(predict(none, packs)) == {-1}
 
 
 def test_local_tuning_answers_for_each_client(

@@ -32,6 +32,8 @@ def test_the_servers_measures_of_several_runs_are_not_taken_for_retracing(
         for _ in range(2):
             counts = np.asarray(confusion(weights))
             assert counts.sum(axis=1).tolist() == np.bincount(y).tolist()
+    none = tff.learning.models.ModelWeights([w * np.nan for w in weights.trainable], ())
+    assert not np.diag(confusion(none)).any()  # And not class 0's.
     assert not warnings
     for _ in range(8):  # So that this can fail.
         tf.function(lambda: tf.constant(1))()

@@ -68,6 +68,9 @@ def test_results_are_never_overwritten(tmp_path):
     (tmp_path / "precious.csv").write_text("1")
     with pytest.raises(RecordError, match="precious.csv"):
         run_folder.RunFolder(str(tmp_path), {})
+    with pytest.raises(RecordError, match="run.json: settings.targets must be a list"):
+        run_folder.RunFolder(str(tmp_path / "run"), {"settings": {"targets": [0]}})
+    assert os.listdir(tmp_path / "run") == [".lock"]
     with pytest.raises(RecordError, match="--output_dir"):
         files.make_empty_folder(str(tmp_path / "precious.csv" / "below"))
 

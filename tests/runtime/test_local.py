@@ -157,6 +157,8 @@ def test_an_unknown_engine_is_named():
         ValueError, match="engine must be one of local, worker, cluster: gpu"
     ):
         Runtime("gpu")
+    with pytest.raises(ValueError, match="cluster goes with the engine cluster, not l"):
+        Runtime(cluster="tls://here:1")
 
 
 def test_the_thread_that_tunes_data_is_not_begun():

@@ -286,5 +286,10 @@ def mean_of_batches(
 
 
 def predicted_labels(output: Any) -> Any:
-    """The class of the highest score for each example, int32 [n]."""
-    return tf.argmax(output, axis=-1, output_type=tf.int32)
+    """The class of the highest score for each example, int32 [n].
+
+    It is -1, which no label is, where a score is NaN: of these TensorFlow's argmax
+    would make the class 0.
+    """
+    found = tf.argmax(output, axis=-1, output_type=tf.int32)
+    return tf.where(tf.reduce_any(tf.math.is_nan(output), axis=-1), -1, found)

@@ -27,9 +27,10 @@ def build_confusion(
         inputs, labels = tf.constant(x), tf.constant(y, tf.int32)
 
         def add(counts, rows, output):
-            return counts + tf.math.confusion_matrix(
-                labels[rows], predicted_labels(output), num_classes
-            )
+            label, answer = labels[rows], predicted_labels(output)
+            # No answer counts as a wrong one.
+            answer = tf.where(answer < 0, (label + 1) % num_classes, answer)
+            return counts + tf.math.confusion_matrix(label, answer, num_classes)
 
         none = tf.zeros([num_classes, num_classes], tf.int32)
         return over_batches(model, weights, inputs, len(x), none, add)

@@ -36,10 +36,12 @@ def read_json(path: str) -> Optional[dict[str, Any]]:
 
 
 def write_json(path: str, content: Mapping[str, Any]) -> None:
-    """Writes a folder's `run.json` in one step."""
+    """Writes a folder's `run.json` in one step; what none could read is refused."""
     text = json.dumps({"format": run_json.FORMAT, **content}, indent=2)
-    with replacing(os.path.join(path, "run.json")) as file:
-        file.write(f"{text}\n".encode())
+    name, written = os.path.join(path, "run.json"), f"{text}\n".encode()
+    run_json.parse(name, written)
+    with replacing(name) as file:
+        file.write(written)
 
 
 @contextlib.contextmanager
@@ -86,9 +88,7 @@ def make_empty_folder(path: str) -> None:
     """Makes a folder to write results into."""
     # A lock, or a file that a killed run had not yet put in its place.
     entries = [
-        name
-        for name in list_folder(path)
-        if name != LOCK and not _LEFT.fullmatch(name)
+        name for name in list_folder(path) if name != LOCK and not _LEFT.fullmatch(name)
     ]
     if entries:
         raise RecordError(

@@ -3,7 +3,8 @@
     predictions/labels.npz      y [N], row_splits [K + 1], client_ids [K]
     predictions/round_NNNN.npz  predicted [N], the model of that round
 
-N test examples in the federation's order, client after client. A run writes the
+N test examples in the federation's order, client after client; predicted is 255 where
+a score was not a number, as more classes than 255 are not recorded. A run writes the
 record when it is asked to (`--predictions`).
 """
 

@@ -140,6 +140,11 @@ def read(folder: str) -> dict[str, Any]:
         raise RecordMissingError(
             f"{folder} is no run of ours: it has no run.json"
         ) from error
+    return parse(name, content)
+
+
+def parse(name: str, content: bytes) -> dict[str, Any]:
+    """What a file of this name and content says, or a `RecordError` as of `read`."""
     try:
         info = json.loads(content, parse_int=parse_int)
         _check_nesting(info, 0)

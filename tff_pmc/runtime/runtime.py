@@ -77,12 +77,14 @@ class Runtime:
                 by default on this machine.
 
         Raises:
-            ValueError: there is no such engine.
+            ValueError: there is no such engine, or it has no cluster.
             ClusterSettingError: the cluster cannot be used; the message names the flag.
             WorkerStartError: the worker did not come up; its log is quoted.
         """
         if engine not in ENGINES:
             raise ValueError(f"engine must be one of {', '.join(ENGINES)}: {engine}")
+        if cluster is not None and engine != "cluster":
+            raise ValueError(f"cluster goes with the engine cluster, not {engine}")
         fault = saving_fault()
         if fault is not None:
             logging.log_first_n(logging.WARNING, "%s", 1, fault)

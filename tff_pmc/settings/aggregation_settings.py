@@ -89,6 +89,8 @@ class AggregationSettings(Settings):
             codes = getattr(self, flag)
             text = f"--{flag}={','.join(codes)}"
             for code in codes:
+                if code in RESERVED:
+                    raise SettingError(f"{text}: {code} is a column of the record")
                 _named(text, functools.partial(self._criterion, code))
         _named("--criteria", self.resolve_criteria)
         _named("--priority", lambda: scores.prioritized(self.priority, self.criteria))

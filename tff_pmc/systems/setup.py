@@ -19,8 +19,8 @@ from tff_pmc.settings.run_settings import RunSettings
 from tff_pmc.systems import cohorts
 
 _SAMPLE = 82  # A stream of random numbers of its own.
-MOST_RECORDED_CLASSES = 256
-"""The most classes whose labels `--predictions` records, as bytes."""
+MOST_RECORDED_CLASSES = 255
+"""The most classes whose labels `--predictions` records: a byte, and 255 is none."""
 
 
 @dataclasses.dataclass(frozen=True)

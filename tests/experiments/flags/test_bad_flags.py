@@ -49,6 +49,8 @@ BAD = """
 --tables=x --output_dir=y --systems=sgd | --systems=sgd: no system
 --compare=x,y --dataset=minst | --dataset=minst: no data set
 --learning_rate=-1 | --learning_rate must be above 0
+--server_learning_rate=1e-40 | --server_learning_rate must be above 0, as a float32
+--server_learning_rate=1e39 | --server_learning_rate must be above 0, as a float32
 --no_such_flag | no_such_flag
 --experiment=pmc_table4 | is a flag file: --flagfile=experiments/pmc_table4.flags
 --experiment=dual_criterion --sample_fraction=0.1 | did you mean --image_fraction?
@@ -56,6 +58,7 @@ BAD = """
 --resume | --resume needs the --output_dir of the run
 stray | unexpected argument: stray
 --flagfile=missing.flags | missing.flags
+--criteria=DS,weight | --criteria=DS,weight: weight is a column of the record
 --criteria=DS,MD --priority=LD | declared criteria are DS, MD
 --clients_per_round=inf | --clients_per_round must be
 --seed=-1 | --seed must be in
