@@ -39,9 +39,6 @@ def _dirichlet(labels, sizes=EQUAL, seed=0):
     return partition.dirichlet(labels, sizes, 0.1, seed)
 
 
-EVERY = pytest.mark.parametrize("cut", [_iid, _shards, _dirichlet])
-
-
 @pytest.mark.parametrize(
     "cut, sizes",
     [
@@ -56,18 +53,6 @@ def test_every_example_is_used_exactly_once(cut, sizes, labels):
     np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(60000))
 
 
-@EVERY
-def test_a_pure_function_of_the_seed(cut, labels):
-    before = labels.copy()
-    np.random.seed(1)
-    first = _digest(cut(labels, seed=3))
-    np.random.seed(2)
-    assert _digest(cut(labels, seed=3)) == first
-    assert _digest(cut(labels, seed=np.int64(3))) == first
-    assert len({_digest(cut(labels, seed=seed)) for seed in range(5)}) == 5
-    np.testing.assert_array_equal(labels, before)
-
-
 @pytest.mark.parametrize(
     "cut, digest",
     [
@@ -77,8 +62,12 @@ def test_a_pure_function_of_the_seed(cut, labels):
     ],
 )
 def test_a_seed_means_the_same_partition_under_every_numpy(cut, digest, labels):
-    parts = cut(labels, seed=7)
-    assert _digest(parts).startswith(digest)
+    before = labels.copy()
+    for seed in (7, np.int64(7)):
+        np.random.rand()  # Nothing is drawn from NumPy's own generator.
+        assert _digest(cut(labels, seed=seed)).startswith(digest)
+    assert len({_digest(cut(labels, seed=seed)) for seed in range(5)}) == 5
+    np.testing.assert_array_equal(labels, before)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 15])
