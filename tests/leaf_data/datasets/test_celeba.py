@@ -129,12 +129,8 @@ def test_the_raw_layout(raw, tmp_path, rule):
             assert found[client] == [part.tolist() for part in parts]
     assert data.name == "celeba"
     assert data.num_classes == 2
-    assert data.options == {
-        "client_rule": rule,
-        "source": "raw",
-        "missing_images": "skip",
-        "seed": 4,
-    }
+    options = dict(client_rule=rule, source="raw", missing_images="skip", seed=4)
+    assert data.options == options
     assert str(data.pixel_convention) == "photograph"
     assert data.origin.source == "CelebA's files"
     digests = dict(data.origin.files)

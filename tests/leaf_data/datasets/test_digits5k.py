@@ -95,15 +95,9 @@ def test_digits5k_without_its_file(tmp_path, monkeypatch):
 
 
 def test_digits5k_labels_sizes_and_wrong_labels_vary_each_by_itself():
-    how = {
-        "partition": "dirichlet",
-        "dirichlet_alpha": 0.1,
-        "client_sizes": "power_law",
-    }
-    plain, wrong = (
-        leaf_data.load("digits5k", **how, **more)
-        for more in ({}, {"wrong_clients": 0.3, "wrong_labels": 0.5})
-    )
+    how = dict(partition="dirichlet", dirichlet_alpha=0.1, client_sizes="power_law")
+    some = dict(wrong_clients=0.3, wrong_labels=0.5)
+    plain, wrong = (leaf_data.load("digits5k", **how, **own) for own in ({}, some))
     ours, theirs = plain.train_examples, wrong.train_examples
     np.testing.assert_array_equal(ours.x, theirs.x)
     np.testing.assert_array_equal(ours.row_splits, theirs.row_splits)
@@ -114,16 +108,8 @@ def test_digits5k_labels_sizes_and_wrong_labels_vary_each_by_itself():
     np.testing.assert_allclose(np.array(shares)[found] * sizes, sizes / 2, atol=0.5)
     np.testing.assert_array_equal(plain.test_examples.y, wrong.test_examples.y)
     assert plain.options == {**how, "seed": 0}
-    assert wrong.options == {
-        **how,
-        "wrong_clients": 0.3,
-        "wrong_labels": 0.5,
-        "seed": 0,
-    }
-    assert_refused(
-        lambda: leaf_data.load(
-            "digits5k", partition="noniid", client_sizes="power_law"
-        ),
-        "client_sizes=power_law: the shards",
-        "equal",
-    )
+    assert wrong.options == {**how, **some, "seed": 0}
+    how["partition"] = "noniid"
+    del how["dirichlet_alpha"]
+    words = "client_sizes=power_law: the shards", "equal"
+    assert_refused(lambda: leaf_data.load("digits5k", **how), *words)

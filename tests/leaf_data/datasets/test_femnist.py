@@ -57,21 +57,16 @@ def numbered(number, start, stop):
 
 def write_split(folder):
     """Two files of three writers, files out of order; one has a test part only."""
-    name = "data/{0}/all_data_{1}_niid_05_keep_0_{0}_9.json"
-    write(
-        folder / name.format("train", 10), {"d": images_of(4, 9), "a": images_of(1, 1)}
-    )
-    write(
-        folder / name.format("test", 10),
-        {"d": images_of(4, 2, 9), "a": images_of(1, 1, 1)},
-    )
-    write(
-        folder / name.format("train", 2), {"c": images_of(3, 18), "b": images_of(2, 8)}
-    )
-    write(
-        folder / name.format("test", 2),
-        {"c": images_of(3, 2, 18), "e": images_of(5, 3), "b": images_of(2, 2, 8)},
-    )
+    for file, clients in ((10, "da"), (2, "ceb")):
+        parts = {"train": {}, "test": {}}
+        for client in clients:
+            number, train, test = SPLIT[client]
+            if train:
+                parts["train"][client] = images_of(number, train)
+            parts["test"][client] = images_of(number, test, train)
+        for part, users in parts.items():
+            name = f"data/{part}/all_data_{file}_niid_05_keep_0_{part}_9.json"
+            write(folder / name, users)
 
 
 @pytest.mark.parametrize("sub", ["", "femnist"])
@@ -82,8 +77,7 @@ def test_split_data(tmp_path, sub, caplog):
     assert list(train) == list(SPLIT)
     for client, (number, first, second) in SPLIT.items():
         assert train[client] == numbered(number, 0, first)
-        start = 0 if client == "e" else first
-        assert test[client] == numbered(number, start, start + second)
+        assert test[client] == numbered(number, first, first + second)
     assert "1 of 5 users have no training examples" in caplog.text
     assert (data.num_classes, data.element_shape) == (62, (28, 28))
     assert (data.train_examples.x.dtype, data.train_examples.y.dtype) == ("u1", "i4")
@@ -128,12 +122,7 @@ def test_unsplit_data_is_sampled_and_split_by_leafs_rule(tmp_path):
     data = load(tmp_path)
     train, test = seen(data.train_examples), seen(data.test_examples)
     found = {u: (len(train[u]), len(test[u])) for u in train}
-    assert found == {
-        "two": (1, 1),
-        "ten": (9, 1),
-        "nineteen": (17, 2),
-        "fifty": (45, 5),
-    }
+    assert found == dict(two=(1, 1), ten=(9, 1), nineteen=(17, 2), fifty=(45, 5))
     for user in train:
         own = numbered(numbers[user], 0, sizes[user])
         assert sorted(train[user] + test[user]) == own
@@ -205,15 +194,11 @@ def test_a_writer_in_several_files(tmp_path, caplog):
 
 def test_a_user_without_any_example_is_named(tmp_path):
     write_split(tmp_path)
-    name = "data/{0}/all_data_7_niid_05_keep_0_{0}_9.json"
-    write(tmp_path / name.format("train"), {"f": images_of(6, 3), "g": images_of(7, 0)})
-    write(
-        tmp_path / name.format("test"), {"f": images_of(6, 1, 3), "g": images_of(7, 0)}
-    )
-    assert_refused(
-        lambda: load(tmp_path),
-        "all_data_7_niid_05_keep_0_train_9.json: user g: has no examples in any file",
-    )
+    for part, first in (("train", 0), ("test", 3)):
+        name = f"data/{part}/all_data_7_niid_05_keep_0_{part}_9.json"
+        write(tmp_path / name, {"f": images_of(6, 3, first), "g": images_of(7, 0)})
+    words = "7_niid_05_keep_0_train_9.json: user g: has no examples in any file"
+    assert_refused(lambda: load(tmp_path), words)
 
 
 def test_one_file_as_train_and_test_is_refused(tmp_path):
