@@ -1,7 +1,5 @@
 """`Examples`: clients, subsets, and every error of theirs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from made_up import assert_refused, three_clients

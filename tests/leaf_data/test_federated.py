@@ -1,7 +1,5 @@
 """`FederatedDataset`: its description, the server's examples, what does not fit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from made_up import assert_refused, three_clients, toy_dataset

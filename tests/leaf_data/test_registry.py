@@ -1,7 +1,5 @@
 """Data sets by name: what there is, one from outside, options, notes, errors."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import sys

@@ -1,7 +1,5 @@
 """Data sets as TFF's `ClientData`."""
 
-from __future__ import annotations
-
 import collections
 
 import pytest

@@ -1,7 +1,5 @@
 """`celeba` of its own files and of LEAF's JSON: clients, cache, images, refusals."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 

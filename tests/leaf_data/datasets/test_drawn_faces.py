@@ -1,7 +1,5 @@
 """`drawn_faces`: what the drawings say of themselves, and what can be seen on them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """`femnist` of LEAF's files: parts, cache, sampling, splits, and what is refused."""
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """`mnist`: idx and npz files, where they are looked for, and missing ones."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """`mnist_adafed`: who has which images in AdaFed's simulations; the server's set."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The cache: made once, read after, never trusted if damaged, stale or forged."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os

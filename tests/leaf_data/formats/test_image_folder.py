@@ -1,7 +1,5 @@
 """Files with the names of images: what Pillow is given, and what it is spared."""
 
-from __future__ import annotations
-
 import io
 import os
 

@@ -1,7 +1,5 @@
 """LEAF's JSON: the files of a folder, one file's users, what is refused, memory."""
 
-from __future__ import annotations
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """What stands in the place of a file and is none: nothing waits for it."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

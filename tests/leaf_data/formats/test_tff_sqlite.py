@@ -1,7 +1,5 @@
 """TFF's databases: read as TFF reads them, found, unpacked, downloaded, refused."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import hashlib

@@ -1,7 +1,5 @@
 """Divisions: exact facts about who gets which example."""
 
-from __future__ import annotations
-
 import collections
 import hashlib
 
