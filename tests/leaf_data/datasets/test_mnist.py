@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from made_up import as_idx, assert_refused
+from made_up import as_idx, assert_not_loaded
 
 import leaf_data
 from leaf_data.datasets import mnist
@@ -113,16 +113,14 @@ def test_mnist_by_environment_variable_cache_and_download(
     _check_small(leaf_data.load("mnist"), small_mnist, "idx files")
     # What is given counts alone.
     (no_mnist / "empty").mkdir()
-    assert_refused(
-        lambda: leaf_data.load("mnist", no_mnist / "empty"), no_mnist / "empty"
-    )
+    assert_not_loaded("mnist", no_mnist / "empty", no_mnist / "empty")
 
 
 def test_idx_files_that_are_not_all_there(no_mnist):
     first, *lacking = NAMES.values()
     (no_mnist / f"{first}.gz").write_bytes(b"")
     words = f"; {no_mnist} lacks {', '.join(lacking)}"
-    assert_refused(lambda: leaf_data.load("mnist", no_mnist), words)
+    assert_not_loaded("mnist", no_mnist, words)
 
 
 def test_mnist_that_cannot_be_downloaded(no_mnist, monkeypatch):
@@ -132,11 +130,9 @@ def test_mnist_that_cannot_be_downloaded(no_mnist, monkeypatch):
     monkeypatch.setattr(mnist, "_download", offline)
     hint = "(URL fetch failure: no route to host): pass data_dir or set TFF_PMC_DATA"
     cache = no_mnist / "home" / ".keras" / "datasets" / "mnist.npz"
-    assert_refused(
-        lambda: leaf_data.load("mnist"), f"no data in {cache} (Keras's cache)", hint
-    )
+    assert_not_loaded("mnist", None, f"no data in {cache} (Keras's cache)", hint)
     monkeypatch.setenv("TFF_PMC_DATA_DIR", str(no_mnist))
-    assert_refused(lambda: leaf_data.load("mnist"), f"no data in {no_mnist} or", hint)
+    assert_not_loaded("mnist", None, f"no data in {no_mnist} or", hint)
 
 
 def test_the_download_is_keras_own(no_mnist, monkeypatch):
@@ -178,11 +174,11 @@ def test_npz_files_that_are_damaged(no_mnist, small_mnist):
         ({"x_train": bomb}, "'x_train' holds pickled objects"),
     ):
         _write_npz(no_mnist, {**small_mnist, **changes})
-        assert_refused(lambda: leaf_data.load("mnist", no_mnist), path, message)
+        assert_not_loaded("mnist", no_mnist, path, message)
     _write_npz(no_mnist, {k: v for k, v in small_mnist.items() if k != "x_test"})
     lacks = "has no array 'x_test'"
-    assert_refused(lambda: leaf_data.load("mnist", no_mnist), path, lacks)
+    assert_not_loaded("mnist", no_mnist, path, lacks)
     _write_npz(no_mnist, {**small_mnist, "y_train": small_mnist["y_train"] + 1})
     words = "mnist: train has label 10, but"
-    assert_refused(lambda: leaf_data.load("mnist", no_mnist), words)
+    assert_not_loaded("mnist", no_mnist, words)
     assert not trace.exists()

@@ -12,7 +12,7 @@ import urllib.request
 
 import numpy as np
 import pytest
-from made_up import assert_refused, run_python
+from made_up import assert_not_loaded, assert_refused, run_python
 from PIL import Image
 
 import leaf_data
@@ -246,9 +246,8 @@ def test_forged_examples(write, proto, message):
         name, split, file = "celeba", "split_by_examples_train", "celeba.sqlite"
     proto = example(**proto) if isinstance(proto, dict) else proto
     path = write([("a", split, proto)], name=file)
-    assert_refused(
-        lambda: leaf_data.load(name, path.parent, source="tff"),
-        *(f"{path}: client a: ", message),
+    assert_not_loaded(
+        name, path.parent, *(f"{path}: client a: ", message), source="tff"
     )
 
 
