@@ -70,10 +70,7 @@ def test_names_that_no_record_can_hold():
 @pytest.mark.parametrize(
     "changes, message",
     [
-        (
-            {"x": np.zeros((6, 2))},
-            "x has to be an array of uint8 or float32 or ",
-        ),
+        ({"x": np.zeros((6, 2))}, "x has to be an array of uint8 or float32 or "),
         ({"x": [[1]]}, "int64, not list"),
         ({"y": np.zeros(6, np.int64)}, "y has to be an array of int32 or float32, not"),
         (

@@ -25,10 +25,7 @@ MNIST_LINES = [
 # Test labels of three clients; the published code writes them in any order.
 ANNA, BERT, CARL = (7, 2, 1, 0), (4, 1, 4, 9), (5, 9, 0, 6)
 # Round by round, the clients as the shuffled list has them: (labels, right).
-ROUNDS = [
-    [(BERT, 1), (ANNA, 2), (CARL, 0)],
-    [(CARL, 3), (BERT, 2), (ANNA, 4)],
-]
+ROUNDS = [[(BERT, 1), (ANNA, 2), (CARL, 0)], [(CARL, 3), (BERT, 2), (ANNA, 4)]]
 Y, SPLITS = (0, 1, 0, 1, 1, 0), (0, 2, 4, 6)  # Three clients, two examples each.
 SETTINGS = {
     "partition": "noniid",

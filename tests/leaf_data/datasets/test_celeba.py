@@ -220,11 +220,7 @@ def _line(number, text):
 
 ATTRIBUTES, IDENTITIES = "list_attr_celeba.txt", "identity_CelebA.txt"
 FILES = [
-    (
-        ATTRIBUTES,
-        _line(2, "Blurry Male Young"),
-        "line 2 has no column Smiling",
-    ),
+    (ATTRIBUTES, _line(2, "Blurry Male Young"), "line 2 has no column Smiling"),
     (ATTRIBUTES, _line(2, "Blurry Male Smiling"), "line 3 has 6 fields, not a photo"),
     (ATTRIBUTES, lambda lines: lines[:-1], "line 1 says 60 photos, 59 follow"),
     (ATTRIBUTES, _line(5, "000003.jpg 1 -1 1 0 1"), "line 5: an attribute is 1 or -1"),
