@@ -18,13 +18,8 @@ def test_describe():
     ]
 
 
-SERVER = {
-    "x": np.zeros((1, 2), np.uint8),
-    "y": np.zeros(1, np.int32),
-    "row_splits": np.array([0, 1]),
-    "client_ids": ("server",),
-    "attributes": {},
-}
+SERVER = dict(x=np.zeros((1, 2), np.uint8), y=np.zeros(1, np.int32))
+SERVER.update(row_splits=np.array([0, 1]), client_ids=("server",), attributes={})
 
 
 @pytest.mark.parametrize(
