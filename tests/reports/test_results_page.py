@@ -38,18 +38,6 @@ def of_seeds(run_of, *values, label="A"):
     ]
 
 
-def test_a_number_over_seeds_is_the_median_with_the_lowest_and_the_highest(
-    run_of, headline
-):
-    assert numbers(headline, of_seeds(run_of, 40))[0] == "0.40"
-    several = numbers(headline, of_seeds(run_of, 40, 50, 75))[0]
-    assert several == "0.50 (0.40 to 0.75, 3 seeds)"
-    late = numbers(headline, of_seeds(run_of, 40, 0, 50))[0]
-    assert late == "0.50 (0.40 to not reached, 3 seeds)"
-    assert numbers(headline, of_seeds(run_of, 0))[0] == "not reached"
-    assert numbers(headline, of_seeds(run_of, 40, label="B"))[0] == ""
-
-
 def test_the_longest_run_of_a_seed_counts_and_is_named(run_of, headline):
     short, long = (*of_seeds(run_of, 40), *of_seeds(run_of, 75))
     rounds = pd.concat([long.rounds] * 2)

@@ -75,13 +75,6 @@ def test_each_cell_has_the_rounds_of_the_seeds_beside_the_printed_one():
     assert at_70["printed"].tolist() == [9, 9, 9, 10, 10, 10, 10, 10, 10]
 
 
-def test_an_interval_that_misses_is_not_counted():
-    found = pmc_readings.readings([run(12, batch_seed=seed) for seed in range(3)])
-    table = pmc_readings.cells(found)
-    assert not table["inside"].any()
-    assert "12 to 12 (12.0, 12.0)" in str(pmc_readings.page(found, table))
-
-
 def test_the_kept_page_is_what_the_kept_runs_give():
     """Of four kept folders, so that remaking one of them does not make it."""
     results = project_files.folder("results") / "reproduced"
