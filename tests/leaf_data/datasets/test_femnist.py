@@ -95,21 +95,16 @@ def test_split_data(tmp_path, sub, caplog):
 
 def test_the_cache_serves_every_option(tmp_path, monkeypatch):
     write_split(tmp_path)
-    calls = []
-    read = femnist_leaf.read
-    monkeypatch.setattr(
-        femnist_leaf, "read", lambda files: calls.append(files) or read(files)
-    )
+    caches = tmp_path / "caches"
     first = load(tmp_path)
-    again = load(tmp_path)
-    np.testing.assert_array_equal(first.train_examples.x, again.train_examples.x)
-    assert first.describe() == again.describe()
+    load(tmp_path, cache_dir=caches)
+    monkeypatch.setattr(femnist_leaf, "read", None)  # From here on the caches.
+    for again in (load(tmp_path), load(tmp_path, cache_dir=caches)):
+        np.testing.assert_array_equal(first.train_examples.x, again.train_examples.x)
+        assert first.describe() == again.describe()
     load(tmp_path, sample_fraction=0.5, min_samples=3, seed=4)
-    assert len(calls) == 1
     assert (tmp_path / "data" / "femnist_cache" / "femnist").is_dir()
-    load(tmp_path, cache_dir=tmp_path / "caches")
-    load(tmp_path, cache_dir=tmp_path / "caches")
-    assert len(calls) == 2
+    assert list((caches / "femnist_cache").iterdir())
 
 
 def test_unsplit_data_is_sampled_and_split_by_leafs_rule(tmp_path):
@@ -149,10 +144,12 @@ def test_sampling_split_data(tmp_path):
         in_2 = sum(total.get(u, 0) for u in "cbe")
         in_10 = sum(total.get(u, 0) for u in "da")
         assert (in_2, in_10) == (int(0.5 * 33), int(0.5 * 13))
-        for user in train:  # The first of each part.
-            for found, source in ((train, whole.train_examples), (test, None)):
-                source = source or whole.test_examples
-                assert found[user] == seen(source)[user][: len(found[user])]
+        for found, source in (
+            (train, whole.train_examples),
+            (test, whole.test_examples),
+        ):
+            for user, own in found.items():  # The first of each part.
+                assert own == seen(source)[user][: len(own)]
 
 
 def test_min_samples_counts_both_parts_after_sampling(tmp_path):
@@ -166,11 +163,8 @@ def test_min_samples_counts_both_parts_after_sampling(tmp_path):
         sizes = sampled.train_examples.sizes + sampled.test_examples.sizes
         kept = [u for u, n in zip(sampled.client_ids, sizes) if n >= 4]
         assert list(load(tmp_path, min_samples=4, **options).client_ids) == kept
-    assert_refused(
-        lambda: load(tmp_path, min_samples=21),
-        "no writer in",
-        "sample_fraction=1.0 and min_samples=21",
-    )
+    words = "no writer in", "sample_fraction=1.0 and min_samples=21"
+    assert_refused(lambda: load(tmp_path, min_samples=21), *words)
     assert_refused(lambda: load(tmp_path, sample_fraction=0.001), "no writer in")
 
 

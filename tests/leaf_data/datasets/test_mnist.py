@@ -20,10 +20,8 @@ NAMES = {
 
 
 @pytest.fixture
-def no_mnist(tmp_path, monkeypatch):
+def no_mnist(tmp_path, monkeypatch, empty_home):
     """No environment variable, an empty Keras cache, and no download."""
-    monkeypatch.delenv("TFF_PMC_DATA_DIR", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
     def refuse():
         raise AssertionError("tried to download")
