@@ -336,6 +336,5 @@ def test_a_download_that_fails_is_one_line_and_leaves_nothing(tmp_path, monkeypa
     assert_refused(lambda: _load(None), f"femnist: TFF could not download {NAME}", hint)
     assert list((tmp_path / "home" / ".tff").iterdir()) == []
     monkeypatch.setenv("TFF_PMC_DATA_DIR", str(tmp_path))
-    assert_refused(
-        lambda: _load(None), f"data in {tmp_path} or", ", and TFF could not", hint
-    )
+    words = f"data in {tmp_path} or", ", and TFF could not", hint
+    assert_refused(lambda: _load(None), *words)
