@@ -80,17 +80,6 @@ def test_nine_of_the_200_shards_hold_two_digits(labels, seed):
     assert np.all(np.cumsum(MNIST_COUNTS)[:-1] % 300 != 0)
 
 
-def test_shards_keep_the_order_of_equal_labels():
-    labels = np.array([1, 0, 1, 0, 1, 0, 1, 0])
-    for seed in range(4):
-        shards = [
-            tuple(shard)
-            for part in partition.sorted_shards(labels, 2, seed)
-            for shard in part.reshape(2, 2)
-        ]
-        assert sorted(shards) == [(0, 2), (1, 3), (4, 6), (5, 7)]
-
-
 def test_sizes_fall_as_one_over_the_rank():
     for total, clients in ((60000, 100), (4000, 100), (7, 7), (100, 3)):
         sizes = partition.power_law(total, clients, 5)
