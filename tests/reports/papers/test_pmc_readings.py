@@ -1,34 +1,27 @@
 """The table of readings of PMC's network: its intervals, and what it counts."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tff_pmc import project_files
-from tff_pmc.record import read
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.papers import pmc_readings
 
-SETTINGS = {
-    "experiment": "mnist_noniid",
-    "normalization": "sum",
-    "learning_rate": 0.1,
-    "cohort_rounding": "up",
-    "reach": "at_least",
-    "conv_activation": "none",
-    "initializer": "glorot_uniform",
-    "batch_seed": 0,
-}
+SETTINGS = dict(experiment="mnist_noniid", normalization="sum", learning_rate=0.1)
+SETTINGS.update(cohort_rounding="up", reach="at_least", batch_seed=0)
+SETTINGS.update(conv_activation="none", initializer="glorot_uniform")
 
 
-def run(arrives, label="DS", rounds=pmc_readings.ROUNDS, **changes):
-    """Ten devices of ten examples, seven of which are right from one round on."""
-    right = 7 * (np.arange(1, rounds + 1) >= arrives)
-    table = pd.DataFrame({"round": range(1, rounds + 1), "accuracy": right / 10})
-    correct = np.repeat(right[:, None], 10, axis=1)
-    info = {"settings": {**SETTINGS, **changes}}
-    sizes = np.full(10, 10)
-    return read.Run(label, info, table, pd.DataFrame(), correct, sizes)
+@pytest.fixture
+def run(run_of):
+    """A function that makes a run; of ten examples seven are right from a round on."""
+
+    def make(arrives, label="DS", rounds=pmc_readings.ROUNDS, **changes):
+        right = 7 * (np.arange(1, rounds + 1) >= arrives)
+        correct = np.repeat(right[:, None], 10, axis=1)
+        return run_of(label, correct, [10] * 10, settings={**SETTINGS, **changes})
+
+    return make
 
 
 @pytest.mark.parametrize(
@@ -46,7 +39,7 @@ def test_a_prediction_interval_is_that_of_one_more_value(values, interval):
     assert found == pytest.approx(interval, rel=1e-6, nan_ok=True)
 
 
-def test_each_cell_has_the_rounds_of_the_seeds_beside_the_printed_one():
+def test_each_cell_has_the_rounds_of_the_seeds_beside_the_printed_one(run):
     """Table 4 prints 9 9 9 10 10 10 10 10 10 at 70 %."""
     found = pmc_readings.readings(
         [
