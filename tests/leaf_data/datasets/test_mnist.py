@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import os
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -22,10 +23,7 @@ NAMES = {
 @pytest.fixture
 def no_mnist(tmp_path, monkeypatch, empty_home):
     """No environment variable, an empty Keras cache, and no download."""
-
-    def refuse():
-        raise AssertionError("tried to download")
-
+    refuse = Mock(side_effect=AssertionError("tried to download"))
     monkeypatch.setattr(mnist, "_download", refuse)
     return tmp_path
 
@@ -122,10 +120,8 @@ def test_idx_files_that_are_not_all_there(no_mnist):
 
 
 def test_mnist_that_cannot_be_downloaded(no_mnist, monkeypatch):
-    def offline():
-        raise Exception("URL fetch failure:\nno route to host")
-
-    monkeypatch.setattr(mnist, "_download", offline)
+    offline = Exception("URL fetch failure:\nno route to host")
+    monkeypatch.setattr(mnist, "_download", Mock(side_effect=offline))
     hint = "(URL fetch failure: no route to host): pass data_dir or set TFF_PMC_DATA"
     cache = no_mnist / "home" / ".keras" / "datasets" / "mnist.npz"
     assert_not_loaded("mnist", None, f"no data in {cache} (Keras's cache)", hint)
@@ -136,12 +132,7 @@ def test_mnist_that_cannot_be_downloaded(no_mnist, monkeypatch):
 def test_the_download_is_keras_own(no_mnist, monkeypatch):
     tf = pytest.importorskip("tensorflow")
     monkeypatch.undo()
-    calls = []
-
-    def get_file(*args, **kwargs):
-        calls.append((args, kwargs))
-        return "path"
-
+    get_file = Mock(return_value="path")
     monkeypatch.setattr(tf.keras.utils, "get_file", get_file)
     assert mnist._download() == "path"
     # Keras's own loader asks for the same file with the same checksum.
@@ -149,7 +140,8 @@ def test_the_download_is_keras_own(no_mnist, monkeypatch):
     monkeypatch.setitem(load_data.__globals__, "get_file", get_file)
     with pytest.raises(FileNotFoundError):
         load_data("mnist.npz")
-    assert calls[1] == calls[0]
+    first, second = get_file.call_args_list
+    assert second == first
 
 
 class _Bomb:
