@@ -122,6 +122,12 @@ def test_what_cannot_be_joined_is_refused_by_name(tmp_path, fails, write_run):
 FIVE, TWO_CLIENTS = list(range(5)), [0, 2, 5]
 
 
+def test_independence_by_hand():
+    # Margins 4, 6 and 3, 7 of ten; and of twenty in halves.
+    found = pmc_joint.independent([1, 3, 2, 4, 9, 1, 1, 9])
+    np.testing.assert_allclose(found, [1.2, 2.8, 1.8, 4.2, 5, 5, 5, 5])
+
+
 def test_the_joint_table_beside_the_published_one(tmp_path, write_run):
     write_run(tmp_path / "runs" / "DS", "DS", [[1, 0, 1, 0, 0]], FIVE, TWO_CLIENTS)
     write_run(tmp_path / "runs" / "MD", "MD", [[1, 1, 0, 0, 0]], FIVE, TWO_CLIENTS)
