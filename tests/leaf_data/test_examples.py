@@ -34,10 +34,10 @@ def test_nobody_can_change_the_examples():
 
 
 def test_subset_and_take():
-    subset = three_clients().subset(["c", 0])
-    assert subset.client_ids == ("c", "a")
+    subset = three_clients().subset(["c", 0, "b"])
+    assert subset.client_ids == ("c", "a", "b")
     assert subset.x.tolist() == [[6, 7], [8, 9], [10, 11], [0, 1], [2, 3], [4, 5]]
-    assert subset.row_splits.tolist() == [0, 3, 6]
+    assert subset.row_splits.tolist() == [0, 3, 6, 6]
     assert subset.attributes["blur"][0] == pytest.approx(0.6)
     assert three_clients().subset(["b"]).num_examples == 0
     taken = three_clients().take(2)
