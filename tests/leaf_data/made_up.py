@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+import leaf_data
 from leaf_data import DataError, Examples, FederatedDataset, Origin
 from leaf_data.pixels import WHITE_ON_BLACK
 
@@ -26,6 +27,11 @@ def assert_refused(call, *parts):
     assert "\n" not in str(error.value)
     for part in parts:
         assert str(part) in str(error.value)
+
+
+def assert_not_loaded(name, folder, *parts, **options):
+    """Checks that a data set is refused in one line that has these parts."""
+    assert_refused(lambda: leaf_data.load(name, folder, **options), *parts)
 
 
 def three_clients(**changes):

@@ -1,7 +1,5 @@
 """`Examples`: clients, subsets, and every error of theirs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from made_up import assert_refused, three_clients
@@ -36,10 +34,10 @@ def test_nobody_can_change_the_examples():
 
 
 def test_subset_and_take():
-    subset = three_clients().subset(["c", 0])
-    assert subset.client_ids == ("c", "a")
+    subset = three_clients().subset(["c", 0, "b"])
+    assert subset.client_ids == ("c", "a", "b")
     assert subset.x.tolist() == [[6, 7], [8, 9], [10, 11], [0, 1], [2, 3], [4, 5]]
-    assert subset.row_splits.tolist() == [0, 3, 6]
+    assert subset.row_splits.tolist() == [0, 3, 6, 6]
     assert subset.attributes["blur"][0] == pytest.approx(0.6)
     assert three_clients().subset(["b"]).num_examples == 0
     taken = three_clients().take(2)
@@ -72,10 +70,7 @@ def test_names_that_no_record_can_hold():
 @pytest.mark.parametrize(
     "changes, message",
     [
-        (
-            {"x": np.zeros((6, 2))},
-            "x has to be an array of uint8 or float32 or ",
-        ),
+        ({"x": np.zeros((6, 2))}, "x has to be an array of uint8 or float32 or "),
         ({"x": [[1]]}, "int64, not list"),
         ({"y": np.zeros(6, np.int64)}, "y has to be an array of int32 or float32, not"),
         (

@@ -1,7 +1,5 @@
 """`FederatedDataset`: its description, the server's examples, what does not fit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from made_up import assert_refused, three_clients, toy_dataset
@@ -20,13 +18,8 @@ def test_describe():
     ]
 
 
-SERVER = {
-    "x": np.zeros((1, 2), np.uint8),
-    "y": np.zeros(1, np.int32),
-    "row_splits": np.array([0, 1]),
-    "client_ids": ("server",),
-    "attributes": {},
-}
+SERVER = dict(x=np.zeros((1, 2), np.uint8), y=np.zeros(1, np.int32))
+SERVER.update(row_splits=np.array([0, 1]), client_ids=("server",), attributes={})
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Data sets by name: what there is, one from outside, options, notes, errors."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import sys
@@ -13,17 +11,9 @@ from made_up import assert_refused, run_python
 import leaf_data
 from leaf_data.dataset import DATASETS
 
-NAMES = (
-    *(
-        "celeba",
-        "cifar10",
-        "cifar10_dealt",
-        "digits5k",
-        "drawn_faces",
-        "drawn_obstacles",
-        "femnist",
-    ),
-    *("mnist", "mnist_adafed", "obstacles", "store"),
+NAMES = tuple(
+    "celeba cifar10 cifar10_dealt digits5k drawn_faces drawn_obstacles femnist mnist "
+    "mnist_adafed obstacles store".split()
 )
 
 

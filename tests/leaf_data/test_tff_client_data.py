@@ -1,8 +1,7 @@
 """Data sets as TFF's `ClientData`."""
 
-from __future__ import annotations
-
 import collections
+import functools
 
 import pytest
 from made_up import assert_refused, toy_dataset
@@ -70,12 +69,10 @@ def test_all_clients_examples_come_in_tffs_order(tff):
 def test_clients_the_view_does_not_have(tff, tf):
     view = toy_dataset().train
     for client in ("nobody", 0, b"c"):
-        assert_refused(
-            lambda c=client: view.create_tf_dataset_for_client(c), repr(client)
-        )
-    assert_refused(
-        lambda: view.serializable_dataset_fn(tf.constant("nobody")), "'nobody'"
-    )
+        call = functools.partial(view.create_tf_dataset_for_client, client)
+        assert_refused(call, repr(client))
+    nobody = tf.constant("nobody")
+    assert_refused(lambda: view.serializable_dataset_fn(nobody), "'nobody'")
 
 
 def test_more_than_a_graph_can_hold_is_refused(tff, tf, monkeypatch):
@@ -83,7 +80,6 @@ def test_more_than_a_graph_can_hold_is_refused(tff, tf, monkeypatch):
 
     monkeypatch.setattr(tff_client_data, "_GRAPH_BYTES", 35)  # 12 of x and 24 of y
     view = toy_dataset().train
-    assert_refused(
-        lambda: view.dataset_computation, "do not fit into a TensorFlow graph (2 GB)"
-    )
+    words = "do not fit into a TensorFlow graph (2 GB)"
+    assert_refused(lambda: view.dataset_computation, words)
     assert _elements(view.create_tf_dataset_for_client("c")) == EXPECTED_C

@@ -12,34 +12,22 @@ from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
 
 WRONG = 3  # A label that none of the clients has.
-MNIST_LINES = [
-    "Local dataset type: non-iid",
-    "Local learning rate: 0.1",
-    "E (local epochs): 5",
-    "B (local batch size): None",
-    "C (fraction of clients): 0.1",
-    "K (number of clients): 3",
-    "Target accuracy: 0.95",
-    "Permutation: 5",
-]
+MNIST_LINES = """Local dataset type: non-iid
+Local learning rate: 0.1
+E (local epochs): 5
+B (local batch size): None
+C (fraction of clients): 0.1
+K (number of clients): 3
+Target accuracy: 0.95
+Permutation: 5""".splitlines()
 # Test labels of three clients; the published code writes them in any order.
 ANNA, BERT, CARL = (7, 2, 1, 0), (4, 1, 4, 9), (5, 9, 0, 6)
 # Round by round, the clients as the shuffled list has them: (labels, right).
-ROUNDS = [
-    [(BERT, 1), (ANNA, 2), (CARL, 0)],
-    [(CARL, 3), (BERT, 2), (ANNA, 4)],
-]
+ROUNDS = [[(BERT, 1), (ANNA, 2), (CARL, 0)], [(CARL, 3), (BERT, 2), (ANNA, 4)]]
 Y, SPLITS = (0, 1, 0, 1, 1, 0), (0, 2, 4, 6)  # Three clients, two examples each.
-SETTINGS = {
-    "partition": "noniid",
-    "priority": ["LD", "DS", "MD"],
-    "clients_per_round": 0.1,
-    "local_epochs": 5,
-    "batch_size": 0,
-    "learning_rate": 0.1,
-    "normalization": "sum",
-    "system": "prioritized",
-}
+SETTINGS = dict(partition="noniid", priority=["LD", "DS", "MD"], clients_per_round=0.1)
+SETTINGS.update(local_epochs=5, batch_size=0, learning_rate=0.1)
+SETTINGS.update(normalization="sum", system="prioritized")
 
 
 def answers(labels, num_right):

@@ -5,12 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 
-TRAINED = {
-    "experiment": "mine",
-    "local_epochs": 5,
-    "batch_size": 0,
-    "learning_rate": 0.1,
-}
+TRAINED = dict(experiment="mine", local_epochs=5, batch_size=0, learning_rate=0.1)
 """Settings that titles of plots need."""
 
 

@@ -1,8 +1,7 @@
 """An adjusted run read back from its folder, and its plot."""
 
-import json
-
 import pytest
+from folders import write_folder
 from matplotlib import colors
 
 from tff_pmc.record import read
@@ -16,27 +15,21 @@ CANDIDATES = """round,trial,ordering,correct,examples,accuracy,kept
 3,2,"MD,DS,LD",1,10,0.1,0
 3,3,"LD,DS,MD",0,10,0.0,0
 """
-ROUNDS = """round,accuracy,ordering,testing_rounds,train_bytes,test_bytes
-1,0.2,"MD,DS,LD",1,10,20
-2,0.3,"DS,LD,MD",2,10,40
-3,0.2,"DS,LD,MD",3,10,60
-"""
 ORDERINGS = ["DS≻LD≻MD", "LD≻DS≻MD", "MD≻DS≻LD"]
 
 
 def make_run(folder, adjustment=None, candidates=CANDIDATES, **settings):
-    """A folder written by hand."""
-    folder.mkdir()
+    """A run of three rounds, with 2, 3 and 2 of ten right, read from its folder."""
     settings["priority"] = ["MD", "DS", "LD"]
     if adjustment is not None:
         settings["adjustment"] = adjustment
     info = {"label": "MD,DS,LD", "settings": settings}
-    (folder / "run.json").write_text(json.dumps(info))
-    (folder / "rounds.csv").write_text(ROUNDS)
-    (folder / "weights.csv").write_text("round,ordering\n1,DS\n")
-    (folder / "clients.csv").write_text(
-        "round,client,correct,examples\n1,a,1,4\n1,b,1,6\n2,a,2,4\n2,b,1,6\n"
-    )
+    columns = {"accuracy": [0.2, 0.3, 0.2], "ordering": ["MD,DS,LD", *["DS,LD,MD"] * 2]}
+    predicted = [[1] * right + [0] * (10 - right) for right in (2, 3, 2)]
+    write_folder(folder, info, [1] * 10, [0, 4, 10], predicted, **columns)
+    # It was killed before it had written the clients of the last round.
+    rows = (folder / "clients.csv").read_text().splitlines(keepends=True)
+    (folder / "clients.csv").write_text("".join(rows[:-2]))
     if candidates is not None:
         (folder / "candidates.csv").write_text(candidates)
     return read.read_run(str(folder))

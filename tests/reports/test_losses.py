@@ -25,15 +25,13 @@ def folder(tmp_path):
     info = {"label": "DS", "settings": settings, "data": data}
     (tmp_path / "run.json").write_text(json.dumps(info))
     (tmp_path / "weights.csv").write_text("round,ordering\n")
-    lines = [f"{r},{sum(sums) / 5}\n" for r, sums in enumerate(SUMS, 1)]
-    (tmp_path / "rounds.csv").write_text("".join(["round,test_loss\n", *lines]))
-    rows = [
-        f"{r},{name},{total},{size}\n"
-        for r, sums in enumerate(SUMS, 1)
-        for name, total, size in zip("abc", sums, SIZES)
-    ]
-    head = "round,client,loss_sum,examples\n"
-    (tmp_path / "clients.csv").write_text("".join([head, *rows]))
+    rounds, clients = "round,test_loss\n", "round,client,loss_sum,examples\n"
+    for number, sums in enumerate(SUMS, 1):
+        rounds += f"{number},{sum(sums) / 5}\n"
+        for name, total, size in zip("abc", sums, SIZES):
+            clients += f"{number},{name},{total},{size}\n"
+    (tmp_path / "rounds.csv").write_text(rounds)
+    (tmp_path / "clients.csv").write_text(clients)
     return tmp_path
 
 

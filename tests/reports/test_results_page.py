@@ -1,12 +1,9 @@
 """The page of results: made by its command, and of what the kept records say."""
 
-import dataclasses
 import pathlib
 
-import pandas as pd
 import pytest
 
-from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import claims_page, results_page
 from tff_pmc.reports.papers.headlines import NUMBERS, Headline, numbers
 
@@ -20,59 +17,16 @@ def test_the_committed_page_is_what_the_command_makes():
     )
 
 
-@pytest.fixture
-def headline():
-    """A number: the accuracy of the run A in its last round."""
-
-    def measure(run):
-        return float(run.accuracy[-1]) or None
-
+def test_a_number_is_of_runs_with_its_settings_alone(run_of):
+    """The accuracy of A in its last round, of the runs with batches of 50."""
     said = ("PMC", "Table 9", "mine", "an accuracy", ".5")
-    return Headline(*said, measure, "A", form="{:.2f}")
-
-
-def of_seeds(run_of, *values, label="A"):
-    return [
-        run_of(label, [[value]], [100], settings={"batch_seed": seed})
-        for seed, value in enumerate(values)
-    ]
-
-
-def test_a_number_over_seeds_is_the_median_with_the_lowest_and_the_highest(
-    run_of, headline
-):
-    assert numbers(headline, of_seeds(run_of, 40))[0] == "0.40"
-    several = numbers(headline, of_seeds(run_of, 40, 50, 75))[0]
-    assert several == "0.50 (0.40 to 0.75, 3 seeds)"
-    late = numbers(headline, of_seeds(run_of, 40, 0, 50))[0]
-    assert late == "0.50 (0.40 to not reached, 3 seeds)"
-    assert numbers(headline, of_seeds(run_of, 0))[0] == "not reached"
-    assert numbers(headline, of_seeds(run_of, 40, label="B"))[0] == ""
-
-
-def test_the_longest_run_of_a_seed_counts_and_is_named(run_of, headline):
-    short, long = (*of_seeds(run_of, 40), *of_seeds(run_of, 75))
-    rounds = pd.concat([long.rounds] * 2)
-    long = dataclasses.replace(long, rounds=rounds, path="longer/A")
-    for runs in ([short, long], [long, short]):
-        text, used = numbers(headline, runs)
-        assert text == "0.75" and all(run is long for run in used) and used
-
-
-def test_a_number_is_of_runs_with_its_settings_alone(run_of, headline):
     settings = {"batch_seed": 0, "batch_size": 50}
+    keys = {"form": "{:.2f}", "settings": {"batch_size": 50}}
+    own = Headline(*said, lambda run: float(run.accuracy[-1]), "A", **keys)
+    plain = run_of("A", [[40]], [100], settings={"batch_seed": 0})
     other = run_of("A", [[75]], [100], settings=settings)
-    own = headline._replace(settings={"batch_size": 50})
-    assert numbers(own, [*of_seeds(run_of, 40), other]) == ("0.75", [other])
-    assert numbers(own, of_seeds(run_of, 40)) == ("", [])
-
-
-def test_what_lacks_a_record_is_not_run(run_of, headline):
-    def measure(run):
-        raise RecordError("not kept")
-
-    own = headline._replace(measure=measure)
-    assert numbers(own, of_seeds(run_of, 40))[0] == ""
+    assert numbers(own, [plain, other]) == ("0.75", [other])
+    assert numbers(own, [plain]) == ("", [])
 
 
 def test_a_lead_is_over_the_last_rounds_that_both_have(run_of):

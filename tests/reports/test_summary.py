@@ -21,11 +21,6 @@ def runs(run_of, tmp_path):
     ]
 
 
-def test_of_equally_good_rounds_the_first_is_the_best(run_of):
-    run = run_of("DS", [[1], [2], [2]], [4])
-    assert summary.rounds(run)["best"]["round"] == 2
-
-
 def test_the_table_says_both_rounds_or_that_they_are_one(runs):
     title, head, *lines, note = summary.text(runs).splitlines()
     assert "chosen on the same examples" in note

@@ -1,7 +1,5 @@
 """`celeba` of its own files and of LEAF's JSON: clients, cache, images, refusals."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 
@@ -24,6 +22,7 @@ HEADER = "5_o_Clock_Shadow Blurry Male Smiling Young"
 # What LEAF's JSON and TFF's database hold of them, already split.
 TRAIN = {"20": [7, 1, 13], "60": [5, 11, 17, 23]}
 TEST = {"20": [19], "60": [29]}
+STRICT = {"client_rule": "reference_code", "missing_images": "refuse"}
 
 
 def load(folder, **options):
@@ -129,12 +128,8 @@ def test_the_raw_layout(raw, tmp_path, rule):
             assert found[client] == [part.tolist() for part in parts]
     assert data.name == "celeba"
     assert data.num_classes == 2
-    assert data.options == {
-        "client_rule": rule,
-        "source": "raw",
-        "missing_images": "skip",
-        "seed": 4,
-    }
+    options = dict(client_rule=rule, source="raw", missing_images="skip", seed=4)
+    assert data.options == options
     assert str(data.pixel_convention) == "photograph"
     assert data.origin.source == "CelebA's files"
     digests = dict(data.origin.files)
@@ -179,11 +174,7 @@ def test_missing_images_are_counted_and_skipped(raw, caplog):
     assert [words in record.message for record in caplog.records] == [True]
     assert words in data.describe()
     assert words in data.origin.source
-    assert_refused(
-        lambda: load(raw, client_rule="reference_code", missing_images="refuse"),
-        raw / "img_align_celeba",
-        words,
-    )
+    assert_refused(lambda: load(raw, **STRICT), raw / "img_align_celeba", words)
 
 
 def test_images_of_others_and_of_all_clients_missing(raw, caplog):
@@ -195,8 +186,7 @@ def test_images_of_others_and_of_all_clients_missing(raw, caplog):
                 (raw / "img_align_celeba" / f"{k:06d}.png").unlink()
 
     remove(False)
-    options = {"client_rule": "reference_code", "missing_images": "refuse"}
-    assert all_photos(load(raw, **options)) == clients
+    assert all_photos(load(raw, **STRICT)) == clients
     assert not caplog.records
     drawing = raw / "img_align_celeba" / "000061.png"
     Image.new("RGB", (5, 5)).save(drawing)
@@ -211,9 +201,8 @@ def test_images_of_others_and_of_all_clients_missing(raw, caplog):
 
 def test_folders_that_are_refused(raw):
     (raw / "list_attr_celeba.txt").unlink()
-    assert_refused(
-        lambda: load(raw), f"{raw}: has img_align_celeba but no list_attr_celeba"
-    )
+    words = f"{raw}: has img_align_celeba but no list_attr_celeba"
+    assert_refused(lambda: load(raw), words)
     for path in (raw / "img_align_celeba").iterdir():
         path.unlink()
     write_attributes(raw)
@@ -226,11 +215,7 @@ def _line(number, text):
 
 ATTRIBUTES, IDENTITIES = "list_attr_celeba.txt", "identity_CelebA.txt"
 FILES = [
-    (
-        ATTRIBUTES,
-        _line(2, "Blurry Male Young"),
-        "line 2 has no column Smiling",
-    ),
+    (ATTRIBUTES, _line(2, "Blurry Male Young"), "line 2 has no column Smiling"),
     (ATTRIBUTES, _line(2, "Blurry Male Smiling"), "line 3 has 6 fields, not a photo"),
     (ATTRIBUTES, lambda lines: lines[:-1], "line 1 says 60 photos, 59 follow"),
     (ATTRIBUTES, _line(5, "000003.jpg 1 -1 1 0 1"), "line 5: an attribute is 1 or -1"),
@@ -269,9 +254,8 @@ def test_leafs_json(split, tmp_path, caplog):
     assert all_photos(data) == {user: [TRAIN[user], TEST[user]] for user in TRAIN}
     assert data.options["client_rule"] == "as_split"
     assert data.origin.source == "LEAF JSON and images"
-    assert dict(data.origin.files)[split.name] == (
-        hashlib.sha256(split.read_bytes()).hexdigest()
-    )
+    digest = hashlib.sha256(split.read_bytes()).hexdigest()
+    assert dict(data.origin.files)[split.name] == digest
     assert not caplog.records
 
 

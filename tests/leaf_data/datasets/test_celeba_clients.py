@@ -1,7 +1,5 @@
 """CelebA's two client rules: on made-up identities, and on the real identity file."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

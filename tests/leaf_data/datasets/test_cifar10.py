@@ -1,7 +1,5 @@
 """`cifar10`: python batches and image folders, their clients, missing ones."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle
@@ -9,7 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from made_up import assert_refused
+from made_up import assert_not_loaded
 from PIL import Image
 
 import leaf_data
@@ -191,9 +189,7 @@ def test_a_fraction_of_every_batch_by_class(tmp_path, monkeypatch):
     assert np.bincount(data.server_examples.y).tolist() == [2] * 10
     assert np.bincount(data.test_examples.y).tolist() == [2] * 10
     words = "image_fraction=0.01 keeps no image of a batch"
-    assert_refused(
-        lambda: leaf_data.load("cifar10", tmp_path, image_fraction=0.01), words
-    )
+    assert_not_loaded("cifar10", tmp_path, words, image_fraction=0.01)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +206,7 @@ def test_batches_that_are_not_cifar10s(tmp_path, change, message, write_batches)
     path = tmp_path / "data_batch_2"
     content = path.read_bytes()
     path.unlink() if change is None else path.write_bytes(change(content))
-    assert_refused(lambda: leaf_data.load("cifar10", tmp_path), f"{path}: {message}")
+    assert_not_loaded("cifar10", tmp_path, f"{path}: {message}")
 
 
 def test_the_published_checksums_of_batches():
@@ -228,9 +224,8 @@ def test_even_with_a_checksum_nothing_is_run(tmp_path, write, write_batches):
     path = tmp_path / "data_batch_3"
     content = pickle.dumps([Call()])
     write(path, content)
-    assert_refused(
-        lambda: leaf_data.load("cifar10", tmp_path),
-        f"{path}: cannot be unpickled (it names posix.system)",
+    assert_not_loaded(
+        "cifar10", tmp_path, f"{path}: cannot be unpickled (it names posix.system)"
     )
     assert not (tmp_path / "proof").exists()
     pickle.loads(content)  # It would have.
@@ -241,9 +236,7 @@ def test_images_that_are_missing_or_damaged(tmp_path):
     _write_images(tmp_path)
 
     def fails(path, message):
-        assert_refused(
-            lambda: leaf_data.load("cifar10", tmp_path), f"{path}: {message}"
-        )
+        assert_not_loaded("cifar10", tmp_path, f"{path}: {message}")
 
     path = tmp_path / "train" / "dog" / "0007.png"
     good = path.read_bytes()

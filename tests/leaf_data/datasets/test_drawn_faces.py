@@ -1,7 +1,5 @@
 """`drawn_faces`: what the drawings say of themselves, and what can be seen on them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -74,15 +72,10 @@ def test_blurred_drawings_are_blurred():
 
 
 def test_the_registered_stand_in():
-    data = leaf_data.load("drawn_faces", num_identities=6, images_per_identity=10)
+    own = dict(num_identities=6, images_per_identity=10)
+    data, again = (leaf_data.load("drawn_faces", **own) for _ in range(2))
     assert data.element_shape == (64, 64, 3)
-    assert data.options == {
-        "client_rule": "paper",
-        "num_identities": 6,
-        "images_per_identity": 10,
-        "seed": 0,
-    }
+    assert data.options == {"client_rule": "paper", **own, "seed": 0}
     assert data.origin.folder == ""
-    again = leaf_data.load("drawn_faces", num_identities=6, images_per_identity=10)
     np.testing.assert_array_equal(data.test_examples.x, again.test_examples.x)
     assert data.origin == again.origin

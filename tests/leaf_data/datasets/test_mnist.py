@@ -1,14 +1,13 @@
 """`mnist`: idx and npz files, where they are looked for, and missing ones."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from made_up import as_idx, assert_refused
+from made_up import as_idx, assert_not_loaded
 
 import leaf_data
 from leaf_data.datasets import mnist
@@ -22,14 +21,9 @@ NAMES = {
 
 
 @pytest.fixture
-def no_mnist(tmp_path, monkeypatch):
+def no_mnist(tmp_path, monkeypatch, empty_home):
     """No environment variable, an empty Keras cache, and no download."""
-    monkeypatch.delenv("TFF_PMC_DATA_DIR", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-
-    def refuse():
-        raise AssertionError("tried to download")
-
+    refuse = Mock(side_effect=AssertionError("tried to download"))
     monkeypatch.setattr(mnist, "_download", refuse)
     return tmp_path
 
@@ -115,41 +109,30 @@ def test_mnist_by_environment_variable_cache_and_download(
     _check_small(leaf_data.load("mnist"), small_mnist, "idx files")
     # What is given counts alone.
     (no_mnist / "empty").mkdir()
-    assert_refused(
-        lambda: leaf_data.load("mnist", no_mnist / "empty"), no_mnist / "empty"
-    )
+    assert_not_loaded("mnist", no_mnist / "empty", no_mnist / "empty")
 
 
 def test_idx_files_that_are_not_all_there(no_mnist):
     first, *lacking = NAMES.values()
     (no_mnist / f"{first}.gz").write_bytes(b"")
     words = f"; {no_mnist} lacks {', '.join(lacking)}"
-    assert_refused(lambda: leaf_data.load("mnist", no_mnist), words)
+    assert_not_loaded("mnist", no_mnist, words)
 
 
 def test_mnist_that_cannot_be_downloaded(no_mnist, monkeypatch):
-    def offline():
-        raise Exception("URL fetch failure:\nno route to host")
-
-    monkeypatch.setattr(mnist, "_download", offline)
+    offline = Exception("URL fetch failure:\nno route to host")
+    monkeypatch.setattr(mnist, "_download", Mock(side_effect=offline))
     hint = "(URL fetch failure: no route to host): pass data_dir or set TFF_PMC_DATA"
     cache = no_mnist / "home" / ".keras" / "datasets" / "mnist.npz"
-    assert_refused(
-        lambda: leaf_data.load("mnist"), f"no data in {cache} (Keras's cache)", hint
-    )
+    assert_not_loaded("mnist", None, f"no data in {cache} (Keras's cache)", hint)
     monkeypatch.setenv("TFF_PMC_DATA_DIR", str(no_mnist))
-    assert_refused(lambda: leaf_data.load("mnist"), f"no data in {no_mnist} or", hint)
+    assert_not_loaded("mnist", None, f"no data in {no_mnist} or", hint)
 
 
 def test_the_download_is_keras_own(no_mnist, monkeypatch):
     tf = pytest.importorskip("tensorflow")
     monkeypatch.undo()
-    calls = []
-
-    def get_file(*args, **kwargs):
-        calls.append((args, kwargs))
-        return "path"
-
+    get_file = Mock(return_value="path")
     monkeypatch.setattr(tf.keras.utils, "get_file", get_file)
     assert mnist._download() == "path"
     # Keras's own loader asks for the same file with the same checksum.
@@ -157,7 +140,8 @@ def test_the_download_is_keras_own(no_mnist, monkeypatch):
     monkeypatch.setitem(load_data.__globals__, "get_file", get_file)
     with pytest.raises(FileNotFoundError):
         load_data("mnist.npz")
-    assert calls[1] == calls[0]
+    first, second = get_file.call_args_list
+    assert second == first
 
 
 class _Bomb:
@@ -180,11 +164,11 @@ def test_npz_files_that_are_damaged(no_mnist, small_mnist):
         ({"x_train": bomb}, "'x_train' holds pickled objects"),
     ):
         _write_npz(no_mnist, {**small_mnist, **changes})
-        assert_refused(lambda: leaf_data.load("mnist", no_mnist), path, message)
+        assert_not_loaded("mnist", no_mnist, path, message)
     _write_npz(no_mnist, {k: v for k, v in small_mnist.items() if k != "x_test"})
     lacks = "has no array 'x_test'"
-    assert_refused(lambda: leaf_data.load("mnist", no_mnist), path, lacks)
+    assert_not_loaded("mnist", no_mnist, path, lacks)
     _write_npz(no_mnist, {**small_mnist, "y_train": small_mnist["y_train"] + 1})
     words = "mnist: train has label 10, but"
-    assert_refused(lambda: leaf_data.load("mnist", no_mnist), words)
+    assert_not_loaded("mnist", no_mnist, words)
     assert not trace.exists()

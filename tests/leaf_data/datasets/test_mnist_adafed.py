@@ -1,7 +1,5 @@
 """`mnist_adafed`: who has which images in AdaFed's simulations; the server's set."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np
@@ -59,34 +57,24 @@ def _check_training(data, arrays):
 # What the first five clients have of each digit, two digits each, and the sixth. Read
 # as 5,500 a class, MNIST has too few of 2, 4, 6, 8 and 9 for the sixth client's 500.
 READINGS = {
-    "a_client": (
-        [100, 5400, 2750, 2750, 5300, 200, 2750, 2750, 2750, 2750],
-        [500] * 10,
-    ),
-    "a_class": (
-        [100, 5500, 5500, 5500, 5500, 200, 5500, 5500, 5500, 5500],
-        [500, 500, 458, 500, 342, 500, 418, 500, 351, 449],
-    ),
+    "a_client": [100, 5400, 2750, 2750, 5300, 200, *[2750] * 4, *[500] * 10],
+    "a_class": [100, 5500, 5500, 5500, 5500, 200, *[5500] * 4]
+    + [500, 500, 458, 500, 342, 500, 418, 500, 351, 449],
 }
 
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_simulation_1_by_hand(digits, reading):
     data = leaf_data.load("mnist_adafed", reading=reading)
-    five, sixth = READINGS[reading]
     expected = np.zeros((6, 10), int)
     for k in range(5):
-        expected[k, 2 * k : 2 * k + 2] = five[2 * k : 2 * k + 2]
-    expected[5] = sixth
+        expected[k, 2 * k : 2 * k + 2] = READINGS[reading][2 * k : 2 * k + 2]
+    expected[5] = READINGS[reading][10:]
     assert [_counts(data.train_examples, k) for k in range(6)] == expected.tolist()
     _check_training(data, digits)
     assert data.client_ids == tuple(f"client_{k + 1}" for k in range(6))
-    assert data.options == {
-        "simulation": "1",
-        "reading": reading,
-        "server_set": "reported",
-        "seed": 0,
-    }
+    options = dict(simulation="1", reading=reading, server_set="reported", seed=0)
+    assert data.options == options
 
 
 def test_simulation_2_is_table_1(digits):

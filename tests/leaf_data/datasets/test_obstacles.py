@@ -145,8 +145,6 @@ def test_a_picture_in_two_parts_of_the_split_is_refused(tmp_path):
     load(tmp_path, tmp_path / "cache")
     picture = tmp_path / "training" / "hospital" / "free" / "drawn_0000.png"
     os.link(picture, tmp_path / "validation" / "free" / "copy.png")
-    assert_refused(
-        lambda: load(tmp_path, tmp_path / "cache"),
-        f"{tmp_path}: training/hospital/free/drawn_0000.png and ",
-        "validation/free/copy.png are one picture",
-    )
+    first = f"{tmp_path}: training/hospital/free/drawn_0000.png and "
+    second = "validation/free/copy.png are one picture"
+    assert_refused(lambda: load(tmp_path, tmp_path / "cache"), first, second)

@@ -1,7 +1,5 @@
 """The data sets on real files, which `TFF_PMC_DATA_DIR` has to name."""
 
-from __future__ import annotations
-
 import glob
 import json
 import os

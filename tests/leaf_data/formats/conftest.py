@@ -1,7 +1,5 @@
 """An end for what hangs."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -1,11 +1,10 @@
 """The cache: made once, read after, never trusted if damaged, stale or forged."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os
 import shutil
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -32,15 +31,9 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-class Maker:
-    """Counts how often the arrays were made."""
-
-    def __init__(self):
-        self.calls = 0
-
-    def __call__(self):
-        self.calls += 1
-        return dict(ARRAYS)
+def maker():
+    """Makes a function that makes the arrays, and counts how often."""
+    return mock.Mock(side_effect=lambda: dict(ARRAYS))
 
 
 def _get(folder, make, cache_dir=None, **more):
@@ -64,18 +57,18 @@ def _files(folder):
 
 
 def test_made_once_beside_the_data(home):
-    make = Maker()
+    make = maker()
     for _ in range(3):
         _get(home / "data", make)
-    assert make.calls == 1
+    assert make.call_count == 1
     _get(home / "data", make, other=True)
     _get(home / "data", make, other=True)
-    assert make.calls == 2
+    assert make.call_count == 2
     assert _files(home) == ["data/toy_cache/toy"]
 
 
 def test_made_anew_when_a_file_is_changed_or_unpacked_with_its_times(home):
-    make, source = Maker(), home / "source"
+    make, source = maker(), home / "source"
     before = source.stat()
     for number, content in enumerate(["data", "atad", "more data"], 1):
         if number > 1:
@@ -83,7 +76,7 @@ def test_made_anew_when_a_file_is_changed_or_unpacked_with_its_times(home):
             os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
         for _ in range(2):
             _get(home / "data", make)
-        assert make.calls == number
+        assert make.call_count == number
 
 
 def test_files_that_change_while_they_are_read_are_refused(home):
@@ -140,52 +133,49 @@ FORGED = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_damaged_or_forged_cache_is_made_anew(home, name, caplog):
-    _get(home / "data", Maker())
+    _get(home / "data", maker())
     path = home / "data" / "toy_cache" / "toy"
     _forge()(path)
-    never = Maker()
+    never = maker()
     _get(home / "data", never)
-    assert never.calls == 0  # The forger's tools are good enough.
+    assert never.call_count == 0  # The forger's tools are good enough.
     FORGED[name](path)
-    make = Maker()
+    make = maker()
     for _ in range(2):
         _get(home / "data", make)
-    assert make.calls == 1 and f"{path}: damaged" in caplog.text
+    assert make.call_count == 1 and f"{path}: damaged" in caplog.text
 
 
 def test_an_interruption_leaves_nothing_half(home, monkeypatch):
-    _get(home / "data", Maker())
+    _get(home / "data", maker())
 
-    def interrupted(*unused):
-        raise KeyboardInterrupt
-
+    interrupted = mock.Mock(side_effect=KeyboardInterrupt)
     monkeypatch.setattr(npy_folder.Writer, "finish", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        _get(home / "data", Maker(), other=True)
-    never = Maker()
+        _get(home / "data", maker(), other=True)
+    never = maker()
     _get(home / "data", never)
-    assert never.calls == 0 and _files(home) == ["data/toy_cache/toy"]
+    assert never.call_count == 0 and _files(home) == ["data/toy_cache/toy"]
 
 
 def test_a_full_disk_is_only_a_warning(home, monkeypatch, caplog):
-    full = OSError(28, "No space left on device")
-    fails = lambda *unused: (_ for _ in ()).throw(full)  # noqa: E731
-    monkeypatch.setattr(npy_folder.Writer, "append", fails)
-    _get(home / "data", Maker())
+    full = mock.Mock(side_effect=OSError(28, "No space left on device"))
+    monkeypatch.setattr(npy_folder.Writer, "append", full)
+    _get(home / "data", maker())
     assert "No space left on device" in caplog.text and _files(home) == []
 
 
 def test_cache_dir_holds_the_caches_of_several_folders(home):
     (home / "more").mkdir()
-    first, second = Maker(), Maker()
+    first, second = maker(), maker()
     for _ in range(2):
         _get(home / "data", first, cache_dir=home / "caches")
         _get(home / "more", second, cache_dir=str(home / "caches"))
-    assert (first.calls, second.calls) == (1, 1)
+    assert (first.call_count, second.call_count) == (1, 1)
     assert len(_files(home / "caches")) == len(_files(home)) == 2
     (home / "file").write_text("")
     with pytest.raises(DataError, match="toy: cache_dir .*file is not writable"):
-        _get(home / "data", Maker(), cache_dir=home / "file")
+        _get(home / "data", maker(), cache_dir=home / "file")
 
 
 def test_a_read_only_folder_uses_the_users_cache(home, monkeypatch, caplog):
@@ -195,22 +185,22 @@ def test_a_read_only_folder_uses_the_users_cache(home, monkeypatch, caplog):
         return not str(path).startswith(str(home / "data")) and access(path, mode)
 
     monkeypatch.setattr(os, "access", read_only)
-    make = Maker()
+    make = maker()
     _get(home / "data", make)
     (path,) = _files(home / "xdg")
     assert path.startswith("tff_pmc/toy_cache/")
     assert f"not writable, the cache is {home / 'xdg' / path}" in caplog.text
     caplog.clear()
     _get(home / "data", make)
-    assert make.calls == 1 and caplog.text == ""
+    assert make.call_count == 1 and caplog.text == ""
 
 
 def test_without_any_place_the_arrays_are_still_made(home, monkeypatch, caplog):
     caplog.set_level(logging.WARNING)
     (home / "xdg").write_text("a file where a folder should be")
     (home / "data" / "toy_cache").write_text("the same")
-    make = Maker()
+    make = maker()
     for calls in (1, 2):
         _get(home / "data", make)
-        assert make.calls == calls
+        assert make.call_count == calls
     assert "no cache is kept" in caplog.text

@@ -1,7 +1,5 @@
 """The idx format: bytes made by hand, and files that are something else."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files with the names of images: what Pillow is given, and what it is spared."""
 
-from __future__ import annotations
-
 import io
 import os
 
@@ -50,8 +48,7 @@ def test_names_that_no_record_can_hold(tmp_path):
 def test_one_picture_in_two_forms_would_count_twice(tmp_path):
     for name in ("b.png", "b.JPG"):
         (tmp_path / name).write_bytes(_encoded("PNG"))
-    assert_refused(
-        lambda: image_folder.find(str(tmp_path)), tmp_path, "holds both b.JPG and b.png"
-    )
+    words = tmp_path, "holds both b.JPG and b.png"
+    assert_refused(lambda: image_folder.find(str(tmp_path)), *words)
     (tmp_path / "b.png").unlink()
     assert image_folder.find(str(tmp_path)) == {"b": "b.JPG"}

@@ -1,7 +1,5 @@
 """LEAF's JSON: the files of a folder, one file's users, what is refused, memory."""
 
-from __future__ import annotations
-
 import json
 import os
 
@@ -24,8 +22,7 @@ def _found(folder):
 
 @pytest.mark.parametrize("sub", ["", "data", "toy", "toy/data"])
 def test_files_in_numeric_order_train_before_test(tmp_path, sub):
-    names = ["all_data_10_niid_05_keep_0_{}_9.json", "all_data_2_niid_05_keep_0_{}_9"]
-    names[1] += ".json"
+    names = [f"all_data_{number}_niid_05_keep_0_{{}}_9.json" for number in (10, 2)]
     for part in ("test", "train"):
         _touch(tmp_path / sub / part, *(name.format(part) for name in names))
     _touch(tmp_path / sub / "train", "._all_data_3.json", "notes.txt")
@@ -48,15 +45,13 @@ def test_the_most_processed_folder_counts(tmp_path):
     _touch(data / "sampled_data", "all_data_0_niid_1.json")
     assert _found(tmp_path) == [("data/sampled_data/all_data_0_niid_1.json", "all", 0)]
     _touch(data / "train", "all_data_0_train_8.json")
-    assert_refused(
-        lambda: _found(tmp_path), data / "train", f"but {data / 'test'} has none"
-    )
+    alone = f"{data / 'train'} ", f"but {data / 'test'} has none"
+    assert_refused(lambda: _found(tmp_path), *alone)
     _touch(data / "test", "all_data_0_test_8.json")
     assert [part for _, part, _ in _found(tmp_path)] == ["train", "test"]
     (data / "train" / "all_data_0_train_8.json").unlink()
-    assert_refused(
-        lambda: _found(tmp_path), data / "test", f"but {data / 'train'} has none"
-    )
+    alone = f"{data / 'test'} ", f"but {data / 'train'} has none"
+    assert_refused(lambda: _found(tmp_path), *alone)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +172,8 @@ def _with_user(**fields):
     ],
 )
 def test_files_that_are_not_leafs(tmp_path, document, message):
-    assert_refused(
-        lambda: _read(tmp_path, document), tmp_path / "all_data_0.json", ": ", message
-    )
+    words = tmp_path / "all_data_0.json", ": ", message
+    assert_refused(lambda: _read(tmp_path, document), *words)
 
 
 def test_memory_is_the_text_and_one_user(tmp_path, peak_of):

@@ -1,7 +1,5 @@
 """Archives of arrays: what their headers say is known before they are unpacked."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 

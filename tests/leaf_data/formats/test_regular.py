@@ -1,7 +1,5 @@
 """What stands in the place of a file and is none: nothing waits for it."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
@@ -10,14 +8,7 @@ from made_up import assert_refused
 import leaf_data
 from leaf_data import DataError
 from leaf_data.datasets import celeba, celeba_files, cifar10
-from leaf_data.formats import (
-    cache,
-    idx,
-    image_folder,
-    leaf_json,
-    places,
-    tff_sqlite,
-)
+from leaf_data.formats import cache, idx, image_folder, leaf_json, places, tff_sqlite
 
 READERS = {
     "cifar10": lambda path: cifar10._read_batch(path, ""),

@@ -1,7 +1,5 @@
 """TFF's databases: read as TFF reads them, found, unpacked, downloaded, refused."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import hashlib
@@ -14,7 +12,7 @@ import urllib.request
 
 import numpy as np
 import pytest
-from made_up import assert_refused, run_python
+from made_up import assert_not_loaded, assert_refused, run_python
 from PIL import Image
 
 import leaf_data
@@ -248,9 +246,8 @@ def test_forged_examples(write, proto, message):
         name, split, file = "celeba", "split_by_examples_train", "celeba.sqlite"
     proto = example(**proto) if isinstance(proto, dict) else proto
     path = write([("a", split, proto)], name=file)
-    assert_refused(
-        lambda: leaf_data.load(name, path.parent, source="tff"),
-        *(f"{path}: client a: ", message),
+    assert_not_loaded(
+        name, path.parent, *(f"{path}: client a: ", message), source="tff"
     )
 
 
@@ -339,6 +336,5 @@ def test_a_download_that_fails_is_one_line_and_leaves_nothing(tmp_path, monkeypa
     assert_refused(lambda: _load(None), f"femnist: TFF could not download {NAME}", hint)
     assert list((tmp_path / "home" / ".tff").iterdir()) == []
     monkeypatch.setenv("TFF_PMC_DATA_DIR", str(tmp_path))
-    assert_refused(
-        lambda: _load(None), f"data in {tmp_path} or", ", and TFF could not", hint
-    )
+    words = f"data in {tmp_path} or", ", and TFF could not", hint
+    assert_refused(lambda: _load(None), *words)

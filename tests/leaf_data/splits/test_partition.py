@@ -1,7 +1,5 @@
 """Divisions: exact facts about who gets which example."""
 
-from __future__ import annotations
-
 import collections
 import hashlib
 
@@ -39,9 +37,6 @@ def _dirichlet(labels, sizes=EQUAL, seed=0):
     return partition.dirichlet(labels, sizes, 0.1, seed)
 
 
-EVERY = pytest.mark.parametrize("cut", [_iid, _shards, _dirichlet])
-
-
 @pytest.mark.parametrize(
     "cut, sizes",
     [
@@ -56,18 +51,6 @@ def test_every_example_is_used_exactly_once(cut, sizes, labels):
     np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(60000))
 
 
-@EVERY
-def test_a_pure_function_of_the_seed(cut, labels):
-    before = labels.copy()
-    np.random.seed(1)
-    first = _digest(cut(labels, seed=3))
-    np.random.seed(2)
-    assert _digest(cut(labels, seed=3)) == first
-    assert _digest(cut(labels, seed=np.int64(3))) == first
-    assert len({_digest(cut(labels, seed=seed)) for seed in range(5)}) == 5
-    np.testing.assert_array_equal(labels, before)
-
-
 @pytest.mark.parametrize(
     "cut, digest",
     [
@@ -77,8 +60,12 @@ def test_a_pure_function_of_the_seed(cut, labels):
     ],
 )
 def test_a_seed_means_the_same_partition_under_every_numpy(cut, digest, labels):
-    parts = cut(labels, seed=7)
-    assert _digest(parts).startswith(digest)
+    before = labels.copy()
+    for seed in (7, np.int64(7)):
+        np.random.rand()  # Nothing is drawn from NumPy's own generator.
+        assert _digest(cut(labels, seed=seed)).startswith(digest)
+    assert len({_digest(cut(labels, seed=seed)) for seed in range(5)}) == 5
+    np.testing.assert_array_equal(labels, before)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 15])
@@ -91,17 +78,6 @@ def test_nine_of_the_200_shards_hold_two_digits(labels, seed):
     mixed = sorted(tuple(d) for d in digits if len(d) > 1)
     assert mixed == [(d, d + 1) for d in range(9)]
     assert np.all(np.cumsum(MNIST_COUNTS)[:-1] % 300 != 0)
-
-
-def test_shards_keep_the_order_of_equal_labels():
-    labels = np.array([1, 0, 1, 0, 1, 0, 1, 0])
-    for seed in range(4):
-        shards = [
-            tuple(shard)
-            for part in partition.sorted_shards(labels, 2, seed)
-            for shard in part.reshape(2, 2)
-        ]
-        assert sorted(shards) == [(0, 2), (1, 3), (4, 6), (5, 7)]
 
 
 def test_sizes_fall_as_one_over_the_rank():

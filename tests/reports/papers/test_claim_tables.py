@@ -83,20 +83,6 @@ def test_what_cannot_be_is_one_line_that_names_file_and_place(read, old, new, me
     assert "section 1" in text or "Table 2" in text or "place" in old or old == "[runs]"
 
 
-def test_a_row_says_what_differs_from_its_claim(read):
-    (one,), (number,) = read()
-    keys = one.judge.keywords
-    cells = {"at 70 %": [(70, share) for share in range(10, 100, 10)]}
-    assert number.measure.keywords["target"] == 90
-    (row,) = keys["measures"]
-    assert (row.runs, row.columns, row.sign) == (["LD", "MD"], cells, "none")
-    assert (row.tolerance, row.base) == (1.0, ("DS",))
-    rows = 'measures = [{ runs = "DS" }, { sign = "less" }]\nsign'
-    (one,), _ = read("sign", rows)
-    signs = [(row.runs, row.sign) for row in one.judge.keywords["measures"]]
-    assert signs == [(["DS"], "none"), (["LD", "MD"], "less")]
-
-
 def test_the_claims_of_all_papers_are_in_their_order_and_of_experiments():
     found = claims()
     assert list(dict.fromkeys(one.paper for one in found)) == list(PAPERS)

@@ -90,8 +90,7 @@ def test_the_printed_rounds_are_hollow_marks_beside_ours(run_of, page):
 
 
 @pytest.mark.parametrize(
-    ("number", "title"),
-    [("2a", "MNIST IID"), ("2b", "MNIST non-IID"), ("3", "CelebA")],
+    ("number", "title"), [("2a", "MNIST IID"), ("2b", "MNIST non-IID"), ("3", "CelebA")]
 )
 def test_the_figures_are_named_as_in_the_paper(tmp_path, celeba_runs, number, title):
     text = write(f"pmc_figure{number}", celeba_runs[:1], tmp_path)
