@@ -119,15 +119,16 @@ CELLS = dict.fromkeys(itertools.product((70, 80, 90, 95), range(10, 100, 10)), 9
 
 
 @pytest.mark.parametrize(
-    ("lead", "same", "words"),
+    ("lead", "same", "system", "words"),
     [
-        (0, True, ["not reproduced", "reproduced"]),
-        (4, True, ["not reproduced", "reproduced"]),
-        (4, False, ["reproduced", "not reproduced"]),
+        (0, True, "prioritized", ["not reproduced", "reproduced"]),
+        (4, True, "prioritized", ["not reproduced", "reproduced"]),
+        (4, False, "prioritized", ["reproduced", "not reproduced"]),
+        (4, True, "momentum", ["reproduced", "not reproduced"]),
     ],
 )
 def test_runs_of_equal_weights_in_every_round_are_one_algorithm(
-    kept, lead, same, words
+    kept, lead, same, system, words
 ):
     def cohort(last):
         weights = {"weight": [0.5, 0.5, 1 - last, last]}
@@ -140,7 +141,8 @@ def test_runs_of_equal_weights_in_every_round_are_one_algorithm(
         for label, last in lasts.items():
             reached = CELLS if label == "DS" else later
             own = cohort(last)
-            runs.append(kept(label, seed, "mnist_iid", reached, cohort=own))
+            of = {"system": system if label == "LD" else "prioritized"}
+            runs.append(kept(label, seed, "mnist_iid", reached, cohort=own, **of))
     said = ("slightly slower than DS", "nothing but for fluctuations")
     (claim,) = (one for one in claims("PMC") if said[1] in one.says)
     first = claim.judge.keywords["measures"][0]

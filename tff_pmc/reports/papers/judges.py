@@ -175,12 +175,18 @@ def _printed(
 def _equal(
     own: Sequence[str], others: Sequence[str], seeds: Sequence[Sequence[Labeled]]
 ) -> bool:
-    """Returns whether two runs had equal weights in every round under every seed."""
+    """Returns whether two runs had equal weights in every round under every seed.
+
+    Systems that do more than weigh, as momentum does, are not one algorithm then.
+    """
     if len(own) != 1 or len(others) != 1 or [*own] == [*others]:
         return False
     for seed in seeds:
-        first, second = seed[0][own[0]].cohort, seed[-1][others[0]].cohort
+        runs = seed[0][own[0]], seed[-1][others[0]]
+        first, second = (run.cohort for run in runs)
         if first is None or second is None or len(seed) > 1:
+            return False
+        if len({run.settings.get("system") for run in runs}) > 1:
             return False
         columns = ["round", "client", "weight"]
         if not first[columns].equals(second[columns]):
