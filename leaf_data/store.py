@@ -18,7 +18,7 @@ import dataclasses
 import json
 import numbers
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -97,11 +97,8 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
         name, num_classes = check_name(header["name"]), int(header["num_classes"])
         if not 0 <= num_classes < 2**31:
             raise DataError(f"num_classes is {num_classes}")
-        source, options = check_name(header["source"]), dict(header["options"])
-        if len(json.dumps(options)) > _LONGEST_OPTIONS:
-            raise DataError(f"its options have more than {_LONGEST_OPTIONS} characters")
-        for key, value in options.items():
-            check_name(f"{key}={value}", "the option")
+        source, options = header["source"], dict(header["options"])
+        _check_told(source, options)
         pixels = PixelConvention(**header["pixels"])
         check_name(pixels.name)
         if {type(pixels.background), type(pixels.ink)} - {int, type(None)}:
@@ -141,12 +138,28 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
     return data
 
 
+def _check_told(source: str, options: Mapping[str, Any]) -> None:
+    """Refuses what could not be told in a line, or not be written in the header."""
+    check_name(source, "the source")
+    try:
+        length = len(json.dumps(options))
+    except (TypeError, ValueError) as error:
+        raise DataError(f"its options are no JSON: {one_line(error)}") from error
+    if length > _LONGEST_OPTIONS:
+        raise DataError(f"its options have more than {_LONGEST_OPTIONS} characters")
+    for key, value in options.items():
+        if not f"{key}={value}".isprintable():
+            raise DataError(f"the option {ascii(key)} has a character that is none")
+
+
 def _digest(folder: str) -> str:
     """The checksum of the header, which has those of all arrays."""
     return places.sha256(os.path.join(folder, npy_folder.HEADER))
 
 
 def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, Any]:
+    source = f"a store of {data.origin.source.removeprefix('a store of ')}"
+    _check_told(source, data.options)
     parts = {"train": data.train_examples, "test": data.test_examples}
     if data.server_examples is not None:
         parts[SERVER] = data.server_examples
@@ -164,7 +177,7 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
         writer.append(f"{part}_row_splits", examples.row_splits)
     return {
         "name": data.name,
-        "source": f"a store of {data.origin.source}",
+        "source": source,
         "options": dict(data.options),
         "num_classes": data.num_classes,
         "pixels": dataclasses.asdict(data.pixel_convention),

@@ -1,6 +1,7 @@
 """Systems against their baseline under several seeds, on numbers worked by hand."""
 
 import collections
+import copy
 import pathlib
 
 import pandas as pd
@@ -19,7 +20,10 @@ def test_as_many_clients_are_held_against_each_other(system_run):
         for place in (0, 1)
         for system, levels in accuracy.items()
     ]
-    by_seed = {0: runs, 1: runs}
+    later = copy.deepcopy(runs)
+    for run in later:
+        run.info["settings"]["batch_seed"] = 1
+    by_seed = {0: runs, 1: later}
     rows = effect.system_rows(by_seed, "Weighted mean")
     # Two rounds are no early part of themselves.
     assert set(rows["measure"]) == {"all rounds", "best round", "last round"}
@@ -35,6 +39,13 @@ def test_runs_that_cannot_be_paired_are_refused(system_run):
     runs = [system_run(one, [0.5], 0.5) for one in ("FedAvg", "AdaFed", "Median")]
     with pytest.raises(RecordError, match="seed 3 has the runs FedAvg, 50% misl.*need"):
         effect.system_rows({0: runs, 3: runs[:2]}, "FedAvg")
+    with pytest.raises(RecordError, match="is of seed 0, and not of 3"):
+        effect.system_rows({0: runs, 3: runs}, "FedAvg")
+    later = copy.deepcopy(runs)
+    for run in later:
+        run.info["settings"].update(batch_seed=3, learning_rate=0.1)
+    with pytest.raises(RecordError, match="differ in learning_rate: 0.001 and 0.1"):
+        effect.system_rows({0: runs, 3: later}, "FedAvg")
     expected = "AdaFed, 50% mislabeled: there is no run of FedAvg on its data"
     with pytest.raises(RecordError, match=expected):
         effect.system_rows({0: runs[1:]}, "FedAvg")

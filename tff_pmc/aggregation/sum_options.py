@@ -125,7 +125,9 @@ class SumOptions:
             is declared by `DeclaredSumFactory`.
         scalar_sum_factory: sums criteria and monomials; plain sums by default. With
             one given, the metrics count the clients and measure nothing else, because
-            measurements are summed in the clear.
+            measurements are summed in the clear. The bound of a `SecureSumFactory`
+            has to hold the sum over a pack's clients: what exceeds it is cut, and
+            `secure_upper_clipped_count` of the metrics says so.
         privacy: the noise for differential privacy; it needs the normalization
             `range` and `clip_norm`.
 

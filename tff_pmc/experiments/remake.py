@@ -13,7 +13,6 @@ import argparse
 import os
 import pathlib
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -52,15 +51,16 @@ def _experiment(runs: Sequence[Run]) -> Experiment:
 
 def replace(kept: KeptFolder) -> list[str]:
     """Makes what is kept again in its place, and adds nothing; returns the names."""
-    files.check_plain(kept.path)
     with tempfile.TemporaryDirectory() as made:
         remake(kept, made)
-        names = [
-            name for name in kept.products() if os.path.exists(os.path.join(made, name))
-        ]
-        for name in names:
-            shutil.copyfile(os.path.join(made, name), os.path.join(kept.path, name))
-    return names
+        names, products = [], kept.products()
+        for path in filter(os.path.isfile, pathlib.Path(made).rglob("*")):
+            name = path.relative_to(made).as_posix()
+            names += [name] if name in products else []
+            if name not in products:
+                path.unlink()
+        files.put_all(made, kept.path)
+    return sorted(names)
 
 
 def differences(kept: KeptFolder) -> dict[str, str]:
@@ -108,6 +108,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> Any:
         with output.using(forms):
             for kept in kept_folders(given.folder):
                 if given.output_dir:
+                    files.check_plain(given.output_dir)
                     remake(kept, os.path.join(given.output_dir, kept.name))
                     print(kept.name)
                 else:

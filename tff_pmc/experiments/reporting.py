@@ -28,6 +28,7 @@ def write(found: Experiment, runs: Sequence[Run], folder: str) -> str:
 
     Files of the same names are replaced. Returns the tables as text for a terminal.
     """
+    paired.by_label(runs)  # Tables have one row for a label.
     shown = (*found.reports, *FOR_ALL)
     # Every experiment has the file, whatever it shows of it.
     names = shown if RESULTS in shown else (RESULTS, *shown)

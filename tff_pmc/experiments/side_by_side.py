@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from leaf_data.declare import SettingError
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, experiment, values_of
 from tff_pmc.experiments.flags.command import Command
+from tff_pmc.record import files
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.schema import has_table
@@ -45,9 +45,8 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
 def _text(command: Command, given: Mapping[str, Any]) -> str:
     if command.tables:
         with tempfile.TemporaryDirectory() as aside:  # What is refused leaves nothing.
-            shown, goal = _tables(command, given, aside), command.output_dir
-            copy = shutil.copyfile
-            shutil.copytree(aside, goal, copy_function=copy, dirs_exist_ok=True)
+            shown = _tables(command, given, aside)
+            files.put_all(aside, command.output_dir)
         return shown
     if command.export:
         reference_export.write(command.export, command.output_dir)
@@ -62,6 +61,7 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
     if not command.output_dir:
         return compare.comparison_text(rows)
     made = compare.report(rows, *_names(*command.compare))
+    files.check_plain(command.output_dir)
     return output.write(made, command.output_dir)
 
 
@@ -93,6 +93,7 @@ def _of_runs(command: Command, given: Mapping[str, Any], goal: str) -> str:
     folders = read_folder.run_folders(command.tables)
     if all(has_table(f, "clients.csv") and losses.measures_loss(f) for f in folders):
         lost = [losses.read_loss_run(folder) for folder in folders]
+        paired.by_label(lost)
         return output.write(losses.of_runs(lost), goal)
     runs = _by_rule(command.tables, given)
     return reporting.write(experiment(_name(command, given, runs)), runs, goal)
@@ -100,9 +101,7 @@ def _of_runs(command: Command, given: Mapping[str, Any], goal: str) -> str:
 
 def _by_rule(path: str, given: Mapping[str, Any]) -> Sequence[Run]:
     """The runs in a folder, by the rule of reaching a target that the flags say."""
-    runs = read_folder.read_runs(path)
-    paired.by_label(runs)  # Tables have one row for a label.
-    return rounds_to_target.by_one_rule(runs, _reach(given))
+    return rounds_to_target.by_one_rule(read_folder.read_runs(path), _reach(given))
 
 
 def _name(command: Command, given: Mapping[str, Any], runs: Sequence[Run]) -> str:

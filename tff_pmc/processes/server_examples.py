@@ -28,8 +28,9 @@ def build_confusion(
 
         def add(counts, rows, output):
             label, answer = labels[rows], predicted_labels(output)
-            # No answer counts as a wrong one.
-            answer = tf.where(answer < 0, (label + 1) % num_classes, answer)
+            # None, or a class that the data have not, counts as a wrong one.
+            outside = (answer < 0) | (answer >= num_classes)
+            answer = tf.where(outside, (label + 1) % num_classes, answer)
             return counts + tf.math.confusion_matrix(label, answer, num_classes)
 
         none = tf.zeros([num_classes, num_classes], tf.int32)

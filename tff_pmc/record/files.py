@@ -106,6 +106,21 @@ def list_folder(path: str) -> list[str]:
         raise RecordError(f"--output_dir={path}: {error.strerror}") from error
 
 
+def put_all(made: str, path: str) -> None:
+    """Puts the files under a folder in their places under another, each in one step.
+
+    No link is followed: one that is there is a `RecordError`.
+    """
+    check_plain(path)
+    for folder, _, names in os.walk(made):
+        goal = os.path.normpath(os.path.join(path, os.path.relpath(folder, made)))
+        os.makedirs(goal, exist_ok=True)
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as source:
+                with replacing(os.path.join(goal, name)) as file:
+                    file.write(source.read())
+
+
 def take_lock(path: str) -> int:
     """Takes a folder for this process, until the descriptor is closed or it ends."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -145,6 +145,8 @@ def read(folder: str) -> dict[str, Any]:
 
 def parse(name: str, content: bytes) -> dict[str, Any]:
     """What a file of this name and content says, or a `RecordError` as of `read`."""
+    if len(content) > LARGEST:
+        raise RecordError(f"{name} has more than {LARGEST:,} bytes")
     try:
         info = json.loads(content, parse_int=parse_int)
         _check_nesting(info, 0)

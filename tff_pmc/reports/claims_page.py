@@ -46,15 +46,14 @@ _HEAD = """\
 # Claims
 
 What the papers say, and what the runs in `results/reproduced` say of it; made by
-`.venv/bin/python -m tff_pmc.reports.claims_page`. The runs that were judged, noise
-floors, remarks and commands stand in [`claims.csv`](../results/reproduced/claims.csv).
+`.venv/bin/python -m tff_pmc.reports.claims_page`. The runs, noise floors, remarks and
+commands stand in [`claims.csv`](../results/reproduced/claims.csv).
 
 Only runs of the paper's own normalization and protocol count. The networks of DA and
 PMC have no ReLU after the convolutions; runs with it decide nothing, unless two
-weightings are equal, which is a matter of the data. Of DA's 371 writers 105 could be
-had; those count. AdaFed's runs train with Adadelta, as the example that it names; its
-Algorithm 1 has gradient descent. The 95 % interval of the mean difference over five or
-more paired seeds decides:
+weightings are equal. Of DA's 371 writers 105 could be had; those count. AdaFed's runs
+train with Adadelta, as the example that it names. The 95 % interval of the mean
+difference over five or more paired seeds decides:
 
 - *reproduced*: it lies where the claim puts it; "in sign" if not with that size.
 - *not reproduced*: it lies elsewhere, or has 0 and not the printed size. One part is
@@ -63,8 +62,8 @@ more paired seeds decides:
 - *not run far enough*: few seeds, short runs, a part of the images, or none.
 - *cannot be tested here*: it takes data that could not be had.
 
-Rounds are those saved, mean over the columns that every run reached; a table's printed
-mean is over the same. ± is half of the interval."""
+Rounds are those saved, mean over the columns that every run reached, as is the printed
+mean. ± is half of the interval."""
 
 
 class Judged(NamedTuple):

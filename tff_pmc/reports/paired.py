@@ -50,8 +50,12 @@ def by_label(
 
 
 def labels(by_seed: BySeed) -> list[str]:
-    """Returns the labels, or a `RecordError` if a seed has others than the first."""
-    first = [run.label for run in next(iter(by_seed.values()))]
+    """Returns the labels that the runs of each seed have.
+
+    What is no pair is a `RecordError`: another label, seed or setting on record.
+    """
+    firsts = [*next(iter(by_seed.values()))]
+    first = [run.label for run in firsts]
     for seed, runs in by_seed.items():
         found = [run.label for run in runs]
         if found != first:
@@ -59,6 +63,18 @@ def labels(by_seed: BySeed) -> list[str]:
                 f"seed {seed} has the runs {', '.join(found)}; each seed needs the "
                 f"same, {', '.join(first)}"
             )
+        for run, other in zip(runs, firsts):
+            own = run.settings.get("batch_seed", seed)
+            if own != seed:
+                raise RecordError(f"{run.path} is of seed {own}, and not of {seed}")
+            # What an older record lacks was not there to be set.
+            for name in sorted(run.settings.keys() & other.settings.keys()):
+                pair = other.settings[name], run.settings[name]
+                if pair[0] != pair[1] and not name.endswith("_seed"):
+                    raise RecordError(
+                        f"{other.path} and {run.path} differ in {name}: {pair[0]} and "
+                        f"{pair[1]}"
+                    )
     return first
 
 

@@ -45,6 +45,17 @@ _PAPER_NOTE = """\
 Mind the settings. This run began from the paper's, which differ from what the published
 code does in more than params.txt has room for (--protocol=reference_code).
 """
+
+# What the published code cannot be told, and has always.
+_PLAIN = {
+    "server_optimizer": "sgd",
+    "client_optimizer": "sgd",
+    "prox_mu": 0,
+    "selection": "uniform",
+    "keep_own_model": False,
+    "evaluate_every": 1,
+}
+
 _HELD_OUT_NOTE = """\
 Mind the training examples. {fraction:.0%} of each client's were held out.
 """
@@ -112,6 +123,10 @@ def index_of(run: read.Run) -> int:
         reason = f"its updates are clipped to the norm {settings['clip_norm']:g}"
     elif settings.get("server_learning_rate", 1) != 1:
         reason = f"its server's learning rate is {settings['server_learning_rate']:g}"
+    elif other := [
+        name for name, plain in _PLAIN.items() if settings.get(name, plain) != plain
+    ]:
+        reason = f"its {other[0]} is {settings[other[0]]}"
     elif order not in known:
         reason = f"the published code has only {', '.join(map('>'.join, known))}"
     if reason:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.declare import ABOVE_0, BELOW_1, Range, setting
+from leaf_data.declare import ABOVE_0, BELOW_1, Range, SettingError, setting
 from tff_pmc import scores
+from tff_pmc.settings import AggregationSettings
 from tff_pmc.settings.run_settings import (
     SYSTEMS,
     RunSettings,
@@ -40,6 +41,17 @@ class FactorySystem(System):
     @abc.abstractmethod
     def factory(self, settings: RunSettings) -> Any:
         """Makes the `tff.aggregators` factory."""
+
+    def check(self, settings: RunSettings) -> None:
+        """Refuses what the factory, in the place of the sums, would not follow."""
+        on, default = settings.aggregation, AggregationSettings()
+        given = on.normalization, on.max_update_norm
+        if given != (default.normalization, default.max_update_norm):
+            raise SettingError(
+                "--normalization and --max_update_norm do not go with the system "
+                f"{settings.names['system']}, which does not weigh by criteria"
+            )
+        super().check(settings)
 
     def client_step(self, settings: RunSettings) -> Any:
         """What a client does with its model before the factory sees its update.

@@ -223,6 +223,11 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
             f"--model={settings.names['model']} tells {classes} classes apart, and "
             f"{data.name} has {data.num_classes}, 0 to {data.num_classes - 1}"
         )
+    if settings.training.keep_own_model and "adversary" not in data.client_table.values:
+        raise SettingError(
+            "--keep_own_model needs the attribute adversary of the clients: see "
+            "--client_table"
+        )
     if settings.record.predictions and data.num_classes > MOST_RECORDED_CLASSES:
         raise SettingError(
             f"--predictions records labels of at most {MOST_RECORDED_CLASSES} classes, "

@@ -49,6 +49,8 @@ BAD = """
 --tables=x --output_dir=y --systems=sgd | --systems=sgd: no system
 --compare=x,y --dataset=minst | --dataset=minst: no data set
 --learning_rate=-1 | --learning_rate must be above 0
+--systems=median --max_update_norm=5 | do not go with the system median
+--systems=momentum --normalization=max | do not go with the system momentum
 --server_learning_rate=1e-40 | --server_learning_rate must be above 0, as a float32
 --server_learning_rate=1e39 | --server_learning_rate must be above 0, as a float32
 --no_such_flag | no_such_flag

@@ -158,7 +158,7 @@ def test_the_numbers_that_duals_claims_quote_are_those_of_its_tables(
                 claim.judge(own)
             continue
         number, verdict, *_ = claim.judge(own)
-        second = "its own table has it second" in claim.says
+        second = "second in its own table" in claim.says
         assert verdict == ("not reproduced" if second else "reproduced"), claim.says
         parts = [one for one in number.split("; ") if " over " not in one]
         gaps = [float(one.split(" ± ")[0].split()[-1]) for one in parts]

@@ -149,7 +149,7 @@ def _decided(
     sized = one.sign not in (MORE, LESS)
     of_size = sized or (mean - half <= most and least <= mean + half)
     if word == OPEN and not of_size:
-        return NOT_REPRODUCED, "it has 0, not the printed size"
+        return NOT_REPRODUCED, "0, not the printed size"
     if word == OPEN and one.part:
         return TOO_SHORT, "these columns leave it open"
     if word == OPEN:
