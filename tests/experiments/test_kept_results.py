@@ -68,6 +68,13 @@ def test_refused_tables_leave_nothing_behind(tmp_path):
         f"--tables={folder}", f"--output_dir={out}"
     )
     assert not out.parent.exists()
+    shutil.copytree(KEPT / "quickstart", tmp_path / "good")
+    out.mkdir(parents=True)
+    (out / "results.csv").symlink_to(tmp_path / "victim")
+    assert "results.csv is a link" in refused(
+        f"--tables={tmp_path / 'good'}", f"--output_dir={out}"
+    )
+    assert not (tmp_path / "victim").exists()
     shutil.copytree(folder / "DS", folder / "DS again")
     assert "are both runs of DS: give one" in refused(
         f"--tables={folder}", f"--output_dir={out}"

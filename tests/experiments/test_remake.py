@@ -78,6 +78,9 @@ def test_a_link_in_the_place_of_a_table_is_not_followed(copy, tmp_path, capsys):
     assert remake.main([kept.path]) == 2
     assert "results.md is a link" in capsys.readouterr().err
     assert victim.read_text() == "mine"
+    shutil.copytree(f"{kept.path}/DS", f"{kept.path}/DS again")
+    assert remake.main([kept.path, f"--output_dir={tmp_path}/made"]) == 2
+    assert "are both runs of DS: give one" in capsys.readouterr().err
 
 
 def test_the_command_writes_into_a_folder_of_its_own(copy, tmp_path, capsys):

@@ -48,6 +48,23 @@ def test_a_data_set_is_what_it_was(tmp_path):
     assert found.describe().splitlines()[1:-1] == data.describe().splitlines()[1:-1]
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"n": np.float32(1)}, "its options are no JSON"),
+        ({"n": "x" * 20_000}, "its options have more than 16384"),
+        ({"n": "a\nb"}, "the option 'n' has a character"),
+    ],
+)
+def test_options_that_no_store_opens_with_are_not_written(tmp_path, options, says):
+    data = leaf_data.load("digits5k", partition="noniid", seed=3)
+    with pytest.raises(leaf_data.DataError, match=says):
+        leaf_data.write_store(
+            dataclasses.replace(data, options=options), tmp_path / "store"
+        )
+    assert not os.listdir(tmp_path)
+
+
 def test_what_was_only_checked_stays_in_no_memory(tmp_path):
     path = written(tmp_path, [("a", *numbers(50_000))])
     data = leaf_data.open_store(path)

@@ -71,6 +71,8 @@ def test_results_are_never_overwritten(tmp_path):
     with pytest.raises(RecordError, match="run.json: settings.targets must be a list"):
         run_folder.RunFolder(str(tmp_path / "run"), {"settings": {"targets": [0]}})
     assert os.listdir(tmp_path / "run") == [".lock"]
+    with pytest.raises(RecordError, match="run.json has more than 4,194,304 bytes"):
+        files.write_json(str(tmp_path), {"label": "x" * 5_000_000})
     with pytest.raises(RecordError, match="--output_dir"):
         files.make_empty_folder(str(tmp_path / "precious.csv" / "below"))
 
@@ -202,7 +204,8 @@ def test_leftovers_of_a_kill_are_swept_and_nothing_else(begun, again):
     own = ["mine.csv", "mine.new", "predictions/round_3.txt", "predictions/mine.new"]
     for name in own:
         (path / name).write_text("notes")
-    (path / "run.json.new").write_text("")
+    for name in ("run.json", "0123456789abcdef" * 2):  # A worker's trial, too.
+        (path / f"{name}.new").write_text("")
     again.go_on_after(2, lengths[2])
     found = {p.relative_to(path).as_posix() for p in path.rglob("*") if p.is_file()}
     kept = {f"checkpoints/{name}" for name in keep["checkpoints"]}

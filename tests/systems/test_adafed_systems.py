@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from short_runs import built, run_all, runs_of
 
+import leaf_data
 from leaf_data.declare import SettingError
 
 
@@ -97,6 +98,14 @@ def test_a_data_set_that_will_not_do_is_refused(federation, changes, says):
     for one in runs_of("adafed_1"):
         with pytest.raises(SettingError, match=says):
             Setup.of(one, other)
+
+
+def test_who_keeps_its_own_model_has_to_be_named(federation):
+    from tff_pmc.systems.setup import Setup
+
+    other = dataclasses.replace(federation, client_table=leaf_data.ClientTable())
+    with pytest.raises(SettingError, match="keep_own_model needs the attribute advers"):
+        Setup.of(runs_of("adafed_3")[0], other)
 
 
 def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):

@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any, Optional
 
+from leaf_data.declare import SettingError
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, experiment
 from tff_pmc.record import files
@@ -113,8 +114,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> Any:
                     print(kept.name)
                 else:
                     print(f"{kept.name}: {', '.join(replace(kept)) or 'nothing'}")
-    except (RecordError, OSError) as error:
+    except (RecordError, SettingError, OSError) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2
+    except KeyError as error:
+        print(f"{parser.prog}: the records lack the column {error}", file=sys.stderr)
         return 2
     return 0
 

@@ -10,7 +10,7 @@ from typing import Any
 from leaf_data.declare import SettingError
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, experiment, values_of
-from tff_pmc.experiments.flags.command import Command
+from tff_pmc.experiments.flags.command import COMMAND_FLAGS, Command
 from tff_pmc.record import files
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
@@ -26,9 +26,13 @@ from tff_pmc.reports import (
 )
 from tff_pmc.settings import RunSettings
 
+_READ = ("reach", "protocol")  # Of the flags of runs, those by which runs are read.
+
 
 def text(command: Command, given: Mapping[str, Any]) -> str:
     """Carries out `--compare`, `--tables` or `--export`; returns their text."""
+    for flag in sorted({*given} - {*COMMAND_FLAGS, *_READ}):
+        raise SettingError(f"--{flag} is of runs, and these are on disk already")
     if (command.export or command.tables) and not command.output_dir:
         name = "tables" if command.tables else "export"
         raise SettingError(

@@ -137,12 +137,12 @@ def apply_update(
     non_trainable = tf.nest.map_structure(
         tf.subtract, weights.non_trainable, update.non_trainable
     )
-    norm, model_norm = (
-        tf.linalg.global_norm(tf.nest.flatten(parts))
-        for parts in (update, (trainable, non_trainable))
-    )
-    rejected = tf.logical_not(tf.math.is_finite(norm + model_norm))
-    rejected |= tf.equal(norm, 0.0)
+    norm = tf.linalg.global_norm(tf.nest.flatten(update))
+    finite = [
+        tf.reduce_all(tf.math.is_finite(part))
+        for part in (norm, *tf.nest.flatten((trainable, non_trainable)))
+    ]
+    rejected = tf.logical_not(tf.reduce_all(finite)) | tf.equal(norm, 0.0)
 
     def unless_rejected(old, new):
         return tf.nest.map_structure(lambda o, n: tf.where(rejected, o, n), old, new)

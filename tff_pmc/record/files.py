@@ -24,7 +24,9 @@ LOCK = ".lock"
 
 _NEW = ".new"
 # What a killed run may leave of a file; what else is there is its owner's.
-_LEFT = re.compile(r"(run\.json|labels\.npz|round_[0-9]+\.(npz|state))\.new")
+_LEFT = re.compile(
+    r"(run\.json|labels\.npz|round_[0-9]+\.(npz|state)|[0-9a-f]{32})\.new"
+)
 
 
 def read_json(path: str) -> Optional[dict[str, Any]]:

@@ -154,7 +154,7 @@ class ClusterConnection:
                 f"--cluster={options.address}: no worker came to the scheduler in "
                 f"{WORKERS_SECONDS} seconds"
             ) from error
-        except OSError as error:
+        except Exception as error:  # Whatever answers may say anything.
             raise ClusterSettingError(
                 f"--cluster={options.address}: {one_line(error)}"
             ) from error

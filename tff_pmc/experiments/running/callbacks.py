@@ -108,7 +108,7 @@ class LostRounds:
 
     def check_all(self) -> None:
         """Ends, as `check` does, a run that moved its model in no round at all."""
-        self._most = min(self._most or self._rounds, self._rounds)
+        self._most = min(self._most, self._rounds)
         self.check()
 
     def _count(self, row: Mapping[str, Any]) -> None:
