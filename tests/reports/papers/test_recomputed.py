@@ -88,6 +88,23 @@ def test_adafeds_lead_and_what_adversaries_add_to_it():
     assert row["verdict"] == "reproduced"
 
 
+@pytest.mark.parametrize(
+    ("base", "words"),
+    [
+        ("weighted_mean", "It is clearly better than the weighted mean"),
+        ("simple_average", "With three clients it is clearly better than the simple"),
+    ],
+)
+def test_duals_lead_at_the_best_epoch(base, words):
+    def best(seed, system):
+        folder = KEPT / "dual_table4_images" / seed / f"{system}_3_clients"
+        right, of = (column(folder, "clients", x) for x in ("correct", "examples"))
+        return 100 * (right.reshape(-1, 3).sum(1) / of.reshape(-1, 3).sum(1)).max()
+
+    leads = [best(seed, "dual_criterion") - best(seed, base) for seed in SEEDS]
+    assert f"points {text(leads, 2)}" in claimed(words)["ours"]
+
+
 def test_f1_of_the_classes_with_few_images():
     def mean(seed, system):
         folder = KEPT / "adafed_2" / seed / system
