@@ -149,7 +149,9 @@ def _check_told(source: str, options: Mapping[str, Any]) -> None:
         raise DataError(f"its options have more than {_LONGEST_OPTIONS} characters")
     for key, value in options.items():
         if not f"{key}={value}".isprintable():
-            raise DataError(f"the option {ascii(key)} has a character that is none")
+            raise DataError(
+                f"the option {ascii(key)} has a character that cannot be printed"
+            )
 
 
 def _digest(folder: str) -> str:

@@ -52,16 +52,16 @@ def _experiment(runs: Sequence[Run]) -> Experiment:
 
 def replace(kept: KeptFolder) -> list[str]:
     """Makes what is kept again in its place, and adds nothing; returns the names."""
+    files.check_plain(kept.path)
     with tempfile.TemporaryDirectory() as made:
         remake(kept, made)
-        names, products = [], kept.products()
-        for path in filter(os.path.isfile, pathlib.Path(made).rglob("*")):
-            name = path.relative_to(made).as_posix()
-            names += [name] if name in products else []
-            if name not in products:
-                path.unlink()
-        files.put_all(made, kept.path)
-    return sorted(names)
+        names = [
+            name for name in kept.products() if os.path.exists(os.path.join(made, name))
+        ]
+        for name in names:
+            with files.replacing(os.path.join(kept.path, name)) as file:
+                file.write(_bytes(made, name))
+    return names
 
 
 def differences(kept: KeptFolder) -> dict[str, str]:
