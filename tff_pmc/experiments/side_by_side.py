@@ -32,7 +32,9 @@ _READ = ("reach", "protocol")  # Of the flags of runs, those by which runs are r
 def text(command: Command, given: Mapping[str, Any]) -> str:
     """Carries out `--compare`, `--tables` or `--export`; returns their text."""
     for flag in sorted({*given} - {*COMMAND_FLAGS, *_READ}):
-        raise SettingError(f"--{flag} is of runs, and these are on disk already")
+        raise SettingError(
+            f"--{flag} is of runs, and these are on disk already: leave it out"
+        )
     if (command.export or command.tables) and not command.output_dir:
         name = "tables" if command.tables else "export"
         raise SettingError(

@@ -36,7 +36,8 @@ def build_federated_prediction(
         batch_size: the number of examples in a forward pass.
 
     Returns:
-        A computation that gives the predicted label of each example, at its row.
+        A computation that gives the predicted label of each example, at its row; -1
+        where a score is NaN.
     """
     x_spec, _ = model.input_spec
     examples_type = tff.types.tensorflow_to_type(
