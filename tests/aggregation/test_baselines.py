@@ -158,10 +158,6 @@ def one_round(name, **options):
 class TestFormulas:
     """Those of Dual's Table I are in tests/processes/test_printed_baselines.py."""
 
-    def test_the_median_refuses_more_clients_than_it_has_room_for(self, runtime):
-        with pytest.raises(Exception, match="room for 4 clients, not"):
-            one_round("median", max_clients=4)
-
     def test_laplace_noise_has_its_scale_its_seed_and_new_draws(self, runtime):
         def draw(seed, epsilon, rounds=1):
             factory = tff_pmc.aggregation.laplace(epsilon, seed)
@@ -202,7 +198,6 @@ class TestFormulas:
     @pytest.mark.parametrize(
         "name, options",
         [
-            ("median", {"max_clients": 0}),
             ("momentum", {"beta": 1.0}),
             ("momentum", {"eta": 0.0}),
             ("personalized", {"alpha": 1.0}),

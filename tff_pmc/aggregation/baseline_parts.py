@@ -71,11 +71,8 @@ class IncludedClients(tff.aggregators.WeightedAggregationFactory):
         return aggregation_process(process.initialize, next_fn, value_type, weight_type)
 
 
-@dataclasses.dataclass(frozen=True)
 class Median(tff.aggregators.WeightedAggregationFactory):
     """The median of each coordinate, over the values whose weight is above 0."""
-
-    max_clients: int
 
     def create(
         self, value_type: tff.Type, weight_type: tff.Type
@@ -83,19 +80,13 @@ class Median(tff.aggregators.WeightedAggregationFactory):
         """Creates the aggregation; it has no state."""
         pair = collections.OrderedDict(value=value_type, weight=weight_type)
         reservoir = tff.aggregators.UnweightedReservoirSamplingFactory(
-            sample_size=self.max_clients
+            sample_size=np.iinfo(np.int32).max  # No sample: a place for everyone.
         ).create(tff.to_type(pair))
         sample_type = reservoir.next.type_signature.result.result.member
 
-        @tff.tensorflow.computation(sample_type, np.int32)
-        def middle(sample, clients):
-            # The reservoir would drop some of them at random.
-            room = tf.debugging.Assert(
-                clients <= self.max_clients,
-                [f"the median has room for {self.max_clients} clients, not", clients],
-            )
-            with tf.control_dependencies([room]):
-                counts = sample["weight"] > 0
+        @tff.tensorflow.computation(sample_type)
+        def middle(sample):
+            counts = sample["weight"] > 0
             return tf.nest.map_structure(
                 lambda stacked: median_of_rows(stacked, counts), sample["value"]
             )
@@ -103,8 +94,7 @@ class Median(tff.aggregators.WeightedAggregationFactory):
         def next_fn(state, values, weights):
             pairs = collections.OrderedDict(value=values, weight=weights)
             sampled = reservoir.next(state, tff.federated_zip(pairs))
-            clients = tff.federated_sum(tff.federated_value(1, tff.CLIENTS))
-            result = tff.federated_map(middle, (sampled.result, clients))
+            result = tff.federated_map(middle, sampled.result)
             nothing = tff.federated_value((), tff.SERVER)
             return tff.templates.MeasuredProcessOutput(sampled.state, result, nothing)
 

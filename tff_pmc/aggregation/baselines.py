@@ -57,22 +57,13 @@ def weighted_mean() -> _Factory:
     return IncludedClients(_mean())
 
 
-def median(max_clients: int = 1000) -> _Factory:
+def median() -> _Factory:
     """The median of each coordinate; of an even number, the mean of the middle two.
 
     Weights do not count. The server sees every client's update, and holds them all:
-    no sum gives a median. Updates are collected by TFF's reservoir sampling, with
-    room for all.
-
-    Args:
-        max_clients: the most clients in a round; with more the round fails.
-
-    Raises:
-        ValueError: `max_clients` is below 1.
+    no sum gives a median. Its memory is a model for each client of a round.
     """
-    if max_clients < 1:
-        raise ValueError(f"max_clients must be at least 1, got {max_clients}")
-    return IncludedClients(Median(max_clients))
+    return IncludedClients(Median())
 
 
 def momentum(beta: float = 0.9, eta: float = 1.0) -> _Factory:
