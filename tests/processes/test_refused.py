@@ -88,6 +88,7 @@ PRIORITIZED = [
         "report_cohort shows",
     ),
     (lambda: {**scalars(), "report_cohort": 6}, "scalar_sum_factory"),
+    (lambda: {**scalars(), "keep_own_model": (1,)}, "excludes the other, privacy"),
     *(
         (
             lambda n=n: dict(score=scores.owa("most"), sums=tff_pmc.SumOptions(n)),

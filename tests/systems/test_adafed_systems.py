@@ -119,3 +119,8 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
     model = silent(**dataclasses.asdict(one.model))
     with pytest.raises(SettingError, match="tells 10 classes apart, .* 11, 0 to 10"):
         Setup.of(dataclasses.replace(one, model=model), other)
+    wide = type(kind.__name__, (kind,), {"num_classes": 300})
+    model = wide(**dataclasses.asdict(one.model))
+    record = dataclasses.replace(one.record, predictions=True)
+    with pytest.raises(SettingError, match="at most 255 classes, .* has 300"):
+        Setup.of(dataclasses.replace(one, model=model, record=record), federation)

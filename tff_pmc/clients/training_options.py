@@ -50,10 +50,10 @@ class TrainingOptions:
         report_cohort: packed simulation only: the most clients in a round; the metrics
             then show each one's raw criteria, in the order in which `pack` was given
             them. None (the default) keeps everything but sums from the server.
-        keep_own_model: packed simulation only: the numbers of the clients that ignore
-            the model received and go on with their own, as AdaFed's adversaries do.
-            Their models travel in the client work's state, because TFF's clients
-            keep nothing.
+        keep_own_model: packed simulation only, without privacy or a
+            `scalar_sum_factory`: the numbers of the clients that ignore the model
+            received and go on with their own, as AdaFed's adversaries do. Their models
+            travel in the client work's state, because TFF's clients keep nothing.
         memory: packed simulation only, and not beside `keep_own_model`: what is
             remembered of clients; see `clients.client_memory.AgnosticWeights`.
         metrics_aggregator: how the model's own metrics (those of its Keras model, say)
@@ -113,10 +113,11 @@ class TrainingOptions:
                 "report_cohort shows each client's criteria: it excludes privacy "
                 "and scalar_sum_factory"
             )
-        if self.memory is not None and (self.sums.hiding or self.keep_own_model):
+        remembered = [self.memory is not None, bool(self.keep_own_model)]
+        if all(remembered) or (any(remembered) and self.sums.hiding):
             raise ValueError(
-                "memory is summed in the clear, in the place of what keep_own_model "
-                "remembers: it excludes privacy, scalar_sum_factory and keep_own_model"
+                "memory and keep_own_model are summed in the clear, in one place: each "
+                "excludes the other, privacy and scalar_sum_factory"
             )
 
     @property

@@ -55,8 +55,8 @@ def numbers(text: str) -> tuple[float, ...]:
 def percentages(text: str) -> tuple[int, ...]:
     """Parses whole percentages, `70,80,90`."""
     found = tuple(int(item) for item in text.split(","))
-    if not all(0 < item <= 100 for item in found):
-        raise ValueError("percentages are whole numbers from 1 to 100")
+    if len(set(found)) < len(found) or not all(0 < item <= 100 for item in found):
+        raise ValueError("percentages are whole numbers from 1 to 100, each once")
     return found
 
 

@@ -228,10 +228,11 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
             "--keep_own_model needs the attribute adversary of the clients: see "
             "--client_table"
         )
-    if settings.record.predictions and data.num_classes > MOST_RECORDED_CLASSES:
+    most = max(classes, data.num_classes)
+    if settings.record.predictions and most > MOST_RECORDED_CLASSES:
         raise SettingError(
             f"--predictions records labels of at most {MOST_RECORDED_CLASSES} classes, "
-            f"and {data.name} has {data.num_classes}"
+            f"and --model={settings.names['model']} or {data.name} has {most}"
         )
     if not data.has_classes:
         _check_without_classes(settings, data.name)

@@ -42,6 +42,7 @@ BAD = """
 --flagfile= | --flagfile= has nothing behind it:
 --experiment= | --experiment= has nothing behind it:
 --compare= | --compare=: it is empty
+--targets=20,20 | whole numbers from 1 to 100, each once
 --tables=x --output_dir=y --targets=20,30 | --targets is of runs, and these are on disk
 --plugin= | --plugin=: it is empty
 --dataset=minst | --dataset=minst: no data set 'minst' (did you mean mni
