@@ -23,7 +23,6 @@ from tff_pmc.reports.escape import message, printable
 from tff_pmc.settings import SettingError
 
 EXIT_BAD_INPUT = 2
-SCRIPT = "tff-pmc"  # The command that an installation makes (pyproject.toml).
 
 
 def main(argv):
@@ -131,12 +130,13 @@ def fail(error, code):
 
 
 def called():
-    """Returns the name of this program, by how it was called."""
-    return SCRIPT if sys.argv[0].endswith(SCRIPT) else "run_experiments.py"
+    """Returns the name of this program; an installation has it by its own."""
+    return "tff-pmc" if sys.argv[0].endswith("tff-pmc") else "run_experiments.py"
 
 
 def script():
     """Runs with the arguments of the process, of which it is all; returns the code."""
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # Or logs go into a record.
     try:
         return main(sys.argv)
     except KeyboardInterrupt:  # Before the flags are read.

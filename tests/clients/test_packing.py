@@ -58,6 +58,7 @@ def test_a_client_that_is_not_there_is_named(
     [
         ({"num_packs": 0}, "num_packs must be at least 1, got 0"),
         ({"num_packs": 1.5}, "num_packs must be a whole number, got 1.5"),
+        ({"max_bytes": np.nan}, "max_bytes must be a whole number, got nan"),
         *(
             ({"attributes": {"t": values}}, "t must be [6], one value a client, got [")
             for values in ([0.5] * 7, [0.5], 0.5)
@@ -120,11 +121,17 @@ def test_input_and_label_are_told_by_name(names):
     np.testing.assert_array_equal(element["y"][0], y)
 
 
-def test_an_element_of_another_form_is_refused():
-    client_data = tff.simulation.datasets.TestClientData(
-        {"a": collections.OrderedDict(first=np.zeros(2), second=np.zeros(2))}
-    )
-    with pytest.raises(ValueError, match="cannot tell input and label"):
+@pytest.mark.parametrize(
+    ("of_a", "says"),
+    [
+        ({"first": [0.0], "second": [0.0]}, "cannot tell input and label"),
+        ({"x": [0.0], "y": [2**32 + 1]}, "client 'a' has a label that is no int32"),
+    ],
+)
+def test_an_element_of_another_form_is_refused(of_a, says):
+    arrays = collections.OrderedDict((k, np.array(v)) for k, v in of_a.items())
+    client_data = tff.simulation.datasets.TestClientData({"a": arrays})
+    with pytest.raises(ValueError, match=says):
         tff_pmc.pack_client_data(client_data)
 
 

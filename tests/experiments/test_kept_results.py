@@ -71,7 +71,7 @@ def test_refused_tables_leave_nothing_behind(tmp_path):
     shutil.copytree(KEPT / "quickstart", tmp_path / "good")
     out.mkdir(parents=True)
     (out / "results.csv").symlink_to(tmp_path / "victim")
-    assert "results.csv is a link" in refused(
+    assert "is not empty (it holds results.csv)" in refused(
         f"--tables={tmp_path / 'good'}", f"--output_dir={out}"
     )
     assert not (tmp_path / "victim").exists()

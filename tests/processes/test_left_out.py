@@ -11,10 +11,19 @@ from tff_pmc._lazy import tf
 
 
 @pytest.mark.parametrize("two_stage", [False, True])
+@pytest.mark.parametrize("value", [np.nan, np.float64(1e-300)])
 def test_a_client_that_diverges_is_left_out_and_counted(
-    runtime, toy_examples, toy_model, sgd, nan_for, assert_close, weights_of, two_stage
+    runtime,
+    toy_examples,
+    toy_model,
+    sgd,
+    nan_for,
+    assert_close,
+    weights_of,
+    two_stage,
+    value,
 ):
-    """One client's criterion is NaN: the model is the others' mean."""
+    """One client's criterion is NaN, or below a float32: it is the others' mean."""
     codes = ("DS", "LD", "BR")
     build, score = tff_pmc.build_prioritized_fed_avg, scores.prioritized((2, 0), codes)
     if two_stage:  # It is out of the totals, too.
@@ -22,7 +31,7 @@ def test_a_client_that_diverges_is_left_out_and_counted(
     process = build(
         toy_model,
         score=score,
-        criteria=("DS", "LD", nan_for(5)),
+        criteria=("DS", "LD", nan_for(5, value)),
         client_optimizer_fn=sgd(),
     )
     start = process.initialize()

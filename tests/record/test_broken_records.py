@@ -177,6 +177,7 @@ def test_weights_sum_to_1_or_to_nothing_or_to_the_length_of_a_step(
         (lines("clients", (1, "1,a,2.5,4")), "clients.csv"),
         (lines("clients", (1, "1,a," + "9" * 40 + ",4")), "clients.csv"),
         ({"clients": GOOD["clients.csv"][:-1]}, "it ends within a round"),
+        ({"clients": GOOD["clients.csv"][:-2]}, "has 3 rounds and clients.csv has 2"),
         ({"clients": GOOD["clients.csv"][:1]}, "it has no rows"),
         (cut("clients"), "it ends within a row"),
         ({"clients": ["round,client,correct,examples", '1,"a,2,4']}, "clients.csv"),

@@ -185,11 +185,14 @@ def raw_value(
     With `checked` a negative one is an error in the graph. While it is traced, a
     criterion that gives no scalar is a `ValueError`.
     """
-    value = tf.cast(criterion.value(client), tf.float32)
-    if value.shape.rank not in (0, None):
+    given = tf.convert_to_tensor(criterion.value(client))
+    if given.shape.rank not in (0, None) or given.dtype.is_complex:
         raise ValueError(
             f"the criterion {criterion.code} must give one number per client, but "
-            f"gives a tensor of the shape {value.shape}"
+            f"gives a tensor of the shape {given.shape}, {given.dtype.name}"
         )
-    value = tf.reshape(value, [])
+    value = tf.reshape(tf.cast(given, tf.float32), [])
+    if given.dtype == tf.float64:  # What vanishes is no 0: the client is left out.
+        vanishes = tf.not_equal(given, 0.0) & tf.equal(value, 0.0)
+        value = tf.where(vanishes, np.nan, value)
     return check_not_negative(criterion.code, value, number) if checked else value

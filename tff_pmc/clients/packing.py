@@ -29,8 +29,7 @@ MAX_PACK_BYTES = 500_000_000
 """Default limit of a pack: a message to the worker cannot exceed 2 GB."""
 
 EXAMPLES = "leaf_data.Examples, as data.train_examples"
-_INPUT_KEYS = ("x", "pixels", "image")
-_LABEL_KEYS = ("y", "label")
+_INPUT_KEYS, _LABEL_KEYS = ("x", "pixels", "image"), ("y", "label")
 
 
 def element_spec(
@@ -61,8 +60,9 @@ def attribute_spec(
 def check_attribute(name: str, values: Any) -> None:
     """Raises a `ValueError` that names an attribute with a value out of [0, 1]."""
     array = np.asarray(values, float)
-    if not ((array >= 0) & (array <= 1)).all():
-        raise ValueError(f"the attribute {name} must be in [0, 1], got {values}")
+    wrong = array[~((array >= 0) & (array <= 1))]
+    if wrong.size:
+        raise ValueError(f"the attribute {name} must be in [0, 1], got {wrong[0]}")
 
 
 def split_batch(batch: Any) -> tuple[Any, Any]:
@@ -191,8 +191,10 @@ def pack_client_data(
             )
             for part, spec in enumerate(pairs.element_spec)
         )
-        if np.issubdtype(y.dtype, np.integer):
-            y = y.astype(np.int32)  # TFF's data sets mix int32 and int64.
+        if np.issubdtype(y.dtype, np.integer):  # TFF's data sets mix int32 and int64.
+            if (y != y.astype(np.int32)).any():
+                raise ValueError(f"client {name!r} has a label that is no int32")
+            y = y.astype(np.int32)
         parts.append(ClientArrays(numbers[name], x, y))
     packs = split_arrays(parts, [*numbers], num_packs, max_bytes, attributes or {})
     return [dataset_of(pack) for pack in packs]
@@ -229,6 +231,7 @@ def split_arrays(
     if not clients:
         raise ValueError("cannot pack an empty cohort")
     check_value("num_packs", num_packs, int, AT_LEAST_1)
+    check_value("max_bytes", max_bytes, int, AT_LEAST_1)
     check_kind("attributes", attributes, Mapping, "a mapping, as ClientTable.values")
     for name, column in attributes.items():
         if np.shape(column) != (len(names),):
@@ -245,11 +248,10 @@ def split_arrays(
                 f"pack holds at most {max_bytes}"
             )
     sizes = [len(client.y) for client in clients]
-    while True:
-        packs = split_evenly(sizes, num_packs)
-        if max(sum(clients[i].x.nbytes for i in pack) for pack in packs) <= max_bytes:
-            break
+    packs = split_evenly(sizes, num_packs)
+    while max(sum(clients[i].x.nbytes for i in pack) for pack in packs) > max_bytes:
         num_packs += 1
+        packs = split_evenly(sizes, num_packs)
     placed = [
         client._replace(
             attributes={
@@ -261,9 +263,6 @@ def split_arrays(
         for place, client in enumerate(clients)
     ]
     return [[placed[place] for place in pack] for pack in packs]
-
-
-_ALL = 2**31  # More clients than any pack has.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -287,7 +286,8 @@ class PackedClients:
             pack.element_spec,
         )
         pack = pack.concatenate(tf.data.Dataset.from_tensors(nobody))
-        rows = pack.ragged_batch(_ALL).get_single_element()
+        most = 2**31  # More clients than any pack has.
+        rows = pack.ragged_batch(most).get_single_element()
         return cls(tf.shape(rows["client"], tf.int64)[0] - 1, rows)
 
     def __getitem__(self, place: tf.Tensor) -> Any:

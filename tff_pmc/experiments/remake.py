@@ -109,8 +109,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> Any:
         with output.using(forms):
             for kept in kept_folders(given.folder):
                 if given.output_dir:
-                    files.check_plain(given.output_dir)
-                    remake(kept, os.path.join(given.output_dir, kept.name))
+                    made = os.path.join(given.output_dir, kept.name)
+                    files.make_empty_folder(made)
+                    remake(kept, made)
                     print(kept.name)
                 else:
                     print(f"{kept.name}: {', '.join(replace(kept)) or 'nothing'}")

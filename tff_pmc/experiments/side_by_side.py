@@ -67,7 +67,7 @@ def _text(command: Command, given: Mapping[str, Any]) -> str:
     if not command.output_dir:
         return compare.comparison_text(rows)
     made = compare.report(rows, *_names(*command.compare))
-    files.check_plain(command.output_dir)
+    files.make_empty_folder(command.output_dir)
     return output.write(made, command.output_dir)
 
 

@@ -86,8 +86,8 @@ def open_to_append(path: str) -> BinaryIO:
     return open(os.open(path, flags, 0o644), "ab")
 
 
-def make_empty_folder(path: str) -> None:
-    """Makes a folder to write results into."""
+def make_empty_folder(path: str, or_else: str = "") -> None:
+    """Makes a folder to write results into; one with something in it is refused."""
     # A lock, or a file that a killed run had not yet put in its place.
     entries = [
         name for name in list_folder(path) if name != LOCK and not _LEFT.fullmatch(name)
@@ -95,7 +95,7 @@ def make_empty_folder(path: str) -> None:
     if entries:
         raise RecordError(
             f"--output_dir={path} is not empty (it holds {sorted(entries)[0]}); "
-            "results are never overwritten: name another folder, or --resume"
+            f"results are never overwritten: name another folder{or_else}"
         )
 
 
@@ -109,11 +109,11 @@ def list_folder(path: str) -> list[str]:
 
 
 def put_all(made: str, path: str) -> None:
-    """Puts the files under a folder in their places under another, each in one step.
+    """Puts the files under a folder in their places under a new one, each in one step.
 
-    No link is followed: one that is there is a `RecordError`.
+    One that is not empty is a `RecordError`.
     """
-    check_plain(path)
+    make_empty_folder(path)
     for folder, _, names in os.walk(made):
         goal = os.path.normpath(os.path.join(path, os.path.relpath(folder, made)))
         os.makedirs(goal, exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
@@ -22,6 +23,9 @@ from tff_pmc.settings.run_settings import SYSTEMS
 
 BASELINE = "DS"
 """The label of the baseline, federated averaging, that orderings are held against."""
+
+_OF_ROWS = ("system", "priority", "criteria", "adjustment")
+# The settings by which the runs of an experiment are told apart.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,8 +182,16 @@ def with_caveat(table: pd.DataFrame, runs: Iterable[Run]) -> pd.DataFrame:
 
 
 def conditions_of(runs: Iterable[Run]) -> list[str]:
-    """Returns the sentences of `Run.conditions`, each once."""
-    return list(dict.fromkeys(run.conditions for run in runs))
+    """Returns the sentences of `Run.conditions`, once, and what runs differ in."""
+    runs = list(runs)
+    found = list(dict.fromkeys(run.conditions for run in runs))
+    settings = [run.settings for run in runs]
+    # What an older record lacks was not there to be set, nor what is another system's.
+    for name in dict.fromkeys(itertools.chain(*settings)):
+        values = dict.fromkeys(str(one[name]) for one in settings if name in one)
+        if len(values) > 1 and name not in _OF_ROWS:
+            found.append(f"The runs differ in {name}: {', '.join(values)}.")
+    return found
 
 
 def read_table(folder: str, name: str) -> pd.DataFrame:
@@ -222,8 +234,7 @@ def read_run(path: str) -> Run:
         if not {"correct", "examples"} <= set(rounds.columns):
             raise RecordError(f"{path}: rounds.csv lacks the counts of all clients")
     else:
-        of_run = path, settings, clients, len(rounds)
-        correct, examples = of_every_round(*of_run, "correct")
+        correct, examples = of_every_round(path, info, clients, len(rounds), "correct")
     adjustment = str(settings.get("adjustment", "fixed"))
     tested = adjustment != "fixed" or has_table(path, "candidates.csv")
     # Not among the few files of a run that may be kept in a repository.
@@ -251,7 +262,7 @@ def read_run(path: str) -> Run:
 
 def of_every_round(
     path: str,
-    settings: Mapping[str, Any],
+    info: Mapping[str, Any],
     clients: pd.DataFrame,
     num_rounds: int,
     column: str,
@@ -259,13 +270,14 @@ def of_every_round(
     """A column of `clients.csv`, [rounds, clients], and the clients' examples.
 
     A round without a test has the figures of the last one. A round's row is written
-    before those of its clients: where these are missing, it ends before.
+    before those of its clients: where a run that was ended, by its `run.json`, lacks
+    these, it ends before.
     """
     of_first = int((clients["round"] == 1).sum())
     tested = clients["round"].to_numpy()[::of_first]
-    every = int(settings.get("evaluate_every", 1))
+    every = int(run_json.by_flag(info.get("settings", {})).get("evaluate_every", 1))
     planned = np.unique([1, *range(every, num_rounds + 1, every)])
-    if len(planned) == len(tested) + 1:
+    if len(planned) == len(tested) + 1 and info.get("status") != "finished":
         num_rounds = int(planned[-1]) - 1
         planned = planned[:-1]
     if not np.array_equal(planned, tested):

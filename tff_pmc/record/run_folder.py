@@ -112,7 +112,7 @@ class RunFolder:
         self._beginnings: dict[str, _Beginning] = {}
         before, longer = files.read_json(path) if resume else None, False
         if before is None:
-            files.make_empty_folder(path)
+            files.make_empty_folder(path, ", or --resume")
         else:
             files.check_plain(path)
             longer = check_same(path, before, description)
@@ -202,10 +202,11 @@ class RunFolder:
             return
         text = io.StringIO(newline="")
         line_end = _LINE_ENDS.get(name, "\n")
-        if name not in self._files:
-            self._open(name, list(rows[0]), text, line_end)
-        columns = self._columns[name]
-        csv.DictWriter(text, columns, lineterminator=line_end).writerows(rows)
+        new = name not in self._files and self._open(name, list(rows[0]))
+        writer = csv.DictWriter(text, self._columns[name], lineterminator=line_end)
+        if new:
+            writer.writeheader()
+        writer.writerows(rows)
         part = text.getvalue().encode()
         with files.naming(self._path(name)):
             self._files[name].write(part)
@@ -275,21 +276,20 @@ class RunFolder:
         with open_plain(path) as file:
             return sum(1 for _ in file) - 1
 
-    def _open(
-        self, name: str, columns: list[str], text: io.StringIO, line_end: str
-    ) -> None:
-        """Opens a file to append to; one without a header is to have it first."""
+    def _open(self, name: str, columns: list[str]) -> bool:
+        """Opens a file to append to; returns whether it needs a header first."""
         check_declared(name, columns)
         path = self._path(name)
-        header = io.StringIO(newline="")
-        csv.writer(header, lineterminator=line_end).writerow(columns)
         self._files[name], self._columns[name] = files.open_to_append(path), columns
         if not os.path.getsize(path):
-            text.write(header.getvalue())
-            return
+            return True
         with open_plain(path) as file:
-            if file.readline(_CHUNK) != header.getvalue().encode():
-                raise RecordError(f"{path} has other columns than {','.join(columns)}")
+            header = file.readline(_CHUNK).decode(errors="replace")
+        # A round without a test has fewer columns than the first, which has one.
+        self._columns[name] = next(csv.reader([header]))
+        if not {*columns} <= {*self._columns[name]}:
+            raise RecordError(f"{path} has other columns than {','.join(columns)}")
+        return False
 
     def _write_json(self, status: str) -> None:
         self._json["status"] = status

@@ -82,7 +82,7 @@ def folder_of_runs(
         to_write = check_same(output_dir, files.read_json(output_dir), plan)
         files.check_plain(output_dir)
     else:
-        files.make_empty_folder(output_dir)
+        files.make_empty_folder(output_dir, ", or --resume")
     lock = files.take_lock(output_dir)
     try:
         files.sweep(output_dir)

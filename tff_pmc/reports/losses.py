@@ -61,8 +61,7 @@ def read_loss_run(path: str) -> LossRun:
     if LOSS.total not in clients:
         raise RecordError(f"{path} has accuracies and no losses")
     rounds = read.read_table(path, "rounds.csv")
-    settings = run_json.by_flag(info.get("settings", {}))
-    of_run = path, settings, clients, len(rounds)
+    of_run = path, info, clients, len(rounds)
     losses, examples = read.of_every_round(*of_run, LOSS.total)
     return LossRun(
         label=info["label"],

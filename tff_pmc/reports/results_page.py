@@ -153,7 +153,8 @@ def main() -> None:
     try:
         sys.stdout.write(page(folder))
     except RecordError as error:
-        sys.exit(str(error))
+        print(error, file=sys.stderr)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

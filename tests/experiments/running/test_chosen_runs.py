@@ -16,7 +16,10 @@ SHORT = {
     "priority": ("DS",),
 }
 CASES = {
-    "momentum": {"selection": "by_size", "server_optimizer": "momentum"},
+    "momentum": {
+        **{"selection": "by_size", "server_optimizer": "momentum"},
+        "evaluate_every": 3,  # It goes on in a round without a test.
+    },
     "adam": {
         **{"selection": "power_of_choice", "choice_candidates": 25},
         **{"server_optimizer": "adam", "prox_mu": 0.1},

@@ -71,6 +71,8 @@ def test_between_tests_a_reader_has_the_last_ones_figures(runs):
     assert "at most 18.9 points" in few.conditions  # 100 sqrt(.25 / 7)
     assert "Tested after every 3 rounds" in few.conditions
     assert "Tested" not in full.conditions
+    *_, differ = read.conditions_of(run for run, _ in runs.values())
+    assert differ.startswith("The runs differ in evaluate_clients: ")
 
 
 def test_without_the_clients_on_record_tables_say_so(tmp_path):

@@ -15,7 +15,7 @@ from cli import ROOT, SMALL, command, long_run
 def test_a_pipe_that_closes_early_does_not_hang(tmp_path):
     line = " ".join(command(*SMALL, f"--output_dir={tmp_path / 'out'}"))
     done = subprocess.run(
-        ["bash", "-c", f"{line} 2>/dev/null | head -n 1"],
+        ["bash", "-c", f"{line} 2>&- | head -n 1"],
         capture_output=True,
         text=True,
         timeout=180,
