@@ -153,13 +153,9 @@ def joint_rows(runs: Sequence[Run], pairing: str) -> pd.DataFrame:
     examples), and pairing, ds_round and experiment_round. Clients of published runs
     that cannot be told apart, which `aligned` needs, are a `RecordError`.
     """
-    baselines = [run for run in runs if run.label == BASELINE]
-    if len(baselines) != 1:
-        raise RecordError(
-            f"the joint tables need one run of {BASELINE}, and there are "
-            f"{len(baselines)} {' '.join(run.path for run in baselines)}".rstrip()
-        )
-    (baseline,) = baselines
+    baseline = next((run for run in runs if run.label == BASELINE), None)
+    if baseline is None:
+        raise RecordError(f"the joint tables need a run of {BASELINE}")
     base = _at_best_round(baseline, pairing)
     needed = ("client_ids", "row_splits", "y")
     rows: list[tuple[Any, ...]] = []
