@@ -101,13 +101,9 @@ def _tables(table: Table, caption: str, label: str) -> list[str]:
 
 
 def _columns(table: Table) -> list[tuple[list[int], list[bool]]]:
-    """Returns the columns of each part of a table that a line has room for.
-
-    They are the places of a part's columns, and whether their cells are broken into
-    lines. The columns that are set flush left, which name the lines, are in each part.
-    """
+    """Returns the columns of parts that a line has room for, and which are broken."""
     widths = [max(map(len, column)) for column in zip(*table.grid)]
-    first = list(range(table.left))
+    first = list(range(table.left))  # They name the lines, and are in each part.
     parts = [[*first]]
     for place in range(table.left, len(widths)):
         taken = sum(min(widths[p], _LETTERS) + 2 for p in [*parts[-1], place])
