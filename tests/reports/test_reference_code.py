@@ -54,18 +54,6 @@ def test_where_labels_are_not_unique_devices_are_counted_but_not_followed(
     assert run.listed(1).predicted.tolist() == [0, 1, 1, 3, 3, 3, 3, 3]
 
 
-@pytest.mark.parametrize(
-    ("data_set", "expected"),
-    [
-        ("mnist", "DS LD MD DS,LD,MD DS,MD,LD LD,DS,MD MD,DS,LD LD,MD,DS MD,LD,DS"),
-        ("celeba", "DS CB IS DS,CB,IS DS,IS,CB CB,DS,IS IS,DS,CB CB,IS,DS IS,CB,DS"),
-    ],
-)
-def test_indices_mean_orderings(data_set, expected, tmp_path):
-    found = [",".join(order) for order in reference_code.orderings(data_set)]
-    assert found == expected.split()
-
-
 def _replace(name, text):
     return lambda folder: (folder / name).write_text(text)
 
