@@ -71,23 +71,6 @@ def test_the_epoch_is_chosen_in_three_ways(runs):
     assert np.isnan(row.ours_validated) and row.validated_at is pd.NA
 
 
-def test_over_seeds_ours_are_spread_and_the_published_one_stands_beside(runs, tmp_path):
-    """The weighted mean's best is .9 under two seeds, .7 under one."""
-    other = [make_run(tmp_path / "w7", "weighted_mean", [9, 3, 5]), runs[1]]
-    by_seed = {0: runs, 5: runs, 7: other}
-    text = over_seeds(by_seed, tmp_path)
-    assert "On 0.1 of the images" in text and "rate 0.1" in text
-    row = accuracy(pd.read_csv(tmp_path / "dual_table4.csv"), "Weighted Mean")
-    assert row["mean"] == pytest.approx(2.5 / 3, abs=1e-6)
-    assert row["deviation"] == pytest.approx(np.sqrt(0.04 / 3), abs=1e-6)
-    assert (row.lowest, row.highest, row.published) == (0.7, 0.9, 0.8226)
-    assert row.difference == pytest.approx(2.5 / 3 - 0.8226, abs=1e-6)
-    assert "the seeds 0, 5, 7." in text and "Noise" in text
-    page = (tmp_path / "dual_table4.md").read_text()
-    # Equal under all seeds.
-    assert "| Simple Average | Accuracy | 0.8000 | 0.0000 | 0.8000 | 0.8000 |" in page
-
-
 def test_drawn_pictures_are_not_held_against_the_papers(tmp_path):
     run = make_run(tmp_path / "run", "dual", [0], name="drawn_obstacles")
     for make, of in ((table, [run]), (over_seeds, {0: [run]})):
