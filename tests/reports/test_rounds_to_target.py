@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tff_pmc.record import read
 from tff_pmc.reports import reference_code, rounds_to_target
 
 # Three rounds of four devices with 10 test examples each.
@@ -67,12 +66,6 @@ def test_the_rule_is_that_of_the_runs(runs, settings, reach):
     for given in ("", "at_least", "above"):
         for run in rounds_to_target.by_one_rule(runs(*settings), given):
             assert run.reach == (given or reach)
-
-
-@pytest.mark.parametrize("group", [{}, {"record": {"reach": "above"}}])
-def test_the_rule_of_a_folder_is_the_one_on_record(group, write_ours, tmp_path):
-    run = read.read_run(str(write_ours(tmp_path / "a", [(0, 1)], [[1]], **group)))
-    assert run.reach == ("above" if group else "at_least")
 
 
 @pytest.mark.parametrize(
