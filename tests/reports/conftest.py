@@ -6,22 +6,12 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from folders import write_folder
+from folders import ANNA, BERT, CARL, MNIST_LINES, write_folder
 
 from tff_pmc.record import read
 from tff_pmc.record.record_error import RecordError
 
 WRONG = 3  # A label that none of the clients has.
-MNIST_LINES = """Local dataset type: non-iid
-Local learning rate: 0.1
-E (local epochs): 5
-B (local batch size): None
-C (fraction of clients): 0.1
-K (number of clients): 3
-Target accuracy: 0.95
-Permutation: 5""".splitlines()
-# Test labels of three clients; the published code writes them in any order.
-ANNA, BERT, CARL = (7, 2, 1, 0), (4, 1, 4, 9), (5, 9, 0, 6)
 # Round by round, the clients as the shuffled list has them: (labels, right).
 ROUNDS = [[(BERT, 1), (ANNA, 2), (CARL, 0)], [(CARL, 3), (BERT, 2), (ANNA, 4)]]
 Y, SPLITS = (0, 1, 0, 1, 1, 0), (0, 2, 4, 6)  # Three clients, two examples each.
@@ -35,18 +25,6 @@ def answers(labels, num_right):
     if isinstance(num_right, tuple):
         return zip(num_right, labels)
     return [(y if i < num_right else WRONG, y) for i, y in enumerate(labels)]
-
-
-@pytest.fixture
-def mnist_lines():
-    """The lines of `params.txt` of a run on MNIST with three clients."""
-    return list(MNIST_LINES)
-
-
-@pytest.fixture
-def three_clients():
-    """The test labels of Anna, Bert and Carl."""
-    return ANNA, BERT, CARL
 
 
 @pytest.fixture

@@ -81,21 +81,9 @@ def test_a_run_of_another_method_is_no_run_of_the_papers(judged, other):
     assert judged(claim(("open", "")), 3, **other)[:3] == ("", "", SHORT)
 
 
-def test_an_unknown_verdict_is_refused(judged):
-    with pytest.raises(ValueError, match="'perhaps' is none of reproduced"):
-        judged(claim(("perhaps", "")), 3)
-
-
 def test_of_several_flag_files_it_is_the_one_that_runs_longest():
     assert "da_table1.flags" in claim_tables.command("femnist")  # The other: 40 rounds.
     assert "--experiment=drawn_faces" in claim_tables.command("drawn_faces")
-
-
-def test_runs_of_other_epochs_are_other_runs(judged, run_of):
-    settings = [{**IID, "batch_seed": 0, "local_epochs": n} for n in (1, 5, 5)]
-    runs = [run_of("DS", [[1]], [2], settings=own) for own in settings]
-    (row,) = claims_page.judged([claim(("open", ""))], runs)
-    assert row.kept == "mnist_iid: 2 runs, seed 0"
 
 
 @pytest.mark.parametrize(

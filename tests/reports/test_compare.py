@@ -6,18 +6,18 @@ The expected tables are worked out by hand.
 import math
 
 import pytest
+from folders import CLIENTS, MNIST_LINES
 
 from tff_pmc.reports import compare, read_folder
 
 
-def test_two_experiments_row_by_row(tmp_path, write_theirs, write_ours, three_clients):
+def test_two_experiments_row_by_row(tmp_path, write_theirs, write_ours):
     """Theirs: 50 % at 2 of 4 examples. Ours: LD,DS,MD with MD over the layers, DS."""
     write_theirs(tmp_path / "theirs" / "1")
-    clients = list(three_clients)
     md = ["LD", "DS", "MD_layers"]
     counts = [[0, 0, 1], [2, 1, 1], [2, 2, 2]]
-    write_ours(tmp_path / "ours" / "1", clients, counts, priority=md)
-    write_ours(tmp_path / "ours" / "2", clients, [[4, 0, 0]], priority=["DS"])
+    write_ours(tmp_path / "ours" / "1", CLIENTS, counts, priority=md)
+    write_ours(tmp_path / "ours" / "2", CLIENTS, [[4, 0, 0]], priority=["DS"])
     (tmp_path / "ours" / "results.csv").write_text("a file beside the runs")
     table = compare.compare(str(tmp_path / "theirs"), str(tmp_path / "ours"), [50, 95])
     keys = ["experiment", "quantity", "target_accuracy_pct", "devices", "round"]
@@ -57,11 +57,9 @@ def test_folders_that_cannot_be_compared(tmp_path, write_theirs, fails):
     fails(lambda: compare.compare(both, both), "twice/1 and", "both runs of LD,DS,MD")
 
 
-def test_published_runs_come_in_the_order_of_their_indices(
-    tmp_path, write_theirs, mnist_lines
-):
+def test_published_runs_come_in_the_order_of_their_indices(tmp_path, write_theirs):
     for name, index in (("a", 8), ("b", 0), ("c", 5)):
-        lines = [*mnist_lines[:-1], f"Permutation: {index}"]
+        lines = [*MNIST_LINES[:-1], f"Permutation: {index}"]
         write_theirs(tmp_path / name, lines)
     (tmp_path / "notes").mkdir()
     runs = read_folder.read_runs(str(tmp_path))

@@ -34,10 +34,6 @@ def five_seeds(targets=()):
     }
 
 
-def page_of(by_seed, folder, **options):
-    return write("ordering_effect", by_seed, folder, baseline="DS", **options)
-
-
 def test_differences_are_paired_by_seed():
     """Accuracy: .1 .1 .1 .1 0: mean .08, deviation sqrt(.002), t(4) = 2.776."""
     rows = effect.effect_rows(five_seeds(), [70]).set_index("measure")
@@ -63,7 +59,7 @@ def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
     assert (row["verdict"], row["more_in"], row["less_in"]) == ("censored", 0, 1)
     accuracy = effect.effect_rows(five_seeds(), []).iloc[0]
     assert accuracy["verdict"] == "more"
-    page = page_of(five_seeds([70]), tmp_path)
+    page = write("ordering_effect", five_seeds([70]), tmp_path, baseline="DS")
     assert "Censored: under some seed" in page
     assert "| LD | later in 0 and earlier in 1 of 5 seeds |  |  | censored |" in page
     assert "2 of 2 comparisons lie outside" in page  # Both accuracies.
@@ -136,7 +132,7 @@ def test_an_ordering_of_some_of_the_criteria_has_figures_of_its_weights(tmp_path
     found = rows.loc["LD,DS", list(weight_distances.FIGURES)].astype(float)
     np.testing.assert_allclose(found, [1 / 6, 144 / 74, 3 / 4 - 7 / 12])
     assert rows.loc["LD", "total_variation"] == 0.05  # As the file has it.
-    page = page_of(by_seed, tmp_path)
+    page = write("ordering_effect", by_seed, tmp_path, baseline="DS")
     assert "nan" not in page and "| weights of my own | – | – | – |" in page
     assert "–: no ordering of the criteria of DS's runs." in page
 

@@ -19,7 +19,7 @@ RED = "\x1b[31mred"
         ("plain ≻ ✓ ±", "plain ≻ ✓ ±"),
         ("two\nlines\tand a tab", "two\nlines\tand a tab"),
         (RED, "\\x1b[31mred"),
-        ("\r\0\x9b\x7f", "\\x0d\\x00\\x9b\\x7f"),
+        ("\r\0\x9b\x7f", "\\r\\x00\\x9b\\x7f"),
         ("evil\u202etxt\u2028", "evil\\u202etxt\\u2028"),
     ],
 )
@@ -36,7 +36,7 @@ def test_control_characters_are_shown_and_not_sent(text, shown):
         ("-2+3", "'-2+3"),
         ("+cmd", "'+cmd"),
         ("\t=1", "'\t=1"),
-        ("\r=1", "\\x0d=1"),
+        ("\r=1", "\\r=1"),
         ("a\nb" + RED, "a\\nb\\x1b[31mred"),
     ],
 )

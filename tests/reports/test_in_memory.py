@@ -39,13 +39,9 @@ def test_the_accuracy_is_that_of_all_clients_in_a_band_over_those_with_examples(
         ([[6, 1]], [5, 10], "from 0 to all of its test examples right"),
         ([[-1, 1]], [5, 10], "from 0 to all of its test examples right"),
         ([[0, 0]], [0, 0], "a client must have some"),
+        (CORRECT, EXAMPLES, "candidates lack the column 'kept'"),
     ],
 )
 def test_arrays_that_do_not_go_together_are_refused(correct, examples, words, fails):
-    fails(lambda: in_memory.run_of_arrays("DS", correct, examples), words)
-
-
-def test_a_column_that_candidates_lack_is_named(fails):
     tests = {"candidates": pd.DataFrame(columns=["round", "ordering", "accuracy"])}
-    words = "candidates lack the column 'kept'"
-    fails(lambda: in_memory.run_of_arrays("DS", CORRECT, EXAMPLES, **tests), words)
+    fails(lambda: in_memory.run_of_arrays("DS", correct, examples, **tests), words)

@@ -77,17 +77,6 @@ def test_a_broken_record_of_predictions_is_named(
     fails(lambda: read_predictions(str(folder), 1), path, part)
 
 
-def test_predictions_count_by_client_and_reorder(tmp_path, write_run):
-    found = read_predictions(
-        str(write_run(tmp_path / "DS", "DS", [[1, 0, 1, 1, 0, 0]])), 1
-    )
-    assert found.correct.tolist() == [1, 2, 0]
-    turned = found.reordered([2, 0, 1])
-    assert turned.client_ids == ("client_2", "client_0", "client_1")
-    assert turned.correct.tolist() == [0, 1, 2]
-    assert turned.y.tolist() == [1, 0, 0, 1, 0, 1]
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -9,21 +9,14 @@ import warnings
 
 import pandas as pd
 import pytest
+from folders import ANNA, BERT, CARL, MNIST_LINES
 
 import leaf_data
 from leaf_data.formats import places
 from tff_pmc.reports import reference_code, tables
 
 
-def celeba_lines(lines, index, clients=3):
-    """The lines of a run on CelebA, from those of one on MNIST."""
-    lines = [line for line in lines[1:-1] if not line.startswith("K ")]
-    return [*lines, f"K (number of clients): {clients}", f"Permutation: {index}"]
-
-
-def test_clients_are_followed_through_the_shuffled_lists(
-    tmp_path, write_theirs, three_clients
-):
+def test_clients_are_followed_through_the_shuffled_lists(tmp_path, write_theirs):
     run = reference_code.read_run(str(write_theirs(tmp_path / "111015_21Nov2020")))
     assert (run.index, run.label) == (5, "LD,DS,MD")
     # By labels: Bert (4 ...), Carl (5 ...), Anna (7 ...).
@@ -35,20 +28,20 @@ def test_clients_are_followed_through_the_shuffled_lists(
     second = run.predictions(2)
     assert second.client_ids == run.client_ids
     assert second.predicted.tolist() == [4, 1, 3, 3, 5, 9, 0, 3, 7, 2, 1, 0]
-    anna, bert, carl = three_clients
-    assert second.y.tolist() == [*bert, *carl, *anna]
-    assert run.listed(2).y.tolist() == [*carl, *bert, *anna]
+    assert second.y.tolist() == [*BERT, *CARL, *ANNA]
+    assert run.listed(2).y.tolist() == [*CARL, *BERT, *ANNA]
 
 
 def test_where_labels_are_not_unique_devices_are_counted_but_not_followed(
-    tmp_path, write_theirs, fails, mnist_lines
+    tmp_path, write_theirs, fails
 ):
     """Two clients with the labels 0, 1; one with 1, 1, 0, 1."""
     rounds = [
         [((0, 1), 2), ((1, 1, 0, 1), 1), ((0, 1), 0)],
         [((1, 1, 0, 1), 3), ((0, 1), 1), ((0, 1), 2)],
     ]
-    folder = write_theirs(tmp_path / "run", celeba_lines(mnist_lines, 1), rounds, True)
+    lines = [*MNIST_LINES[1:-1], "Permutation: 1"]  # CelebA's have no first line.
+    folder = write_theirs(tmp_path / "run", lines, rounds, True)
     run = reference_code.read_run(str(folder))
     assert run.label == "CB"  # By what is computed, whatever its script prints.
     assert run.examples.tolist() == [2, 2, 4]
@@ -59,18 +52,6 @@ def test_where_labels_are_not_unique_devices_are_counted_but_not_followed(
     assert reached["30%"] == 1 and reached["60%"] == 2 and pd.isna(reached["90%"])
     fails(lambda: run.predictions(1), folder, "same test labels", "cannot be aligned")
     assert run.listed(1).predicted.tolist() == [0, 1, 1, 3, 3, 3, 3, 3]
-
-
-@pytest.mark.parametrize(
-    ("data_set", "expected"),
-    [
-        ("mnist", "DS LD MD DS,LD,MD DS,MD,LD LD,DS,MD MD,DS,LD LD,MD,DS MD,LD,DS"),
-        ("celeba", "DS CB IS DS,CB,IS DS,IS,CB CB,DS,IS IS,DS,CB CB,IS,DS IS,CB,DS"),
-    ],
-)
-def test_indices_mean_orderings(data_set, expected, tmp_path):
-    found = [",".join(order) for order in reference_code.orderings(data_set)]
-    assert found == expected.split()
 
 
 def _replace(name, text):

@@ -4,13 +4,13 @@ import json
 
 import pandas as pd
 import pytest
+from folders import CLIENTS
 
 from tff_pmc.reports import compare, plots, reference_code, reference_export
 
 
-def test_a_run_of_ours_in_their_form_byte_for_byte(tmp_path, write_ours, three_clients):
-    clients = list(three_clients)
-    ours = write_ours(tmp_path / "ours", clients, [[1, 2, 0], [4, 3, 2]])
+def test_a_run_of_ours_in_their_form_byte_for_byte(tmp_path, write_ours):
+    ours = write_ours(tmp_path / "ours", CLIENTS, [[1, 2, 0], [4, 3, 2]])
     out = tmp_path / "experiments" / "LD-DS-MD"
     reference_export.write(str(ours), str(out), target_accuracy=0.5)
     assert (out / "params.txt").read_bytes() == (
@@ -88,9 +88,9 @@ def test_an_export_says_what_its_form_does_not_show(
         assert mark.lower() in readme.lower()
 
 
-def test_ours_theirs_and_back(tmp_path, write_ours, three_clients):
+def test_ours_theirs_and_back(tmp_path, write_ours):
     counts = [[1, 2, 0], [4, 3, 2], [2, 2, 4]]
-    ours = write_ours(tmp_path / "a" / "ours", list(three_clients), counts)
+    ours = write_ours(tmp_path / "a" / "ours", CLIENTS, counts)
     reference_export.write(str(ours), str(tmp_path / "b" / "theirs"))
     run = reference_code.read_run(str(tmp_path / "b" / "theirs"))
     assert run.label == "LD,DS,MD"
@@ -131,10 +131,8 @@ def test_an_index_by_meaning_or_a_refusal(data, settings, expected, fails, run_o
         fails(lambda: reference_export.index_of(run), "runs/x: the ", expected)
 
 
-def test_exports_that_cannot_be_leave_nothing_behind(
-    tmp_path, write_ours, fails, three_clients
-):
-    clients, out = list(three_clients[:2]), tmp_path / "new" / "out"
+def test_exports_that_cannot_be_leave_nothing_behind(tmp_path, write_ours, fails):
+    clients, out = CLIENTS[:2], tmp_path / "new" / "out"
 
     def refuse(name, parts, clients=clients, counts=((1, 2), (3, 3)), **settings):
         folder = write_ours(tmp_path / name, clients, counts, **settings)

@@ -3,9 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
-from leaf_data.declare import UnknownNameError
 from tff_pmc import reports
 
 PUBLISHED = [
@@ -28,11 +25,6 @@ def test_every_published_table_and_figure_has_a_report():
         *("ordering_effect", "system_effect", "spread_effect", "seed_table"),
         *("adafed_figures", "dual_table4_seeds", "dual_table5_seeds"),
     }
-
-
-def test_the_nearest_name_is_told():
-    with pytest.raises(UnknownNameError, match="did you mean pmc_table2?"):
-        reports.REPORTS["pmc_tabel2"]
 
 
 def test_importing_the_reports_imports_no_heavy_package():

@@ -1,9 +1,11 @@
-"""Rounds to target, on numbers worked by hand."""
+"""Rounds to target, on numbers worked by hand, and the rule that runs have for them."""
+
+import dataclasses
 
 import numpy as np
 import pytest
 
-from tff_pmc.reports.rounds_to_target import rounds_to_target
+from tff_pmc.reports import reference_code, rounds_to_target
 
 # Three rounds of four devices with 10 test examples each.
 CORRECT, TEN, AT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]], [10] * 4, "at_least"
@@ -28,5 +30,74 @@ def test_the_first_round_in_which_enough_devices_are_there(
     correct, examples, target, reach, reached
 ):
     counts = np.array(correct), np.array(examples)
-    found = rounds_to_target(*counts, [target], list(reached), reach)
+    found = rounds_to_target.rounds_to_target(*counts, [target], list(reached), reach)
     assert found == {(target, share): at for share, at in reached.items()}
+
+
+@pytest.fixture
+def runs(run_of):
+    """A function that makes runs from their settings; None: the published code's."""
+
+    def make(*settings):
+        made = [
+            run_of("DS", [[1]], [1], f"run_{k}", settings=own or {})
+            for k, own in enumerate(settings)
+        ]
+        return [
+            dataclasses.replace(run, reach="") if own is None else run
+            for run, own in zip(made, settings)
+        ]
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("settings", "reach"),
+    [
+        ([{"reach": "above"}, {"reach": "above"}], "above"),
+        ([{"reach": "at_least"}], "at_least"),
+        ([{"rounds": 1}, {"reach": "at_least"}], "at_least"),
+        ([{"reach": "above"}, None], "above"),
+        ([None], "at_least"),
+    ],
+)
+def test_the_rule_is_that_of_the_runs(runs, settings, reach):
+    assert rounds_to_target.reach_of(runs(*settings)) == reach
+    for given in ("", "at_least", "above"):
+        for run in rounds_to_target.by_one_rule(runs(*settings), given):
+            assert run.reach == (given or reach)
+
+
+@pytest.mark.parametrize(
+    ("settings", "targets"),
+    [
+        ([{"targets": [60, 65]}, {"targets": [60, 65]}], (60, 65)),
+        ([{"targets": [60]}, None], (60,)),
+        ([{"record": {"targets": [60]}}, {"targets": [60]}], (60,)),
+        ([{"rounds": 1}, None], ()),
+    ],
+)
+def test_the_targets_are_those_of_the_runs(runs, settings, targets):
+    assert rounds_to_target.targets_of(runs(*settings)) == targets
+
+
+@pytest.mark.parametrize(
+    ("names", "last"),
+    [(["celeba", "celeba"], 85), (["mnist", "celeba"], 95), (["mnist"], 95)],
+)
+def test_without_any_they_are_those_of_the_published_tables(run_of, names, last):
+    runs = [run_of("DS", [[1]], [1], data={"name": name}) for name in names]
+    assert reference_code.targets(runs)[-1] == last
+
+
+@pytest.mark.parametrize(
+    ("of", "settings", "words"),
+    [
+        (rounds_to_target.reach_of, [{"reach": "above"}, {}],
+         "run_0 has reach above and run_1 has at_least: choose by --reach"),
+        (rounds_to_target.targets_of, [{"targets": [70, 80]}, {"targets": [75]}],
+         "run_0 has targets 70,80 and run_1 has 75: choose by --experiment"),
+    ],
+)  # fmt: skip
+def test_runs_that_differ_are_refused_in_one_line(runs, fails, of, settings, words):
+    fails(lambda: of(runs(*settings)), words)

@@ -47,13 +47,16 @@ ORDERS = [(0,), (1,), (0, 1, 2), (0, 2, 1), (1, 0, 2)]
 NAMED = [tuple(CODES[i] for i in order) for order in ORDERS]
 
 
-def test_distances_of_orderings_against_the_formula():
+def test_distances_against_the_formula():
     table = ordering_distances(WITH_ONE_MORE, CODES, NAMED)
-    assert list(table.index) == [",".join(order) for order in NAMED]
-    for order, label in zip(ORDERS, table.index):
-        expected = np.zeros(4)
+    pairs = pairwise_distances(WITH_ONE_MORE, CODES, NAMED)
+    labels = [",".join(order) for order in NAMED]
+    assert labels == [*table.index] == [*pairs.index] == [*pairs.columns]
+    for order, label in zip(ORDERS, labels):
+        expected, apart = np.zeros(4), np.zeros(len(ORDERS))
         for raw in COHORTS:
             own = direct_weights(raw, order)
+            apart += [moved(own, direct_weights(raw, o)) for o in ORDERS]
             alike = [direct_weights(raw, o) for o in ORDERS if o[0] == order[0]]
             expected += [
                 moved(own, [1 / 3] * 3),
@@ -63,19 +66,9 @@ def test_distances_of_orderings_against_the_formula():
             ]
         found = table.loc[label, list(COLUMNS)].tolist()
         assert found == pytest.approx((expected / 2).tolist())
+        assert pairs.loc[label].tolist() == pytest.approx(apart / 2, abs=1e-12)
     assert table.loc["DS", "from_first"] == 0 < table.loc["DS", "among_first"]
-
-
-def test_distances_of_all_pairs_against_the_formula():
-    table = pairwise_distances(WITH_ONE_MORE, CODES, NAMED)
-    assert list(table.index) == list(table.columns) == [*map(",".join, NAMED)]
-    for p, one in zip(ORDERS, table.index):
-        for q, other in zip(ORDERS, table.columns):
-            apart = [
-                moved(direct_weights(raw, p), direct_weights(raw, q)) for raw in COHORTS
-            ]
-            assert table.loc[one, other] == pytest.approx(np.mean(apart), abs=1e-12)
-    assert table.loc["DS", "LD,DS,MD"] > 0.01
+    assert pairs.loc["DS", "LD,DS,MD"] > 0.01
 
 
 @pytest.mark.parametrize(

@@ -67,13 +67,11 @@ def _together(groups: Groups, title: str, what: str) -> Figure:
     of_devices = seeds == 1 and len(every) <= 2  # More bands hide each other.
     for (run,) in every if of_devices else ():
         color = styles.style_of(styles.group_of(run)[0]).color
-        rounds = run.rounds
+        rounds = run.rounds.set_index("round")
         low, high = rounds["p10"], rounds["p90"]
-        axes.fill_between(
-            rounds["round"], low, high, color=color, alpha=0.12, linewidth=0
-        )
+        axes.fill_between(low.index, low, high, color=color, alpha=0.12, linewidth=0)
         shown += [low, high]
-    _limit(axes, groups, shown)
+    figures.close_around(axes, shown)
     handles = axes.get_legend_handles_labels()[0]
     handles += mark_handles(_mark(axes, groups))
     band = figures.band_words(seeds)
@@ -86,7 +84,7 @@ def _together(groups: Groups, title: str, what: str) -> Figure:
 def _in_panels(groups: Groups, title: str) -> Figure:
     base = next((name for name in styles.BASELINES if name in groups), "")
     panels = {name: variants for name, variants in groups.items() if name != base}
-    figure, every = figures.panels(len(panels), columns=figures.columns_of(len(panels)))
+    figure, every = figures.panels(len(panels))
     lines = _lines_of(groups)
     shown: list[pd.Series[float]] = []
     for axes, (name, variants) in zip(every, panels.items()):
@@ -95,7 +93,7 @@ def _in_panels(groups: Groups, title: str) -> Figure:
         shown += _draw(axes, {base: same or behind}, lines, **styles.BEHIND)
         shown += _draw(axes, {name: variants}, lines)
         figures.name_panel(axes, styles.style_of(name).label)
-    _limit(every[0], groups, shown)  # They share them.
+    figures.close_around(every[0], shown)  # They share the limits.
     marked: set[int] = set()
     for axes, (name, variants) in zip(every, panels.items()):
         marked |= _mark(axes, {name: variants})
@@ -120,13 +118,11 @@ def _every(groups: Groups) -> list[Sequence[Run]]:
 
 
 def _lines_of(groups: Groups) -> Mapping[str, Any]:
-    """Returns a line for each of the words that set runs apart, the fixed one solid.
-
-    Without such words there is none.
-    """
+    """Returns a line for each of the words that set runs apart; none without any."""
     known = dict.fromkeys(words for variants in groups.values() for words in variants)
     if list(known) == [""]:
         return {}
+    # The fixed one is solid.
     first = [""] if "" in known or known.keys() & {*_ADJUSTMENTS} else []
     order = [*first, *filter(None, known)]
     return {words: _LINES[place % len(_LINES)] for place, words in enumerate(order)}
@@ -146,16 +142,6 @@ def _draw(
             drawn += curves
             figures.curve(axes, curves, style, label=label, linestyle=line, **options)
     return drawn
-
-
-def _limit(axes: Any, groups: Groups, shown: Sequence[Any]) -> None:
-    last = max(
-        int(run.rounds["round"].max()) for runs in _every(groups) for run in runs
-    )
-    figures.round_axis(axes, last)
-    figures.share_limits(
-        axes, np.concatenate([np.asarray(part, float) for part in shown])
-    )
 
 
 def _mark(axes: Any, groups: Groups) -> set[int]:

@@ -96,16 +96,14 @@ def comparison_plot(table: pd.DataFrame, a: str, b: str) -> Optional[Figure]:
     }
     if not parts:
         return None
-    columns = figures.columns_of(len(parts))
-    figure, every = figures.panels(len(parts), columns=columns, height=2.2)
+    figure, every = figures.panels(len(parts), height=2.2)
     for axes, (label, part) in zip(every, parts.items()):
         style = styles.style_of(label)
         for side, line in _LINES.items():
             figures.curve(axes, [part[side]], style, linestyle=line)
         figures.name_panel(axes, style.label)
-    shown = pd.concat([part[["a", "b"]].stack() for part in parts.values()])
-    figures.share_limits(every[0], shown)
-    figures.round_axis(every[0], max(int(part.index.max()) for part in parts.values()))
+    shown = [part[side] for part in parts.values() for side in _LINES]
+    figures.close_around(every[0], shown)
     handles = [
         figures.handle(escape.figure_text(name), linestyle=line)
         for line, name in zip(_LINES.values(), (a, b))

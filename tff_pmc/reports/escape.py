@@ -51,11 +51,11 @@ _CODE = re.compile(r"`([^`]*)`")
 
 
 def printable(text: str) -> str:
-    r"""Returns a text for a terminal or a page: control characters as `\x1b`.
+    r"""Returns a text for a terminal or a page: control characters as `\x1b` or `\r`.
 
     Tabs and line breaks stay.
     """
-    return _CONTROLS.sub(lambda match: _code(match[0]), text)
+    return _CONTROLS.sub(lambda one: one[0].encode("unicode_escape").decode(), text)
 
 
 def message(error: object) -> str:
@@ -135,11 +135,6 @@ def write_page(path: str, page: str) -> None:
 
 def _line(text: str) -> str:
     return printable(text).replace("\n", " ").replace("\t", " ")
-
-
-def _code(character: str) -> str:
-    number = ord(character)
-    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 
 
 def _is_number(text: str) -> bool:

@@ -78,7 +78,7 @@ def _by_run(runs: Sequence[Run]) -> tuple[Figure, Sequence[Any]]:
         if styles.group_of(run)[0] in styles.BASELINES
     }
     others = [run for run in runs if not any(run is base for base in bases.values())]
-    figure, every = figures.panels(len(others), columns=figures.columns_of(len(others)))
+    figure, every = figures.panels(len(others))
     shown: list[float] = []
     for axes, run in zip(every, others):
         name, words = styles.group_of(run)

@@ -74,13 +74,14 @@ def styled(draw: _Drawing) -> _Drawing:
 
 
 def panels(
-    count: int, *, columns: int = 4, height: float = 1.55
+    count: int, *, columns: int = 0, height: float = 1.55
 ) -> tuple[Figure, list[Any]]:
     """Returns a figure of small panels with common axes, and its panels.
 
-    `columns` are the most in a row, and `height` is that of a panel, inches.
+    `columns` are the most in a row, by default those that leave the fewest places
+    empty, and `height` is that of a panel, inches.
     """
-    columns = min(columns, count)
+    columns = min(columns or (3 if count in (3, 5, 6, 9) else 4), count)
     rows = -(-count // columns)
     figure = blank(0.75 + height * rows)
     every: Any = figure.subplots(
@@ -93,17 +94,8 @@ def panels(
     return figure, list(every[:count])
 
 
-def columns_of(count: int) -> int:
-    """Returns how many columns of small panels leave the fewest places empty."""
-    return 3 if count in (3, 5, 6, 9) else 4
-
-
 def name_panels(
-    figure: Figure,
-    every: Sequence[Any],
-    up: str,
-    handles: Sequence[Any] = (),
-    ncols: int = 7,
+    figure: Figure, every: Sequence[Any], up: str, handles: Sequence[Any] = ()
 ) -> None:
     """Writes what the axes and the lines of small panels are, once for all of them.
 
@@ -117,7 +109,7 @@ def name_panels(
         up = up.replace(", ", ",\n")
     figure.supylabel(up, fontsize=8)
     if handles:
-        figure.legend(handles=handles, loc="outside lower center", ncols=ncols)
+        figure.legend(handles=handles, loc="outside lower center", ncols=7)
 
 
 def handle(label: str, color: str = "black", **options: Any) -> Line2D:
@@ -220,6 +212,12 @@ def finish(
         title="\n".join([what, *band.split("; ")]).strip(),
         alignment="left",
     )
+
+
+def close_around(axes: Any, curves: Sequence[pd.Series[float]]) -> None:
+    """Sets the limits close around shares by round, within 0 and 1."""
+    round_axis(axes, max(int(curve.index.max()) for curve in curves))
+    share_limits(axes, pd.concat(curves))
 
 
 def share_limits(axes: Any, values: Iterable[float]) -> None:

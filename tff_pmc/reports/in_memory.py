@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tff_pmc.record.measures import client_means, percentile
+from tff_pmc.record.measures import PERCENTILES, client_means, percentile
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 
@@ -88,11 +88,10 @@ def rounds_table(
     Of counts int [rounds, clients] and [clients], the columns `round` (from 1),
     `accuracy`, `p10`, `p50` and `p90`.
     """
+    found = client_means(correct, examples)
     columns = {
         "round": range(1, len(correct) + 1),
         "accuracy": correct.sum(axis=1) / examples.sum(),
+        **{f"p{percent}": percentile(found, percent) for percent in PERCENTILES},
     }
-    accuracies = client_means(correct, examples)
-    for percent in (10, 50, 90):
-        columns[f"p{percent}"] = percentile(accuracies, percent)
     return pd.DataFrame(columns)

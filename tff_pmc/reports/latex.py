@@ -11,9 +11,6 @@ import re
 from tff_pmc.reports.escape import latex_text
 from tff_pmc.reports.pages import Heading, Items, Page, Table
 
-PACKAGES = ("amssymb", "array", "booktabs", "graphicx")
-"""The packages that the tables and their signs need."""
-
 _MOST_LINES = 40  # Of a table, whose rest is another: a float does not break.
 _MOST_LETTERS = 135  # Of a line; smaller letters could not be read.
 _LETTERS = 30  # Of a cell, from which on it is broken into lines.
@@ -28,8 +25,7 @@ def latex(page: Page, name: str, about: str = "") -> str:
     before it, and `about`. The labels are `tab:ABOUT-NAME-1` and so on, of which ABOUT
     is what `about` has before its first colon.
     """
-    named = ", ".join(PACKAGES[:-1])
-    parts = [f"% Needs the packages {named} and {PACKAGES[-1]}."]
+    parts = ["% Needs the packages amssymb, array, booktabs and graphicx."]
     heading, number, before = "", 0, ""
     start = [about.partition(":")[0]] if ":" in about else []
     if start and start[0] in page.title:  # Said once.
@@ -101,13 +97,9 @@ def _tables(table: Table, caption: str, label: str) -> list[str]:
 
 
 def _columns(table: Table) -> list[tuple[list[int], list[bool]]]:
-    """Returns the columns of each part of a table that a line has room for.
-
-    They are the places of a part's columns, and whether their cells are broken into
-    lines. The columns that are set flush left, which name the lines, are in each part.
-    """
+    """Returns the columns of parts that a line has room for, and which are broken."""
     widths = [max(map(len, column)) for column in zip(*table.grid)]
-    first = list(range(table.left))
+    first = list(range(table.left))  # They name the lines, and are in each part.
     parts = [[*first]]
     for place in range(table.left, len(widths)):
         taken = sum(min(widths[p], _LETTERS) + 2 for p in [*parts[-1], place])

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from leaf_data.formats import places
 from tff_pmc.record import read, run_json
-from tff_pmc.record.measures import LOSS, client_means, percentile
+from tff_pmc.record.measures import LOSS, PERCENTILES, client_means, percentile
 from tff_pmc.record.plain_files import MOST_OF_RUN
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import Report, escape, figures, styles, summary
@@ -134,15 +134,11 @@ def loss_plot(runs: Sequence[LossRun], title: str, what: str = "priority") -> Fi
 
 
 def _row(run: LossRun) -> dict[str, Any]:
-    """Returns the line of `losses.csv`.
-
-    It has the mean loss over all test examples after the last round and after the best
-    one, that round, and percentiles of the clients' own mean losses after the last.
-    """
+    """Returns the line of `losses.csv`; its percentiles are of the clients' means."""
     means = run.means
     # Losses that are not finite are no best ones.
     best = int(np.argmin(np.where(np.isfinite(means), means, np.inf)))
     row = {"run": run.label, "last": means[-1], "best": means[best]}
     of_clients = client_means(run.losses[-1], run.examples)
-    percentiles = {f"p{n}": percentile(of_clients, n) for n in (10, 50, 90)}
+    percentiles = {f"p{n}": percentile(of_clients, n) for n in PERCENTILES}
     return {**row, "best_round": best + 1, **percentiles}

@@ -162,8 +162,8 @@ def error_of_mean(
     """
     count = len(values)
     size = max(1, round(count**0.5))
-    sums = np.concatenate([np.zeros((1, *values.shape[1:])), values.cumsum(axis=0)])
-    apart = (sums[size:] - sums[:-size]) / size - values.mean(axis=0)
+    blocks = np.lib.stride_tricks.sliding_window_view(values, size, axis=0)
+    apart = blocks.mean(axis=-1) - values.mean(axis=0)
     scale = size / ((count - size + 1) * (count - size))
     error: npt.NDArray[np.float64] = np.sqrt(scale * np.square(apart).sum(axis=0))
     return error, 1.5 * (count / size - 1)

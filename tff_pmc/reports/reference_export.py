@@ -46,14 +46,19 @@ Mind the settings. This run began from the paper's, which differ from what the p
 code does in more than params.txt has room for (--protocol=reference_code).
 """
 
-# What the published code cannot be told, and has always.
+# What the published code cannot be told, and has always; and the words for another.
 _PLAIN = {
-    "server_optimizer": "sgd",
-    "client_optimizer": "sgd",
-    "prox_mu": 0,
-    "selection": "uniform",
-    "keep_own_model": False,
-    "evaluate_every": 1,
+    "adjustment": ("fixed", "it is adjusted online ({})"),
+    "system": ("prioritized", "its system is {}"),
+    "normalization": ("sum", "its criteria are normalized by {}"),
+    "clip_norm": (0, "its updates are clipped to the norm {:g}"),
+    "server_learning_rate": (1, "its server's learning rate is {:g}"),
+    "server_optimizer": ("sgd", "its server_optimizer is {}"),
+    "client_optimizer": ("sgd", "its client_optimizer is {}"),
+    "prox_mu": (0, "its prox_mu is {}"),
+    "selection": ("uniform", "its selection is {}"),
+    "keep_own_model": (False, "its keep_own_model is {}"),
+    "evaluate_every": (1, "its evaluate_every is {}"),
 }
 
 _HELD_OUT_NOTE = """\
@@ -112,27 +117,18 @@ def index_of(run: read.Run) -> int:
     settings = run.settings
     known = reference_code.orderings(_form(run))
     order = tuple(reference_code.by_meaning(code) for code in settings["priority"])
-    reason = ""
-    if settings.get("adjustment", "fixed") != "fixed":
-        reason = f"it is adjusted online ({settings['adjustment']})"
-    elif settings["system"] != "prioritized":
-        reason = f"its system is {settings['system']}"
-    elif settings.get("normalization", "sum") != "sum":
-        reason = f"its criteria are normalized by {settings['normalization']}"
-    elif settings.get("clip_norm", 0):
-        reason = f"its updates are clipped to the norm {settings['clip_norm']:g}"
-    elif settings.get("server_learning_rate", 1) != 1:
-        reason = f"its server's learning rate is {settings['server_learning_rate']:g}"
-    elif other := [
-        name for name, plain in _PLAIN.items() if settings.get(name, plain) != plain
-    ]:
-        reason = f"its {other[0]} is {settings[other[0]]}"
-    elif order not in known:
-        reason = f"the published code has only {', '.join(map('>'.join, known))}"
-    if reason:
+    reasons = [
+        words.format(settings[name])
+        for name, (plain, words) in _PLAIN.items()
+        if settings.get(name, plain) != plain
+    ]
+    if order not in known:
+        only = ", ".join(map(">".join, known))
+        reasons.append(f"the published code has only {only}")
+    if reasons:
         raise RecordError(
             f"{run.path}: the ordering {'>'.join(settings['priority'])} has no index "
-            f"in the published code: {reason}"
+            f"in the published code: {reasons[0]}"
         )
     return known.index(order)
 

@@ -88,25 +88,20 @@ def rounds_of(
 
 def gains(run: Rounds, baseline: Rounds) -> Rounds:
     """Returns the rounds saved over the baseline; None where either did not reach."""
-    result: Rounds = {}
-    for key, base in baseline.items():
-        rounds = run[key]
-        missing = rounds is None or base is None
-        result[key] = None if missing else base - rounds  # type: ignore[operator]
-    return result
+    both = {key: (rounds, baseline[key]) for key, rounds in run.items()}
+    return {
+        key: None if rounds is None or base is None else base - rounds
+        for key, (rounds, base) in both.items()
+    }
 
 
-def average(
-    values: Mapping[tuple[int, int], int | None],
-    target: int,
-    devices: Sequence[int] = DEVICES,
-) -> float:
+def average(values: Mapping[tuple[int, int], int | None], target: int) -> float:
     """Returns PMC's "Avg." as its tables compute it: the sum over all columns / 9.
 
     Columns that were not reached (a dash) count as 0, and the divisor stays the
     number of columns.
     """
-    return sum(values[target, share] or 0 for share in devices) / len(devices)
+    return sum(values[target, share] or 0 for share in DEVICES) / len(DEVICES)
 
 
 def reach_of(runs: Iterable[Run]) -> str:

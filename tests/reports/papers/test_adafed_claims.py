@@ -55,13 +55,6 @@ def test_what_a_record_lacks_is_said(make, words, runs, message):
         judged(words, [make(system, [0.5] * 20, *more) for system, *more in runs])
 
 
-def test_a_run_that_ends_too_early_decides_nothing(make):
-    runs = [
-        make(x, [0.5] * 9, seed=k) for k in range(5) for x in (FEDAVG, ONLY, ADAFED)
-    ]
-    assert judged("loss converges faster", [*runs])[1] == SHORT
-
-
 @pytest.mark.parametrize(
     ("reached", "rounds", "number", "verdict"),
     [

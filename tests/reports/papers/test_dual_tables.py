@@ -1,4 +1,4 @@
-"""Dual's Tables IV and V from made-up run folders."""
+"""Dual's Tables IV and V from made-up run folders; their figures by scikit-learn."""
 
 import dataclasses
 import json
@@ -69,23 +69,6 @@ def test_the_epoch_is_chosen_in_three_ways(runs):
     row = accuracy(cells, "Simple Average")
     assert (row.ours_best_epoch, row.best_epoch_at) == (0.8, 1)
     assert np.isnan(row.ours_validated) and row.validated_at is pd.NA
-
-
-def test_over_seeds_ours_are_spread_and_the_published_one_stands_beside(runs, tmp_path):
-    """The weighted mean's best is .9 under two seeds, .7 under one."""
-    other = [make_run(tmp_path / "w7", "weighted_mean", [9, 3, 5]), runs[1]]
-    by_seed = {0: runs, 5: runs, 7: other}
-    text = over_seeds(by_seed, tmp_path)
-    assert "On 0.1 of the images" in text and "rate 0.1" in text
-    row = accuracy(pd.read_csv(tmp_path / "dual_table4.csv"), "Weighted Mean")
-    assert row["mean"] == pytest.approx(2.5 / 3, abs=1e-6)
-    assert row["deviation"] == pytest.approx(np.sqrt(0.04 / 3), abs=1e-6)
-    assert (row.lowest, row.highest, row.published) == (0.7, 0.9, 0.8226)
-    assert row.difference == pytest.approx(2.5 / 3 - 0.8226, abs=1e-6)
-    assert "the seeds 0, 5, 7." in text and "Noise" in text
-    page = (tmp_path / "dual_table4.md").read_text()
-    # Equal under all seeds.
-    assert "| Simple Average | Accuracy | 0.8000 | 0.0000 | 0.8000 | 0.8000 |" in page
 
 
 def test_drawn_pictures_are_not_held_against_the_papers(tmp_path):
@@ -173,3 +156,34 @@ def test_what_is_missing_is_named(tmp_path):
     runs = [make_run(tmp_path / name, "median", [3]) for name in ("a", "b")]
     with pytest.raises(RecordError, match="a and .*b are both runs of Median with C1&"):
         table(runs, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_scikit_learn_says_the_same(seed):
+    """Two to eleven classes, of which some may be without labels, or answers."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    generator = np.random.default_rng(seed)
+    classes, count = generator.integers(2, 12), generator.integers(1, 60)
+    y = generator.integers(0, classes, count)
+    guess = generator.integers(0, generator.integers(1, classes + 1), count)
+    some = np.where(generator.random(count) < 0.5, y, guess)
+    one = int(generator.integers(1 + max(y.max(), some.max())))
+    # Where all answers are of one class, MCC divides 0 by 0.
+    for predicted, positive in ((some, None), (some, one), (0 * y, None)):
+        both = y, predicted
+        options = {"average": "macro", "zero_division": 0}
+        options |= {} if positive is None else {"labels": [positive]}
+        expected = (
+            metrics.accuracy_score(*both),
+            metrics.precision_score(*both, **options),
+            metrics.f1_score(*both, **options),
+            metrics.matthews_corrcoef(*both),
+        )
+        found = tuple(dual_cells.measures(*both, positive).values())
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_counts_of_a_large_test_set_do_not_overflow():
+    """R_K multiplies fourth powers: 10^6 examples would leave int64."""
+    y = np.repeat([0, 1], 10**6)
+    assert dual_cells.measures(y, y)["MCC"] == 1.0

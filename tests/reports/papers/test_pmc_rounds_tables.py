@@ -14,10 +14,6 @@ from tff_pmc.reports.papers import pmc_paper, pmc_rounds_tables
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
-def by_label(runs):
-    return {run.label: run for run in runs}
-
-
 def gains(runs):
     """column -> (gain, bound) of the one ordering beside DS, at 70 %."""
     rows = pmc_rounds_tables.tidy_rows(runs, (70,)).query("quantity == 'gain'")
@@ -52,7 +48,7 @@ def test_the_label_note_measures_both_readings(published_as_runs):
         (str, "differs by 0.0 rounds on average"),
         (swapped, "by 0.0 from the one with IS and CB exchanged"),
     ):
-        runs = by_label(published_as_runs(6, 80, 100, labels))
+        runs = {run.label: run for run in published_as_runs(6, 80, 100, labels)}
         ours = pmc_rounds_tables.tidy_rows(runs, (80,))
         (note,) = pmc_paper.exchanged_labels(ours, theirs)
         assert sentence in note and note.count("0.0") == 1

@@ -39,16 +39,6 @@ def test_the_value_is_the_printed_number(page):
                     assert Fraction(row["value"]) == page.number(row["printed"]), row
 
 
-def test_a_table_as_data():
-    table = published.table("da_table1")
-    cell = table[(table["row"] == "Mean") & (table["column"] == "High mean")]
-    assert list(cell["printed"]) == ["481.6", "417.4", "—", "—"]
-    assert list(cell["value"][:2]) == [481.6, 417.4] and cell["value"][2:].isna().all()
-    table = published.table("pmc_table2")
-    row = table[table["devices"] == "Avg."].iloc[0]
-    assert (row["printed"], row["value"]) == ("-0,11", -0.11)
-
-
 def test_ours_beside_theirs():
     """A difference where both reached; the print tells a dash from no number."""
     keys = ["row", "column"]

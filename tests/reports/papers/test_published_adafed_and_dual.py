@@ -84,21 +84,6 @@ def test_dual_table_4_is_possible(dual):
     assert uneven == {"Differential Privacy"}
 
 
-def test_the_leads_that_duals_text_claims_are_in_table_4_but_for_one(dual):
-    """Its section V: three clients, then four; the precision of four is not led."""
-    claimed = {
-        "C1&C2&C3": ("Accuracy", "F1 Score", "MCC"),
-        "C1&C2&C3&C4": ("Accuracy", "Precision", "MCC"),
-    }
-    table, behind = dual("dualcriterion_table4"), {}
-    for clients, metric in ((c, m) for c, metrics in claimed.items() for m in metrics):
-        column = {a: float(v[metric]) for (a, c), v in table.items() if c == clients}
-        best = max(column, key=column.get)
-        if best != "Dual-Criterion Weighted":
-            behind[clients, metric] = best
-    assert behind == {("C1&C2&C3&C4", "Precision"): "Personalized"}
-
-
 def test_dual_table_5_follows_from_the_true_and_false_answers(dual):
     """Accuracy, precision and F1 fix them; MCC follows, but for one cell."""
     wrong = {}

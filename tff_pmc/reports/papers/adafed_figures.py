@@ -108,8 +108,7 @@ def draw(runs: Sequence[Run], number: int) -> Optional[Figure]:
             figures.curve(axes, seeds, style, **look)
         axes.set_title(name)
     every = [c for p in panels.values() for seeds in p.values() for c in seeds]
-    figures.share_limits(grid[0], (value for curve in every for value in curve))
-    figures.round_axis(grid[0], max(int(curve.index.max()) for curve in every))
+    figures.close_around(grid[0], every)
     count = max(len(found) for p in panels.values() for found in p.values())
     handles, labels = grid[0].get_legend_handles_labels()
     columns, letters = (len(labels), 125) if of_classes else (3, 92)

@@ -53,11 +53,9 @@ _TOP = (
     *("claim", "headline"),
 )
 # Keys of a measure that are a number, two or none that rise, or any of these.
-_ALONE, _PAIRS, _BOTH = (
-    ("tolerance", "digits", "times"),
-    ("rounds", "within"),
-    "printed",
-)
+_ALONE = ("tolerance", "digits", "times")
+_PAIRS = ("rounds", "within")
+_BOTH = "printed"
 
 
 class ClaimError(ValueError):
@@ -176,10 +174,7 @@ def _headline(table: Mapping[str, Any], own: Mapping[str, Any]) -> Headline:
 
 @functools.cache
 def _experiments() -> Mapping[str, Mapping[str, float]]:
-    """Returns the flag files of the experiments that have one, with their rounds.
-
-    Where a file sets none, they are infinite.
-    """
+    """Returns the flag files of each experiment, and their rounds (inf: none set)."""
     found: dict[str, dict[str, float]] = {}
     own = project_files.folder(project_files.FLAG_FILES)
     for folder in folders(own):

@@ -145,13 +145,10 @@ def _printed(
     theirs: Cells,
     part: str,
 ) -> Sequence[float]:
-    """Returns what the paper prints over the same columns; nothing without a table.
-
-    What its text says of all columns is not held against a part of them.
-    """
+    """Returns what the paper prints over the same columns; nothing without a table."""
     said = row.printed
     said = (said, said) if isinstance(said, (int, float)) else said
-    if said and not part:
+    if said and not part:  # It is said of all columns.
         return said
     summed = row.of in _PRINTED and row.times == 1
     if not (row.tables and summed and others):
@@ -175,10 +172,7 @@ def _printed(
 def _equal(
     own: Sequence[str], others: Sequence[str], seeds: Sequence[Sequence[Labeled]]
 ) -> bool:
-    """Returns whether two runs had equal weights in every round under every seed.
-
-    Systems that do more than weigh, as momentum does, are not one algorithm then.
-    """
+    """Returns whether two runs had equal weights in every round under every seed."""
     if len(own) != 1 or len(others) != 1 or [*own] == [*others]:
         return False
     for seed in seeds:
@@ -186,6 +180,7 @@ def _equal(
         first, second = (run.cohort for run in runs)
         if first is None or second is None or len(seed) > 1:
             return False
+        # A system that does more than weigh, as momentum does, is another algorithm.
         if len({run.settings.get("system") for run in runs}) > 1:
             return False
         columns = ["round", "client", "weight"]

@@ -140,9 +140,9 @@ def _decided(
     mean, half = stat["mean"], stat["interval"]
     if math.isnan(mean):
         return TOO_SHORT, "it is not known under every seed"
-    word = verdict(mean, half, one.sign, one.tolerance, one.within)
+    lowest, highest = _limits(one)
+    word = _verdict(one.sign, mean - half, mean + half, lowest, highest)
     least, most = one.printed or (mean, mean)
-    lowest, highest = _limits(one.sign, one.tolerance, one.within)
     if one.part and one.printed and not (least < highest and most > lowest):
         return TOO_SHORT, "over these columns alone the paper prints otherwise"
     # What is none within a tolerance, or within limits, has its size in these.
@@ -168,16 +168,8 @@ def _seeds_for_one(stat: Mapping[str, float]) -> int:
     return count
 
 
-def verdict(
-    mean: float,
-    half: float,
-    sign: str,
-    tolerance: float = 0.0,
-    within: Sequence[float] = (),
-) -> str:
-    """Returns what an interval, mean and half width, says of a difference."""
-    low, high = mean - half, mean + half
-    least, most = _limits(sign, tolerance, within)
+def _verdict(sign: str, low: float, high: float, least: float, most: float) -> str:
+    """Returns what an interval says of a difference that is to be within limits."""
     if low > most or high < least:
         return NOT_REPRODUCED
     # 0 itself belongs to neither sign, and a limit to its tolerance.
@@ -186,19 +178,17 @@ def verdict(
     return REPRODUCED if least <= low and high <= most else OPEN
 
 
-def _limits(
-    sign: str, tolerance: float, within: Sequence[float]
-) -> tuple[float, float]:
+def _limits(one: Measure) -> Sequence[float]:
     """Returns between what a difference lies of which a paper says so."""
     limits: Mapping[str, Sequence[float]] = {
         MORE: (0.0, math.inf),
         LESS: (-math.inf, 0.0),
-        NONE: (-tolerance, tolerance),
-        NOT_MORE: (-math.inf, tolerance),
-        NOT_LESS: (-tolerance, math.inf),
-        WITHIN: within,
+        NONE: (-one.tolerance, one.tolerance),
+        NOT_MORE: (-math.inf, one.tolerance),
+        NOT_LESS: (-one.tolerance, math.inf),
+        WITHIN: one.within,
     }
-    return limits[sign][0], limits[sign][1]
+    return limits[one.sign]
 
 
 def _number(measure: Measure, stat: Mapping[str, float]) -> str:

@@ -137,18 +137,16 @@ def draw(rows: Mapping[str, Run], title: str) -> Figure:
     rows = {name: rows[name] for name in styles.in_order(rows)}
     others = {name: run for name, run in rows.items() if name != BASELINE}
     behind, shown = (rows.get(BASELINE), others) if others else (None, rows)
-    figure, every = figures.panels(len(shown))
+    figure, every = figures.panels(len(shown), columns=4)
     for axes, (name, run) in zip(every, shown.items()):
         color = styles.style_of(name).color
         if behind is not None:
             base_color = styles.style_of(BASELINE).color
             axes.plot(_smooth(behind), color=base_color, **styles.BEHIND)
-        each = pd.Series(run.accuracy, range(1, len(run.accuracy) + 1))
-        axes.plot(each, color=color, linewidth=0.5, alpha=0.6)
+        axes.plot(_by_round(run), color=color, linewidth=0.5, alpha=0.6)
         axes.plot(_smooth(run), color=color, linewidth=1.4)
         axes.set_title(styles.style_of(name).label)
-    figures.share_limits(every[0], np.concatenate([r.accuracy for r in rows.values()]))
-    figures.round_axis(every[0], max(len(run.accuracy) for run in rows.values()))
+    figures.close_around(every[0], [*map(_by_round, rows.values())])
     marked: set[int] = set()
     for axes, (name, run) in zip(every, shown.items()):
         marked |= mark_rounds(axes, [run], styles.style_of(name), _smooth(run))
@@ -164,10 +162,13 @@ def draw(rows: Mapping[str, Run], title: str) -> Figure:
     return figure
 
 
+def _by_round(run: Run) -> pd.Series[float]:
+    return pd.Series(run.accuracy, range(1, len(run.accuracy) + 1))
+
+
 def _smooth(run: Run) -> pd.Series[float]:
     """Returns the accuracy by round, as a mean of those around it."""
-    each = pd.Series(run.accuracy, range(1, len(run.accuracy) + 1))
-    return each.rolling(_MEAN_OF, center=True, min_periods=1).mean()
+    return _by_round(run).rolling(_MEAN_OF, center=True, min_periods=1).mean()
 
 
 def _round_of_target(run: Run) -> Optional[int]:

@@ -57,7 +57,13 @@ def orderings(runs: Sequence[Run]) -> pd.DataFrame:
     each target that all devices' columns of DS reach (rounds saved over DS, the mean of
     nine columns), and `best_accuracy`. Fewer than three orderings are a `RecordError`.
     """
-    variation = first_variation(runs)
+    tables = [run.weights for run in runs if VARIATION in run.weights]
+    if not tables:
+        raise RecordError("no run has its weights.csv")
+    both = pd.concat(tables)
+    # The weights by one criterion alone.
+    single = both[~both["ordering"].str.contains("[,:]")]
+    variation = single.groupby("ordering")[VARIATION].mean()
     rows = {}
     for run in runs:
         first = run.label.split(",")[0]
@@ -71,17 +77,6 @@ def orderings(runs: Sequence[Run]) -> pd.DataFrame:
     if len({row["first"] for row in rows.values()}) < 3:
         raise RecordError("it needs runs of orderings with three first criteria")
     return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def first_variation(runs: Sequence[Run]) -> dict[str, float]:
-    """Returns criterion -> the coefficient of variation of the weights by it alone."""
-    tables = [run.weights for run in runs if VARIATION in run.weights]
-    if not tables:
-        raise RecordError("no run has its weights.csv")
-    both = pd.concat(tables)
-    single = both[~both["ordering"].str.contains("[,:]")]
-    found: dict[str, float] = single.groupby("ordering")[VARIATION].mean().to_dict()
-    return found
 
 
 def correlations(table: pd.DataFrame) -> dict[str, float]:
