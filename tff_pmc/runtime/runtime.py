@@ -101,11 +101,6 @@ class Runtime:
         """The context that `install` makes the default."""
         return self.engine.context
 
-    @property
-    def async_context(self) -> tff.framework.AsyncContext:
-        """The same engine for `tff.program.NativeFederatedContext`."""
-        return self.context.for_programs
-
     def install(self) -> Runtime:
         """Makes this the context of every TFF computation called from now on.
 
