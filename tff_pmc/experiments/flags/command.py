@@ -49,14 +49,8 @@ def _experiment(name: str) -> str:
 def _systems(text: str) -> tuple[str, ...]:
     """Names of systems, from their names or from what tables call them."""
     by_letters = {in_small_letters(kind.name): name for name, kind in SYSTEMS.items()}
-    found = []
-    for word in flag_values.words(text):
-        letters = in_small_letters(word)
-        try:
-            found.append(_known(SYSTEMS, by_letters.get(letters, letters)))
-        except ValueError as error:
-            raise SettingError(f"--systems={word}: {error}") from error
-    return tuple(found)
+    words = map(in_small_letters, flag_values.words(text))
+    return tuple(_known(SYSTEMS, by_letters.get(word, word)) for word in words)
 
 
 @dataclasses.dataclass(frozen=True)
