@@ -51,12 +51,9 @@ class Federations:
         return self._last[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        absolute = {
-            name: path and os.path.abspath(path)
-            for name, path in self.__dict__.items()
-            if name in ("data_dir", "cache_dir")
-        }
-        return {**self.__dict__, **absolute, "_last": None}
+        places = {"data_dir": self.data_dir, "cache_dir": self.cache_dir}
+        absolute = {name: p and os.path.abspath(p) for name, p in places.items()}
+        return {**vars(self), **absolute, "_last": None}
 
 
 def execute(
