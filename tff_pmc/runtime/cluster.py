@@ -67,7 +67,9 @@ class _Computation:
                     ATTEMPTS,
                 )
                 time.sleep(0.5 * attempt)
-                self._after_a_loss()
+                self._packs.forget_lost()
+                if not self._connection.still_there(self._on_workers):
+                    self._on_workers.clear()
         raise ClusterError(
             f"--cluster={self._connection.address}: workers were lost in each of "
             f"{ATTEMPTS} attempts to make one round's sums ({reason})"
@@ -143,11 +145,6 @@ class _Computation:
             _raise_of_task(total.exception())
         if total.status != "finished":
             raise _LostError(f"its data was {total.status}")
-
-    def _after_a_loss(self) -> None:
-        self._packs.forget_lost()
-        if not self._connection.still_there(self._on_workers):
-            self._on_workers.clear()
 
 
 class _Sum(NamedTuple):

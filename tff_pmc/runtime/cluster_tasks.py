@@ -11,7 +11,7 @@ import functools
 import multiprocessing
 import os
 import signal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 KEPT_COMPUTATIONS = 8
 """The computations whose graphs stay imported in a worker."""
@@ -97,13 +97,15 @@ def check_store(path: str, digest: str) -> None:
     stored_packs.opened(path, digest)
 
 
-def terms_of(threads: int) -> Terms:
-    """The terms of a process with these versions, and that number of threads."""
+def terms_of(threads: Optional[int]) -> Terms:
+    """The terms of this process, with that number of threads or by default its own."""
     import tensorflow as tf
 
     import tff_pmc
 
-    return Terms(threads, tf.__version__, tff_pmc.__version__)
+    own = tf.config.threading.get_intra_op_parallelism_threads()
+    found = threads or own or len(os.sched_getaffinity(0))
+    return Terms(found, tf.__version__, tff_pmc.__version__)
 
 
 def sum_of_pack(terms: Terms, graphs: bytes, pack: Any, sent: Any) -> list[Any]:
