@@ -23,6 +23,7 @@ everything tiny, to see whether it works.
 import argparse
 import collections
 import contextlib
+import functools
 import os
 import pathlib
 import statistics
@@ -197,7 +198,7 @@ class Runs:
         with tempfile.TemporaryDirectory() as folder:
             begun = time.perf_counter()
             connection = self.running.engine.connection
-            spread = spread_runs.SpreadRuns(connection, load, folder)
+            spread = functools.partial(spread_runs.make_runs, connection, load, ())
             suite.run_all(self.settings, load, folder, spread=spread)
             seconds = time.perf_counter() - begun
         return seconds / len(self.settings), None

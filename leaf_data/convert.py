@@ -104,13 +104,6 @@ def _float32(numbers: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     return found
 
 
-def _seed(text: str) -> int:
-    number = int(text)
-    if not 0 <= number < 2**32:
-        raise argparse.ArgumentTypeError("a seed is from 0 to 2^32 - 1")
-    return number
-
-
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Carries out the command; returns the exit code."""
     words = (__doc__ or "").partition("\n")[0]
@@ -119,7 +112,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("store", help="the folder that is made")
     parser.add_argument("--label", default="", help="of CSVs: the column of the labels")
     parser.add_argument("--test_fraction", type=float, default=0.0)
-    parser.add_argument("--seed", type=_seed, default=0, help="of the test fraction")
+    parser.add_argument("--seed", type=int, default=0, help="of the test fraction")
     given = parser.parse_args(arguments)
     try:
         if given.label:

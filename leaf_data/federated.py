@@ -155,14 +155,6 @@ class FederatedDataset:
         """
         return dataclasses.replace(self, client_table=table.of(self.client_ids))
 
-    def with_test_examples(self, examples: Examples) -> FederatedDataset:
-        """Returns the same data set with other test examples of the same clients.
-
-        Raises:
-            DataError: the examples are of other clients.
-        """
-        return dataclasses.replace(self, test_examples=examples)
-
     def hold_out(
         self, fraction: float, seed: int = 0, *, pooled: bool = False
     ) -> tuple[FederatedDataset, Examples]:

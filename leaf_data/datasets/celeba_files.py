@@ -72,12 +72,10 @@ def read_photos(folder: str) -> Photos:
     """Reads `identity_CelebA.txt` and `list_attr_celeba.txt`."""
     identities = _read_identities(os.path.join(folder, IDENTITIES))
     attributes = read_attributes(os.path.join(folder, ATTRIBUTES))
-    files: dict[str, Mapping[str, Any]]
-    files = {IDENTITIES: identities, ATTRIBUTES: attributes}
-    for one, other in (tuple(files), tuple(files)[::-1]):
-        for name in files[one]:
-            if name not in files[other]:
-                raise DataError(f"{folder}: {name} is in {one}, not in {other}")
+    for name in sorted(identities.keys() ^ attributes.keys()):
+        both = IDENTITIES, ATTRIBUTES
+        one, other = both if name in identities else both[::-1]
+        raise DataError(f"{folder}: {name} is in {one}, not in {other}")
     labels = {name: smiling for name, (smiling, _) in attributes.items()}
     return _photos(identities, labels, attributes)
 

@@ -65,7 +65,7 @@ class Writer:
                 f"{name} is {rows.dtype} {rows.shape[1:]}, and {like.dtype} "
                 f"{like.shape[1:]} before"
             )
-        content = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
+        content = memory_of(rows)
         self._files[name].write(content)
         self._digests[name].update(content)
         self._rows[name] += len(rows)
@@ -147,8 +147,12 @@ def open_folder(
         # Damaged headers make numpy raise nearly anything.
         with reading(file, "cannot be read", Exception):
             arrays[array] = _mapped(file, declared)
-        if verify and _sha256(arrays[array]) != declared.get("sha256"):
-            raise DataError(f"{file}: is not what was written (sha256)")
+        if verify:
+            digest, memory = hashlib.sha256(), memory_of(arrays[array])
+            for start in range(0, len(memory), _CHUNK):
+                digest.update(memory[start : start + _CHUNK])
+            if digest.hexdigest() != declared.get("sha256"):
+                raise DataError(f"{file}: is not what was written (sha256)")
     return arrays, header
 
 
@@ -169,10 +173,7 @@ def _mapped(path: str, declared: Mapping[str, Any]) -> npt.NDArray[Any]:
         return np.memmap(file, dtype, "r", file.tell(), shape)
 
 
-def _sha256(array: npt.NDArray[Any]) -> str:
-    digest = hashlib.sha256()
-    rows = max(1, _CHUNK * len(array) // max(1, array.nbytes))
-    for start in range(0, len(array), rows):
-        part = np.ascontiguousarray(array[start : start + rows])
-        digest.update(part.reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
+def memory_of(array: npt.NDArray[Any]) -> memoryview:
+    """The array's memory as bytes; a copy where it is not in C order."""
+    flat: npt.NDArray[np.uint8] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return flat.data

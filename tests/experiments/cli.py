@@ -17,6 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = "keras_simple_convnet"
 QUICK = ["--experiment=quickstart", f"--model={MODEL}", "--local_epochs=1"]
 SMALL = [*QUICK, "--rounds=2"]
+SHORT = {"model": MODEL, "rounds": 3, "local_epochs": 1, "priority": ("DS",)}
 
 
 def command(*arguments):

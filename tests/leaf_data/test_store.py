@@ -118,7 +118,8 @@ def test_only_what_is_the_stores_says_so(tmp_path):
     ((_, digest),) = data.origin.files
     examples = data.test_examples
     assert examples.stored == (path, digest, "test")
-    assert data.with_test_examples(examples).train_examples.stored[2] == "train"
+    data = dataclasses.replace(data, test_examples=examples)
+    assert data.train_examples.stored[2] == "train"
     for copy in (
         examples.subset([0, 2]),
         examples.take(1),

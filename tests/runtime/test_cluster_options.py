@@ -104,42 +104,29 @@ def test_an_address_where_nobody_listens_is_named(certificates, refused):
 @pytest.mark.parametrize(
     ("greeting", "says"),
     [
-        (b"x", "timed out"),
-        (b"SSH-2.0-OpenSSH_9.2\r\n", "it does not speak as Dask does"),
-        (b"", "the connection was closed"),
+        (b"x", "without TLS (timed out)"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "without TLS (it does not speak as Dask does)"),
+        (b"", "without TLS (the connection was closed)"),
+        (None, "does not speak TLS"),  # It says nothing, and holds the connection.
     ],
 )
-def test_who_greets_otherwise_is_no_scheduler(refused, greeting, says):
+def test_who_greets_otherwise_is_no_scheduler(certificates, refused, greeting, says):
+    """And is waited for no longer than asked."""
+
     def greet():
         connection, _ = listener.accept()
-        connection.sendall(greeting)
-        held.append(connection) if greeting else connection.close()
+        connection.sendall(greeting or b"")
+        connection.close() if greeting == b"" else held.append(connection)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         held = []
         threading.Thread(target=greet, daemon=True).start()
-        options = ClusterOptions(f"tcp://127.0.0.1:{listener.getsockname()[1]}")
-        refused(
-            lambda: cluster_probe.check_answer(options, 0.5),
-            "no scheduler without TLS",
-            says,
-        )
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        options = ClusterOptions(f"tcp://{address}")
+        if greeting is None:
+            options = ClusterOptions(f"tls://{address}", **certificates())
+        refused(lambda: cluster_probe.check_answer(options, 0.5), says)
         for connection in held:
-            connection.close()
-
-
-def test_who_listens_and_says_nothing_is_waited_for_no_longer_than_asked(
-    certificates, refused
-):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        held = []
-        threading.Thread(
-            target=lambda: held.append(listener.accept()), daemon=True
-        ).start()
-        address = f"tls://127.0.0.1:{listener.getsockname()[1]}"
-        options = ClusterOptions(address, **certificates())
-        refused(lambda: cluster_probe.check_answer(options, 0.5), "does not speak TLS")
-        for connection, _ in held:
             connection.close()
 
 

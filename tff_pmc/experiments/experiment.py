@@ -8,6 +8,7 @@ from typing import Any
 
 from leaf_data.declare import Registry
 from tff_pmc.settings import RunSettings, SettingError
+from tff_pmc.settings.flag_values import naming
 from tff_pmc.settings.papers import PAPERS
 from tff_pmc.settings.run_settings import in_small_letters
 
@@ -118,10 +119,7 @@ def experiment(name: str) -> Experiment:
     Raises:
         SettingError: no experiment has the name.
     """
-    try:
-        return EXPERIMENTS[name]
-    except ValueError as error:
-        raise SettingError(f"--experiment={name}: {error}") from error
+    return naming(f"--experiment={name}", EXPERIMENTS.__getitem__, name)
 
 
 def values_of(name: str, protocol: str = "paper") -> dict[str, Any]:

@@ -111,16 +111,11 @@ def _by_rule(path: str, given: Mapping[str, Any]) -> Sequence[Run]:
 
 
 def _name(command: Command, given: Mapping[str, Any], runs: Sequence[Run]) -> str:
-    """The experiment that the flags name, else that of the runs."""
-    own = "" if "experiment" in given else _own_experiment(runs)
-    return own or command.experiment
-
-
-def _own_experiment(runs: Sequence[Run]) -> str:
-    """The named experiment that all runs are of; empty where there is none."""
+    """The experiment that the flags name, else that of all runs, if it has a name."""
     names = {str(run.settings.get("experiment", "")) for run in runs}
-    name = names.pop() if len(names) == 1 else ""
-    return name if name in EXPERIMENTS else ""
+    if "experiment" not in given and len(names) == 1 and names <= {*EXPERIMENTS}:
+        return names.pop()
+    return command.experiment
 
 
 def _reach(given: Mapping[str, Any]) -> str:

@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 from absl import logging
 
+from leaf_data.formats.npy_folder import memory_of
 from tff_pmc._lazy import tf
 from tff_pmc.record import files
 from tff_pmc.record.plain_files import open_plain
@@ -145,7 +146,7 @@ def write_state(
     digest = hashlib.sha256()
     last = json.dumps(lengths, sort_keys=True).encode()
     with files.replacing(path) as file:
-        for part in (_header(arrays, round_num), *map(_bytes, arrays), last):
+        for part in (_header(arrays, round_num), *map(memory_of, arrays), last):
             file.write(part)
             digest.update(part)
         file.write(digest.digest())
@@ -164,7 +165,7 @@ def read_state(
         digest.update(found)
         arrays = [np.empty(array.shape, array.dtype) for array in like]
         for array in arrays:
-            part = _bytes(array)
+            part = memory_of(array)
             file.readinto(part)  # type: ignore[attr-defined]
             digest.update(part)
         rest = file.read(_MOST_LENGTHS)
@@ -206,12 +207,6 @@ def _header(arrays: Sequence[Array], round_num: int) -> bytes:
         listed.append({"dtype": array.dtype.str, "shape": list(array.shape)})
     text = json.dumps({"round": round_num, "arrays": listed})
     return b"%s%d\n%s\n" % (_FORM, _VERSION, text.encode())
-
-
-def _bytes(array: Array) -> memoryview:
-    """The array's memory; a copy where it is not in C order."""
-    flat: npt.NDArray[np.uint8] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return flat.data
 
 
 def _why_not(found: bytes, header: bytes) -> str:

@@ -31,13 +31,13 @@ _MOST_EXAMPLES = 1 << 22
 class Limit(NamedTuple):
     """What an array may be."""
 
-    kind: str  # `i` for integers of any kind, `U` for text.
+    kinds: str  # `iu` for integers, `U` for text.
     items: int  # The largest number of them.
     item_bytes: int = 8  # The largest item.
 
 
-_CLASSES = Limit("i", _MOST_EXAMPLES)
-_SPLITS = Limit("i", 1 << 21)
+_CLASSES = Limit("iu", _MOST_EXAMPLES)
+_SPLITS = Limit("iu", 1 << 21)
 # Names have at most 256 characters, each of four bytes.
 _NAMES = Limit("U", 1 << 15, 4 * 256)
 
@@ -134,8 +134,7 @@ def _array(
     header = found.get(name)
     if header is None or len(header.shape) != 1:
         raise ValueError(f"there is no array {name} of one dimension")
-    kinds = {"i": "iu"}.get(limit.kind, limit.kind)
-    if header.dtype.kind not in kinds or header.dtype.itemsize > limit.item_bytes:
+    if header.dtype.kind not in limit.kinds or header.dtype.itemsize > limit.item_bytes:
         raise ValueError(f"{name} is of {header.dtype}")
     if header.shape[0] > limit.items:
         raise ValueError(

@@ -100,10 +100,7 @@ def check_weightings(table: pd.DataFrame) -> None:
         raise ValueError("it has no rows")
     in_order("weighting", "rate", gaps=True)(table)
     check_counts(table)
-    in_force = table.groupby("round")["in_force"].sum()
-    if (in_force != 1).any():
-        number = in_force.index[in_force != 1][0]
-        raise ValueError(f"round {number} has not one weighting that is in force")
+    _check_one(table, "in_force", "weighting that is in force")
     lacking = table[(table["examples"] == 0) | table["rate"].isna()]
     if len(lacking):
         row = lacking.iloc[0]
@@ -114,9 +111,13 @@ def check_candidates(table: pd.DataFrame) -> None:
     """Refuses rows that no `candidates.csv` has: of a round one is kept."""
     in_order("trial")(table)
     check_counts(table)
-    kept = table.groupby("round")["kept"].sum()
-    if (kept != 1).any():
-        raise ValueError(f"round {kept.index[kept != 1][0]} has not one that is kept")
+    _check_one(table, "kept", "that is kept")
+
+
+def _check_one(table: pd.DataFrame, flag: str, words: str) -> None:
+    marked = table.groupby("round")[flag].sum()
+    if (marked != 1).any():
+        raise ValueError(f"round {marked.index[marked != 1][0]} has not one {words}")
 
 
 def check_cohort(table: pd.DataFrame) -> None:

@@ -7,7 +7,6 @@ The sum of packs is a tree that their number fixes, so results equal those of
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -42,9 +41,7 @@ class _Computation:
     def __init__(
         self, packs: PacksOnWorkers, one_at_a_time: threading.Lock, graphs: PackGraphs
     ) -> None:
-        content = cluster_tasks.to_bytes(graphs)
-        digest = hashlib.blake2b(content, digest_size=16).hexdigest()
-        self._graphs = cluster_tasks.Graphs(digest, content)
+        self._graphs = cluster_tasks.to_bytes(graphs)
         self._on_workers: list[Any] = []  # The graphs' future, once there is one.
         self._packs, self._one_at_a_time = packs, one_at_a_time
         self._connection = packs.connection
@@ -70,7 +67,9 @@ class _Computation:
                     ATTEMPTS,
                 )
                 time.sleep(0.5 * attempt)
-                self._after_a_loss()
+                self._packs.forget_lost()
+                if not self._connection.still_there(self._on_workers):
+                    self._on_workers.clear()
         raise ClusterError(
             f"--cluster={self._connection.address}: workers were lost in each of "
             f"{ATTEMPTS} attempts to make one round's sums ({reason})"
@@ -99,7 +98,7 @@ class _Computation:
                 workers = self._connection.workers()
                 if not self._on_workers:
                     self._on_workers += self._broadcast(self._graphs)
-                    traffic.graphs += len(self._graphs.content) * len(workers)
+                    traffic.graphs += len(self._graphs) * len(workers)
                 (at_workers,) = self._broadcast(sent)
                 traffic.sent += _num_bytes(sent) * len(workers)
                 of_packs = {
@@ -146,11 +145,6 @@ class _Computation:
             _raise_of_task(total.exception())
         if total.status != "finished":
             raise _LostError(f"its data was {total.status}")
-
-    def _after_a_loss(self) -> None:
-        self._packs.forget_lost()
-        if not self._connection.still_there(self._on_workers):
-            self._on_workers.clear()
 
 
 class _Sum(NamedTuple):

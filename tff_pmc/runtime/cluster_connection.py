@@ -47,7 +47,7 @@ class ClusterConnection:
         cluster_probe.check_installed()
         cluster_probe.check_answer(options)
         self.address = options.address
-        self.terms = cluster_tasks.terms_of(options.threads or _threads_here())
+        self.terms = cluster_tasks.terms_of(options.threads)
         self._stores: set[tuple[str, str, str]] = set()  # What the workers see.
         self._cluster: Any = None
         self.client: Any = None
@@ -204,10 +204,3 @@ class ClusterConnection:
         return ClusterSettingError(
             f"--cluster={self.address}: {who} ({one_line(error)})"
         )
-
-
-def _threads_here() -> int:
-    import tensorflow as tf
-
-    asked = tf.config.threading.get_intra_op_parallelism_threads()
-    return int(asked or len(os.sched_getaffinity(0)))

@@ -75,7 +75,7 @@ class PacksOnWorkers:
         most = -(-len(packs) // len(workers))
         new = {}
         for number, pack in enumerate(packs):
-            parts = encoded(pack)
+            parts = list(map(encoded, pack))
             # References are not kept: they are as small as what would name them.
             refers = all(isinstance(part, SentReference) for part in parts)
             key = "" if refers else digest(parts)
@@ -142,29 +142,24 @@ def stores_of(packs: Sequence[Tensors]) -> set[tuple[str, str]]:
     }
 
 
-def encoded(pack: Tensors) -> list[Part]:
-    """The tensors of a pack as what travels.
+def encoded(tensor: Any) -> Part:
+    """A tensor of a pack as what travels.
 
     A dataset that depends on more than its graph, on a Python function or a random
     stream of the process, is read here, and its elements travel.
     """
-    return [_part(tensor) for tensor in pack]
-
-
-def _part(tensor: Any) -> Part:
     if isinstance(tensor, stored_packs.StoredPack):
         return SentReference(cluster_tasks.to_bytes(tensor.reference))
     if tensor.dtype == tf.variant:
-        return _dataset(tensor)
+        try:
+            return _to_graph(tensor, _FAIL)
+        except tf.errors.OpError:
+            return _to_graph(_of_elements(tensor), _FAIL)
     return np.asarray(tensor.numpy(), tensor.dtype.as_numpy_dtype)
 
 
-def decoded(parts: Sequence[Part]) -> list[tf.Tensor]:
-    """The tensors of a pack that travelled."""
-    return [_tensor(part) for part in parts]
-
-
-def _tensor(part: Part) -> tf.Tensor:
+def decoded(part: Part) -> tf.Tensor:
+    """The tensor of a pack that travelled."""
     if isinstance(part, SentReference):
         return stored_packs.read(cluster_tasks.from_bytes(part.content))
     if isinstance(part, bytes):
@@ -193,13 +188,6 @@ def digest(parts: Sequence[Part]) -> str:
 def _num_bytes(part: Part) -> int:
     part = part.content if isinstance(part, SentReference) else part
     return len(part) if isinstance(part, bytes) else part.nbytes
-
-
-def _dataset(variant: tf.Tensor) -> bytes:
-    try:
-        return _to_graph(variant, _FAIL)
-    except tf.errors.OpError:
-        return _to_graph(_of_elements(variant), _FAIL)
 
 
 def _to_graph(variant: tf.Tensor, policy: int) -> bytes:

@@ -6,20 +6,17 @@ imported by the functions that need it, and TFF by none.
 
 from __future__ import annotations
 
-import collections
 import ctypes
+import functools
 import multiprocessing
 import os
 import signal
-import threading
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 KEPT_COMPUTATIONS = 8
 """The computations whose graphs stay imported in a worker."""
 
 _PR_SET_PDEATHSIG = 1
-_sums: collections.OrderedDict[str, Any] = collections.OrderedDict()
-_lock = threading.Lock()
 
 
 class Terms(NamedTuple):
@@ -32,13 +29,6 @@ class Terms(NamedTuple):
 
 class TermsError(RuntimeError):
     """A worker that cannot give the results that are asked for."""
-
-
-class Graphs(NamedTuple):
-    """A computation's `PackGraphs` as Dask sends them, and a digest of these bytes."""
-
-    digest: str
-    content: bytes
 
 
 class SentReference(NamedTuple):
@@ -107,28 +97,30 @@ def check_store(path: str, digest: str) -> None:
     stored_packs.opened(path, digest)
 
 
-def terms_of(threads: int) -> Terms:
-    """The terms of a process with these versions, and that number of threads."""
+def terms_of(threads: Optional[int]) -> Terms:
+    """The terms of this process, with that number of threads or by default its own."""
     import tensorflow as tf
 
     import tff_pmc
 
-    return Terms(threads, tf.__version__, tff_pmc.__version__)
+    own = tf.config.threading.get_intra_op_parallelism_threads()
+    found = threads or own or len(os.sched_getaffinity(0))
+    return Terms(found, tf.__version__, tff_pmc.__version__)
 
 
-def sum_of_pack(terms: Terms, graphs: Graphs, pack: Any, sent: Any) -> list[Any]:
+def sum_of_pack(terms: Terms, graphs: bytes, pack: Any, sent: Any) -> list[Any]:
     """The sum of one encoded pack, arrays; see `PackSums.of_pack`."""
     check_versions(terms)
     import tensorflow as tf
 
     from tff_pmc.runtime import cluster_packs
 
-    tensors = cluster_packs.decoded(pack)
+    tensors = list(map(cluster_packs.decoded, pack))
     found = _imported(graphs).of_pack(tensors, [tf.constant(a) for a in sent])
     return [tensor.numpy() for tensor in found]
 
 
-def merge(terms: Terms, graphs: Graphs, first: Any, second: Any) -> list[Any]:
+def merge(terms: Terms, graphs: bytes, first: Any, second: Any) -> list[Any]:
     """The sum of two sums, arrays; see `PackSums.merge`."""
     check_versions(terms)
     import tensorflow as tf
@@ -137,14 +129,9 @@ def merge(terms: Terms, graphs: Graphs, first: Any, second: Any) -> list[Any]:
     return [tensor.numpy() for tensor in _imported(graphs).merge(*both)]
 
 
-def _imported(graphs: Graphs) -> Any:
-    """The computation's sums, imported when they are first asked for."""
+@functools.lru_cache(KEPT_COMPUTATIONS)
+def _imported(graphs: bytes) -> Any:
+    """The sums of a computation's `PackGraphs`, imported when first asked for."""
     from tff_pmc.runtime.pack_sums import PackSums
 
-    with _lock:
-        if graphs.digest not in _sums:
-            _sums[graphs.digest] = PackSums(from_bytes(graphs.content))
-        _sums.move_to_end(graphs.digest)
-        while len(_sums) > KEPT_COMPUTATIONS:
-            _sums.popitem(last=False)
-        return _sums[graphs.digest]
+    return PackSums(from_bytes(graphs))

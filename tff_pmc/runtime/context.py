@@ -27,8 +27,7 @@ class EngineContext(tff.program.FederatedContext):
     """
 
     def __init__(self) -> None:
-        self.for_programs = _InThreads(self)
-        self._program = tff.program.NativeFederatedContext(self.for_programs)
+        self._program = tff.program.NativeFederatedContext(_InThreads(self))
 
     def invoke(self, comp: tff.Computation, arg: Any) -> Any:
         """Invokes `comp`, here or for a program of TFF."""

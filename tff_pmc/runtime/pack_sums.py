@@ -47,8 +47,7 @@ class ImportedGraph:
         self._has_results = bool(fetches)
         self._begin = None
         self._one_at_a_time = threading.Lock()
-        types = dict(_types(graph, feeds))
-        signature = [types[name] for name in feeds]
+        signature = list(_types(graph, feeds))
         if parts.initialize_op:
             _name_apart(graph, next(_numbers))
             whole = tf.compat.v1.wrap_function(
@@ -86,13 +85,13 @@ class ImportedGraph:
 
 def _types(
     graph: tf.compat.v1.GraphDef, feeds: Sequence[str]
-) -> Iterable[tuple[str, tf.TensorSpec]]:
+) -> Iterable[tf.TensorSpec]:
     """The type of each tensor that is fed: TFF feeds placeholders alone."""
     nodes = {node.name: node for node in graph.node}
     for name in feeds:
         attributes = nodes[name.split(":")[0]].attr
         shape = tf.TensorShape(attributes["shape"].shape)
-        yield name, tf.TensorSpec(shape, tf.as_dtype(attributes["dtype"].type))
+        yield tf.TensorSpec(shape, tf.as_dtype(attributes["dtype"].type))
 
 
 def _only_what_is_needed(

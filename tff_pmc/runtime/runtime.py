@@ -43,6 +43,7 @@ class Runtime:
 
     Attributes:
         engine: the engine, a `LocalEngine`, `WorkerEngine` or `ClusterEngine`.
+        context: the context that `install` makes the default.
 
     Example:
         >>> with tff_pmc.Runtime():
@@ -94,17 +95,8 @@ class Runtime:
         else:
             kind = LocalEngine if engine == "local" else WorkerEngine
             self.engine = kind(private=private)
+        self.context = self.engine.context
         self._previous_context: Any = tff.framework.get_context_stack().current
-
-    @property
-    def context(self) -> tff.framework.SyncContext:
-        """The context that `install` makes the default."""
-        return self.engine.context
-
-    @property
-    def async_context(self) -> tff.framework.AsyncContext:
-        """The same engine for `tff.program.NativeFederatedContext`."""
-        return self.context.for_programs
 
     def install(self) -> Runtime:
         """Makes this the context of every TFF computation called from now on.
@@ -115,7 +107,7 @@ class Runtime:
         if before is not None and before is not self and before._is_in_force():
             before.close()
         Runtime._installed = self
-        return self._enter()
+        return self.__enter__()
 
     def close(self) -> None:
         """Ends the engine; safe to call twice. The previous context returns."""
@@ -125,7 +117,7 @@ class Runtime:
             Runtime._installed = None
         self.engine.close()
 
-    def _enter(self) -> Runtime:
+    def __enter__(self) -> Runtime:
         if not self._is_in_force():
             self._previous_context = tff.framework.get_context_stack().current
             tff.framework.set_default_context(self.context)
@@ -133,9 +125,6 @@ class Runtime:
 
     def _is_in_force(self) -> bool:
         return tff.framework.get_context_stack().current is self.context
-
-    def __enter__(self) -> Runtime:
-        return self._enter()
 
     def __exit__(self, *unused: object) -> None:
         self.close()

@@ -42,10 +42,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 def say(line):
     """Tells the parent; that nobody listens any more is no error here."""
-    try:
+    with contextlib.suppress(OSError):
         print(line, flush=True)
-    except OSError:
-        pass
 
 
 def enter_private_namespace():
@@ -94,19 +92,12 @@ def start_worker(command, port, log_path):
 def pump(source, sink):
     """Copies bytes one way until either side is closed."""
     buffer = memoryview(bytearray(_CHUNK))
-    try:
-        while True:
-            count = source.recv_into(buffer)
-            if not count:
-                break
+    with contextlib.suppress(OSError):
+        while count := source.recv_into(buffer):
             sink.sendall(buffer[:count])
-    except OSError:
-        pass
     for sock in (source, sink):
-        try:
+        with contextlib.suppress(OSError):
             sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
 
 
 def relay(listener, port):
@@ -228,14 +219,11 @@ def _sweep(place):
             descriptor = os.open(folder, _DIRECTORY)
         except OSError:  # Somebody else's, a link, or just gone.
             continue
-        try:
+        with contextlib.suppress(OSError):  # It is in use.
             if os.fstat(descriptor).st_uid == os.geteuid():
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
-            pass  # It is in use.
-        finally:
-            os.close(descriptor)
+        os.close(descriptor)
 
 
 def _short_tempdir():

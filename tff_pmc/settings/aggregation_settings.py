@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
-from typing import Callable, ClassVar
+from typing import ClassVar
 
 from leaf_data.declare import ABOVE_0, Range, SettingError, Settings, setting
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import scores
 from tff_pmc.scores.weights import METHODS
 from tff_pmc.settings import flag_values
+from tff_pmc.settings.flag_values import naming
 
 RESERVED = ("all", "round", "client", "weight", "excluded")
 """Words of the flags and records, by which no attribute of clients can be called."""
@@ -91,10 +91,10 @@ class AggregationSettings(Settings):
             for code in codes:
                 if code in RESERVED:
                     raise SettingError(f"{text}: {code} is a column of the record")
-                _named(text, functools.partial(self._criterion, code))
-        _named("--criteria", self.resolve_criteria)
-        _named("--priority", lambda: scores.prioritized(self.priority, self.criteria))
-        _named("--criteria_ranges", lambda: self.scores_normalization)
+                naming(text, self._criterion, code)
+        naming("--criteria", self.resolve_criteria)
+        naming("--priority", scores.prioritized, self.priority, self.criteria)
+        naming("--criteria_ranges", lambda: self.scores_normalization)
 
     def resolve_criteria(self) -> tuple[criteria_lib.Criterion, ...]:
         """The criteria, those that are attributes of clients among them."""
@@ -121,13 +121,3 @@ class AggregationSettings(Settings):
         return scores.Normalization.declared(
             self.normalization, self.criteria, self.ranges
         )
-
-
-def _named(flag: str, check: Callable[[], object]) -> None:
-    """Runs a check; its error names the flag."""
-    try:
-        check()
-    except SettingError:
-        raise
-    except ValueError as error:
-        raise SettingError(f"{flag}: {error}") from error

@@ -1,16 +1,29 @@
 """Parsers of flags whose values are not a single word or number.
 
 Each function takes the text and gives the value; a `ValueError` says what is wrong,
-and whoever knows the flag's name puts it before.
+and whoever knows the flag's name puts it before (`naming`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-from leaf_data.declare import A_SEED
+from leaf_data.declare import A_SEED, SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
+
+_Value = TypeVar("_Value")
+
+
+def naming(flag: str, call: Callable[..., _Value], *arguments: Any) -> _Value:
+    """What a call returns; a `ValueError` of it is a `SettingError` with the flag."""
+    try:
+        return call(*arguments)
+    except SettingError:
+        raise
+    except ValueError as error:
+        raise SettingError(f"{flag}: {error}") from error
 
 
 def codes(text: str) -> tuple[str, ...]:

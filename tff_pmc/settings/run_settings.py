@@ -14,12 +14,13 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from leaf_data.dataset import DATASETS, Dataset
-from leaf_data.declare import A_SEED, Registry, SettingError, Settings, UnknownNameError
+from leaf_data.declare import A_SEED, Registry, SettingError, Settings
 from tff_pmc.criteria import Criterion
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.scores import Score
 from tff_pmc.selections import SELECTIONS, Selection
 from tff_pmc.settings.aggregation_settings import AggregationSettings
+from tff_pmc.settings.flag_values import naming
 from tff_pmc.settings.groups import (
     AdjustmentSettings,
     CounterfactualSettings,
@@ -77,11 +78,7 @@ class System(Settings, abc.ABC):
         Raises:
             SettingError: the message names the flag.
         """
-        try:
-            self.score(settings)
-        except ValueError as error:
-            flag = f"--systems={settings.names['system']}"
-            raise SettingError(f"{flag}: {error}") from error
+        naming(f"--systems={settings.names['system']}", self.score, settings)
         if settings.adjustment.searches:
             self.candidates(settings)
         if settings.counterfactual.kinds:
@@ -195,7 +192,10 @@ class RunSettings:
         """
         both = {"protocol": "paper", **_UNLESS_NAMED, **(inherited or {}), **values}
         names = {flag: both[flag] for flag in CHOSEN}
-        chosen = [_chosen(*named) for named in names.items()]
+        chosen = [
+            naming(f"--{flag}={name}", CHOSEN[flag].__getitem__, name)
+            for flag, name in names.items()
+        ]
         groups: dict[str, Any] = {**dict(zip(_OF_CHOSEN, chosen)), **GROUPS}
         known = {"experiment", "protocol", *CHOSEN}
         known.update(flag for group in groups.values() for flag in group.flags())
@@ -290,10 +290,3 @@ class RunSettings:
         judged = self.adjustment.judge_on == "server"
         own = judged or self.system.needs_server_examples
         return own or any(one.needs_server_examples for one in self.measured)
-
-
-def _chosen(flag: str, name: str) -> Any:
-    try:
-        return CHOSEN[flag][name]
-    except UnknownNameError as error:
-        raise SettingError(f"--{flag}={name}: {error}") from error

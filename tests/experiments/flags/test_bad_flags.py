@@ -72,7 +72,8 @@ stray | unexpected argument: stray
 --tensorboard --inspect | --tensorboard does not go with --inspect
 --data_dir=/no/such/dir | --data_dir=/no/such/dir is no folder
 --plugin=no_such_module | --plugin=no_such_module: No module named
---adjustment=greedy | --adjustment=greedy: value should be one of
+--adjustment=greedy | --adjustment must be one of fixed, backtracking, best_of_all; got
+--systems=owa --owa_quantifier= | --owa_quantifier= has nothing behind it
 --experiment=femnist --protocol=reference_code | no such protocol of femnist
 --experiment=lr_search --learning_rates=0.1,x | --learning_rates=0.1
 --experiment=lr_search --learning_rates=0.1,0.1 | each once

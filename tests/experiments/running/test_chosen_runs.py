@@ -2,19 +2,12 @@
 
 import numpy as np
 import pytest
-from cli import MODEL, records, table
+from cli import MODEL, SHORT, records, table
 
 import leaf_data
 from leaf_data.declare import SettingError
 from tff_pmc.experiments import experiment as experiments
 
-SHORT = {
-    "model": MODEL,
-    "rounds": 3,
-    "local_epochs": 1,
-    "batch_size": 10,
-    "priority": ("DS",),
-}
 CASES = {
     "momentum": {
         **{"selection": "by_size", "server_optimizer": "momentum"},
@@ -34,7 +27,8 @@ CASES = {
 
 def settings(**changes):
     rate = {"server_learning_rate": 0.1} if "server_optimizer" in changes else {}
-    return experiments.settings("quickstart", {**SHORT, **rate, **changes})
+    changes = {**SHORT, "batch_size": 10, **rate, **changes}
+    return experiments.settings("quickstart", changes)
 
 
 @pytest.fixture(scope="module")

@@ -1,20 +1,13 @@
 """Runs whose rounds are judged under other weightings, too: the record stays."""
 
 import pytest
-from cli import MODEL, table
+from cli import SHORT, table
 
 from leaf_data.declare import SettingError
 from tff_pmc.experiments import experiment as experiments
 from tff_pmc.record import read
 from tff_pmc.reports import REPORTS
 
-SHORT = {
-    "model": MODEL,
-    "rounds": 3,
-    "local_epochs": 1,
-    "priority": ("DS",),
-    "clients_per_round": 5.0,
-}
 ASKED = {
     "counterfactuals": ("orderings", "averages:0.5"),
     "counterfactual_rates": (0.5,),
@@ -47,7 +40,8 @@ def folders(tmp_path_factory):
     data = None
     with Runtime():
         for name, changes in CASES.items():
-            settings = experiments.settings("quickstart", {**SHORT, **changes})
+            changes = {**SHORT, "clients_per_round": 5.0, **changes}
+            settings = experiments.settings("quickstart", changes)
             data = data or settings.data.load()
             loop.run(settings, data, str(root / name), title=None)
     return {name: root / name for name in CASES}

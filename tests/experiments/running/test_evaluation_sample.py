@@ -2,18 +2,12 @@
 
 import numpy as np
 import pytest
-from cli import MODEL, run, table
+from cli import SHORT, run, table
 
 from tff_pmc.experiments import experiment as experiments
 from tff_pmc.record import read
 
-LONGER = {
-    "model": MODEL,
-    "rounds": 7,
-    "local_epochs": 1,
-    "priority": ("DS",),
-    "clients_per_round": 5.0,
-}
+LONGER = {**SHORT, "rounds": 7, "clients_per_round": 5.0}
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Runs that the workers of a cluster make: the records of serial runs."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -188,7 +189,8 @@ def test_a_worker_that_sees_another_store_is_refused(
         if late:
             real(self, *store)
         path.rename(tmp_path / "away")
-        leaf_data.write_store(digits.with_test_examples(digits.train_examples), path)
+        data = dataclasses.replace(digits, test_examples=digits.train_examples)
+        leaf_data.write_store(data, path)
         if not late:
             real(self, *store)
 

@@ -21,6 +21,7 @@ from tff_pmc.reports import output
 from tff_pmc.selections import SELECTIONS
 from tff_pmc.settings import flag_values
 from tff_pmc.settings.cluster_options import ENGINES, ClusterOptions
+from tff_pmc.settings.run_settings import in_small_letters
 from tff_pmc.systems import SYSTEMS
 
 LR_SEARCH = "lr_search"
@@ -47,21 +48,9 @@ def _experiment(name: str) -> str:
 
 def _systems(text: str) -> tuple[str, ...]:
     """Names of systems, from their names or from what tables call them."""
-    by_plain = {plain(system.name): name for name, system in SYSTEMS.items()}
-    found = []
-    for word in flag_values.words(text):
-        name = by_plain.get(plain(word), plain(word))
-        try:
-            found.append(_known(SYSTEMS, name))
-        except ValueError as error:
-            raise SettingError(f"--systems={word}: {error}") from error
-    return tuple(found)
-
-
-def plain(name: str) -> str:
-    """`AdaFed, weights only` as a flag has it: `adafed_weights_only`."""
-    words = name.lower().replace(",", " ").replace("_", " ").replace("-", " ").split()
-    return "_".join(words)
+    by_letters = {in_small_letters(kind.name): name for name, kind in SYSTEMS.items()}
+    words = map(in_small_letters, flag_values.words(text))
+    return tuple(_known(SYSTEMS, by_letters.get(word, word)) for word in words)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,6 +20,7 @@ from tff_pmc.models import MODELS
 from tff_pmc.selections import SELECTIONS
 from tff_pmc.settings import AggregationSettings, RunSettings, flag_values
 from tff_pmc.settings.cluster_options import ClusterOptions
+from tff_pmc.settings.flag_values import naming
 from tff_pmc.systems import SYSTEMS
 
 Values = Mapping[str, Any]
@@ -267,11 +268,10 @@ def _orderings(
     """The orderings of `--priority`, `all` spelled out; each may be named once."""
     found: list[tuple[str, ...]] = []
     for order in given:
-        try:
-            every = flag_values.all_orderings(criteria) if order == ("all",) else []
-        except ValueError as error:
-            raise SettingError(f"--priority=all: {error}") from error
-        found += every or [order]
+        if order == ("all",):
+            found += naming("--priority=all", flag_values.all_orderings, criteria)
+        else:
+            found.append(order)
     for order, count in collections.Counter(found).items():
         if count > 1:
             raise SettingError(f"--priority names {','.join(order)} twice")

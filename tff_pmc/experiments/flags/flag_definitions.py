@@ -16,6 +16,7 @@ from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags.command import PARTS
 from tff_pmc.models import MODELS, ModelSettings
 from tff_pmc.selections import SELECTIONS, Selection
+from tff_pmc.settings.flag_values import naming
 from tff_pmc.settings.papers import PAPERS
 from tff_pmc.settings.run_settings import GROUPS
 from tff_pmc.systems import SYSTEMS, System
@@ -200,31 +201,24 @@ def _lines(path: str, within: tuple[str, ...]) -> list[str]:
 
 def _define(declared: Setting, flag_values: flags.FlagValues) -> None:
     """Defines a flag; without a value given it is None."""
-    name, words, options = declared.flag, declared.words, {"flag_values": flag_values}
-    if declared.parse is not None or (declared.kind is str and not declared.choices):
-        several = declared.repeated or declared.kind is tuple
-        define = flags.DEFINE_multi_string if several else flags.DEFINE_string
-        define(name, None, words, **options)
-    elif declared.choices:
-        choices = [choice for choice in declared.choices if choice]
-        multi = flags.DEFINE_multi_enum if declared.repeated else flags.DEFINE_enum
-        multi(name, None, choices, words, **options)
-    elif declared.kind is bool:
-        flags.DEFINE_bool(name, None, words, **options)
-    elif declared.kind is int:
-        flags.DEFINE_integer(name, None, words, **options)
-    else:
-        flags.DEFINE_float(name, None, words, **options)
+    kinds = {bool: flags.DEFINE_bool, int: flags.DEFINE_integer}
+    kinds.update({float: flags.DEFINE_float, str: flags.DEFINE_string})
+    several = declared.repeated or declared.kind is tuple
+    define = flags.DEFINE_multi_string if several else kinds[declared.kind]
+    define(declared.flag, None, declared.words, flag_values=flag_values)
 
 
 def _value(declared: Setting, value: Any) -> Any:
-    if value == "" and declared.owner in PARTS and declared.kind is str:
+    if value == "" and (declared.choices or declared.owner in PARTS):
         # An unset variable behind it must not mean the default.
         raise SettingError(
             f"--{declared.flag}= has nothing behind it: give it a value, or leave it "
             "out"
         )
     if declared.parse is None:
+        if declared.choices:
+            for one in value if declared.repeated else [value]:
+                declared.check(one)
         return value
     if declared.repeated:
         texts = [text for several in value for text in several.split(";")]
@@ -234,9 +228,4 @@ def _value(declared: Setting, value: Any) -> Any:
 
 def _of_text(declared: Setting, text: str) -> Any:
     assert declared.parse is not None
-    try:
-        return declared.parse(text)
-    except SettingError:
-        raise
-    except ValueError as error:
-        raise SettingError(f"--{declared.flag}={text}: {error}") from error
+    return naming(f"--{declared.flag}={text}", declared.parse, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Sequence
 from typing import Any, Optional
@@ -14,10 +15,10 @@ from tff_pmc.experiments.running import (
     helps_map,
     inspection,
     rate_search,
+    spread_runs,
     suite,
     tensorboard_events,
 )
-from tff_pmc.experiments.running.spread_runs import SpreadRuns
 from tff_pmc.reports.escape import printable
 from tff_pmc.runtime import Runtime
 from tff_pmc.settings import RunSettings, SettingError
@@ -51,12 +52,9 @@ class Federations:
         return self._last[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        absolute = {
-            name: path and os.path.abspath(path)
-            for name, path in self.__dict__.items()
-            if name in ("data_dir", "cache_dir")
-        }
-        return {**self.__dict__, **absolute, "_last": None}
+        places = {"data_dir": self.data_dir, "cache_dir": self.cache_dir}
+        absolute = {name: p and os.path.abspath(p) for name, p in places.items()}
+        return {**vars(self), **absolute, "_last": None}
 
 
 def execute(
@@ -108,12 +106,14 @@ def execute(
             if cluster is not None and cluster.spreads_runs(
                 number, len(running.engine.connection.workers())
             ):
+                connection = running.engine.connection
                 running.engine.record("runs")
                 stored = data.train_examples.stored
                 if stored is not None:
-                    running.engine.connection.check_store(stored.path, stored.digest)
-                spread = SpreadRuns(
-                    running.engine.connection, load, output_dir, command.plugin
+                    connection.check_store(stored.path, stored.digest)
+                spread_runs.check_folders(connection, output_dir, load.data_dir)
+                spread = functools.partial(
+                    spread_runs.make_runs, connection, load, command.plugin
                 )
             seeds = {"seeds": command.seeds, "baseline": command.baseline}
             text = suite.run_all(runs, load, output_dir, spread=spread, **seeds, **how)

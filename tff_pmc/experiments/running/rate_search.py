@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from collections.abc import Sequence
@@ -54,7 +55,7 @@ def search(
     remaining, aside = data.hold_out(
         adjustment.validation_fraction, first.data.seed, pooled=held_out == "pooled"
     )
-    data = remaining.with_test_examples(aside)
+    data = dataclasses.replace(remaining, test_examples=aside)
     target, sizes = max(first.record.targets), np.asarray(aside.sizes, np.int64)
     able = sizes > 0  # A device of few examples has none to be judged on.
 
@@ -73,6 +74,7 @@ def search(
     plan["settings"]["learning_rates"] = rates
     plan["settings"]["held_out"] = held_out
     rows = []
+    how = {"resume": resume, "tensorboard": tensorboard, "listeners": [reached]}
     with folder_of_runs(output_dir, plan, resume=resume):
         for number, (rate, settings) in enumerate(zip(rates, runs), 1):
             title = f"run {number} of {len(runs)}: rate {rate:g}"
@@ -80,15 +82,7 @@ def search(
             # A rate that breaks every client ends early, and the next is tried.
             lost: Optional[LostRunError] = None
             try:
-                loop.run(
-                    settings,
-                    data,
-                    folder,
-                    resume=resume,
-                    title=title,
-                    tensorboard=tensorboard,
-                    listeners=[reached],
-                )
+                loop.run(settings, data, folder, title=title, **how)
             except LostRunError as error:
                 lost = error
             run = read.read_run(folder)

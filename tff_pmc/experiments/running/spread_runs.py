@@ -105,105 +105,92 @@ def leave_a_file(path: str, data_dir: str) -> Optional[str]:
     return None
 
 
-class SpreadRuns:
-    """Makes runs as tasks of a cluster; each is given when it is finished.
+def make_runs(
+    connection: ClusterConnection,
+    federations: Federations,
+    plugins: Sequence[str],
+    jobs: Iterable[Job],
+) -> Iterator[Done]:
+    """Makes runs as tasks of a cluster, and gives each when it is finished.
 
-    A run whose worker dies is begun again by another, which goes on from its last
-    checkpoint.
+    `federations` loads the data there, `plugins` are the modules to import. A run whose
+    worker dies is begun again by another, which goes on from its last checkpoint.
     """
+    import distributed
 
-    def __init__(
-        self,
-        connection: ClusterConnection,
-        federations: Federations,
-        output_dir: str,
-        plugins: Sequence[str] = (),
-    ) -> None:
-        """Takes the cluster, what loads the data there, and the modules to import."""
-        self._connection = connection
-        self._federations = cluster_tasks.to_bytes(federations)
-        self._plugins = tuple(plugins)
-        data_dir = federations.data_dir and os.path.abspath(federations.data_dir)
-        self._check_folders(os.path.abspath(output_dir), data_dir)
+    from tff_pmc.experiments.running.callbacks import LostRunError
 
-    def __call__(self, jobs: Iterable[Job]) -> Iterator[Done]:
-        """Makes the runs, in the order in which they end."""
-        import distributed
+    client, sent = connection.client, cluster_tasks.to_bytes(federations)
+    same = connection.terms, tuple(plugins), os.getcwd(), sent
 
-        from tff_pmc.experiments.running.callbacks import LostRunError
-
-        running = {self._begin(job): job for job in jobs}
-        bar = tqdm(total=len(running), desc="runs", unit="run", mininterval=1)
-        try:
-            for future in distributed.as_completed(
-                list(running), loop=self._connection.client.loop
-            ):
-                lost = None
-                try:
-                    self._check(future, running[future])
-                except LostRunError as error:
-                    lost = error
-                yield running.pop(future), lost
-                bar.update()
-        except BaseException:
-            self._connection.stop(list(running))
-            raise
-        finally:
-            bar.close()
-
-    def _begin(self, job: Job) -> Any:
+    def begin(job: Job) -> Any:
         job = job._replace(output_dir=os.path.abspath(job.output_dir))
-        return self._connection.client.submit(
-            make_run,
-            self._connection.terms,
-            self._plugins,
-            os.getcwd(),
-            self._federations,
-            cluster_tasks.to_bytes(job),
-            pure=False,
+        return client.submit(make_run, *same, cluster_tasks.to_bytes(job), pure=False)
+
+    running = {begin(job): job for job in jobs}
+    bar = tqdm(total=len(running), desc="runs", unit="run", mininterval=1)
+    try:
+        for future in distributed.as_completed(list(running), loop=client.loop):
+            lost = None
+            try:
+                _check(connection, future, running[future])
+            except LostRunError as error:
+                lost = error
+            yield running.pop(future), lost
+            bar.update()
+    except BaseException:
+        connection.stop(list(running))
+        raise
+    finally:
+        bar.close()
+
+
+def _check(connection: ClusterConnection, future: Any, job: Job) -> None:
+    from distributed.scheduler import KilledWorker
+
+    if future.status == "finished":
+        return
+    error = future.exception() if future.status == "error" else None
+    if error is None or isinstance(error, KilledWorker):
+        raise connection.lost(
+            f"the run {job.settings.label} ended with its workers "
+            f"({one_line(error or future.status)})"
         )
+    raise error
 
-    def _check(self, future: Any, job: Job) -> None:
-        from distributed.scheduler import KilledWorker
 
-        if future.status == "finished":
-            return
-        error = future.exception() if future.status == "error" else None
-        if error is None or isinstance(error, KilledWorker):
-            raise self._connection.lost(
-                f"the run {job.settings.label} ended with its workers "
-                f"({one_line(error or future.status)})"
+def check_folders(
+    connection: ClusterConnection, output_dir: str, data_dir: str
+) -> None:
+    """Asks each worker for a file that has to be seen here."""
+    output_dir = os.path.abspath(output_dir)
+    data_dir = data_dir and os.path.abspath(data_dir)
+    files.list_folder(output_dir)
+    asked = []
+    try:
+        for worker in connection.workers():
+            # Such names are known for leftovers: the folder still counts as empty.
+            path = os.path.join(output_dir, f"{uuid.uuid4().hex}.new")
+            future = connection.client.submit(
+                leave_a_file, path, data_dir, workers=[worker], pure=False
             )
-        raise error
-
-    def _check_folders(self, output_dir: str, data_dir: str) -> None:
-        """Asks each worker for a file that has to be seen here."""
-        files.list_folder(output_dir)
-        asked = []
-        try:
-            for worker in self._connection.workers():
-                # Such names are known for leftovers: the folder still counts as empty.
-                path = os.path.join(output_dir, f"{uuid.uuid4().hex}.new")
-                future = self._connection.client.submit(
-                    leave_a_file, path, data_dir, workers=[worker], pure=False
+            asked.append((worker, path, future))
+        for worker, path, future in asked:
+            try:
+                wrong = future.result(timeout=_ASK_SECONDS)
+            except LOSSES as error:
+                wrong = f"it does not answer ({type(error).__name__} {error})"
+            if wrong is None and not _comes(path):
+                wrong = f"what it writes into {output_dir} is not seen here"
+            if wrong is not None:
+                raise ClusterSettingError(
+                    f"--spread=runs: the worker {worker} does not share the folders: "
+                    f"{wrong}"
                 )
-                asked.append((worker, path, future))
-            for worker, path, future in asked:
-                try:
-                    wrong = future.result(timeout=_ASK_SECONDS)
-                except LOSSES as error:
-                    wrong = f"it does not answer ({type(error).__name__} {error})"
-                if wrong is None and not _comes(path):
-                    wrong = f"what it writes into {output_dir} is not seen here"
-                if wrong is not None:
-                    raise ClusterSettingError(
-                        f"--spread=runs: the worker {worker} does not share the "
-                        f"folders: {wrong}"
-                    )
-        finally:
-            for _, path, _ in asked:
-                if os.path.exists(path):
-                    os.remove(path)
+    finally:
+        for _, path, _ in asked:
+            if os.path.exists(path):
+                os.remove(path)
 
 
 def _comes(path: str, seconds: float = 5) -> bool:
