@@ -30,7 +30,13 @@ from tff_pmc.reports.escape import markdown_cell
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.claim_tables import Claim, claims, command
-from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS, seed_of
+from tff_pmc.reports.papers.judging import (
+    TOO_SHORT,
+    UNTESTABLE,
+    VERDICTS,
+    few,
+    seed_of,
+)
 from tff_pmc.settings.papers import PAPERS
 
 RESULTS = str(project_files.folder("results/reproduced"))
@@ -45,14 +51,14 @@ _HEAD = """\
 # Claims
 
 What the papers say, and what the runs in `results/reproduced` say of it; made by
-`.venv/bin/python -m tff_pmc.reports.claims_page`. The runs, noise floors, remarks and
-commands stand in [`claims.csv`](../results/reproduced/claims.csv).
+`.venv/bin/python -m tff_pmc.reports.claims_page`. The runs, noise floors, all
+numbers and commands stand in [`claims.csv`](../results/reproduced/claims.csv).
 
 Only runs of the paper's own normalization and protocol count. The networks of DA and
 PMC have no ReLU after the convolutions; runs with it decide nothing, unless two
 weightings are equal. Of DA's 371 writers 105 could be had; those count. AdaFed's runs
-train with Adadelta, as the example that it names. The 95 % interval of the mean
-difference over five or more paired seeds decides:
+train with Adadelta, as the example that it names. PMC's Table 2 is IID, its Table 4 is
+not. The 95 % interval of the mean difference over five or more paired seeds decides:
 
 - *reproduced*: it lies where the claim puts it; "in sign" if not with that size.
 - *not reproduced*: it lies elsewhere, or has 0 and not the printed size. One part is
@@ -100,7 +106,7 @@ def page(found: Sequence[Judged]) -> str:
                 says = markdown_cell(_REMARK.sub("", row.says))
                 others.setdefault(why, {}).setdefault(row.place, []).append(says)
             elif row.paper == paper:
-                ours = _NOISE_FLOOR.sub("", row.ours)
+                ours = few(_NOISE_FLOOR.sub("", row.ours).split("; "), "; ")
                 verdict = ": ".join(filter(None, (row.verdict, row.why)))
                 grid.append([row.place, row.says, ours, verdict])
         if others or grid[1:]:

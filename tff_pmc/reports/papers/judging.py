@@ -113,7 +113,7 @@ def judged(
                 names.setdefault(why, []).append(name)
         if names:
             reasons = [
-                why if len(of) == len(found) else f"{', '.join(of)}: {why}"
+                why if len(of) == len(found) else f"{few(of, ', ')}: {why}"
                 for why, of in names.items()
                 if why
             ]
@@ -282,6 +282,12 @@ def by_seed(
 def seed_of(run: Run) -> int:
     """Returns the seed of a run; those of before there was one had 0."""
     return int(run.settings.get("batch_seed", 0))
+
+
+def few(texts: Sequence[str], between: str) -> str:
+    """Returns texts joined; of more than four the first three, and how many more."""
+    shown = texts if len(texts) <= 4 else [*texts[:3], f"{len(texts) - 3} more"]
+    return between.join(shown)
 
 
 def _listed(labels: Sequence[str]) -> str:
