@@ -80,6 +80,11 @@ def write(
     M // 2 and M + M // 2, at least 1. Files of the same names are replaced, and the
     same arguments give the same faces.
     """
+    DrawnFaces.of_options(  # Checks them.
+        num_identities=num_identities,
+        images_per_identity=images_per_identity,
+        seed=seed,
+    )
     identities: list[str] = []
     attributes: list[str] = []
     with reading(folder, "cannot be written"):

@@ -63,6 +63,7 @@ register("drawn_obstacles", DrawnObstacles)
 
 def write(folder: str, pictures: int = DrawnObstacles.pictures, seed: int = 0) -> None:
     """Draws pictures of each place and class, in the layout that `obstacles` reads."""
+    DrawnObstacles.of_options(pictures=pictures, seed=seed)  # Checks them.
     write_sets(folder, dict.fromkeys(obstacles.PLACES, (pictures, pictures)), seed)
 
 

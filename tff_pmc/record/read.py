@@ -24,8 +24,8 @@ from tff_pmc.settings.run_settings import SYSTEMS
 BASELINE = "DS"
 """The label of the baseline, federated averaging, that orderings are held against."""
 
-_OF_ROWS = ("system", "priority", "criteria", "adjustment")
 # The settings by which the runs of an experiment are told apart.
+_OF_ROWS = ("system", "priority", "criteria", "adjustment")
 
 
 @dataclasses.dataclass(frozen=True)

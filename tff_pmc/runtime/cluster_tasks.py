@@ -11,12 +11,14 @@ import functools
 import multiprocessing
 import os
 import signal
+import threading
 from typing import Any, NamedTuple, Optional
 
 KEPT_COMPUTATIONS = 8
 """The computations whose graphs stay imported in a worker."""
 
 _PR_SET_PDEATHSIG = 1
+_importing = threading.Lock()
 
 
 class Terms(NamedTuple):
@@ -129,9 +131,14 @@ def merge(terms: Terms, graphs: bytes, first: Any, second: Any) -> list[Any]:
     return [tensor.numpy() for tensor in _imported(graphs).merge(*both)]
 
 
-@functools.lru_cache(KEPT_COMPUTATIONS)
 def _imported(graphs: bytes) -> Any:
     """The sums of a computation's `PackGraphs`, imported when first asked for."""
+    with _importing:  # A worker of several threads would import them in each.
+        return _sums_of(graphs)
+
+
+@functools.lru_cache(KEPT_COMPUTATIONS)
+def _sums_of(graphs: bytes) -> Any:
     from tff_pmc.runtime.pack_sums import PackSums
 
     return PackSums(from_bytes(graphs))
