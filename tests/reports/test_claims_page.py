@@ -62,14 +62,14 @@ OURS = "2 runs (noise floor 1)"
         (
             claim(("not reproduced", "why")),
             (4, 3),
-            (OURS, TWO, "not reproduced", "why"),
+            (OURS, TWO, "not reproduced", "why", ""),
         ),
-        (claim((SHORT, "3 rounds")), (4, 3), (OURS, TWO, SHORT, f"3 rounds{HOW}")),
-        (claim(RecordError("no LD")), (4, 3), ("", THREE, SHORT, f"no LD{HOW}")),
+        (claim((SHORT, "3 rounds")), (4, 3), (OURS, TWO, SHORT, f"3 rounds{HOW}", "")),
+        (claim(RecordError("no LD")), (4, 3), ("", THREE, SHORT, f"no LD{HOW}", "")),
         # Without runs nothing is judged, and what nobody can get comes before all.
-        (claim(), (), ("", "", SHORT, f"no run is kept{HOW}")),
-        (claim(needs="X"), (4, 3), ("", THREE, UNTESTABLE, f"it takes X{HOW}")),
-        (claim(needs="X"), (), ("", "", UNTESTABLE, f"it takes X{HOW}")),
+        (claim(), (), ("", "", SHORT, f"no run is kept{HOW}", "")),
+        (claim(needs="X"), (4, 3), ("", THREE, UNTESTABLE, f"it takes X{HOW}", "")),
+        (claim(needs="X"), (), ("", "", UNTESTABLE, f"it takes X{HOW}", "")),
     ],
 )
 def test_a_claim_has_its_number_its_runs_its_verdict_and_why(judged, own, seeds, row):
@@ -95,3 +95,16 @@ def test_the_committed_files_are_what_the_command_makes(path, options, capsys):
     command = " ".join(["python -m tff_pmc.reports.claims_page", *options])
     committed = (ROOT / path).read_text(encoding="utf-8")
     assert committed == capsys.readouterr().out, f"run: {command} > {path}"
+
+
+def test_the_page_shows_the_numbers_that_decide_and_how_many_more_there_are():
+    def shown(ours, by=""):
+        row = claims_page.Judged("PMC", "1", "x", ours, "", "open", "why", by)
+        return claims_page.page([row]).split(" | ")[-2]
+
+    parts = [f"a,{k} at 9 %, 1 of 2 columns +{k}" for k in range(1, 6)]
+    assert shown("; ".join(parts[:4])) == "; ".join(parts[:4])
+    assert shown("; ".join(parts)) == "; ".join([*parts[:3], "2 more"])
+    names = "a,2 at 9 %; a,4 at 9 %"
+    assert shown("; ".join(parts), names) == "; ".join([*parts[1:4:2], "3 more"])
+    assert shown("a +1 (noise floor 2); a over b -1", "a") == "a +1; 1 more"

@@ -34,7 +34,6 @@ from tff_pmc.reports.papers.judging import (
     TOO_SHORT,
     UNTESTABLE,
     VERDICTS,
-    few,
     seed_of,
 )
 from tff_pmc.settings.papers import PAPERS
@@ -51,8 +50,9 @@ _HEAD = """\
 # Claims
 
 What the papers say, and what the runs in `results/reproduced` say of it; made by
-`.venv/bin/python -m tff_pmc.reports.claims_page`. The runs, noise floors, all
-numbers and commands stand in [`claims.csv`](../results/reproduced/claims.csv).
+`.venv/bin/python -m tff_pmc.reports.claims_page`. Of several numbers those that decide
+are shown. All of them, noise floors, runs and commands stand in
+[`claims.csv`](../results/reproduced/claims.csv).
 
 Only runs of the paper's own normalization and protocol count. The networks of DA and
 PMC have no ReLU after the convolutions; runs with it decide nothing, unless two
@@ -74,9 +74,10 @@ mean. ± is half of the interval."""
 class Judged(NamedTuple):
     """A claim, and what the kept runs say of it: a row of the table.
 
-    `ours` is our number, empty without one, `kept` the runs that were judged, or those
-    that there are where none could be, `verdict` one of `VERDICTS`, and `why` the
-    reason, or how to run it.
+    `ours` has our numbers, empty without one, `kept` the runs that were judged, or
+    those that there are where none could be, `verdict` one of `VERDICTS`, `why` the
+    reason, or how to run it, and `decided_by` the names of the numbers that decide,
+    empty for all.
     """
 
     paper: str
@@ -86,6 +87,7 @@ class Judged(NamedTuple):
     kept: str
     verdict: str
     why: str
+    decided_by: str
 
 
 def judged(found: Iterable[Claim], runs: Iterable[Run]) -> list[Judged]:
@@ -106,7 +108,7 @@ def page(found: Sequence[Judged]) -> str:
                 says = markdown_cell(_REMARK.sub("", row.says))
                 others.setdefault(why, {}).setdefault(row.place, []).append(says)
             elif row.paper == paper:
-                ours = few(_NOISE_FLOOR.sub("", row.ours).split("; "), "; ")
+                ours = _shown(row)
                 verdict = ": ".join(filter(None, (row.verdict, row.why)))
                 grid.append([row.place, row.says, ours, verdict])
         if others or grid[1:]:
@@ -116,6 +118,17 @@ def page(found: Sequence[Judged]) -> str:
             lines = [f"- {place}: {' '.join(says)}" for place, says in places.items()]
             parts += [f"**{why[0].upper()}{why[1:]}.**", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
+
+
+def _shown(row: Judged) -> str:
+    """Returns the first three of the numbers that decide, and how many more it has."""
+    every = _NOISE_FLOOR.sub("", row.ours).split("; ")
+    names = "|".join(map(re.escape, row.decided_by.split("; ")))
+    decides = re.compile(rf"({names})(, \d+ of \d+ columns)? [+-]" if names else "")
+    shown = [one for one in every if decides.match(one)]
+    shown = shown if len(shown) < 5 else shown[:3]
+    more = len(every) - len(shown)
+    return "; ".join(shown + [f"{more} more"] * (more > 0))
 
 
 def counts(verdicts: Iterable[str]) -> str:
@@ -149,22 +162,22 @@ def _judged(claim: Claim, runs: Mapping[str, Sequence[Run]]) -> Judged:
     ]
     kept, how = _runs(own), _HOW + "; ".join(commands)
 
-    def row(verdict: str, why: str, ours: str = "") -> Judged:
+    def row(verdict: str, why: str, ours: str = "", by: Sequence[str] = ()) -> Judged:
         why += how if verdict in (TOO_SHORT, UNTESTABLE) else ""
         said = claim.paper, claim.place, claim.says
-        return Judged(*said, ours, kept, verdict, why)
+        return Judged(*said, ours, kept, verdict, why, "; ".join(by))
 
     if claim.needs:
         return row(UNTESTABLE, f"it takes {claim.needs}")
     if not kept:
         return row(TOO_SHORT, "no run is kept")
     try:
-        number, verdict, why, used = claim.judge(own)
+        number, verdict, why, used, decisive = claim.judge(own)
     except RecordError as error:
         return row(TOO_SHORT, str(error))
     ids = set(map(id, used))
     kept = _runs({name: [r for r in of if id(r) in ids] for name, of in own.items()})
-    return row(verdict, why, number)
+    return row(verdict, why, number, decisive)
 
 
 def _runs(found: Mapping[str, Sequence[Run]]) -> str:

@@ -91,12 +91,12 @@ def says_of_five():
             "not less": (-tolerance, np.inf),
             "within": within,
         }[sign]
-        holds = low >= least and high <= most and 0 not in (low - least, high - most)
+        holds = low >= least and high <= most
+        if sign in ("more", "less"):
+            holds &= 0 not in (low - least, high - most)
         if part and len(printed) and not any(least < p < most for p in printed):
             return "not run far enough"
-        if sign not in ("more", "less"):
-            holds = low >= least and high <= most
-        elif len(printed):
+        if sign not in ("none", "within") and len(printed):
             if not holds and (max(printed) < low or min(printed) > high):
                 return "not reproduced"
         fails = low > most or high < least

@@ -212,7 +212,7 @@ def test_rounds_are_judged_as_numpy_judges_them(
         assert re.findall(r"(\d+ of \d+) columns", text) == columns
         said = [float(one) for one in re.findall(r" ([+-]\d+\.\d+)", text)]
         assert said == pytest.approx(numbers, abs=0.051)
-        told = bool(numbers) and keys.get("shows_clients", False)
+        told = bool(numbers) and keys.get("shows") == "clients"
         assert text.endswith("(7 clients)") == told
 
 

@@ -36,6 +36,7 @@ def of(mean, sign="more", **keys):
         (of(3, printed=(8.0, 8.0)), YES, "in sign, not in size"),
         (of(0.3, "less", printed=(-8.1, -8.1)), NO, "not the printed size"),
         (of(1.5, printed=(3.4, 9.0)), OPEN, "13 seeds"),
+        (of(3, "not less", tolerance=1, printed=(0.3, 0.3)), YES, "in sign, not in si"),
         (of(1.5, "none", tolerance=3, printed=(-9.0, -9.0)), OPEN, "13 seeds"),
         # The columns that are left have not what all of them have.
         (of(-3, printed=(-0.5, -0.5), part=PART), SHORT, "paper prints otherwise"),
@@ -56,8 +57,17 @@ def of(mean, sign="more", **keys):
     ],
 )  # fmt: skip
 def test_what_one_measure_says(measure, word, why):
-    _, found, reason, _ = judged([measure])
+    _, found, reason, *_ = judged([measure])
     assert found == word and (why in reason if why else not reason)
+
+
+def test_the_measures_that_decide_are_named_unless_all_do():
+    names = "a, b", "c", "d"
+    found = [one._replace(name=n) for one, n in zip((of(-3), of(3), of(-9)), names)]
+    answer = judged(found)
+    assert answer[1:3] == (NO, BEYOND) and answer.decisive == ["a, b", "d"]
+    assert answer.number.startswith("a, b -3.0 ± 2.0") and "; c +3.0" in answer.number
+    assert not judged(found[:1]).decisive and not judged(found[::2]).decisive
 
 
 @pytest.mark.parametrize(
@@ -71,7 +81,7 @@ def test_what_one_measure_says(measure, word, why):
 )
 def test_runs_of_less_than_the_papers_decide_nothing(run_of, data, least, why):
     run = run_of("DS", [[1]] * 3, [1], data={"name": "mnist", **data})
-    _, word, reason, _ = judged([of(-3)], [run], least_rounds=least)
+    _, word, reason, *_ = judged([of(-3)], [run], least_rounds=least)
     assert word == (SHORT if why else NO) and why in reason
     # Equal weights on other data are no proof; in few rounds they are one.
     _, word, *_ = judged([of(3, equal=True)], [run], least_rounds=least)
@@ -104,6 +114,9 @@ def test_only_runs_of_one_folder_are_held_against_each_other(run_of):
         for k in (0, 1)
     ]
     assert judging.by_seed([longer[0], *seeds], ["DS"])[0]["DS"] is seeds[0]
+    # Of two as long, that with more runs beside it, whatever the folders' names are.
+    alone = dataclasses.replace(longer[0], path="b/DS")
+    assert judging.by_seed([alone, *longer], ["DS"])[0]["DS"] is longer[0]
 
 
 def test_another_reading_of_the_network_counts_where_there_is_no_other(run_of):

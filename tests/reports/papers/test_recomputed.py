@@ -133,4 +133,5 @@ def test_ld_and_ds_have_equal_weights_where_the_data_is_iid(seed):
     assert ld == ds and ld[2] != md[2]
     row = claimed("LD and MW are slightly slower than DS at 95 %")
     assert row["verdict"] == "not reproduced"
-    assert row["why"].startswith("LD at 95 %") and "weights are equal" in row["why"]
+    assert row["decided_by"] == "LD at 95 %" and "weights are equal" in row["why"]
+    assert claimed("LD is the same for all clients")["verdict"] == "reproduced"

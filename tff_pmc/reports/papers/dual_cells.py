@@ -29,6 +29,7 @@ import pandas as pd
 from tff_pmc.record.read import Run
 from tff_pmc.reports.kept import cells_beside
 from tff_pmc.reports.paired import by_label
+from tff_pmc.reports.papers import published
 
 ALGORITHMS = {
     "dual": "Dual-Criterion Weighted",
@@ -92,6 +93,15 @@ def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
             rows.append({**dict(zip(KEYS, (*_key(run), metric))), **ours, **at})
     tidy: pd.DataFrame = pd.DataFrame(rows).astype({"validated_at": "Int64"})
     return tidy
+
+
+def printed(label: str, name: str, clients: str, metric: str) -> float:
+    """Returns a cell of a published table in points; NaN where there is none."""
+    algorithm, table = ALGORITHMS.get(label.partition(" (")[0]), published.table(name)
+    found = table[
+        [key == (algorithm, clients, metric) for key in zip(*map(table.get, KEYS))]
+    ]
+    return 100 * float(found["value"].iloc[0]) if len(found) else math.nan
 
 
 def is_row(run: Run) -> bool:

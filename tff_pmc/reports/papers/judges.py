@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tff_pmc.record.read import BASELINE, Run
 from tff_pmc.record.record_error import RecordError, TooShortError
-from tff_pmc.reports.papers import judging, pmc_variance
+from tff_pmc.reports.papers import dual_cells, judging, pmc_variance
 from tff_pmc.reports.papers.judging import Answer, Cells, Labeled, Measure, Runs
 from tff_pmc.reports.papers.published import rounds_saved
 from tff_pmc.reports.papers.quantities import (
@@ -36,13 +36,14 @@ def compared(
     lacking: str = "",
     clients: int = 0,
     least_rounds: int = 0,
-    shows_clients: bool = False,
+    shows: str = "",
 ) -> Answer:
     """Judges what runs have more, or less, than others under each seed.
 
     Of two experiments the runs are of the first, and those that they are held against
     of the second. `lacking` is said where a run is not there, `clients` is that of
-    `label_of`, and with `shows_clients` the number says how many clients there were.
+    `label_of`, and the number says how many `clients` or `epochs` there were, if that
+    is what it `shows`.
     """
     labels = [*dict.fromkeys(label for row in measures for label in _needed(row))]
     named = functools.partial(label_of, clients=clients)
@@ -65,9 +66,11 @@ def compared(
         if every or label in labels
     ]
     answer = judging.judged(found, used, least_rounds=least_rounds)
-    if shows_clients and answer.number:
-        sizes = sorted({int(run.data["clients"]) for run in used})
-        shown = f"{answer.number} ({' or '.join(map(str, sizes))} clients)"
+    if shows and answer.number:
+        sizes = sorted(
+            {run.data["clients"] if shows == "clients" else len(run.rounds) for run in used}
+        )
+        shown = f"{answer.number} ({' or '.join(map(str, sizes))} {shows})"
         answer = answer._replace(number=shown)
     return answer
 
@@ -133,7 +136,10 @@ def _measure(
         return Measure(name, (), (), *limits, equal=equal, lacks=str(error))
     counts = dict.fromkeys(zip((len(cells), len(theirs)), before))
     part = ", ".join(f"{n} of {m} columns" for n, m in counts if n < m)
+    run = seeds[0][0].get(own[0])
     printed = _printed(row, own, others, cells, theirs, part)
+    if run and not printed and row.tables and len(others) == 1:
+        printed = _printed_of_dual(row, run, own[0], others[0])
     return Measure(name, mine, base_values, *limits, printed, equal, part)
 
 
@@ -167,6 +173,16 @@ def _printed(
             means.append(statistics.fmean(gains))
         sides.append(max(means) if row.group == "best" else statistics.fmean(means))
     return (sides[0] - sides[1],) * 2
+
+
+def _printed_of_dual(row: Row, run: Run, own: str, other: str) -> Sequence[float]:
+    """Returns what Dual prints of the best epoch of a run beyond another's."""
+    metrics = {"best round": dual_cells.METRICS[0], "best epoch": row.column}
+    if row.of not in metrics:
+        return ()
+    which = row.tables[0], dual_cells.clients_of(run), metrics[row.of]
+    size = dual_cells.printed(own, *which) - dual_cells.printed(other, *which)
+    return () if math.isnan(size) else (size, size)
 
 
 def _equal(

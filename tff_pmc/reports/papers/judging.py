@@ -39,12 +39,16 @@ SIGNS = MORE, LESS, NONE, NOT_MORE, NOT_LESS, WITHIN = (
 
 
 class Answer(NamedTuple):
-    """What runs say of a claim: our number as text, the verdict, why, and the runs."""
+    """What runs say of a claim: our numbers as text, the verdict, why, and the runs.
+
+    `decisive` names the measures that decide, where it is not all of them.
+    """
 
     number: str
     verdict: str
     why: str
     runs: Sequence[Run] = ()
+    decisive: Sequence[str] = ()
 
 
 Cells = Sequence[tuple[int, int]]
@@ -107,19 +111,12 @@ def judged(
             numbers.append(_number(one, stat))
         words.append((word, one.name, why))
     for word in (NOT_REPRODUCED, TOO_SHORT, OPEN, REPRODUCED):
-        names: dict[str, list[str]] = {}
-        for own, name, why in words:
-            if own == word:
-                names.setdefault(why, []).append(name)
+        names = [name for own, name, _ in words if own == word]
+        reasons = "; ".join(why for own, _, why in words if own == word and why)
         if names:
-            reasons = [
-                why if len(of) == len(found) else f"{few(of, ', ')}: {why}"
-                for why, of in names.items()
-                if why
-            ]
-            if word == TOO_SHORT:  # Of which measures it is does not matter.
-                reasons = [*dict.fromkeys("; ".join(names).split("; "))]
-            return Answer("; ".join(numbers), word, "; ".join(reasons), runs)
+            why = "; ".join(dict.fromkeys(reasons.split("; ")))
+            decisive = names if len(names) < len(found) else ()
+            return Answer("; ".join(numbers), word, why, runs, decisive)
     raise ValueError("a claim has no measure")
 
 
@@ -146,7 +143,7 @@ def _decided(
     if one.part and one.printed and not (least < highest and most > lowest):
         return TOO_SHORT, "over these columns alone the paper prints otherwise"
     # What is none within a tolerance, or within limits, has its size in these.
-    sized = one.sign not in (MORE, LESS)
+    sized = one.sign in (NONE, WITHIN)
     of_size = sized or (mean - half <= most and least <= mean + half)
     if word == OPEN and not of_size:
         return NOT_REPRODUCED, "0, not the printed size"
@@ -248,8 +245,9 @@ def by_seed(
     one command. Runs of another reading than the paper's count where there are no
     others. Of two such folders under one seed the one with more of the data set
     counts, then that with `least` rounds or more of them, then that of the command with
-    more seeds, then that with longer runs. A run whose label is empty is
-    passed over. Where no seed has all labels, a `RecordError` names them.
+    more seeds, then that with longer runs, then that with more of them. A run whose
+    label is empty is passed over. Where no seed has all labels, a `RecordError` names
+    them.
     """
     runs = list(runs)
     own_reading = [run for run in runs if not other_reading(run)]
@@ -268,7 +266,8 @@ def by_seed(
     for (seed, folder), own in sorted(found.items(), key=lambda one: one[0][0]):
         part = min(map(image_fraction, own.values()))
         length = min(len(run.rounds) for run in own.values())
-        mine = part, min(length, least), beside[os.path.dirname(folder)], length
+        seeds_there = beside[os.path.dirname(folder)]
+        mine = part, min(length, least), seeds_there, length, len(own)
         if {*labels} <= {*own} and mine > worth.get(seed, ()):
             chosen[seed], worth[seed] = own, mine
     if not chosen:
@@ -282,12 +281,6 @@ def by_seed(
 def seed_of(run: Run) -> int:
     """Returns the seed of a run; those of before there was one had 0."""
     return int(run.settings.get("batch_seed", 0))
-
-
-def few(texts: Sequence[str], between: str) -> str:
-    """Returns texts joined; of more than four the first three, and how many more."""
-    shown = texts if len(texts) <= 4 else [*texts[:3], f"{len(texts) - 3} more"]
-    return between.join(shown)
 
 
 def _listed(labels: Sequence[str]) -> str:
