@@ -67,10 +67,9 @@ def compared(
     ]
     answer = judging.judged(found, used, least_rounds=least_rounds)
     if shows and answer.number:
-        sizes = sorted(
-            {run.data["clients"] if shows == "clients" else len(run.rounds) for run in used}
-        )
-        shown = f"{answer.number} ({' or '.join(map(str, sizes))} {shows})"
+        of_epochs = shows == "epochs"
+        sizes = {len(x.rounds) if of_epochs else x.data["clients"] for x in used}
+        shown = f"{answer.number} ({' or '.join(map(str, sorted(sizes)))} {shows})"
         answer = answer._replace(number=shown)
     return answer
 
