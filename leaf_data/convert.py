@@ -38,6 +38,9 @@ def clients_of_leaf(folder: str) -> Iterator[Client]:
     for file in leaf_json.find("LEAF", [folder]):
         by_number.setdefault(file.number, []).append(file)
     for files in by_number.values():
+        if len(files) == 1 and files[0].part != "all":
+            other = "test" if files[0].part == "train" else "train"
+            raise DataError(f"{files[0].path} has no {other} file of its number")
         found, digests = zip(*(leaf_json.read(file.path, _arrays) for file in files))
         leaf_json.check_apart(files, digests)
         if len({frozenset(users) for users in found}) > 1:

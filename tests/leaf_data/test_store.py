@@ -253,9 +253,9 @@ def test_names_are_as_in_a_tuple():
     assert ids == ClientIds.of(ids) and "ü" in ids and ids.index("c c") == 2
 
 
-def leaf_file(folder, part, users):
+def leaf_file(folder, part, users, number=0):
     data = {user: {"x": x, "y": y} for user, (x, y) in users.items()}
-    write_leaf(folder / part / f"all_data_0_keep_0_{part}_9.json", data)
+    write_leaf(folder / part / f"all_data_{number}_keep_0_{part}_9.json", data)
 
 
 def test_leafs_files_and_csvs_are_converted(tmp_path):
@@ -289,6 +289,18 @@ def test_what_leafs_files_have_instead_of_numbers_is_one_line(tmp_path, capsys, 
     last = capsys.readouterr().err.splitlines()[-1].rpartition("\r")[2]
     assert "its examples are not float32 numbers of one shape" in last
     assert "\\x1b[31m" in last and "\x1b" not in last
+
+
+@pytest.mark.parametrize(("part", "other"), [("train", "test"), ("test", "train")])
+def test_a_leaf_file_without_its_other_part_is_refused(tmp_path, capsys, part, other):
+    """Its test examples would be trained on."""
+    for own in ("train", "test"):
+        leaf_file(tmp_path, own, {"u": ([[0.5]], [0])})
+    leaf_file(tmp_path, part, {"v": ([[1]] * 10, [0] * 10)}, number=1)
+    arguments = [str(tmp_path), str(tmp_path / "store"), "--test_fraction=0.5"]
+    assert convert.main(arguments) == 2
+    assert f"1_keep_0_{part}_9.json has no {other} file" in capsys.readouterr().err
+    assert not (tmp_path / "store").exists()
 
 
 ROWS = "a,kind,b\n1,0,2\n"
