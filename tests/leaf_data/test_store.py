@@ -294,8 +294,8 @@ def test_what_leafs_files_have_instead_of_numbers_is_one_line(tmp_path, capsys, 
 @pytest.mark.parametrize(("part", "other"), [("train", "test"), ("test", "train")])
 def test_a_leaf_file_without_its_other_part_is_refused(tmp_path, capsys, part, other):
     """Its test examples would be trained on."""
-    for own in ("train", "test"):
-        leaf_file(tmp_path, own, {"u": ([[0.5]], [0])})
+    for label, own in enumerate(("train", "test")):
+        leaf_file(tmp_path, own, {"u": ([[0.5]], [label])})
     leaf_file(tmp_path, part, {"v": ([[1]] * 10, [0] * 10)}, number=1)
     arguments = [str(tmp_path), str(tmp_path / "store"), "--test_fraction=0.5"]
     assert convert.main(arguments) == 2
