@@ -44,6 +44,7 @@ def test_more_of_the_same_is_no_other_run(before, now):
     [
         (run_of(seeds=[0, 1]), run_of(seeds=[0, 2]), r"seeds: \[0, 1\] there"),
         (run_of(), run_of(seeds=[0, 1]), "seeds: None there"),
+        (run_of(seeds=[0, 1]), run_of(), r"seeds: \[0, 1\] there, None here"),
         (run_of(targets=[70]), run_of(targets=[70, 80]), "targets"),
         (rounds("2"), rounds(3), "rounds: '2' there, 3 here"),
         (run_of(training={"rounds": 3, "learning_rate": 0.05}), run_of(), "0.05"),

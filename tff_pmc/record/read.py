@@ -191,7 +191,12 @@ def conditions_of(runs: Iterable[Run]) -> list[str]:
         values = dict.fromkeys(str(one[name]) for one in settings if name in one)
         if len(values) > 1 and name not in _OF_ROWS:
             found.append(f"The runs differ in {name}: {', '.join(values)}.")
-    return found
+    lengths = [(run.label, len(run.rounds), run.settings["rounds"]) for run in runs]
+    return found + [
+        f"The record of {label} ends with round {length} of {planned}."
+        for label, length, planned in dict.fromkeys(lengths)
+        if length < planned
+    ]
 
 
 def read_table(folder: str, name: str) -> pd.DataFrame:

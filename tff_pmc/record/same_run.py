@@ -97,7 +97,8 @@ def _has_grown(key: str, old: Any, new: Any) -> bool:
     if key == "rounds":
         return isinstance(old, int) and old < new
     if key in ("orderings", "seeds", "learning_rates"):
-        return isinstance(old, list) and all(item in new for item in old)
+        lists = isinstance(old, list) and isinstance(new, list)
+        return lists and all(item in new for item in old)
     return False
 
 

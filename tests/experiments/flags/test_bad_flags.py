@@ -70,6 +70,7 @@ stray | unexpected argument: stray
 --priority=DS,,LD | --priority=DS,,LD
 --normalization=range | needs --criteria_ranges
 --tensorboard --inspect | --tensorboard does not go with --inspect
+--tables=results --export=results --output_dir=x | --export does not go with --tables
 --data_dir=/no/such/dir | --data_dir=/no/such/dir is no folder
 --plugin=no_such_module | --plugin=no_such_module: No module named
 --adjustment=greedy | --adjustment must be one of fixed, backtracking, best_of_all; got

@@ -1,5 +1,6 @@
 """Tests of the model by a sample of the clients, and not after every round."""
 
+import dataclasses
 import numpy as np
 import pytest
 from cli import SHORT, run, table
@@ -67,6 +68,10 @@ def test_between_tests_a_reader_has_the_last_ones_figures(runs):
     assert "Tested" not in full.conditions
     *_, differ = read.conditions_of(run for run, _ in runs.values())
     assert differ.startswith("The runs differ in evaluate_clients: ")
+    killed = dataclasses.replace(full, rounds=full.rounds[:3])
+    assert read.conditions_of([killed])[-1] == (
+        f"The record of {full.label} ends with round 3 of {len(full.rounds)}."
+    )
 
 
 def test_without_the_clients_on_record_tables_say_so(tmp_path):

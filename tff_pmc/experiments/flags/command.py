@@ -250,11 +250,12 @@ class Command(WhatToRun, Places, OfflineOptions, EngineOptions):
     def __post_init__(self) -> None:
         """Refuses values out of range, and what does not go together."""
         super().__post_init__()
-        for flag in ("inspect", "compare", "tables", "export"):
-            if self.tensorboard and getattr(self, flag):
-                raise SettingError(
-                    f"--tensorboard does not go with --{flag}, which makes no run"
-                )
+        flags = ("inspect", "compare", "tables", "export", "tensorboard", "resume")
+        given = [flag for flag in flags if getattr(self, flag)]
+        if len(given) > 1 and given[0] in flags[:4]:
+            raise SettingError(
+                f"--{given[1]} does not go with --{given[0]}, which makes no run"
+            )
 
 
 PARTS: tuple[type[Settings], ...] = (
