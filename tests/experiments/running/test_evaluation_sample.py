@@ -1,6 +1,7 @@
 """Tests of the model by a sample of the clients, and not after every round."""
 
 import dataclasses
+
 import numpy as np
 import pytest
 from cli import SHORT, run, table
