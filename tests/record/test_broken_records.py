@@ -25,7 +25,7 @@ GOOD = {
     "weights.csv": [
         "round,ordering,in_force,coefficient_of_variation,effective_clients,"
         "total_variation",
-        *(f"{n},DS,1,0.1,1.9,0.0" for n in (1, 2, 3)),
+        *(f"{n},DS,1,0.0,1.0,0.0" for n in (1, 2, 3)),
     ],
     "candidates.csv": [
         "round,trial,ordering,correct,examples,accuracy,kept",
@@ -133,6 +133,7 @@ def test_weights_sum_to_1_or_to_nothing_or_to_the_length_of_a_step(
 ):
     settings = {**INFO["settings"], "system": system}
     table = lines("cohort", (3, f"2,b,9.0,1.0,0,{weight}"))
+    table |= lines("weights", (2, f"2,DS,1,0.0,{float(weight > 0)},0.0"))
     run = read.read_run(write(changed(settings=settings), **table))
     assert run.cohort["weight"].tolist() == [1, 0, weight]
 
@@ -182,9 +183,12 @@ def test_weights_sum_to_1_or_to_nothing_or_to_the_length_of_a_step(
         (cut("clients"), "it ends within a row"),
         ({"clients": ["round,client,correct,examples", '1,"a,2,4']}, "clients.csv"),
         ({"clients": ["round,client,correct,examples", "1,a,0,0"]}, "has examples"),
-        (lines("weights", (2, "2,DS,1,0.1,1.9")), "row 2 has 5 fields"),
+        (lines("weights", (2, "2,DS,1,0.0,1.0")), "row 2 has no share"),
         (lines("weights", (2, "2,DS,2,0.1,1.9,0.0")), "no flag as in_force"),
         (lines("weights", (2, "2,DS,1,often,1.9,0.0")), "weights.csv"),
+        (lines("weights", (2, "2,DS,1,0.0,1.0,-5")), "no share as total_variation"),
+        (lines("weights", (2, "2,DS,1,0.0,0.9,0.0")), "effective clients of round 2"),
+        (lines("weights", (1, "1,LD,0,0.0,2.0,0.5")), "effective clients of round 1"),
         (
             lines("candidates", (4, '3,2,"LD,DS",6,10,0.6,0')),
             "has not one that is kept",

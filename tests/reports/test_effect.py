@@ -135,6 +135,13 @@ def test_an_ordering_of_some_of_the_criteria_has_figures_of_its_weights(tmp_path
     page = write("ordering_effect", by_seed, tmp_path, baseline="DS")
     assert "nan" not in page and "| weights of my own | – | – | – |" in page
     assert "–: no ordering of the criteria of DS's runs." in page
+    # Systems alone, of which none has an ordering.
+    none = {
+        seed: [dataclasses.replace(runs[0], label="FedAvg"), runs[3]]
+        for seed, runs in by_seed.items()
+    }
+    page = write("ordering_effect", none, tmp_path / "none", baseline="FedAvg")
+    assert "| weights of my own | " in page and "nan" not in page
 
 
 @pytest.mark.parametrize("asked, held", [("", "LD"), ("MD", "MD")])

@@ -55,6 +55,7 @@ SCHEMAS: Mapping[str, Schema] = {
         {
             **{"round": COUNT, "ordering": TEXT, "in_force": FLAG},
             **dict.fromkeys(_OF_WEIGHTS, NUMBER),
+            "total_variation": SHARE,
         },
         check=in_order("ordering"),
     ),

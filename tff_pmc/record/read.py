@@ -245,14 +245,15 @@ def read_run(path: str) -> Run:
     # Not among the few files of a run that may be kept in a repository.
     with_cohort = has_table(path, "cohort.csv")
     cohort = read_table(path, "cohort.csv") if with_cohort else None
+    weights = read_table(path, "weights.csv")
     system = str(settings.get("system", ""))
     if cohort is not None and not (system in SYSTEMS and SYSTEMS[system].has_step):
-        check_weights(path, cohort)
+        check_weights(path, cohort, weights)
     run = Run(
         label=info["label"],
         info=info,
         rounds=rounds,
-        weights=read_table(path, "weights.csv"),
+        weights=weights,
         correct=correct,
         examples=examples,
         adjustment=adjustment,

@@ -134,10 +134,11 @@ def check_cohort(table: pd.DataFrame) -> None:
         )
 
 
-def check_weights(folder: str, cohort: pd.DataFrame) -> None:
+def check_weights(folder: str, cohort: pd.DataFrame, weights: pd.DataFrame) -> None:
     """Refuses weights that do not sum to 1, or to 0 in a round in which nobody counts.
 
-    Those of a step are no such weights: see `System.has_step`.
+    Those of a step are no such weights: see `System.has_step`. And `weights.csv` with
+    more effective clients than were there, or others than these weights have.
     """
     if "weight" not in cohort:
         return
@@ -147,6 +148,22 @@ def check_weights(folder: str, cohort: pd.DataFrame) -> None:
         raise RecordError(
             f"{folder}: the weights of round {sums.index[wrong][0]} in cohort.csv sum "
             f"to {sums[wrong].iloc[0]:g}"
+        )
+    figures = ["round", "effective_clients", "in_force", "total_variation"]
+    if not {*figures} <= {*weights.columns}:
+        return
+    rounds, effective, in_force, moved = (weights[name] for name in figures)
+    squares = cohort["weight"].pow(2).groupby(cohort["round"]).sum()
+    own = rounds.map((1 / squares).where(squares > 0, 0.0))
+    counted = (1 - cohort["excluded"]).groupby(cohort["round"]).sum()
+    # A system that weighs equally has the figures of a score that it does not use.
+    same = (in_force == 1) & (moved == 0)
+    wrong = effective > (1 + _ROUNDED) * rounds.map(counted)
+    wrong |= same & ((effective - own).abs() > _ROUNDED * own)
+    if wrong.any():
+        raise RecordError(
+            f"{folder}: weights.csv and cohort.csv differ in the effective clients of "
+            f"round {rounds[wrong].iloc[0]}"
         )
 
 

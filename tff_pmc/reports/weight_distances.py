@@ -81,7 +81,8 @@ def pairwise_distances(
         [[scores.total_variation(p, q) for q in weights] for p in weights]
         for weights in _weights(cohorts, criteria, orderings, normalization)
     ]
-    mean = np.mean(found, axis=0) if found else np.full(2 * [len(labels)], math.nan)
+    some = found and labels
+    mean = np.mean(found, axis=0) if some else np.full(2 * [len(labels)], math.nan)
     return pd.DataFrame(mean, pd.Index(labels, name="ordering"), labels)
 
 
