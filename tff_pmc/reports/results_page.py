@@ -96,7 +96,7 @@ def _part(runs: Sequence[Run]) -> str:
     """Says where the runs are not the paper's experiment, but a part of it."""
     fractions = {image_fraction(run) for run in runs}
     sizes = sorted({int(run.data.get("clients", 0)) for run in runs} - {0})
-    texts = [f"{_rounds(runs)} rounds", f"{' or '.join(map(str, sizes))} clients"]
+    texts = [_rounds(runs), f"{' or '.join(map(str, sizes))} clients"]
     if read.data_caveat(runs):
         texts.append("data incomplete")
     texts += [f"{fraction:g} of the images" for fraction in fractions if fraction < 1]
@@ -107,14 +107,15 @@ def _part(runs: Sequence[Run]) -> str:
 
 def _rounds(runs: Sequence[Run]) -> str:
     lengths = sorted({len(run.rounds) for run in runs})
-    return f"{lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else f"{lengths[0]}"
+    least = f"{lengths[0]} to " if len(lengths) > 1 else ""
+    return least + count_of(lengths[-1], "round")
 
 
 def _line(kept: KeptFolder, runs: Sequence[Run], link: str) -> str:
     """Returns the item of a kept folder: what ran, for how long, and its remark."""
     facts = "The runs are not kept"
     if runs:
-        rounds = f"{count_of(len(runs), 'run')} of {_rounds(runs)} rounds"
+        rounds = f"{count_of(len(runs), 'run')} of {_rounds(runs)}"
         told = [rounds, seeds_of(runs)]
         told += [f"{word} factors" for word in _factors(runs)]
         gpus = {str(run.info.get("versions", {}).get("gpu") or "") for run in runs}
