@@ -115,8 +115,12 @@ class Celeba(WithClientRule):
                 f"{folder}: {incomplete}; {first} is the first that is missing "
                 "(--missing_images=skip leaves such images out)"
             )
-        if incomplete:
-            _LOG.warning("%s: %s", folder, incomplete)
+        if not with_images:
+            raise DataError(f"{folder}: no client has train and test photos")
+        alone = len(clients) - len(with_images)
+        if incomplete or alone:
+            said = f"left out are clients without train or test photos: {alone}"
+            _LOG.warning("%s: %s", folder, incomplete or said)
         own = list(files.values())
         images = image_folder.decoded(
             "celeba", folder, own, SIDE, cache_dir, beside=found.folder

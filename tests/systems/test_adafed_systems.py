@@ -85,16 +85,18 @@ def test_settings_reach_adafeds_process(federation, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("change", "says"),
     [
-        ({"server_examples": None}, "server's own"),
-        ({"num_classes": 11}, "tells 10 classes apart, and .* has 11"),
+        (lambda data: {"server_examples": None}, "server's own"),
+        (lambda data: {"server_examples": data.server_examples.take(0)}, "server's o"),
+        (lambda data: {"train_examples": data.train_examples.take(0)}, "train exampl"),
+        (lambda data: {"num_classes": 11}, "tells 10 classes apart, and .* has 11"),
     ],
 )
-def test_a_data_set_that_will_not_do_is_refused(federation, changes, says):
+def test_a_data_set_that_will_not_do_is_refused(federation, change, says):
     from tff_pmc.systems.setup import Setup
 
-    other = dataclasses.replace(federation, **changes)
+    other = dataclasses.replace(federation, **change(federation))
     for one in runs_of("adafed_1"):
         with pytest.raises(SettingError, match=says):
             Setup.of(one, other)

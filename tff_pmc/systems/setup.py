@@ -194,8 +194,10 @@ def drawn_clients(examples: leaf_data.Examples, count: int) -> npt.NDArray[np.in
 def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     """Refuses settings that do not fit the data."""
     cohorts.check(settings, data)
-    if not data.test_examples.num_examples:
-        raise SettingError(f"no client of {data.name} has test examples")
+    parts = {"train": data.train_examples, "test": data.test_examples}
+    for part, examples in parts.items():
+        if not examples.num_examples:
+            raise SettingError(f"no client of {data.name} has {part} examples")
     known = data.train_examples.attributes
     for criterion in settings.measured:
         for name in criteria_lib.example_attributes([criterion]):
@@ -204,7 +206,8 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
                     f"--criteria: {criterion.code} needs to know of each example "
                     f"whether it is {name}, which {data.name} does not say"
                 )
-    if settings.measures_at_server and data.server_examples is None:
+    of_server = data.server_examples
+    if settings.measures_at_server and not (of_server and of_server.num_examples):
         raise SettingError(
             f"--experiment={settings.experiment} measures models on examples of the "
             f"server's own, which {data.name} does not have"

@@ -259,6 +259,19 @@ def test_leafs_json(split, tmp_path, caplog):
     assert not caplog.records
 
 
+def test_leafs_clients_without_test_photos_are_left_out_and_told(
+    split, tmp_path, caplog
+):
+    path = split.parents[1] / "test" / split.name.replace("train", "test")
+    (first, *others), none = TEST, dict.fromkeys(TEST, [])
+    write_json(path, {**TEST, first: []})
+    assert set(load(tmp_path, source="leaf").client_ids) == set(others)
+    assert "without train or test photos: 1" in caplog.records[0].message
+    write_json(path, none)
+    words = "no client has train and test photos"
+    assert_refused(lambda: load(tmp_path, source="leaf"), words)
+
+
 def test_leafs_json_without_the_attributes(split, raw, tmp_path, caplog):
     (raw / "list_attr_celeba.txt").unlink()
     data = load(tmp_path, source="leaf")
