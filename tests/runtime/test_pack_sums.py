@@ -1,5 +1,7 @@
 """The tree in which packs are summed, and packs that are trained at the same time."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,32 @@ def test_the_pack_that_fails_is_told_of_and_not_what_is_cancelled():
     for items, merge in (([cancelled, cancelled], max), ([1, 2], merge_is_cancelled)):
         with pytest.raises(tf.errors.CancelledError):
             local._sum_at_once(work, iter(items), merge)
+
+
+def test_graphs_of_two_processes_may_have_functions_of_the_same_names():
+    """Both count their functions from the same number on; bodies call bodies here."""
+    from google.protobuf import text_format
+
+    from tff_pmc.runtime import pack_sums
+
+    def made(factor):
+        @tf.function
+        def grown(x):
+            return tf.while_loop(
+                lambda k, _: k < 3, lambda k, x: (k + 1, factor * x), (0, x)
+            )[1]
+
+        with tf.Graph().as_default() as graph:
+            x = tf.compat.v1.placeholder(tf.float32, [], "x")
+            result = tf.identity(grown(x), "result")
+        del result
+        text = text_format.MessageToString(graph.as_graph_def())
+        names = re.findall(r'signature {\s*name: "(\w+)"', text)
+        for number, name in enumerate(sorted(names, key=len, reverse=True)):
+            text = text.replace(f'"{name}"', f'"taken_{number}"')
+        content = text_format.Parse(text, tf.compat.v1.GraphDef()).SerializeToString()
+        return pack_sums.GraphParts(content, ("x:0",), ("result:0",), "")
+
+    for factor in (2.0, 3.0, 2.0):
+        graph = pack_sums.ImportedGraph(made(factor), foreign=True)
+        assert [float(found) for found in graph([tf.constant(1.0)])] == [factor**3]

@@ -141,4 +141,4 @@ def _imported(graphs: bytes) -> Any:
 def _sums_of(graphs: bytes) -> Any:
     from tff_pmc.runtime.pack_sums import PackSums
 
-    return PackSums(from_bytes(graphs))
+    return PackSums(from_bytes(graphs), foreign=True)

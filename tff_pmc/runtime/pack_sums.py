@@ -7,10 +7,11 @@ who ran which pack.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import threading
 from collections.abc import Iterable, Sequence
-from typing import Callable, NamedTuple, TypeVar
+from typing import Any, Callable, NamedTuple, TypeVar
 
 import tensorflow as tf
 
@@ -40,9 +41,15 @@ class ImportedGraph:
     argument and no result, is the variant tensor of its dataset, or a `StoredPack`.
     """
 
-    def __init__(self, parts: GraphParts) -> None:
-        """Imports the graph, once; a `ValueError` if TensorFlow cannot."""
+    def __init__(self, parts: GraphParts, *, foreign: bool = False) -> None:
+        """Imports the graph, once; a `ValueError` if TensorFlow cannot.
+
+        A `foreign` one is of another process.
+        """
         graph = tf.compat.v1.GraphDef.FromString(parts.graph_def)
+        if foreign:
+            mark = hashlib.sha256(parts.graph_def).hexdigest()[:16]
+            _name_functions_apart(graph, mark)
         feeds, fetches = list(parts.feeds), list(parts.fetches)
         self._has_results = bool(fetches)
         self._begin = None
@@ -112,6 +119,29 @@ def _name_apart(graph: tf.compat.v1.GraphDef, number: int) -> None:
             node.attr["shared_name"].s = f"tff_pmc_{number}_{shared}".encode()
 
 
+def _name_functions_apart(graph: tf.compat.v1.GraphDef, mark: str) -> None:
+    """Names functions apart: each process counts its own from the same number on."""
+    own = graph.library.function
+    names = {one.signature.name: f"{one.signature.name}_{mark}" for one in own}
+    for one in own:
+        one.signature.name = names[one.signature.name]
+    for gradient in graph.library.gradient:
+        for field in ("function_name", "gradient_func"):
+            name = getattr(gradient, field)
+            setattr(gradient, field, names.get(name, name))
+
+    def rename(attributes: Any) -> None:
+        for value in attributes.values():
+            for function in [value.func, *value.list.func]:
+                if function.name in names:
+                    function.name = names[function.name]
+                    rename(function.attr)
+
+    for node in itertools.chain(graph.node, *(one.node_def for one in own)):
+        node.op = names.get(node.op, node.op)
+        rename(node.attr)
+
+
 _T = TypeVar("_T")
 
 
@@ -134,9 +164,9 @@ class PackGraphs(NamedTuple):
 class PackSums:
     """Sums of packs: what is accumulated, then the integers, as one flat list."""
 
-    def __init__(self, graphs: PackGraphs) -> None:
-        self._work, self._zero, self._accumulate, self._merge = map(
-            ImportedGraph, graphs[:4]
+    def __init__(self, graphs: PackGraphs, *, foreign: bool = False) -> None:
+        self._work, self._zero, self._accumulate, self._merge = (
+            ImportedGraph(parts, foreign=foreign) for parts in graphs[:4]
         )
         self._num_integers = graphs.num_integers
 
