@@ -1,6 +1,7 @@
 """Runs that the workers of a cluster make: the records of serial runs."""
 
 import dataclasses
+import importlib
 import json
 import os
 import pathlib
@@ -171,6 +172,31 @@ def test_an_error_of_a_run_is_that_error(flags_of_cluster, tmp_path):
     done = run(*arguments, *flags_of_cluster, "--resume", code=2)
     (line,) = [li for li in done.stderr.splitlines() if "run_experiments.py:" in li]
     assert "is another run (cohort_seed: 5 there, 0 here)" in line
+
+
+def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
+    tmp_path, monkeypatch
+):
+    from tff_pmc.experiments.running import spread_runs
+    from tff_pmc.settings.cluster_options import ClusterSettingError
+
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(spread_runs, "_plugins", {})
+    package = tmp_path / "of_two_files"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    for name, path in (
+        ("of_one_file", tmp_path / "of_one_file.py"),
+        ("of_two_files", package / "second.py"),
+    ):
+        path.write_text("A = 1")
+        importlib.import_module(name)  # The driver's.
+        spread_runs._import(name, spread_runs._sha256(name))
+        path.write_text("A = 2")
+        with pytest.raises(ClusterSettingError, match="has imported another module"):
+            spread_runs._import(name, spread_runs._sha256(name))
+        path.write_text("A = 1")
+        spread_runs._import(name, spread_runs._sha256(name))
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -7,8 +7,10 @@ needs it, is imported by the functions.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib
 import os
+import pathlib
 import sys
 import threading
 import time
@@ -32,23 +34,27 @@ _ASK_SECONDS = 60
 _LOOK_SECONDS = 1  # How often to look whether a run is still wanted.
 
 _federations: dict[Any, Any] = {}  # Of a worker: the last it was sent.
+_plugins: dict[str, str] = {}  # What a worker has imported, and its sha256.
 # A run installs its context for the whole process, which may have several threads.
 _one_at_a_time = threading.Lock()
 
 
 def make_run(
     terms: cluster_tasks.Terms,
-    plugins: Sequence[str],
+    plugins: Sequence[tuple[str, str]],
     directory: str,
     federations: bytes,
     sent_job: bytes,
 ) -> None:
-    """Makes a run on a worker, or goes on: its checkpoints say how far it is."""
+    """Makes a run on a worker, or goes on: its checkpoints say how far it is.
+
+    `plugins` are the names of modules and their sha256s.
+    """
     cluster_tasks.check_versions(terms)
     if plugins and directory not in sys.path:
         sys.path.insert(0, directory)
-    for module in plugins:
-        importlib.import_module(module)
+    for plugin in plugins:
+        _import(*plugin)
     from tff_pmc.experiments.running import loop
     from tff_pmc.runtime import Runtime
     from tff_pmc.runtime.cluster import cluster_record
@@ -67,6 +73,27 @@ def make_run(
         with Runtime("local") as running, _ending_if_unwanted():
             running.context.recorded = cluster_record("runs", terms.threads)
             loop.run(job.settings, data, job.folder, **how)
+
+
+def _import(name: str, sha256: str) -> None:
+    """Imports a plugin; one that was imported for another driver stays what it was."""
+    found = importlib.import_module(name)
+    if _plugins.setdefault(name, _sha256(name)) != sha256:
+        raise ClusterSettingError(
+            f"--plugin={name}: a worker has imported another module of this name, or "
+            f"an earlier one ({found.__file__}): start the workers anew"
+        )
+
+
+def _sha256(name: str) -> str:
+    """The sha256 of the file of an imported module, or of all those of a package."""
+    module = sys.modules[name]
+    if not module.__file__:  # A folder that is no package.
+        return ""
+    file = pathlib.Path(module.__file__)
+    of_package = hasattr(module, "__path__")
+    files_of_it = sorted(file.parent.rglob("*.py")) if of_package else [file]
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files_of_it)).hexdigest()
 
 
 @contextlib.contextmanager
@@ -121,7 +148,8 @@ def make_runs(
     from tff_pmc.experiments.running.callbacks import LostRunError
 
     client, sent = connection.client, cluster_tasks.to_bytes(federations)
-    same = connection.terms, tuple(plugins), os.getcwd(), sent
+    modules = tuple((name, _sha256(name)) for name in plugins)
+    same = connection.terms, modules, os.getcwd(), sent
 
     def begin(job: Job) -> Any:
         job = job._replace(output_dir=os.path.abspath(job.output_dir))
