@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Optional
 
 from tff_pmc.record import run_json
-from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.record_error import InUseError, RecordError
 
 WITHIN = ("checkpoints", "predictions")
 """The folders within a run's."""
@@ -134,7 +134,7 @@ def take_lock(path: str) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(descriptor)
-        raise RecordError(
+        raise InUseError(
             f"--output_dir={path} is in use: another run writes into it"
         ) from error
     return descriptor

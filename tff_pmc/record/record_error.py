@@ -16,6 +16,10 @@ class TooShortError(RecordError):
     """A run that ended before the rounds that a claim is about."""
 
 
+class InUseError(RecordError):
+    """A folder into which another process writes."""
+
+
 class ClientsLeftOutError(RecordError):
     """A record without the figures of each client, which a table needs."""
 

@@ -174,6 +174,20 @@ def test_an_error_of_a_run_is_that_error(flags_of_cluster, tmp_path):
     assert "is another run (cohort_seed: 5 there, 0 here)" in line
 
 
+def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are():
+    from tff_pmc.experiments.running import callbacks, spread_runs
+    from tff_pmc.record.record_error import InUseError
+
+    class Failed:
+        status = "error"
+
+        def exception(self):
+            return InUseError("--output_dir=x is in use: another run writes into it")
+
+    with pytest.raises(callbacks.LostRunError, match="x is in use.*stopped, maybe$"):
+        spread_runs._check(None, Failed(), None)
+
+
 def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
     tmp_path, monkeypatch
 ):

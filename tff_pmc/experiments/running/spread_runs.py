@@ -22,6 +22,7 @@ from tqdm import tqdm
 
 from leaf_data.errors import DataError, one_line
 from tff_pmc.record import files
+from tff_pmc.record.record_error import InUseError
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection
 from tff_pmc.settings.cluster_options import ClusterSettingError
@@ -176,6 +177,8 @@ def make_runs(
 def _check(connection: ClusterConnection, future: Any, job: Job) -> None:
     from distributed.scheduler import KilledWorker
 
+    from tff_pmc.experiments.running.callbacks import LostRunError
+
     if future.status == "finished":
         return
     error = future.exception() if future.status == "error" else None
@@ -184,6 +187,8 @@ def _check(connection: ClusterConnection, future: Any, job: Job) -> None:
             f"the run {job.settings.label} ended with its workers "
             f"({one_line(error or future.status)})"
         )
+    if isinstance(error, InUseError):  # It may wake up: nobody else may write there.
+        raise LostRunError(f"{error}: a worker that was stopped, maybe") from error
     raise error
 
 
