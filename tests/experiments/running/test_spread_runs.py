@@ -188,6 +188,43 @@ def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are(
         spread_runs._check(None, Failed(), None)
 
 
+def test_a_worker_trains_on_what_the_driver_has_read(tmp_path, monkeypatch):
+    """The file is replaced between two drivers, and between a driver and its worker."""
+    import leaf_data
+    from leaf_data.errors import DataError
+    from tff_pmc.experiments.running import execution, spread_runs, suite
+    from tff_pmc.runtime.cluster_tasks import to_bytes
+
+    path, digits = tmp_path / "file", leaf_data.load("digits5k")
+
+    class Settings:
+        @property
+        def data(self):
+            return self
+
+        def load(self, *_):
+            files = (("file", path.read_text()),)
+            return dataclasses.replace(
+                digits, origin=leaf_data.Origin("one", files, str(tmp_path))
+            )
+
+    monkeypatch.setattr(Settings, "__repr__", lambda _: "the same")
+    monkeypatch.setattr(spread_runs, "_federations", {})
+    for content in ("old", "new"):
+        path.write_text(content)
+        driver = execution.Federations("", "", leaf_data.ClientTable())
+        read = driver(Settings())
+        job = suite.Job(Settings(), "out", {}, None, read.origin.files)
+        sent = to_bytes(driver)
+        found = spread_runs._data(sent, job)
+        assert found.origin.files == (("file", content),)
+    assert spread_runs._data(sent, job) is found  # It is read once.
+    path.write_text("newer")
+    spread_runs._federations.clear()
+    with pytest.raises(DataError, match="a worker sees other files in"):
+        spread_runs._data(sent, job)
+
+
 def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
     tmp_path, monkeypatch
 ):

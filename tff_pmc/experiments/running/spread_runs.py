@@ -28,6 +28,7 @@ from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection
 from tff_pmc.settings.cluster_options import ClusterSettingError
 
 if TYPE_CHECKING:
+    import leaf_data
     from tff_pmc.experiments.running.execution import Federations
     from tff_pmc.experiments.running.suite import Done, Job
 
@@ -64,16 +65,26 @@ def make_run(
     # A worker before this one may have begun it.
     how = {**job.how, "resume": True, "title": None}
     with _one_at_a_time:
-        key = federations, job.stored
-        if key not in _federations:
-            _federations.clear()
-            _federations[key] = cluster_tasks.from_bytes(federations)
-        data = _federations[key](job.settings)
-        if job.stored not in (None, data.train_examples.stored):
-            raise DataError(f"{job.stored.path}: a worker sees another store")
+        data = _data(federations, job)
         with Runtime("local") as running, _ending_if_unwanted():
             running.context.recorded = cluster_record("runs", terms.threads)
             loop.run(job.settings, data, job.folder, **how)
+
+
+def _data(federations: bytes, job: Job) -> leaf_data.FederatedDataset:
+    """The data of a run, or a `DataError` where it is not the driver's."""
+    key = federations, job.stored
+    if key not in _federations:
+        _federations.clear()
+        _federations[key] = cluster_tasks.from_bytes(federations)
+    data: leaf_data.FederatedDataset = _federations[key](job.settings)
+    if job.stored not in (None, data.train_examples.stored):
+        raise DataError(f"{job.stored.path}: a worker sees another store")
+    if job.files not in (None, data.origin.files):
+        raise DataError(
+            f"{data.name}: a worker sees other files in {data.origin.folder}"
+        )
+    return data
 
 
 def _import(name: str, sha256: str) -> None:

@@ -30,7 +30,9 @@ class Job(NamedTuple):
     settings: RunSettings
     output_dir: str  # Of the runs that it is reported with.
     how: Mapping[str, Any]  # The options of `loop.run`.
-    stored: Optional[StorePart] = None  # What its data must be, where that is known.
+    # What its data must be, where that is known: the store, and the files' sha256s.
+    stored: Optional[StorePart] = None
+    files: Optional[tuple[tuple[str, str], ...]] = None
 
     @property
     def folder(self) -> str:
@@ -87,8 +89,8 @@ def run_all(
                 title = f"run {number} of {total}{name}: {settings.label}"
                 how = {"resume": begun, "title": title, "tensorboard": tensorboard}
                 known = settings.data == own[0].data
-                stored = data.train_examples.stored if known else None
-                yield Job(settings, folder, how, stored)
+                found = (data.train_examples.stored, data.origin.files) if known else ()
+                yield Job(settings, folder, how, *found)
 
     with contextlib.ExitStack() as held:
         if seeds:
