@@ -60,6 +60,24 @@ def test_a_changed_table_is_a_difference_and_is_made_again(copy):
     assert list(remake.differences(kept)) == ["mine.csv"]
 
 
+@pytest.mark.parametrize("name", ["run.json", "rounds.csv"])
+def test_a_run_that_is_not_whole_is_named_and_nothing_is_replaced(
+    copy, capsys, caplog, name
+):
+    from tff_pmc.reports.kept import kept_runs
+    from tff_pmc.reports.read_folder import in_recorded_order
+
+    kept = copy("quickstart")
+    (run,) = pathlib.Path(kept.path).glob("LD-DS-MD")
+    (run / name).unlink()
+    before = pathlib.Path(kept.path, "results.md").read_bytes()
+    assert remake.main([kept.path]) == 2
+    assert "its run of LD,DS,MD is not there or not whole" in capsys.readouterr().err
+    assert pathlib.Path(kept.path, "results.md").read_bytes() == before
+    in_recorded_order(kept.path, kept_runs(kept.path))  # What `--tables` reads.
+    assert "no run is there of LD,DS,MD" in caplog.text
+
+
 def test_a_page_is_made_of_the_cells_beside_runs_without_predictions(copy):
     kept = copy("dual_table4")
     path = pathlib.Path(kept.path, "dual_table4.csv")

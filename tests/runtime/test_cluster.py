@@ -268,13 +268,18 @@ def test_a_worker_that_is_not_fit_is_named(
         lambda: ClusterConnection(other),
         *("the worker tls://127.0.0.1:", "another number of threads than 7"),
     )
-    found = cluster_tasks.Terms(1, "0.1", "2.3")
-    monkeypatch.setattr(cluster_tasks, "terms_of", lambda _: found)
-    assert_one_line(
-        ClusterSettingError,
-        lambda: ClusterConnection(dask_cluster),
-        *("the worker tls://127.0.0.1:", "it has tensorflow", "0.1 is asked for"),
-    )
+    terms = cluster_tasks.terms_of(dask_cluster.threads)
+    edited = f"{terms.tff_pmc[:-2]}x)"  # The same version, and other code.
+    for other in ({"tensorflow": "0.1"}, {"tff_pmc": edited}):
+        ((name, asked),) = other.items()
+        monkeypatch.setattr(
+            cluster_tasks, "terms_of", lambda _: terms._replace(**other)
+        )
+        assert_one_line(
+            ClusterSettingError,
+            lambda: ClusterConnection(dask_cluster),
+            *("the worker tls://127.0.0.1:", f"it has {name}", f"{asked} is asked for"),
+        )
 
 
 def test_what_changes_numbers_is_recorded(installed, cluster, monkeypatch):

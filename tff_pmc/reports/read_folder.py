@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 from collections.abc import Sequence
@@ -46,11 +47,17 @@ def seed_folders(path: str) -> dict[int, str]:
 
 
 def in_recorded_order(path: str, runs: Sequence[Run]) -> list[Run]:
-    """Returns runs in the order of the settings that they share, where these say it."""
+    """Returns runs in the order of the settings that they share, where these say it.
+
+    Of those that are missing there it warns.
+    """
     labels: Sequence[str] = ()
     with contextlib.suppress(RecordError):  # Each run's own file is what counts.
         labels = run_json.read(path).get("settings", {}).get("orderings", ())
     places = {label: place for place, label in enumerate(labels)}
+    missing = [one for one in labels if one not in {run.label for run in runs}]
+    if missing:
+        logging.warning("%s: no run is there of %s", path, "; ".join(missing))
     return sorted(runs, key=lambda run: places.get(run.label, len(places)))
 
 

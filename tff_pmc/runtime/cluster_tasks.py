@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import multiprocessing
 import os
+import pathlib
 import signal
 import threading
 from typing import Any, NamedTuple, Optional
@@ -72,11 +74,9 @@ def check_versions(terms: Terms) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import tensorflow as tf
 
-    import tff_pmc
-
     for name, here, asked in (
         ("tensorflow", tf.__version__, terms.tensorflow),
-        ("tff_pmc", tff_pmc.__version__, terms.tff_pmc),
+        ("tff_pmc", _version(), terms.tff_pmc),
     ):
         if here != asked:
             raise TermsError(f"it has {name} {here}, and {asked} is asked for")
@@ -103,11 +103,26 @@ def terms_of(threads: Optional[int]) -> Terms:
     """The terms of this process, with that number of threads or by default its own."""
     import tensorflow as tf
 
-    import tff_pmc
-
     own = tf.config.threading.get_intra_op_parallelism_threads()
     found = threads or own or len(os.sched_getaffinity(0))
-    return Terms(found, tf.__version__, tff_pmc.__version__)
+    return Terms(found, tf.__version__, _version())
+
+
+@functools.lru_cache(1)
+def _version() -> str:
+    """The version of the package, and of its code when this process began with it.
+
+    A worker that waits for the next driver does not have what was edited since.
+    """
+    import leaf_data
+    import tff_pmc
+
+    digest = hashlib.sha256()
+    for package in (leaf_data, tff_pmc):
+        folder = pathlib.Path(str(package.__file__)).parent
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return f"{tff_pmc.__version__} ({digest.hexdigest()[:12]})"
 
 
 def sum_of_pack(terms: Terms, graphs: bytes, pack: Any, sent: Any) -> list[Any]:

@@ -43,7 +43,7 @@ def judged(words, runs):
         ("about 3 %", [(FEDAVG, 2), (ONLY, 2)], f"^not run: {ADAFED}$"),
         ("macro F1 is above", [(x, 2) for x in (FEDAVG, ONLY, ADAFED)],
          "^the run of AdaFed has no macro_f1 on record$"),
-        ("few images", [(x, 2) for x in (FEDAVG, ONLY, ADAFED)],
+        ("with few images (0", [(x, 2) for x in (FEDAVG, ONLY, ADAFED)],
          "^the run of AdaFed has no F1 of its classes on record$"),
         ("The sixth client", [(TIMES, 1)], f"^the cohort.csv of {TIMES} was not kept$"),
         ("cost FedAvg about", [(FEDAVG, 2, 0), (FEDAVG, 3, 1)],
