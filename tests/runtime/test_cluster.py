@@ -270,11 +270,9 @@ def test_a_worker_that_is_not_fit_is_named(
     )
     terms = cluster_tasks.terms_of(dask_cluster.threads)
     edited = f"{terms.tff_pmc[:-2]}x)"  # The same version, and other code.
-    for other in ({"tensorflow": "0.1"}, {"tff_pmc": edited}):
-        ((name, asked),) = other.items()
-        monkeypatch.setattr(
-            cluster_tasks, "terms_of", lambda _: terms._replace(**other)
-        )
+    for name, asked in (("tensorflow", "0.1"), ("tff_pmc", edited)):
+        wanted = terms._replace(**{name: asked})
+        monkeypatch.setattr(cluster_tasks, "terms_of", lambda _, wanted=wanted: wanted)
         assert_one_line(
             ClusterSettingError,
             lambda: ClusterConnection(dask_cluster),
