@@ -119,6 +119,18 @@ def test_only_runs_of_one_folder_are_held_against_each_other(run_of):
     assert judging.by_seed([alone, *longer], ["DS"])[0]["DS"] is longer[0]
 
 
+def test_a_seed_under_which_a_run_ended_early_is_none(run_of):
+    def run(label, seed, rounds):
+        settings, path = {"batch_seed": seed, "rounds": 3}, f"a/seed_{seed}/{label}"
+        return run_of(label, [[1]] * rounds, [1], path=path, settings=settings)
+
+    seeds = [[run("DS", seed, 3), run("MD", seed, 3)] for seed in (0, 1)]
+    diverged = [run("DS", 2, 2), run("MD", 2, 3)]
+    found = judging.by_seed([*seeds[0], *seeds[1], *diverged], ["DS", "MD"])
+    assert list(found) == [0, 1]
+    assert list(judging.by_seed(diverged, ["MD"])) == [2]
+
+
 def test_another_reading_of_the_network_counts_where_there_is_no_other(run_of):
     def run(label, folder, activation, model="mnist_cnn", rounds=3):
         settings = {"model": model, "conv_activation": activation}

@@ -246,10 +246,11 @@ def by_seed(
     others. Of two such folders under one seed the one with more of the data set
     counts, then that with `least` rounds or more of them, then that of the command with
     more seeds, then that with longer runs, then that with more of them. A run whose
-    label is empty is passed over. Where no seed has all labels, a `RecordError` names
-    them.
+    label is empty is passed over, and one that ended early, as when all of its clients
+    diverged: such a seed says nothing of rounds. Where no seed has all labels, a
+    `RecordError` names them.
     """
-    runs = list(runs)
+    runs = [run for run in runs if len(run.rounds) >= run.settings.get("rounds", 0)]
     own_reading = [run for run in runs if not other_reading(run)]
     if 0 < len(own_reading) < len(runs):
         with contextlib.suppress(RecordError):
