@@ -103,8 +103,10 @@ def test_the_page_shows_the_numbers_that_decide_and_how_many_more_there_are():
         return claims_page.page([row]).split(" | ")[-2]
 
     parts = [f"a,{k} at 9 %, 1 of 2 columns +{k}" for k in range(1, 6)]
-    assert shown("; ".join(parts[:4])) == "; ".join(parts[:4])
-    assert shown("; ".join(parts)) == "; ".join([*parts[:3], "2 more"])
+    assert shown("; ".join(parts[:3])) == "; ".join(parts[:3])
+    assert shown("; ".join(parts)) == "; ".join([*parts[:2], "3 more"])
     names = "a,2 at 9 %; a,4 at 9 %"
     assert shown("; ".join(parts), names) == "; ".join([*parts[1:4:2], "3 more"])
     assert shown("a +1 (noise floor 2); a over b -1", "a") == "a +1; 1 more"
+    assert shown("a +1; b +2", "one that lacks runs") == "a +1; b +2"
+    assert shown("a +1; b +2 (7 or 8 clients)", "a") == "a +1; 1 more (7 or 8 clients)"

@@ -68,6 +68,8 @@ def test_the_measures_that_decide_are_named_unless_all_do():
     assert answer[1:3] == (NO, BEYOND) and answer.decisive == ["a, b", "d"]
     assert answer.number.startswith("a, b -3.0 ± 2.0") and "; c +3.0" in answer.number
     assert not judged(found[:1]).decisive and not judged(found[::2]).decisive
+    parts = [of(0, "none", tolerance=3, equal=equal) for equal in (True, False, True)]
+    assert judged(parts).why == f"2 of 3: {EQUAL}" and judged(parts[::2]).why == EQUAL
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ def compared(
 
     Of two experiments the runs are of the first, and those that they are held against
     of the second. `lacking` is said where a run is not there, `clients` is that of
-    `label_of`, and the number says how many `clients` or `epochs` there were, if that
-    is what it `shows`.
+    `label_of`, and the number says how many `clients`, `rounds` or `epochs` (which are
+    rounds) there were, if that is what it `shows`.
     """
     labels = [*dict.fromkeys(label for row in measures for label in _needed(row))]
     named = functools.partial(label_of, clients=clients)
@@ -67,8 +67,8 @@ def compared(
     ]
     answer = judging.judged(found, used, least_rounds=least_rounds)
     if shows and answer.number:
-        of_epochs = shows == "epochs"
-        sizes = {len(x.rounds) if of_epochs else x.data["clients"] for x in used}
+        of_clients = shows == "clients"
+        sizes = {x.data["clients"] if of_clients else len(x.rounds) for x in used}
         shown = f"{answer.number} ({' or '.join(map(str, sorted(sizes)))} {shows})"
         answer = answer._replace(number=shown)
     return answer

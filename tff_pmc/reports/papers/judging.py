@@ -114,7 +114,12 @@ def judged(
         names = [name for own, name, _ in words if own == word]
         reasons = "; ".join(why for own, _, why in words if own == word and why)
         if names:
-            why = "; ".join(dict.fromkeys(reasons.split("; ")))
+            counts = collections.Counter(reasons.split("; "))
+            part = f" of {len(found)}: " if word == REPRODUCED else ""
+            why = "; ".join(
+                f"{n}{part}{one}" if one and part and n < len(found) else one
+                for one, n in counts.items()
+            )
             decisive = names if len(names) < len(found) else ()
             return Answer("; ".join(numbers), word, why, runs, decisive)
     raise ValueError("a claim has no measure")

@@ -131,9 +131,7 @@ def mean_of_column(run: Run, row: Row) -> float:
     if row.column not in table:
         raise RecordError(f"the run of {run.label} has no {row.column} on record")
     if len(table) < last:
-        raise TooShortError(
-            f"the kept run of {run.label} ends in round {len(table)}, not {last}"
-        )
+        raise TooShortError(f"{run.label} ends in round {len(table)}, not {last}")
     return 100 * float(table[row.column][first - 1 : last].mean())
 
 
@@ -153,8 +151,8 @@ def _rounds_to_a_goal(run: Run, goal: Run, cells: Cells, row: Row) -> float:
     length = len(run.rounds)
     if found is None and isinstance(row.base, (int, float)) and length < -row.base:
         raise TooShortError(
-            f"the kept run of {run.label} ends in round {length}, without the accuracy "
-            f"of {row.goal}, and before round {-row.base:g}"
+            f"{run.label} ends in round {length}, without that "
+            f"accuracy and before round {-row.base:g}"
         )
     return -(found or length + 1)
 
