@@ -143,7 +143,7 @@ def test_runs_of_equal_weights_in_every_round_are_one_algorithm(
             own = cohort(last)
             of = {"system": system if label == "LD" else "prioritized"}
             runs.append(kept(label, seed, "mnist_iid", reached, cohort=own, **of))
-    said = ("slightly slower than DS", "nothing but for fluctuations")
+    said = ("slightly slower than DS", "LD and MW gain close")
     (claim,) = (one for one in claims("PMC") if said[1] in one.says)
     first = claim.judge.keywords["measures"][0]
     only = [first._replace(runs=["LD"])]
