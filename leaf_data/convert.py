@@ -126,10 +126,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         options = {"test_fraction": given.test_fraction, "seed": given.seed}
         write_store(shown, given.store, **options)
     except (DataError, OSError) as error:
-        # A full disk names no file.
-        nameless = isinstance(error, OSError) and not error.filename
-        where = f"{given.store}: " if nameless else ""
-        print(f"{parser.prog}: {where}{one_line(error, 900)}", file=sys.stderr)
+        print(f"{parser.prog}: {one_line(error, 900)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"{parser.prog}: interrupted, and nothing was made", file=sys.stderr)

@@ -66,7 +66,8 @@ class Writer:
                 f"{like.shape[1:]} before"
             )
         content = memory_of(rows)
-        self._files[name].write(content)
+        with reading(self._path, "cannot be written"):  # A full disk names no file.
+            self._files[name].write(content)
         self._digests[name].update(content)
         self._rows[name] += len(rows)
 

@@ -331,3 +331,18 @@ def test_a_csv_that_is_none_is_one_line(tmp_path, capsys, text, says):
     last = capsys.readouterr().err.splitlines()[-1].rpartition("\r")[2]
     assert "d.csv: cannot be read as CSV" in last and says in last and len(last) < 1000
     assert not os.path.exists(store)
+
+
+def test_a_full_disk_is_named(tmp_path):
+    from leaf_data.formats import npy_folder
+
+    path, full = (
+        str(tmp_path / "store"),
+        pytest.raises(leaf_data.DataError, match="No spa"),
+    )
+    with full as error, npy_folder.Writer(path) as writer:
+        writer.append("a", np.zeros(1))
+        writer._files["a"] = open("/dev/full", "wb", buffering=0)
+        writer.append("a", np.zeros(1))
+    assert str(error.value).startswith(f"{path}: cannot be written")
+    assert os.listdir(tmp_path) == []

@@ -21,11 +21,12 @@ from typing import Any, Optional
 from leaf_data.declare import SettingError
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment, experiment
-from tff_pmc.record import files, run_json
+from tff_pmc.record import files
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import output
 from tff_pmc.reports.kept import KeptFolder, kept_folders
+from tff_pmc.reports.read_folder import missing
 
 _SEED = re.compile(r"seed_([0-9]+)")
 
@@ -36,7 +37,9 @@ def remake(kept: KeptFolder, folder: str) -> list[str]:
     by_seed: dict[int, list[Run]] = {}
     for name, runs in kept.runs_by_folder().items():
         goal = os.path.join(folder, name)
-        _check_whole(os.path.join(kept.path, name), runs)
+        place = os.path.join(kept.path, name)
+        for label in missing(place, runs):
+            raise RecordError(f"{place}: its run of {label} is not there or not whole")
         texts.append(reporting.write(_experiment(runs), runs, goal))
         seed = _SEED.fullmatch(name)
         if seed:
@@ -45,15 +48,6 @@ def remake(kept: KeptFolder, folder: str) -> list[str]:
         found = _experiment(by_seed[min(by_seed)])
         texts.append(reporting.write_seeds(found, by_seed, folder))
     return [text for text in texts if text]
-
-
-def _check_whole(folder: str, runs: Sequence[Run]) -> None:
-    """Refuses a folder that lacks one of the runs that its `run.json` names."""
-    before = files.read_json(folder) or {}
-    there = {run.label for run in runs}
-    for label in run_json.by_flag(before.get("settings", {})).get("orderings", ()):
-        if label not in there:
-            raise RecordError(f"{folder}: its run of {label} is not there or not whole")
 
 
 def _experiment(runs: Sequence[Run]) -> Experiment:

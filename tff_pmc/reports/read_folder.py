@@ -32,6 +32,8 @@ def read_runs(path: str) -> list[Run]:
     ]
     if any(isinstance(run, reference_code.ReferenceRun) for run in runs):
         return sorted(runs, key=lambda run: getattr(run, "index", 0))
+    if lacking := missing(path, runs):
+        logging.warning("%s: no run is there of %s", path, "; ".join(lacking))
     return in_recorded_order(path, runs)
 
 
@@ -47,18 +49,23 @@ def seed_folders(path: str) -> dict[int, str]:
 
 
 def in_recorded_order(path: str, runs: Sequence[Run]) -> list[Run]:
-    """Returns runs in the order of the settings that they share, where these say it.
-
-    Of those that are missing there it warns.
-    """
-    labels: Sequence[str] = ()
-    with contextlib.suppress(RecordError):  # Each run's own file is what counts.
-        labels = run_json.read(path).get("settings", {}).get("orderings", ())
-    places = {label: place for place, label in enumerate(labels)}
-    missing = [one for one in labels if one not in {run.label for run in runs}]
-    if missing:
-        logging.warning("%s: no run is there of %s", path, "; ".join(missing))
+    """Returns runs in the order of the settings that they share, where these say it."""
+    places = {label: place for place, label in enumerate(_recorded(path))}
     return sorted(runs, key=lambda run: places.get(run.label, len(places)))
+
+
+def missing(path: str, runs: Sequence[Run]) -> list[str]:
+    """Returns the labels of runs that the folder's `run.json` has and nothing else."""
+    there = {run.label for run in runs}
+    return [label for label in _recorded(path) if label not in there]
+
+
+def _recorded(path: str) -> Sequence[str]:
+    """The labels of a folder's runs, by its `run.json`."""
+    with contextlib.suppress(RecordError):  # Each run's own file is what counts.
+        found: Sequence[str] = run_json.read(path).get("settings", {}).get("orderings")
+        return found or ()
+    return ()
 
 
 def run_folders(path: str) -> list[str]:

@@ -79,7 +79,10 @@ def check_versions(terms: Terms) -> None:
         ("tff_pmc", _version(), terms.tff_pmc),
     ):
         if here != asked:
-            raise TermsError(f"it has {name} {here}, and {asked} is asked for")
+            raise TermsError(
+                f"it has {name} {here}, and {asked} is asked for: start it anew with "
+                "the driver's"
+            )
     threading_of_tf = tf.config.threading
     if threading_of_tf.get_intra_op_parallelism_threads() == terms.threads:
         return

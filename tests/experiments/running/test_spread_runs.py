@@ -184,7 +184,7 @@ def test_a_folder_that_a_stopped_worker_holds_leaves_the_other_runs_as_they_are(
         def exception(self):
             return InUseError("--output_dir=x is in use: another run writes into it")
 
-    with pytest.raises(callbacks.LostRunError, match="x is in use.*stopped, maybe$"):
+    with pytest.raises(callbacks.LostRunError, match="x is in use.*, and --resume$"):
         spread_runs._check(None, Failed(), None)
 
 

@@ -199,7 +199,9 @@ def _check(connection: ClusterConnection, future: Any, job: Job) -> None:
             f"({one_line(error or future.status)})"
         )
     if isinstance(error, InUseError):  # It may wake up: nobody else may write there.
-        raise LostRunError(f"{error}: a worker that was stopped, maybe") from error
+        raise LostRunError(
+            f"{error}, perhaps a worker that was stopped: end it, and --resume"
+        ) from error
     raise error
 
 

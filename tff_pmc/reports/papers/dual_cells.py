@@ -97,11 +97,9 @@ def tidy_rows(runs: Sequence[Run], table: int) -> pd.DataFrame:
 
 def printed(label: str, name: str, clients: str, metric: str) -> float:
     """Returns a cell of a published table in points; NaN where there is none."""
-    algorithm, table = ALGORITHMS.get(label.partition(" (")[0]), published.table(name)
-    found = table[
-        [key == (algorithm, clients, metric) for key in zip(*map(table.get, KEYS))]
-    ]
-    return 100 * float(found["value"].iloc[0]) if len(found) else math.nan
+    cells = published.table(name).set_index(KEYS)["value"]
+    key = ALGORITHMS.get(label.partition(" (")[0]), clients, metric
+    return 100 * float(cells[key]) if key in cells.index else math.nan
 
 
 def is_row(run: Run) -> bool:
