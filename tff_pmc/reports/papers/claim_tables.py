@@ -190,15 +190,18 @@ def _experiments() -> Mapping[str, Mapping[str, float]]:
     return found
 
 
-def command(experiment: str) -> str:
-    """Returns the command of the experiment's flag file, of several the longest."""
+def command(experiment: str, flags: str = "") -> str:
+    """Returns the command of the experiment's flag file, of several the longest.
+
+    With more flags it has these, too; they may have other seeds than the first five.
+    """
     files = _experiments().get(experiment, {})
     what = f"--experiment={experiment} --priority=all"
     if files:
         what = f"--flagfile={max(files, key=lambda name: files[name])}"
-    return (
-        f".venv/bin/python run_experiments.py {what} --seeds=0,1,2,3,4 --data_dir=DIR"
-    )
+    seeds = "" if "--seeds=" in flags else "--seeds=0,1,2,3,4"
+    parts = [".venv/bin/python run_experiments.py", what, seeds, "--data_dir=DIR"]
+    return " ".join(filter(None, [*parts, flags]))
 
 
 def _row(table: Mapping[str, Any], keys: Mapping[str, Any]) -> Row:

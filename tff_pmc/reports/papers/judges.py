@@ -42,8 +42,8 @@ def compared(
 
     Of two experiments the runs are of the first, and those that they are held against
     of the second. `lacking` is said where a run is not there, `clients` is that of
-    `label_of`, and the number says how many `clients`, `rounds` or `epochs` (which are
-    rounds) there were, if that is what it `shows`.
+    `label_of`, and the number says how many `clients` or `epochs` (which are rounds)
+    there were, if that is what it `shows`.
     """
     labels = [*dict.fromkeys(label for row in measures for label in _needed(row))]
     named = functools.partial(label_of, clients=clients)
