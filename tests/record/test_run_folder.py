@@ -58,6 +58,19 @@ def test_rows_are_on_disk_as_soon_as_they_are_appended(tmp_path):
     assert '"status": "finished"' in text and "tensorflow-federated" in text
 
 
+@pytest.mark.parametrize("mask", [0o000, 0o077])
+def test_records_are_as_the_umask_says(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        folder = run_folder.RunFolder(str(tmp_path / "run"), SETTINGS)
+        write_round(folder, 1)
+        folder.finish("finished")
+    finally:
+        os.umask(before)
+    modes = {path.stat().st_mode & 0o777 for path in contents(tmp_path / "run")}
+    assert modes == {0o666 & ~mask}
+
+
 def test_rounds_csv_is_as_tff_wrote_it(begun):
     """With the columns in order, and the line ends that CSV has."""
     text = (begun[0] / "rounds.csv").read_bytes()

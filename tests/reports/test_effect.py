@@ -21,7 +21,9 @@ def run(label, per_round, targets=()):
     correct = np.repeat(np.array(per_round)[:, None], 2, axis=1)
     data = {"name": "toy", "clients": 2, "origin": {"source": "made up"}}
     info = {"data": data, "settings": {"experiment": "toy", "targets": list(targets)}}
-    return read.Run(label, info, pd.DataFrame(), weights, correct, np.array([10, 10]))
+    rounds = pd.DataFrame(index=range(len(per_round)))
+    about = label, info, rounds, weights, correct, np.array([10, 10])
+    return read.Run(*about, path=label)
 
 
 def five_seeds(targets=()):
@@ -68,8 +70,11 @@ def test_rounds_that_are_not_known_have_no_mean_and_no_interval(tmp_path):
 def test_runs_of_other_lengths_are_refused():
     runs = five_seeds()
     runs[2] = [run("DS", [1, 2]), runs[2][1]]
-    with pytest.raises(RecordError, match="seed 2: DS has 2 rounds, not 4"):
+    with pytest.raises(RecordError, match="DS has 2 rounds and DS 4: finish"):
         effect.effect_rows(runs, [70])
+    every = {seed: [run("DS", [1, 2]), run("LD", [1])] for seed in range(5)}
+    with pytest.raises(RecordError, match="LD has 1 rounds, DS 2"):
+        effect.effect_rows(every, [70])
 
 
 def test_of_four_seeds_nothing_is_claimed_and_another_may_be_the_baseline(tmp_path):

@@ -81,8 +81,11 @@ def test_over_seeds_a_run_has_its_mean_and_its_spread_but_not_of_one(run_of):
         seed: [run_of("DS", [[0, 0], last], [10, 10])]
         for seed, last in ((7, [4, 6]), (8, [6, 8]), (9, [9, 9]))
     }
+    for (run,) in by_seed.values():
+        run.rounds["clients"], run.rounds["excluded"] = 5, [0, 2]
     report = summary.seeds_report(by_seed)
-    title, head, ds = report.text.splitlines()
+    title, head, ds, out = report.text.splitlines()
+    assert out.startswith("DS: 6 of 30 trainings were left out, ")
     assert "over 3 seeds" in title and "last accuracy" in head
     assert ds.split()[:4] == ["DS", "0.7000", "±", "0.2000"]
     assert report.pages["seeds"].blocks[-1].grid[1][1] == "0.700 (0.500 to 0.900)"

@@ -236,6 +236,24 @@ def test_a_worker_killed_or_stopped_in_mid_round_changes_nothing(
     assert len({pack.worker for pack in held}) == WORKERS  # The new one has its share.
 
 
+def test_a_worker_lost_while_it_hands_on_what_is_sent(
+    installed, cluster, monkeypatch, add
+):
+    """Dask then says that it cannot delete data by replicating it."""
+    client, before = cluster.engine.connection.client, []
+    scatter = client.scatter
+
+    def fails_once(*values, **options):
+        if options.get("broadcast") and not before:
+            before.append(values)
+            raise ValueError("Can not use replicate to delete data")
+        return scatter(*values, **options)
+
+    monkeypatch.setattr(client, "scatter", fails_once)
+    assert installed("cluster", lambda: add([5, 6])) == 11
+    assert before
+
+
 def test_a_cluster_that_is_gone_is_one_line(certificates, assert_one_line, add):
     distributed = pytest.importorskip("distributed")
     from tff_pmc.runtime import ClusterError, Runtime

@@ -10,7 +10,7 @@ from typing import Any
 from leaf_data.declare import SettingError
 from tff_pmc.experiments import reporting
 from tff_pmc.experiments.experiment import EXPERIMENTS, experiment, values_of
-from tff_pmc.experiments.flags.command import COMMAND_FLAGS, Command
+from tff_pmc.experiments.flags.command import Command, OfflineOptions
 from tff_pmc.record import files
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
@@ -26,12 +26,13 @@ from tff_pmc.reports import (
 )
 from tff_pmc.settings import RunSettings
 
-_READ = ("reach", "protocol")  # Of the flags of runs, those by which runs are read.
+# Beside `OfflineOptions`, what says how runs on disk are read, and where to write.
+_OTHERS = ("baseline", "experiment", "output_dir", "plugin", "protocol", "reach")
 
 
 def text(command: Command, given: Mapping[str, Any]) -> str:
     """Carries out `--compare`, `--tables` or `--export`; returns their text."""
-    for flag in sorted({*given} - {*COMMAND_FLAGS, *_READ}):
+    for flag in sorted({*given} - {*OfflineOptions.flags(), *_OTHERS}):
         raise SettingError(
             f"--{flag} is of runs, and these are on disk already: leave it out"
         )
@@ -82,6 +83,8 @@ def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
     """The tables and figures of a folder of runs; of seeds, their differences, too."""
     seeds = read_folder.seed_folders(command.tables)
     if not seeds:
+        if command.baseline:
+            raise SettingError("--baseline goes with the runs of several seeds")
         return _of_runs(command, given, goal)
     by_seed = {seed: _by_rule(folder, given) for seed, folder in seeds.items()}
     first = next(iter(by_seed.values()))

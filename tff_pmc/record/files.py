@@ -56,7 +56,7 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(new)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = open(os.open(new, flags, 0o644), "wb")
+    file = open(os.open(new, flags, 0o666), "wb")
     try:
         with naming(path), file:
             yield file
@@ -83,7 +83,7 @@ def naming(path: str) -> Iterator[None]:
 def open_to_append(path: str) -> BinaryIO:
     """Opens a file to be appended to, or makes it; a link is refused."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    return open(os.open(path, flags, 0o644), "ab")
+    return open(os.open(path, flags, 0o666), "ab")
 
 
 def make_empty_folder(path: str, or_else: str = "") -> None:
@@ -127,7 +127,7 @@ def take_lock(path: str) -> int:
     """Takes a folder for this process, until the descriptor is closed or it ends."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        descriptor = os.open(os.path.join(path, LOCK), flags, 0o644)
+        descriptor = os.open(os.path.join(path, LOCK), flags, 0o666)
     except OSError as error:
         raise RecordError(f"--output_dir={path}: {error.strerror}") from error
     try:

@@ -53,16 +53,16 @@ are shown. All of them, noise floors, runs and commands stand in
 Only runs of the paper's own normalization and protocol count. The networks of DA and
 PMC have no ReLU after the convolutions; runs with it decide nothing, unless two
 weightings are equal. Of DA's 371 writers 105 could be had. AdaFed's runs train with
-Adadelta, which it names. PMC's Table 2 is IID, its Table 4 is not; its IID runs have
-seed 5 for seed 2, under which those with MD first trained and the six others diverged:
-IID verdicts hold where DS trains. The 95 % interval of the mean difference over five or
-more paired seeds decides:
+Adadelta, as the example that it names. PMC's Table 2 is IID, its Table 4 is not; its
+IID runs have seed 5 for seed 2, under which those with MD first trained and the six
+others diverged: IID verdicts hold where DS trains. The 95 % interval of the mean
+difference over five or more paired seeds decides:
 
 - *reproduced*: it lies where the claim puts it; "in sign" if not with that size.
 - *not reproduced*: it lies elsewhere, or has 0 and not the printed size. One part is
   enough. The papers print single runs, so by chance, maybe.
 - *open*: it allows both, over all columns.
-- *not run far enough*: few seeds, short runs, a part of the images, or none.
+- *not run far enough*: few seeds, short runs, a part of columns or images, or none.
 - *cannot be tested here*: it takes data that could not be had.
 
 Rounds are those saved, mean over the columns that every run reached, as is the printed
@@ -95,14 +95,15 @@ def judged(found: Iterable[Claim], runs: Iterable[Run]) -> list[Judged]:
 
 
 def page(found: Sequence[Judged]) -> str:
-    """Returns the page of claims: those with a verdict, then the others by reasons."""
+    """Returns the page of claims: those judged, then the others by first reasons."""
     parts = [_HEAD, f"{len(found)} claims: {counts(row.verdict for row in found)}."]
     for paper, (title, year, _) in PAPERS.items():
         grid = [["where", "what it says", "ours", "verdict"]]
         others: dict[str, dict[str, list[str]]] = {}
         for row in found:
             if row.paper == paper and row.verdict in (TOO_SHORT, UNTESTABLE):
-                why = f"{row.verdict}: {row.why.partition(_HOW)[0]}"
+                first = row.why.partition(_HOW)[0].partition("; ")[0]
+                why = f"{row.verdict}: {first}"
                 says = markdown_cell(_REMARK.sub("", row.says))
                 others.setdefault(why, {}).setdefault(row.place, []).append(says)
             elif row.paper == paper:

@@ -145,12 +145,11 @@ def effect_rows(
     labels = paired.labels(by_seed)
     if baseline not in labels:
         raise RecordError(f"no run is of {baseline}: there are {', '.join(labels)}")
-    length = len(next(iter(by_seed.values()))[0].correct)
-    for seed, run in ((seed, run) for seed, runs in by_seed.items() for run in runs):
-        if (own := len(run.correct)) != length:
-            raise RecordError(
-                f"seed {seed}: {run.label} has {own} rounds, not {length}"
-            )
+    first, *others = next(iter(by_seed.values()))
+    length = len(first.rounds)
+    for run in others:
+        if (own := len(run.rounds)) != length:
+            raise RecordError(f"{run.path} has {own} rounds, {first.path} {length}")
 
     def measures(run: Run) -> dict[str, float]:
         best = float(run.accuracy.max())

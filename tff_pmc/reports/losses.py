@@ -88,6 +88,7 @@ def of_runs(
     shown = table.rename(columns={"best_round": "in round", "run": what})
     shown[what] = [escape.printable(label) for label in shown[what]]
     text = f"{title}\n{shown.to_string(index=False, float_format='{:.4g}'.format)}"
+    text += summary.left_out(runs)
     if others:
         names = ", ".join(others)
         text += f"\n\nWithout classes there is no accuracy, and no report {names}."

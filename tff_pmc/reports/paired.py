@@ -52,7 +52,8 @@ def by_label(
 def labels(by_seed: BySeed) -> list[str]:
     """Returns the labels that the runs of each seed have.
 
-    What is no pair is a `RecordError`: another label, seed or setting on record.
+    What is no pair is a `RecordError`: another label, seed, setting or number of
+    rounds on record.
     """
     firsts = [*next(iter(by_seed.values()))]
     first = [run.label for run in firsts]
@@ -67,6 +68,12 @@ def labels(by_seed: BySeed) -> list[str]:
             own = run.settings.get("batch_seed", seed)
             if own != seed:
                 raise RecordError(f"{run.path} is of seed {own}, and not of {seed}")
+            length, others = len(run.rounds), len(other.rounds)
+            if length != others:
+                raise RecordError(
+                    f"{run.path} has {length} rounds and {other.path} {others}: finish "
+                    "the shorter with --resume, or leave its seed out"
+                )
             # What an older record lacks was not there to be set.
             for name in sorted(run.settings.keys() & other.settings.keys()):
                 pair = other.settings[name], run.settings[name]

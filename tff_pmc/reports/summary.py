@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
 import numpy as np
@@ -147,13 +147,25 @@ def text(runs: Sequence[Run]) -> str:
             lines.append([run.label, which, f"{figures['round']}", *cells])
     clients = dict.fromkeys(int((run.examples > 0).sum()) for run in runs)
     title = f"{_TITLE} ({' or '.join(map(str, clients))})"
-    left_out = [
-        f"{run.label}: {run.rounds['excluded'].sum()} of {run.rounds['clients'].sum()} "
-        "trainings were left out, as not finite or above --max_update_norm"
-        for run in runs
-        if "excluded" in run.rounds and run.rounds["excluded"].any()
-    ]
-    return "\n".join([title, grid_text(lines, 2), _NOTE, *left_out])
+    return "\n".join([title, grid_text(lines, 2), _NOTE]) + left_out(runs)
+
+
+def left_out(
+    runs: Iterable[Run], name_of: Callable[[Run], str] = lambda run: run.label
+) -> str:
+    """Returns a line for each name whose runs left trainings out; or nothing."""
+    found: dict[str, tuple[int, int]] = {}
+    for run in runs:
+        if "excluded" in run.rounds:
+            out, of = found.get(name_of(run), (0, 0))
+            counts = run.rounds["excluded"].sum(), run.rounds["clients"].sum()
+            found[name_of(run)] = out + counts[0], of + counts[1]
+    return "".join(
+        f"\n{name}: {out} of {of} trainings were left out, as not finite or above "
+        "--max_update_norm"
+        for name, (out, of) in found.items()
+        if out
+    )
 
 
 def seeds_report(by_seed: BySeed, *, baseline: str = "") -> Report:
@@ -210,6 +222,7 @@ def over_seeds(
     text = (
         f"Mean ± standard deviation over {count} seeds; of the last round, "
         f"where nothing else is said\n{grid_text(lines)}"
+        f"{left_out(paired.every(by_seed))}"
     )
     blocks: list[Block] = [Items([_CELLS])]
     for heading, names in {_LAST: shown, **more}.items():

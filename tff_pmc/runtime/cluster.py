@@ -18,6 +18,7 @@ import tensorflow as tf
 from absl import logging
 from tensorflow.python.eager import cancellation
 
+from leaf_data.errors import one_line
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
 from tff_pmc.runtime.cluster_packs import PacksOnWorkers, stores_of
@@ -122,9 +123,11 @@ class _Computation:
         return [tf.constant(array) for array in found]
 
     def _broadcast(self, value: Any) -> list[Any]:
-        return list(
-            self._connection.client.scatter([value], broadcast=True, hash=False)
-        )
+        client = self._connection.client
+        try:
+            return list(client.scatter([value], broadcast=True, hash=False))
+        except ValueError as error:  # The only worker that had it was lost.
+            raise _LostError(one_line(error)) from error
 
     def _wait(self, total: Any, workers: set[str]) -> None:
         """Waits for the sum, and looks whether the workers are still there."""

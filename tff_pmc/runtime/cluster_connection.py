@@ -123,7 +123,9 @@ class ClusterConnection:
     def _connect(self, options: ClusterOptions) -> None:
         import distributed
 
-        for name in ("distributed", "tornado"):
+        # Those below have levels of their own.
+        below = ("distributed.client", "distributed.gc", "tornado.application")
+        for name in ("distributed", "tornado", *below):
             std_logging.getLogger(name).setLevel(std_logging.CRITICAL)
         place, where = options.place(), options.address
         if place is None:
@@ -201,6 +203,5 @@ class ClusterConnection:
                 yield worker, error or future.status
 
     def _unfit(self, who: str, error: Any) -> ClusterSettingError:
-        return ClusterSettingError(
-            f"--cluster={self.address}: {who} ({one_line(error)})"
-        )
+        reason = self._watch.lost or f"{who} ({one_line(error)})"
+        return ClusterSettingError(f"--cluster={self.address}: {reason}")

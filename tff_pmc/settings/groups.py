@@ -199,9 +199,10 @@ class CounterfactualSettings(Settings):
         # What a float32 holds.
         if not all(1e-30 < rate < 1e30 for rate in self.rates):
             raise SettingError("--counterfactual_rates has to be above 0, and finite")
-        if (self.rates or self.clients) and not self.kinds:
-            flag = "rates" if self.rates else "clients"
-            raise SettingError(f"--counterfactual_{flag} needs --counterfactuals")
+        given = {"rates": self.rates, "clients": self.clients, "every": self.every > 1}
+        for flag in given:
+            if given[flag] and not self.kinds:
+                raise SettingError(f"--counterfactual_{flag} needs --counterfactuals")
 
     def judges(self, round_num: int) -> bool:
         """Whether there are any, and they are judged after a round, counted from 1."""

@@ -48,6 +48,11 @@ BAD = """
 --dataset=minst | --dataset=minst: no data set 'minst' (did you mean mni
 --model=mnist_cn | --model=mnist_cn: no model 'mnist_cn' (did you mean
 --search_for=celebs | --search_for=celebs: no experiment 'celebs' (did
+--tables=x --output_dir=y --seeds=0,1 | --seeds is of runs, and these are on disk
+--export=x --output_dir=y --dataset=mnist | --dataset is of runs, and these are on disk
+--learning_rates=0.5 | --learning_rates goes with --experiment=lr_search
+--search_for=celeba --held_out=own | --search_for goes with --experiment=lr_search
+--inspect --seeds=0,1 | --inspect is of one seed
 --tables=x --output_dir=y --systems=sgd | --systems=sgd: no system
 --compare=x,y --dataset=minst | --dataset=minst: no data set
 --learning_rate=-1 | --learning_rate must be above 0

@@ -116,6 +116,7 @@ REFUSED = {
     "ranges": ({"counterfactuals": ("ranges",)}, "without --normalization=range"),
     "a rate": ({"counterfactual_rates": (0.0,)}, "above 0, and finite"),
     "rates alone": ({"counterfactual_rates": (0.5,)}, "rates needs --counterfactuals"),
+    "every alone": ({"counterfactual_every": 2}, "every needs --counterfactuals"),
     "judges alone": ({"counterfactual_clients": 5}, "clients needs --counterfactuals"),
     "a system": (
         {"counterfactuals": ("orderings",), "system": "simple_average"},

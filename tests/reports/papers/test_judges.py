@@ -244,5 +244,5 @@ def test_the_papers_tables_say_what_the_text_says_but_where_it_is_noted(kept, pa
     # data, CB≻DS≻IS is later than CB, and non-IID data gain no more than IID.
     assert found == {
         "da": "?++++++??+++++",
-        "pmc": "+" * 13 + "-" + "+" * 10 + "-+++++-",
+        "pmc": "+" * 13 + "-" + "+" * 12 + "-+++++-",
     }

@@ -34,6 +34,11 @@ def command_of(given: Given) -> Command:
         raise SettingError(f"--data_dir={command.data_dir} is no folder")
     if "format" in given.values and not command.tables:
         raise SettingError("--format goes with --tables")
+    for flag in ("search_for", "held_out", "learning_rates"):
+        if flag in given.values and command.experiment != LR_SEARCH:
+            raise SettingError(f"--{flag} goes with --experiment={LR_SEARCH}")
+    if command.seeds and command.inspect:
+        raise SettingError("--inspect is of one seed: --seed in the place of --seeds")
     return command
 
 

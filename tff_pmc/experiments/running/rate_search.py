@@ -16,7 +16,7 @@ from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.callbacks import LostRunError, RoundDone
 from tff_pmc.record import read
 from tff_pmc.record.same_run import folder_of_runs
-from tff_pmc.reports import Report, output
+from tff_pmc.reports import Report, output, summary
 from tff_pmc.reports.rounds_to_target import rounds_to_target
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.systems.setup import Setup
@@ -73,7 +73,7 @@ def search(
     rates = [settings.training.learning_rate for settings in runs]
     plan["settings"]["learning_rates"] = rates
     plan["settings"]["held_out"] = held_out
-    rows = []
+    rows, made = [], []
     how = {"resume": resume, "tensorboard": tensorboard, "listeners": [reached]}
     with folder_of_runs(output_dir, plan, resume=resume):
         for number, (rate, settings) in enumerate(zip(rates, runs), 1):
@@ -86,6 +86,7 @@ def search(
             except LostRunError as error:
                 lost = error
             run = read.read_run(folder)
+            made.append(run)
             rows.append(
                 {
                     "learning_rate": rate,
@@ -110,4 +111,5 @@ def search(
         f"{adjustment.validation_fraction:.0%} of {_WHOSE[held_out]} training "
         f"examples\n{text}\n"
         f"First: {found}"
+        f"{summary.left_out(made, lambda run: os.path.basename(run.path))}"
     )

@@ -103,13 +103,14 @@ def run_all(
         for job, error in spread(jobs()) if spread else _in_turn(jobs(), load):
             finished[job.output_dir] += 1
             if error is not None:
-                lost.append(error)
+                where = f"{os.path.basename(job.output_dir)}, " if seeds else ""
+                lost.append(f"{where}{error}")
                 by_folder[job.output_dir].remove(job.settings)
             made = by_folder[job.output_dir]
             if finished[job.output_dir] == len(runs) and made:
                 text = report(job.output_dir, made)
         if lost:
-            raise LostRunError("; ".join(map(str, lost)))
+            raise LostRunError("; ".join(lost))
         if not seeds:
             return text
         return _report_seeds(seeds, by_folder, output_dir, baseline)
