@@ -26,7 +26,7 @@ import tqdm
 
 from leaf_data.errors import DataError, one_line, reading
 from leaf_data.formats import leaf_json, places
-from leaf_data.store import Client, write_store
+from leaf_data.store import Client, open_store, write_store
 
 _LARGEST_CSV = 1 << 28  # Bytes, of one client.
 _LONGEST_LINE = 1 << 20  # Characters: each column takes memory of its own.
@@ -51,7 +51,11 @@ def clients_of_leaf(folder: str) -> Iterator[Client]:
 
 def clients_of_csvs(folder: str, label: str) -> Iterator[Client]:
     """The clients of the CSVs in a folder."""
-    names = sorted(name for name in os.listdir(folder) if name.endswith(".csv"))
+    names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    packed = [name for name in names if ".csv." in name.lower()]
+    if packed:
+        raise DataError(f"{os.path.join(folder, packed[0])} has to be unpacked first")
+    names = [name for name in names if name.lower().endswith(".csv")]
     columns: list[str] = []
     for name in names:
         path = os.path.join(folder, name)
@@ -114,7 +118,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("folder", help="LEAF's JSON files, or CSVs")
     parser.add_argument("store", help="the folder that is made")
     parser.add_argument("--label", default="", help="of CSVs: the column of the labels")
-    parser.add_argument("--test_fraction", type=float, default=0.0)
+    parser.add_argument(
+        "--test_fraction",
+        type=float,
+        default=0.0,
+        help="of each client's examples, to test on; where LEAF's files have no others",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the test fraction")
     given = parser.parse_args(arguments)
     try:
@@ -125,6 +134,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         shown = tqdm.tqdm(clients, "clients", unit="client", mininterval=1)
         options = {"test_fraction": given.test_fraction, "seed": given.seed}
         write_store(shown, given.store, **options)
+        print(open_store(given.store).describe())
     except (DataError, OSError) as error:
         print(f"{parser.prog}: {one_line(error, 900)}", file=sys.stderr)
         return 2

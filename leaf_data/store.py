@@ -40,6 +40,7 @@ Client = tuple[Any, ...]
 _SPLIT_STREAM = 81  # Beside those that partitions draw from.
 _ROWS = 1 << 16  # That are copied at once.
 _LONGEST_OPTIONS = 1 << 14
+_TESTED = "has test examples of its own, which leave no test_fraction to draw"
 
 
 def write_store(
@@ -58,7 +59,7 @@ def write_store(
             [n, ...] of a regression; or `(name, x, y, x_test, y_test)`.
         path: the folder, which is made.
         test_fraction: the part of each client's examples, drawn at random, on which it
-            is tested, where none are given for that.
+            is tested; only where none are given for that.
         seed: the seed of this choice.
 
     Raises:
@@ -74,6 +75,8 @@ def write_store(
         raise DataError(f"seed has to be a whole number from 0: {seed!r}")
     with npy_folder.Writer(os.fspath(path)) as writer:
         if isinstance(clients, FederatedDataset):
+            if test_fraction:
+                raise DataError(_TESTED)
             about = _write_data(writer, clients)
         else:
             about = _write_clients(writer, clients, test_fraction, seed)
@@ -239,6 +242,8 @@ def _pairs(
         raise DataError("has to be (name, x, y), or have x_test and y_test, too")
     found = [_checked(*arrays[place : place + 2]) for place in range(0, len(arrays), 2)]
     if len(found) == 2:
+        if fraction:
+            raise DataError(_TESTED)
         (x, _), (other, _) = found
         if (x.dtype, x.shape[1:]) != (other.dtype, other.shape[1:]):
             raise DataError(

@@ -111,6 +111,7 @@ def test_a_large_update_is_clipped_or_left_out(runtime, sums, updates, sizes, ex
     weights = [np.array([size], np.float32) for size in sizes]
     output = process.next(process.initialize(), values, weights)
     np.testing.assert_allclose(output.result, expected, rtol=1e-5)
+    assert output.measurements["excluded"] == (not sums)
 
 
 @pytest.mark.parametrize(

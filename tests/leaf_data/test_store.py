@@ -103,7 +103,7 @@ def test_of_clients_each_example_is_trained_on_or_tested_on_once(tmp_path):
 
 def test_test_examples_may_be_given_and_nothing_is_in_memory(tmp_path):
     clients = [(name, x, y, x[:1] + 1, y[:1]) for name, x, y in CLIENTS]
-    data = leaf_data.open_store(written(tmp_path, clients))
+    data = leaf_data.open_store(written(tmp_path, clients, test_fraction=0.0))
     np.testing.assert_array_equal(data.train_examples.x[:5], CLIENTS[0][1])
     np.testing.assert_array_equal(data.test_examples.x[0], CLIENTS[0][1][0] + 1)
     base = data.train_examples.x
@@ -155,6 +155,7 @@ X = np.zeros((2, 3), np.float32)
         ),
         ([("a", X, np.array([0, 2**31 - 1]))], 0.0, "beyond 2^31 - 2"),
         ([("a", X, [0, 1], X[:1, :2], [0])], 0.0, "and one to be tested on"),
+        ([("a", X, [0, 1], X, [0, 1])], 0.4, "client a: has test examples of its own"),
         (
             [("a", X, [[0], [1]])],
             0.0,
@@ -258,7 +259,7 @@ def leaf_file(folder, part, users, number=0):
     write_leaf(folder / part / f"all_data_{number}_keep_0_{part}_9.json", data)
 
 
-def test_leafs_files_and_csvs_are_converted(tmp_path):
+def test_leafs_files_and_csvs_are_converted(tmp_path, capsys):
     leaf_file(tmp_path / "leaf", "train", {"u": ([[0.5], [1]], [0, 1])})
     leaf_file(tmp_path / "leaf", "test", {"u": ([[0.25]], [1])})
     store = str(tmp_path / "of_leaf")
@@ -268,14 +269,19 @@ def test_leafs_files_and_csvs_are_converted(tmp_path):
     assert data.test_examples.client("u")["y"].tolist() == [1]
     csvs = tmp_path / "csvs"
     csvs.mkdir()
-    for name in ("d1", "d2"):
-        (csvs / f"{name}.csv").write_text("a,kind,b\n" + "1,0,2\n3,1,4\n" * 5)
+    for name in ("d1.csv", "d2.CSV"):
+        (csvs / name).write_text("a,kind,b\n" + "1,0,2\n3,1,4\n" * 5)
+    (csvs / "._d1.csv").write_text("no table")
     store = str(tmp_path / "of_csvs")
     options = ["--label=kind", "--test_fraction=0.2"]
     assert convert.main([str(csvs), store, *options]) == 0
+    assert "2 clients, 2 classes" in capsys.readouterr().out
     data = leaf_data.open_store(store)
     assert data.client_ids == ("d1", "d2") and list(data.train_examples.sizes) == [8, 8]
     assert {tuple(row) for row in data.train_examples.x.tolist()} == {(1, 2), (3, 4)}
+    (csvs / "d3.csv.gz").write_text("")
+    assert convert.main([str(csvs), f"{store}2", *options]) == 2
+    assert "d3.csv.gz has to be unpacked first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -297,8 +303,7 @@ def test_a_leaf_file_without_its_other_part_is_refused(tmp_path, capsys, part, o
     for label, own in enumerate(("train", "test")):
         leaf_file(tmp_path, own, {"u": ([[0.5]], [label])})
     leaf_file(tmp_path, part, {"v": ([[1]] * 10, [0] * 10)}, number=1)
-    arguments = [str(tmp_path), str(tmp_path / "store"), "--test_fraction=0.5"]
-    assert convert.main(arguments) == 2
+    assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
     assert f"1_keep_0_{part}_9.json has no {other} file" in capsys.readouterr().err
     assert not (tmp_path / "store").exists()
 

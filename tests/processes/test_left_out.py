@@ -90,3 +90,16 @@ def test_a_negative_criterion_is_refused_by_name(
     words = "^the criterion NEG gave a negative value: -4 of client 0$"
     with pytest.raises(criteria.CriterionError, match=words):
         process.next(process.initialize(), tff_pmc.pack(toy_examples, [0]))
+
+
+def test_a_label_without_a_class_is_refused_by_client(
+    runtime, toy_examples, toy_model, build_prioritized
+):
+    """TensorFlow names the label alone; of three classes, label 7 of client 2."""
+    labels = toy_examples.y.copy()
+    labels[toy_examples.row_splits[2]] = 7
+    found = dataclasses.replace(toy_examples, y=labels)
+    process = build_prioritized(toy_model, priority=("DS",), criteria=("DS",))
+    says = pytest.raises(ValueError, match="^client 2 has label 7, but there are 3 cl")
+    with says:
+        process.next(process.initialize(), tff_pmc.pack(found, [1, 2, 3]))

@@ -44,10 +44,15 @@ PRIORITIZED = [
         lambda: own(lambda c: c.attributes["battery"]),
         "OWN fails.*there is no 'battery'",
     ),
-    # `==` between tensors compares Python objects where TFF traces.
-    (
-        lambda: own(lambda c: tf.reduce_mean(tf.cast(c.y == 0, tf.float32)), "EQ"),
-        "criterion EQ ",
+    # `==` between tensors compares Python objects where TFF traces; also of labels
+    # that the made-up client lacks.
+    *(
+        (lambda same=same: own(lambda c: tf.cast(same(c), tf.float32), "EQ"), says)
+        for same, says in (
+            (lambda c: c.y[0] == 0, "criterion EQ .*by tf.equal in"),
+            (lambda c: c.y[0] == 9, "criterion EQ .*by tf.equal in"),
+            (lambda c: c.y[0] != 9, "criterion EQ .*by tf.not_equal in"),
+        )
     ),
     (lambda: {"priority": ("XX",)}, "unknown criterion 'XX' in the ordering"),
     (lambda: {"priority": ("DS", "DS")}, "DS,DS names a criterion twice"),

@@ -126,3 +126,26 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
     record = dataclasses.replace(one.record, predictions=True)
     with pytest.raises(SettingError, match="at most 255 classes, .* has 300"):
         Setup.of(dataclasses.replace(one, model=model, record=record), federation)
+
+
+def test_labels_have_to_be_of_the_models_kind():
+    """Numbers for classes; the reverse is that of a model without any."""
+    from tff_pmc.experiments.experiment import values_of
+    from tff_pmc.settings import RunSettings
+    from tff_pmc.systems.setup import Setup
+
+    data = leaf_data.load("digits5k", partition="noniid")
+    numbers = {
+        part: dataclasses.replace(examples, y=examples.y.astype(np.float32))
+        for part, examples in (
+            ("train_examples", data.train_examples),
+            ("test_examples", data.test_examples),
+        )
+    }
+    other = dataclasses.replace(data, num_classes=0, server_examples=None, **numbers)
+    values = {"priority": ("DS",), "criteria": ("DS", "MD")}
+    settings = RunSettings.of(values, inherited=values_of("quickstart"))
+    with pytest.raises(
+        SettingError, match="takes labels of .* int32, and .* has float32"
+    ):
+        Setup.of(settings, other)

@@ -10,7 +10,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.basis_sums import build_basis_sums, with_score_in_force
-from tff_pmc.aggregation.building import aggregation_process
+from tff_pmc.aggregation.building import aggregation_process, parts_of, zipped
 from tff_pmc.aggregation.contributions import (
     RunningSums,
     check_not_negative,
@@ -31,6 +31,9 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
 
         (<state@SERVER, U@CLIENTS, float32[m]@CLIENTS>
          -> <state@SERVER, result=U@SERVER, measurements=...@SERVER>)
+
+    The measurements have `excluded`, the number of clients that do not count, as their
+    update or a criterion is not finite or too large (`SumOptions`).
 
     Example:
         >>> factory = PrioritizedMeanFactory(("DS", "LD"), ("LD", "DS"))
@@ -99,15 +102,23 @@ class PrioritizedMeanFactory(tff.aggregators.WeightedAggregationFactory):
             if plan.normalization.method != "range":
                 raw = check_not_negative(", ".join(self._criteria), raw)
             own = contribution_of(plan, raw, update)
+            left_out = tf.cast(tf.logical_not(own.included), tf.int32)
             if self._two_stage:
                 sent = own.update, own.criteria
-                return tf.nest.map_structure(lambda t: t[tf.newaxis], sent)
+                sent = tf.nest.map_structure(lambda t: t[tf.newaxis], sent)
+                return *sent, left_out
             sums_of_one = RunningSums.of_nobody(plan.basis).plus(own, 0, 0.0)
             result = sums_of_one.result(weighted_updates(own), plan.normalization)
-            return result.update, result.update_weight
+            return result.update, result.update_weight, left_out
 
         def next_fn(state, updates, criteria):
-            weighted, scalars = tff.federated_map(prepare, (updates, criteria))
-            return inner.next(state, weighted, scalars)
+            prepared = tff.federated_map(prepare, (updates, criteria))
+            weighted, scalars, left_out = prepared
+            output = inner.next(state, weighted, scalars)
+            excluded = tff.federated_sum(left_out)
+            measured = zipped(**parts_of(output.measurements), excluded=excluded)
+            return tff.templates.MeasuredProcessOutput(
+                output.state, output.result, measured
+            )
 
         return aggregation_process(inner.initialize, next_fn, value_type, weight_type)

@@ -154,7 +154,8 @@ def build_dataset_client_work(
                 )
                 count = num_examples_of(output)
                 examples += count
-                loss_sum += output.loss * tf.cast(count, tf.float32)
+                loss = tf.cast(output.loss, tf.float32)
+                loss_sum += loss * tf.cast(count, tf.float32)
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
         if metrics is not None:  # Before a criterion runs the model again.
             reported = model.report_local_unfinalized_metrics()

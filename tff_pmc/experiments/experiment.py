@@ -10,7 +10,6 @@ from leaf_data.declare import Registry
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.flag_values import naming
 from tff_pmc.settings.papers import PAPERS
-from tff_pmc.settings.run_settings import in_small_letters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,28 +88,22 @@ class Experiment:
         """Whether its runs differ in the system and not in the ordering."""
         return bool(self.rows)
 
-    def check_baseline(self, names: Sequence[str], asked: str) -> None:
-        """Refuses runs under several seeds without the one they are held against.
-
-        `names` are those of the runs' systems where these are compared, else the runs'
-        labels. Of orderings any will do where none is asked for. The `SettingError`
-        names the flag.
-        """
-        if asked and asked not in names:
-            known = "; ".join(dict.fromkeys(names))
-            raise SettingError(f"--baseline={asked} is none of the runs: {known}")
-        if self.compares_systems and not asked and self.baseline not in names:
-            raise SettingError(
-                f"--seeds holds every run against {self.baseline}: name "
-                f"{in_small_letters(self.baseline)} in --systems, too, or another in "
-                "--baseline"
-            )
-
 
 EXPERIMENTS: Registry[Experiment] = Registry(
     "experiment", "tff_pmc.experiments.catalog"
 )
 """The named experiments."""
+
+
+def check_baseline(names: Sequence[str], asked: str) -> None:
+    """Refuses runs under several seeds without the one that is asked for.
+
+    `names` are those of the runs' systems where these are compared, else the runs'
+    labels. The `SettingError` names the flag.
+    """
+    if asked and asked not in names:
+        known = "; ".join(dict.fromkeys(names))
+        raise SettingError(f"--baseline={asked} is none of the runs: {known}")
 
 
 def experiment(name: str) -> Experiment:

@@ -48,17 +48,20 @@ def write_seeds(
 ) -> str:
     """Does the same with an experiment's runs under several seeds.
 
-    They are held against the baseline; by default the experiment's, and of orderings
-    the first where that is not among them.
+    They are held against the baseline; by default the experiment's, and the first where
+    that is not among them.
     """
-    held, labels = baseline or found.baseline, paired.labels(by_seed)
-    if not found.compares_systems and held not in labels:
-        held = labels[0]
+    paired.labels(by_seed)  # What is no pair is refused first.
+    first = next(iter(by_seed.values()))
+    rows = [run.system if found.compares_systems else run.label for run in first]
+    held = baseline or found.baseline
+    if held not in rows:
+        held = rows[0]
     output.write(plots.seeds_report(by_seed, what=label_word(found)), folder)
     # The baseline alone shows how far seeds move it, and has no effect.
     alone = all(len(runs) == 1 for runs in by_seed.values())
     names = () if alone else found.seed_reports
-    about = f"{plots.title_of(next(iter(by_seed.values())))}, {len(by_seed)} seeds"
+    about = f"{plots.title_of(first)}, {len(by_seed)} seeds"
     return _joined(
         _written(
             name,

@@ -9,7 +9,12 @@ from typing import Any
 
 from leaf_data.declare import SettingError
 from tff_pmc.experiments import reporting
-from tff_pmc.experiments.experiment import EXPERIMENTS, experiment, values_of
+from tff_pmc.experiments.experiment import (
+    EXPERIMENTS,
+    check_baseline,
+    experiment,
+    values_of,
+)
 from tff_pmc.experiments.flags.command import Command, OfflineOptions
 from tff_pmc.record import files
 from tff_pmc.record.read import Run
@@ -90,7 +95,7 @@ def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
     first = next(iter(by_seed.values()))
     found = experiment(_name(command, given, first))
     names = [run.system if found.compares_systems else run.label for run in first]
-    found.check_baseline(names, command.baseline)
+    check_baseline(names, command.baseline)
     for seed, folder in seeds.items():
         own = os.path.join(goal, os.path.basename(folder))
         reporting.write(found, by_seed[seed], own)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Sequence
-from typing import Any, Optional
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, Callable, Optional
 
 import numpy as np
 import tensorflow as tf
@@ -157,9 +159,39 @@ def _value_in_graph(
         fed = tf.nest.map_structure(
             lambda a: tf.compat.v1.placeholder(a.dtype, a.shape), arrays
         )
-        value = raw_value(criterion, received.client(fed), checked=False)
+        with _no_comparisons():
+            value = raw_value(criterion, received.client(fed), checked=False)
         feeds = dict(zip(tf.nest.flatten(fed), tf.nest.flatten(arrays)))
         return float(session.run(value, feeds))
+
+
+@contextlib.contextmanager
+def _no_comparisons() -> Iterator[None]:
+    """Refuses `==` and `!=` of tensors, which compare Python objects in a graph.
+
+    With labels that the made-up client lacks this would not be seen by values.
+    """
+    operators = {"__eq__": "tf.equal", "__ne__": "tf.not_equal"}
+    before = {name: getattr(tf.Tensor, name) for name in operators}
+
+    def refusing(name: str) -> Callable[[Any, Any], Any]:
+        def compare(self: Any, other: Any) -> Any:
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+            if other is None or caller.partition(".")[0] in ("tensorflow", "keras"):
+                return before[name](self, other)
+            raise TypeError(
+                f"tensors are compared by {operators[name]} in TFF's graphs"
+            )
+
+        return compare
+
+    for name in operators:
+        setattr(tf.Tensor, name, refusing(name))
+    try:
+        yield
+    finally:
+        for name, original in before.items():
+            setattr(tf.Tensor, name, original)
 
 
 def _varied(spec: tf.TensorSpec) -> np.ndarray:

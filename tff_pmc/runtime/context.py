@@ -6,15 +6,20 @@ import abc
 import asyncio
 import re
 import sys
+from collections.abc import Mapping
 from typing import Any
 
+import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.criteria import CriterionError
 
 # As `check_not_negative` has it and TensorFlow shows it, each part in brackets.
 _NEGATIVE = re.compile(r"the criterion [^\]\n]*:(\] \[[^\]\n]*)+\]")
+# As TensorFlow's sparse cross entropy has it.
+_LABEL = re.compile(r"label value of (-?\d+) which is outside .*?\[0, (\d+)\)")
 _TFF = "tensorflow_federated"
+_MOST_ELEMENTS = 100_000  # A data set may have no end.
 _PROGRAMS = "tensorflow_federated.python.learning.programs"
 
 
@@ -35,19 +40,43 @@ class EngineContext(tff.program.FederatedContext):
         return (self._program.invoke if called_by_program else self.call)(comp, arg)
 
     def call(self, comp: tff.Computation, arg: Any) -> Any:
-        """Invokes `comp` and waits; a `CriterionError` for one that is negative."""
+        """Invokes `comp` and waits.
+
+        A criterion that is negative is a `CriterionError`, and a label that the model
+        has no class for a `ValueError`; both name the client.
+        """
         try:
             return self._call(comp, arg)
         except Exception as error:
-            found = _NEGATIVE.search(str(error))
-            if found is None:
-                raise
-            words = found[0].replace("] [", " ").rstrip("]")
-            raise CriterionError(words) from error
+            if found := _NEGATIVE.search(str(error)):
+                words = found[0].replace("] [", " ").rstrip("]")
+                raise CriterionError(words) from error
+            if found := _LABEL.search(str(error)):
+                label, classes = map(int, found.groups())
+                raise ValueError(
+                    f"{_who_has(label, arg)} has label {label}, but there are "
+                    f"{classes} classes"
+                ) from error
+            raise
 
     @abc.abstractmethod
     def _call(self, comp: tff.Computation, arg: Any) -> Any:
         """Invokes `comp` and waits for its value."""
+
+
+def _who_has(label: int, arg: Any) -> str:
+    """The client of a call's argument with a label, by its number or its place."""
+    parts = tf.nest.flatten(tff.structure.flatten(arg))
+    clients = (part for part in parts if isinstance(part, tf.data.Dataset))
+    for place, dataset in enumerate(clients):
+        for element in dataset.take(_MOST_ELEMENTS):
+            packed = isinstance(element, Mapping)
+            labels = element["y"] if packed else element[-1]
+            if tf.reduce_any(tf.equal(labels, label)):
+                if packed and "client" in element:
+                    return f"client {element['client']}"
+                return f"the data set at place {place}"
+    return "a client"
 
 
 class _InThreads(tff.framework.AsyncContext):

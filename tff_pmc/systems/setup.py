@@ -220,6 +220,18 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
             f"--model={settings.names['model']} takes inputs of {wanted}, and those of "
             f"{data.name} are {given}"
         )
+    labels = data.train_examples.y
+    if not (model.num_classes and data.has_classes):
+        takes = _built(model).input_spec[1]
+        if (takes.dtype.as_numpy_dtype, takes.shape.rank) != (
+            labels.dtype,
+            labels.ndim,
+        ):
+            raise SettingError(
+                f"--model={settings.names['model']} takes labels of "
+                f"{takes.shape} {takes.dtype.name}, and {data.name} has "
+                f"{labels.dtype}{'' if data.has_classes else ', numbers and no class'}"
+            )
     classes = model.num_classes or (data.has_classes and _num_scores(model))
     if 0 < classes < data.num_classes:
         raise SettingError(

@@ -13,7 +13,13 @@ from typing import Any, Optional
 
 from leaf_data.dataset import DATASETS
 from leaf_data.declare import SettingError
-from tff_pmc.experiments.experiment import Experiment, Row, experiment, values_of
+from tff_pmc.experiments.experiment import (
+    Experiment,
+    Row,
+    check_baseline,
+    experiment,
+    values_of,
+)
 from tff_pmc.experiments.flags.command import COMMAND_FLAGS, LR_SEARCH, Command
 from tff_pmc.experiments.flags.flag_definitions import Given
 from tff_pmc.models import MODELS
@@ -88,7 +94,7 @@ def runs_of(
             settings.system.name if found.compares_systems else settings.label
             for settings in runs
         ]
-        found.check_baseline(names, command.baseline)
+        check_baseline(names, command.baseline)
     elif command.baseline:
         raise SettingError("--baseline goes with --seeds")
     if command.seed is None:
