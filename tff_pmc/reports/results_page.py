@@ -143,7 +143,7 @@ def _hours(runs: Sequence[Run]) -> str:
     missing = len(runs) - len(spans)
     notes = [f"{missing} runs not recorded"] if missing else []
     if any(run.info.get("resumed") for run in runs):
-        notes.append("with the pauses before resuming")
+        notes.append("with pauses")
     hours = sum(spans, datetime.timedelta()) / datetime.timedelta(hours=1)
     return f"{hours:.2f} hours" + (f" ({', '.join(notes)})" if notes else "")
 

@@ -138,7 +138,6 @@ ADAFED_1 --systems= | --systems=: it is empty
 ADAFED_1 --systems=sgd | --systems=sgd: no system 'sgd'
 ADAFED_1 --normalization=max | does not go with adafed_1
 ADAFED_1 --judge_on=server | --judge_on is of no use
-ADAFED_1 --seeds=1,2 --systems=adafed | name fedavg in --systems, too
 ADAFED_2 --adafed_reading=a_class | --adafed_reading is of simulation 1, not of 2
 ADAFED_2 --adafed_epsilon=0 | --adafed_epsilon must be above 0, below 1, got 0
 ADAFED_2 --systems=fedavg --adafed_epsilon=0.2 | --adafed_epsilon is of no use
