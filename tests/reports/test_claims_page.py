@@ -76,9 +76,13 @@ def test_a_claim_has_its_number_its_runs_its_verdict_and_why(judged, own, seeds,
     assert judged(own, *seeds) == row
 
 
-@pytest.mark.parametrize("other", [{"normalization": "max"}, {"protocol": "x"}])
+@pytest.mark.parametrize(
+    "other", [{"normalization": "max"}, {"protocol": "x"}, {"dataset": "digits5k"}]
+)
 def test_a_run_of_another_method_is_no_run_of_the_papers(judged, other):
-    assert judged(claim(("open", "")), 3, **other)[:3] == ("", "", SHORT)
+    own = claim(("open", ""), settings={"mnist_iid": {"dataset": "mnist"}})
+    assert judged(own, 3, **other)[:3] == ("", "", SHORT)
+    assert judged(own, 3, dataset="mnist")[2] == judged(own, 3)[2] == "open"
 
 
 def test_of_several_flag_files_it_is_the_one_that_runs_longest():

@@ -53,6 +53,18 @@ def test_a_row_has_the_best_step_and_the_paired_gain_in_points(cells):
     assert "| alpha 0 | c0 | LD | 0.250 | +3.00\\* | +2.20 ± 0.20\\* |" in page
 
 
+def test_what_is_not_known_is_no_answer(cells):
+    """The second cell's step was judged too seldom, the first has too few seeds."""
+    cells[1].steps.loc[1, "accuracy_p"] = np.nan
+    few = dict(list(cells[0].by_seed.items())[:4])
+    cells[0] = cells[0]._replace(by_seed=few)
+    page = when_it_helps.report(cells).pages["when_it_helps"].markdown()
+    assert "(3 of 5 federations), whole runs gain in 1 and lose in 1; where" in page
+    assert (
+        "it does not (1), they gain in 1 and lose in 0. Of 2 nothing is known" in page
+    )
+
+
 def test_the_maps_have_a_place_for_each_cell_and_none_for_what_is_missing(cells):
     figure = when_it_helps.report(cells).figures["when_it_helps"]
     *heat, _ = figure.axes

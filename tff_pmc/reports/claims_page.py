@@ -30,7 +30,13 @@ from tff_pmc.reports.escape import markdown_cell
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.claim_tables import Claim, claims, command
-from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS, seed_of
+from tff_pmc.reports.papers.judging import (
+    TOO_SHORT,
+    UNTESTABLE,
+    VERDICTS,
+    has,
+    seed_of,
+)
 from tff_pmc.settings.papers import PAPERS
 
 RESULTS = str(project_files.folder("results/reproduced"))
@@ -149,14 +155,16 @@ def by_experiment(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """
     found: dict[str, list[Run]] = {}
     for run in runs:
-        settings = run.settings
-        if all(settings.get(name, own) == own for name, own in _AS_PRINTED.items()):
-            found.setdefault(settings.get("experiment", ""), []).append(run)
+        if has(run, _AS_PRINTED):
+            found.setdefault(run.settings.get("experiment", ""), []).append(run)
     return found
 
 
 def _judged(claim: Claim, runs: Mapping[str, Sequence[Run]]) -> Judged:
-    own = {name: runs.get(name, []) for name in claim.experiments}
+    own = {
+        name: [r for r in runs.get(name, []) if has(r, claim.settings.get(name, {}))]
+        for name in claim.experiments
+    }
     costs = {
         name: f" (about {n:g} hours of one core)" for name, n in claim.hours.items()
     }

@@ -118,12 +118,14 @@ def rank_correlation(table: pd.DataFrame, cheap: str, dear: str) -> tuple[float,
 
 def sentence(table: pd.DataFrame, measure: str) -> str:
     """Says how far the cheap answers tell what whole runs show."""
-    told = table["one_step_p"] < _ALPHA
+    known = table[["one_step_p", f"{measure}_interval"]].notna().all(axis=1)
+    told, untold = table["one_step_p"] < _ALPHA, table["one_step_p"] >= _ALPHA
     shown = table[measure].abs() > table[f"{measure}_interval"]
     gains, loses = shown & (table[measure] > 0), shown & (table[measure] < 0)
 
     def counts(where: pd.Series[bool]) -> str:
-        return f"gain in {(where & gains).sum()} and lose in {(where & loses).sum()}"
+        gain, lose = ((where & known & one).sum() for one in (gains, loses))
+        return f"gain in {gain} and lose in {lose}"
 
     both = table.assign(size=table[measure].abs())
     ranks = [
@@ -135,11 +137,13 @@ def sentence(table: pd.DataFrame, measure: str) -> str:
         )
         for rho, p in [rank_correlation(both, cheap, dear)]
     ]
+    few = (~known).sum()
+    unknown = f"Of {few} nothing is known: too few rounds or seeds. " if few else ""
     return (
         f"Over {_MEASURES[measure]}: where one step differs from {BASELINE} "
         f"({told.sum()} of {len(table)} federations), whole runs {counts(told)}; where "
-        f"it does not ({(~told).sum()}), they {counts(~told)}. Rank correlation with "
-        f"whole runs: {', '.join(ranks)}."
+        f"it does not ({untold.sum()}), they {counts(untold)}. {unknown}Rank "
+        f"correlation with whole runs: {', '.join(ranks)}."
     )
 
 

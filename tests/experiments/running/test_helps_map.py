@@ -62,6 +62,8 @@ def test_the_best_step_is_run_under_other_seeds(one_cell, tmp_path):
         (["--seeds=0,1"], "--seeds: 0 is the seed of the run that chooses"),
         (["--priority=LD"], "runs DS and the ordering"),
         (["--counterfactuals=averages:0.5"], "--counterfactuals=orderings alone"),
+        (["--counterfactual_rates=2"], "--counterfactuals=orderings alone"),
+        (["--client_sizes=power_law"], "--client_sizes is what the federations diff"),
         (["--cluster=local", "--spread=runs"], "--spread=runs does not go with"),
     ],
 )

@@ -5,10 +5,11 @@ import itertools
 import pandas as pd
 import pytest
 
-from tff_pmc.experiments.experiment import EXPERIMENTS
+from tff_pmc.experiments.experiment import EXPERIMENTS, values_of
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import claim_tables, judges, published
 from tff_pmc.reports.papers.claim_tables import ClaimError, claims, headline_numbers
+from tff_pmc.settings import RunSettings
 from tff_pmc.settings.papers import PAPERS
 
 TABLE = """
@@ -66,7 +67,7 @@ def read(tmp_path):
         ("sign", "within = 10\nsign", "within has to be two numbers, not 10"),
         ("sign", "within = [9, -9]\nsign", "two numbers, not [9, -9]"),
         ('"Some words."', "5", "'int' object has no attribute 'split'"),
-        ("[runs]", "[claims]\n[runs]", "'claims' is none of paper, tables, hours"),
+        ("[runs]", "[claims]\n[runs]", "'claims' is none of paper, tables, settings"),
         ('runs = "both"', "", "'runs'"),
         ('place = "section 1"', "", "(without a place): the key 'place' is missing"),
         ("of half", "of all", "headline 1 (Table 2): unknown number 'round of all'"),
@@ -89,6 +90,11 @@ def test_the_claims_of_all_papers_are_in_their_order_and_of_experiments():
     for one in found:
         assert one.place and one.says.endswith((".", ".)"))
         assert one.experiments and set(one.experiments) <= set(EXPERIMENTS)
+        for name in one.experiments:  # What makes a run the paper's is its experiment.
+            for changes in [row.values for row in EXPERIMENTS[name].rows] or [{}]:
+                own = {**values_of(name), **changes}
+                own = RunSettings.of({}, inherited=own).by_flag()
+                assert one.settings[name].items() <= own.items(), (name, one.says)
     figures = {word for one in claims("AdaFed") for word in one.place.split()}
     assert {word for word in figures if word.isdigit()} == set("123456")
 

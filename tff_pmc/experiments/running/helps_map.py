@@ -7,10 +7,11 @@ seeds of their own, so that what chose the ordering has no part in what judges i
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 
-from tff_pmc.experiments.experiment import experiment
+from tff_pmc.experiments.experiment import experiment, values_of
 from tff_pmc.experiments.running import loop
 from tff_pmc.experiments.running.callbacks import LostRunError
 from tff_pmc.experiments.running.suite import Load
@@ -43,14 +44,17 @@ def run(
             f"--experiment={first.experiment} runs {read.BASELINE} and the ordering "
             "that helps most: it takes no others"
         )
-    if first.counterfactual.kinds != ("orderings",):
+    judged = first.counterfactual
+    if judged.kinds != ("orderings",) or judged.rates:
         raise SettingError(
             f"--experiment={first.experiment} takes --counterfactuals=orderings alone"
         )
-    cells = {
-        place: first.replaced(**changes)
-        for place, changes in experiment(first.experiment).cells.items()
-    }
+    changed = experiment(first.experiment).cells
+    plain = RunSettings.of({}, inherited=values_of(first.experiment)).by_flag()
+    for flag in sorted({flag for changes in changed.values() for flag in changes}):
+        if first.by_flag()[flag] != plain[flag]:
+            raise SettingError(f"--{flag} is what the federations differ in: leave it")
+    cells = {place: first.replaced(**changes) for place, changes in changed.items()}
     seeds = seeds or [first.data.seed + 1 + number for number in range(_NUM_SEEDS)]
     if first.data.seed in seeds:
         raise SettingError(
@@ -75,10 +79,10 @@ def run(
     def cell(
         place: tuple[str, str], settings: RunSettings, folder: str, words: str
     ) -> when_it_helps.Cell:
-        judged = made(settings, os.path.join(folder, "one_step"), words)
-        steps = one_step_effects.of_run(judged)
+        one_step = made(settings, os.path.join(folder, "one_step"), words)
+        steps = one_step_effects.of_run(one_step)
         best = when_it_helps.best_step(steps)
-        base = settings.replaced(counterfactuals=())
+        base = dataclasses.replace(settings, counterfactual=type(judged)())
         both = base, base.replaced(priority=tuple(best.split(",")))
         by_seed = {
             seed: [

@@ -11,9 +11,10 @@ several runs, and `[default]` has what all of a paper's claims share. A claim ha
 * `judge`: which judge decides (`judges.JUDGES`), by default `compared`, and the judge's
   own keys, the function's parameters.
 
-`[tables]` names the published table of an experiment, `[hours]` has what the runs cost
-that would decide its claims, and `[needs]` what they need and could not be had. A claim
-whose runs are not those of the flag file has `flags` that make them so, and `hours`.
+`[tables]` names the published table of an experiment, `[settings]` has what makes its
+runs the paper's, `[hours]` has what the runs cost that would decide its claims, and
+`[needs]` what they need and could not be had. A claim whose runs are not those of the
+flag file has `flags` that make them so, and `hours` and `settings` of its own.
 
 The keys of `quantities.Row` say what of which runs is held against what, with which
 sign, size and tolerance. Those that differ between several measures of a claim stand
@@ -49,7 +50,7 @@ else:  # The same reader, from before it was in the standard library.
 FOLDER = pathlib.Path(__file__).parent / "claims"
 
 _TOP = (
-    *("paper", "tables", "hours", "needs", "runs", "columns", "default"),
+    *("paper", "tables", "settings", "hours", "needs", "runs", "columns", "default"),
     *("claim", "headline"),
 )
 # Keys of a measure that are a number, two or none that rise, or any of these.
@@ -78,6 +79,7 @@ class Claim(NamedTuple):
     needs: str = ""
     hours: Mapping[str, float] = types.MappingProxyType({})
     flags: str = ""
+    settings: Mapping[str, Mapping[str, Any]] = types.MappingProxyType({})
 
 
 @functools.cache
@@ -130,6 +132,7 @@ def _claim(table: Mapping[str, Any], own: Mapping[str, Any]) -> Claim:
     keys = {**table.get("default", {}), **own}
     place, says, experiments = (keys.pop(k) for k in ("place", "says", "experiments"))
     hours = keys.pop("hours", table.get("hours", {}))
+    settings = keys.pop("settings", table.get("settings", {}))
     flags = " ".join(keys.pop("flags", "").split())
     name = keys.pop("judge", "compared")
     _known("experiment", experiments, _experiments())
@@ -155,9 +158,8 @@ def _claim(table: Mapping[str, Any], own: Mapping[str, Any]) -> Claim:
     # What one of several experiments needs keeps the others from nothing.
     needs = {table.get("needs", {}).get(name, "") for name in experiments}
     need = needs.pop() if len(needs) == 1 else ""
-    return Claim(
-        table["paper"], place, words, tuple(experiments), bound, need, hours, flags
-    )
+    of_runs = tuple(experiments), bound, need, hours, flags, settings
+    return Claim(table["paper"], place, words, *of_runs)
 
 
 def _headline(table: Mapping[str, Any], own: Mapping[str, Any]) -> Headline:
@@ -166,6 +168,8 @@ def _headline(table: Mapping[str, Any], own: Mapping[str, Any]) -> Headline:
     _known("experiment", [keys["experiment"]], _experiments())
     _known("number", [number], NUMBERS)
     fields = {key: keys.pop(key) for key in Headline._fields if key in keys}
+    needed = table.get("settings", {}).get(fields["experiment"], {})
+    fields["settings"] = {**needed, **fields.get("settings", {})}
     measure = functools.partial(NUMBERS[number], **keys)
     found = Headline(paper=table["paper"], measure=measure, **fields)
     inspect.signature(NUMBERS[number]).bind(*found.labels, **keys)

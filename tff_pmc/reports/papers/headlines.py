@@ -17,7 +17,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.papers.judging import by_seed
+from tff_pmc.reports.papers.judging import by_seed, has
 from tff_pmc.reports.papers.quantities import label_of, round_of_accuracy
 from tff_pmc.reports.rounds_to_target import HALF, rounds_of
 
@@ -60,11 +60,7 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
     seed those runs count that claims are judged by (`judging.by_seed`). Text, and the
     runs that it is of, are empty where no seed has them.
     """
-    fitting = [
-        run
-        for run in runs
-        if all(run.settings.get(k) == v for k, v in headline.settings.items())
-    ]
+    fitting = [run for run in runs if has(run, headline.settings)]
     named = functools.partial(label_of, clients=headline.clients)
     least = getattr(headline.measure, "keywords", {}).get("round", 0)
     values: list[float] = []
