@@ -69,6 +69,11 @@ def test_inspect_trains_for_a_criterion_of_the_model():
     done = run("--experiment=quickstart", "--inspect", "--rounds=1")
     for name in ("DS ", "MD,LD,DS", "40 to", "effective"):
         assert name in done.stdout
+    broken = run("--experiment=quickstart", "--inspect", "--learning_rate=1e10")
+    assert broken.stdout.strip().endswith(
+        "30 of 30 clients of the first cohorts are left out, as not finite or above "
+        "--max_update_norm."
+    )
 
 
 def test_inspect_is_of_systems_that_measure_the_same():

@@ -60,6 +60,18 @@ def test_a_changed_table_is_a_difference_and_is_made_again(copy):
     assert list(remake.differences(kept)) == ["mine.csv"]
 
 
+def test_runs_are_held_against_what_their_command_named(copy):
+    """By default against the first, where the experiment's own is not there."""
+    kept = copy("dual_table4_text")
+    page, recorded = (pathlib.Path(kept.path, n) for n in ("effect.md", "run.json"))
+    assert "Each system minus Simple average" in page.read_text()
+    plan = json.loads(recorded.read_text())
+    plan["settings"]["baseline"] = "Personalized"
+    recorded.write_text(json.dumps(plan))
+    remake.replace(kept)
+    assert "Each system minus Personalized" in page.read_text()
+
+
 @pytest.mark.parametrize("name", ["run.json", "rounds.csv"])
 def test_a_run_that_is_not_whole_is_named_and_nothing_is_replaced(
     copy, capsys, caplog, name

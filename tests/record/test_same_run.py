@@ -21,6 +21,8 @@ def rounds(number):
 
 def test_the_same_run_has_not_grown():
     assert not check_same("here", run_of(seeds=[0, 1]), run_of(seeds=[0, 1]))
+    # Against what runs are held is of their tables, and is written anew.
+    assert check_same("here", run_of(baseline="LD"), run_of())
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import output
 from tff_pmc.reports.kept import KeptFolder, kept_folders
-from tff_pmc.reports.read_folder import missing
+from tff_pmc.reports.read_folder import baseline_of, missing
 
 _SEED = re.compile(r"seed_([0-9]+)")
 
@@ -46,7 +46,8 @@ def remake(kept: KeptFolder, folder: str) -> list[str]:
             by_seed[int(seed[1])] = runs
     if len(by_seed) > 1:
         found = _experiment(by_seed[min(by_seed)])
-        texts.append(reporting.write_seeds(found, by_seed, folder))
+        baseline = baseline_of(kept.path)
+        texts.append(reporting.write_seeds(found, by_seed, folder, baseline))
     return [text for text in texts if text]
 
 

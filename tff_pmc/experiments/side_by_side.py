@@ -99,7 +99,8 @@ def _tables(command: Command, given: Mapping[str, Any], goal: str) -> str:
     for seed, folder in seeds.items():
         own = os.path.join(goal, os.path.basename(folder))
         reporting.write(found, by_seed[seed], own)
-    return reporting.write_seeds(found, by_seed, goal, command.baseline)
+    baseline = command.baseline or read_folder.baseline_of(command.tables)
+    return reporting.write_seeds(found, by_seed, goal, baseline)
 
 
 def _of_runs(command: Command, given: Mapping[str, Any], goal: str) -> str:

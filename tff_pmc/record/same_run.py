@@ -94,6 +94,8 @@ def folder_of_runs(
 
 
 def _has_grown(key: str, old: Any, new: Any) -> bool:
+    if key == "baseline":  # It is of the tables.
+        return True
     if key == "rounds":
         return isinstance(old, int) and old < new
     if key in ("orderings", "seeds", "learning_rates"):

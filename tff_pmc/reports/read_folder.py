@@ -7,6 +7,7 @@ import logging
 import os
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from tff_pmc.record import run_json
 from tff_pmc.record.plain_files import names_in
@@ -50,22 +51,31 @@ def seed_folders(path: str) -> dict[int, str]:
 
 def in_recorded_order(path: str, runs: Sequence[Run]) -> list[Run]:
     """Returns runs in the order of the settings that they share, where these say it."""
-    places = {label: place for place, label in enumerate(_recorded(path))}
+    places = {label: place for place, label in enumerate(_labels(path))}
     return sorted(runs, key=lambda run: places.get(run.label, len(places)))
 
 
 def missing(path: str, runs: Sequence[Run]) -> list[str]:
     """Returns the labels of runs that the folder's `run.json` has and nothing else."""
     there = {run.label for run in runs}
-    return [label for label in _recorded(path) if label not in there]
+    return [label for label in _labels(path) if label not in there]
 
 
-def _recorded(path: str) -> Sequence[str]:
-    """The labels of a folder's runs, by its `run.json`."""
-    with contextlib.suppress(RecordError):  # Each run's own file is what counts.
-        found: Sequence[str] = run_json.read(path).get("settings", {}).get("orderings")
-        return found or ()
-    return ()
+def baseline_of(path: str) -> str:
+    """Returns what a folder's runs are held against, if its `run.json` has it."""
+    return str(_recorded(path, "baseline") or "")
+
+
+def _labels(path: str) -> Sequence[str]:
+    found: Sequence[str] = _recorded(path, "orderings") or ()
+    return found
+
+
+def _recorded(path: str, setting: str) -> Any:
+    """What the `run.json` of a folder of runs says; each run's own is what counts."""
+    with contextlib.suppress(RecordError):
+        return run_json.read(path).get("settings", {}).get(setting)
+    return None
 
 
 def run_folders(path: str) -> list[str]:

@@ -12,7 +12,7 @@ from tqdm import tqdm
 import leaf_data
 from leaf_data.declare import SettingError
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.record.weight_rows import weight_rows
+from tff_pmc.record.weight_rows import weight_rows, without
 from tff_pmc.runtime import Runtime
 from tff_pmc.selections import LOSS
 from tff_pmc.settings import RunSettings
@@ -65,7 +65,15 @@ def inspect(
     more = ", ..." if len(chosen[0]) > MOST_SHOWN else ""
     lines = [data.describe(), ""]
     lines += [f"First cohort: {', '.join(first)}{more}{of_model}", ""]
-    raw = np.concatenate(measured)
+    every = np.concatenate(measured)
+    raw = every[~np.isnan(every).any(axis=1)]
+    if len(raw) < len(every):
+        lines.append(
+            f"{len(every) - len(raw)} of {len(every)} clients of the first cohorts are "
+            "left out, as not finite or above --max_update_norm."
+        )
+    if not len(raw):
+        return "\n".join(lines)
     lines.append(f"Raw criteria over {len(raw)} clients of the first cohorts:")
     for code, values in zip(settings.columns, raw.T):
         lines.append(
@@ -102,8 +110,9 @@ def _measure(
         state = rounds.initialize()
         for chosen in cohorts:
             metrics = rounds.next(state, setup.pack(chosen)).metrics
-            table = metrics["client_work"]["train"]["criteria_by_client"]
-            measured.append(np.asarray(table, float))
+            train = metrics["client_work"]["train"]
+            raw, excluded = train["criteria_by_client"], train["excluded_by_client"]
+            measured.append(without(np.asarray(raw, float), np.asarray(excluded) > 0))
     return measured
 
 

@@ -95,6 +95,7 @@ def run_all(
     with contextlib.ExitStack() as held:
         if seeds:
             plan = _plan(runs, data, seeds)
+            plan["settings"].update({"baseline": baseline} if baseline else {})
             if resume:
                 _into_its_seed(output_dir, plan, by_folder, load)
             held.enter_context(folder_of_runs(output_dir, plan, resume=resume))
