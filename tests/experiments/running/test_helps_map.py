@@ -1,6 +1,7 @@
 """The map of federations, of one cell and two rounds."""
 
 import dataclasses
+import re
 import shutil
 
 import pytest
@@ -24,8 +25,10 @@ def one_cell(monkeypatch):
 
 def test_the_best_step_is_run_under_other_seeds(one_cell, tmp_path):
     words = (f"--experiment={NAME}", "--rounds=2", "--local_epochs=1", "--seeds=3,4")
+    words += ("--max_update_norm=0.5",)
     done = run(*words, f"--output_dir={tmp_path / 'whole'}")
     assert "of 1 federations" in done.stdout
+    assert re.search("alpha_0_1_power_law: [1-9].* trainings were left", done.stdout)
     folder = tmp_path / "whole" / "alpha_0_1_power_law"
     right: dict = {}
     for row in table(folder / "one_step" / "DS" / "weightings.csv"):

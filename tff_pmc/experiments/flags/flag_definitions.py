@@ -181,7 +181,9 @@ def _flag_file(name: str) -> str:
 def _lines(path: str, within: tuple[str, ...]) -> list[str]:
     """The lines of a flag file that are neither empty nor comments."""
     if path in within or len(within) == _DEEPEST:
-        raise SettingError(f"--flagfile={path}: the file is named within itself")
+        raise SettingError(
+            f"--flagfile={path}: the file is named within itself, or too deep in others"
+        )
     try:
         text = places.read(path, _LARGEST).decode("utf-8")
     except FileNotFoundError as error:

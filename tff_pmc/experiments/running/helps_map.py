@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pathlib
 from collections.abc import Sequence
 
 from tff_pmc.experiments.experiment import experiment, values_of
@@ -17,7 +18,7 @@ from tff_pmc.experiments.running.callbacks import LostRunError
 from tff_pmc.experiments.running.suite import Load
 from tff_pmc.record import read
 from tff_pmc.record.same_run import folder_of_runs
-from tff_pmc.reports import one_step_effects, output, when_it_helps
+from tff_pmc.reports import one_step_effects, output, summary, when_it_helps
 from tff_pmc.settings import RunSettings, SettingError
 from tff_pmc.settings.run_settings import in_small_letters
 from tff_pmc.systems.setup import Setup
@@ -67,6 +68,7 @@ def run(
     plan["settings"]["cells"] = [" ".join(place) for place in cells]
     plan["settings"]["seeds"] = list(seeds)
     found: list[when_it_helps.Cell] = []
+    every: list[read.Run] = []
     lost, text = [], ""
 
     def made(settings: RunSettings, folder: str, words: str) -> read.Run:
@@ -74,7 +76,8 @@ def run(
         how = {"resume": resume, "title": title, "tensorboard": tensorboard}
         path = os.path.join(folder, settings.folder)
         loop.run(settings, load(settings), path, **how)
-        return read.read_run(path)
+        every.append(read.read_run(path))
+        return every[-1]
 
     def cell(
         place: tuple[str, str], settings: RunSettings, folder: str, words: str
@@ -110,4 +113,6 @@ def run(
             text = output.write(when_it_helps.report(found), output_dir, about)
     if lost:
         raise LostRunError("; ".join(lost))
-    return text
+    return text + summary.left_out(
+        every, lambda run: pathlib.Path(run.path).relative_to(output_dir).parts[0]
+    )

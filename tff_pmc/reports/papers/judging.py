@@ -155,17 +155,19 @@ def _decided(
     if word == OPEN and one.part:
         return TOO_SHORT, "these columns leave it open"
     if word == OPEN:
-        seeds = f"{_seeds_for_one(stat)} seeds would make the interval ± 1"
-        return OPEN, seeds if half > 1 else "the interval allows both"
+        # What tells the printed size from 0; a quarter and no less, for so many seeds.
+        apart = max(min(map(abs, one.printed), default=2.0) / 2, 0.25)
+        seeds = f"{_seeds_for(stat, apart)} seeds would make the interval ± {apart:g}"
+        return OPEN, seeds if half > apart else "the interval allows both"
     if word == NOT_REPRODUCED:
         return word, "it lies elsewhere"
     return word, "" if of_size else "in sign, not in size"
 
 
-def _seeds_for_one(stat: Mapping[str, float]) -> int:
-    """Returns with how many seeds of this deviation the interval would be ± 1."""
-    count = paired.MIN_SEEDS
-    while stats.t.ppf(0.975, count - 1) * stat["deviation"] > math.sqrt(count):
+def _seeds_for(stat: Mapping[str, float], half: float) -> int:
+    """Returns with how many seeds of this deviation the interval would be ± `half`."""
+    count, deviation = paired.MIN_SEEDS, stat["deviation"] / half
+    while stats.t.ppf(0.975, count - 1) * deviation > math.sqrt(count):
         count += 1
     return count
 
