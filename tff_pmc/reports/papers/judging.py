@@ -156,7 +156,8 @@ def _decided(
         return TOO_SHORT, "these columns leave it open"
     if word == OPEN:
         # What tells the printed size from 0; a quarter and no less, for so many seeds.
-        apart = max(min(map(abs, one.printed), default=2.0) / 2, 0.25)
+        told = map(abs, one.printed if one.sign in (MORE, LESS) else ())
+        apart = max(min(told, default=2.0) / 2, 0.25)
         seeds = f"{_seeds_for(stat, apart)} seeds would make the interval ± {apart:g}"
         return OPEN, seeds if half > apart else "the interval allows both"
     if word == NOT_REPRODUCED:
