@@ -146,7 +146,7 @@ def _decided(
     word = _verdict(one.sign, mean - half, mean + half, lowest, highest)
     least, most = one.printed or (mean, mean)
     if one.part and one.printed and not (least < highest and most > lowest):
-        return TOO_SHORT, "over these columns alone the paper prints otherwise"
+        return TOO_SHORT, "over these columns alone the paper does not show it"
     # What is none within a tolerance, or within limits, has its size in these.
     sized = one.sign in (NONE, WITHIN)
     of_size = sized or (mean - half <= most and least <= mean + half)
