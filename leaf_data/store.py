@@ -58,8 +58,7 @@ def write_store(
             [n, ...] of one of `INPUT_TYPES` and y [n] integers from 0, or floats
             [n, ...] of a regression; or `(name, x, y, x_test, y_test)`.
         path: the folder, which is made.
-        test_fraction: the part of each client's examples, drawn at random, on which it
-            is tested; only where none are given for that.
+        test_fraction: the part of each client's examples to test on, where it has none.
         seed: the seed of this choice.
 
     Raises:

@@ -30,13 +30,8 @@ from tff_pmc.reports.escape import markdown_cell
 from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.claim_tables import Claim, claims, command
-from tff_pmc.reports.papers.judging import (
-    TOO_SHORT,
-    UNTESTABLE,
-    VERDICTS,
-    has,
-    seed_of,
-)
+from tff_pmc.reports.papers.headlines import has
+from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS, seed_of
 from tff_pmc.settings.papers import PAPERS
 
 RESULTS = str(project_files.folder("results/reproduced"))

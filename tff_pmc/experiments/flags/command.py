@@ -256,6 +256,8 @@ class Command(WhatToRun, Places, OfflineOptions, EngineOptions):
             raise SettingError(
                 f"--{given[1]} does not go with --{given[0]}, which makes no run"
             )
+        if self.seeds and self.inspect:
+            raise SettingError("--inspect is of one seed: take --seed, not --seeds")
 
 
 PARTS: tuple[type[Settings], ...] = (

@@ -43,8 +43,6 @@ def command_of(given: Given) -> Command:
     for flag in ("search_for", "held_out", "learning_rates"):
         if flag in given.values and command.experiment != LR_SEARCH:
             raise SettingError(f"--{flag} goes with --experiment={LR_SEARCH}")
-    if command.seeds and command.inspect:
-        raise SettingError("--inspect is of one seed: --seed in the place of --seeds")
     return command
 
 
@@ -60,10 +58,8 @@ def cluster_of(command: Command, given: Values) -> Optional[ClusterOptions]:
                 f"--engine={command.engine}"
             )
     options = ClusterOptions.of_flags(given)
-    one_by_one = command.experiment == LR_SEARCH or (
-        experiment(command.experiment).cells
-    )
-    if one_by_one and options.spread == "runs":
+    in_turn = command.experiment == LR_SEARCH or experiment(command.experiment).cells
+    if in_turn and options.spread == "runs":
         raise SettingError(
             f"--spread=runs does not go with --experiment={command.experiment}, whose "
             "runs depend on those before them: take --spread=clients"
@@ -90,10 +86,7 @@ def runs_of(
                 "flag of a seed"
             )
         found = experiment(command.experiment)
-        names = [
-            settings.system.name if found.compares_systems else settings.label
-            for settings in runs
-        ]
+        names = [r.system.name if found.compares_systems else r.label for r in runs]
         check_baseline(names, command.baseline)
     elif command.baseline:
         raise SettingError("--baseline goes with --seeds")

@@ -109,7 +109,7 @@ def search(
     return (
         f"Rounds of DS until {_SHARE} % of the devices reach {target} % on "
         f"{adjustment.validation_fraction:.0%} of {_WHOSE[held_out]} training "
-        f"examples\n{text}\n"
+        f"examples\n{text}"
+        f"{summary.left_out(made, lambda run: os.path.basename(run.path))}\n"
         f"First: {found}"
-        f"{summary.left_out(made, lambda run: os.path.basename(run.path))}"
     )

@@ -17,7 +17,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.papers.judging import by_seed, has
+from tff_pmc.reports.papers.judging import by_seed
 from tff_pmc.reports.papers.quantities import label_of, round_of_accuracy
 from tff_pmc.reports.rounds_to_target import HALF, rounds_of
 
@@ -83,6 +83,11 @@ def numbers(headline: Headline, runs: Sequence[Run]) -> tuple[str, list[Run]]:
         span = f"{text(min(values))} to {text(max(values))}"
         middle += f" ({span}, {len(values)} seeds)"
     return middle, used
+
+
+def has(run: Run, settings: Mapping[str, Any]) -> bool:
+    """Returns whether a run has settings, of which an older record may lack some."""
+    return all(run.settings.get(name, own) == own for name, own in settings.items())
 
 
 def _round_of_the_same_accuracy(run: Run, base: Run, *, round: int) -> Optional[float]:

@@ -14,7 +14,7 @@ import contextlib
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scipy import stats
 
@@ -225,11 +225,6 @@ def _caveats(runs: Sequence[Run], least_rounds: int) -> tuple[list[str], list[st
     if shortest < least_rounds:
         others.append(f"after {shortest} rounds, fewer than {least_rounds}")
     return data, others
-
-
-def has(run: Run, settings: Mapping[str, Any]) -> bool:
-    """Returns whether a run has settings, of which an older record may lack some."""
-    return all(run.settings.get(name, own) == own for name, own in settings.items())
 
 
 def other_reading(run: Run) -> str:
