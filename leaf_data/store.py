@@ -58,12 +58,12 @@ def write_store(
             [n, ...] of one of `INPUT_TYPES` and y [n] integers from 0, or floats
             [n, ...] of a regression; or `(name, x, y, x_test, y_test)`.
         path: the folder, which is made.
-        test_fraction: the part of each client's examples to test on, where it has none.
-        seed: the seed of this choice.
+        test_fraction: the part of each client's examples to test on, below 1.
+        seed: the seed of the random choice of these.
 
     Raises:
         DataError: the folder is there already or cannot be made, or a client is not as
-            above; the message names it. Nothing is left behind then.
+            above, or has tests beside a `test_fraction`. Nothing is left behind then.
 
     Example:
         >>> write_store((read(file) for file in files), "store", test_fraction=0.2)

@@ -54,7 +54,9 @@ def run(
     plain = RunSettings.of({}, inherited=values_of(first.experiment)).by_flag()
     for flag in sorted({flag for changes in changed.values() for flag in changes}):
         if first.by_flag()[flag] != plain[flag]:
-            raise SettingError(f"--{flag} is what the federations differ in: leave it")
+            raise SettingError(
+                f"--{flag} is what the federations differ in: leave it out"
+            )
     cells = {place: first.replaced(**changes) for place, changes in changed.items()}
     seeds = seeds or [first.data.seed + 1 + number for number in range(_NUM_SEEDS)]
     if first.data.seed in seeds:
