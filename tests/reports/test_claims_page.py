@@ -26,7 +26,7 @@ def claim(answer=None, paper="PMC", place="section 1", **parts):
             raise answer
         runs = by_experiment["mnist_iid"]
         used = [run for run in runs if run.label == "DS"]
-        return Answer(f"{len(used)} runs (noise floor 1)", *answer, used)
+        return Answer(f"{len(used)} runs (noise floor 1)", *answer, used, ("a", "b"), 7)
 
     return Claim(paper, place, "a | b (Here: c.)", ("mnist_iid",), judge, **parts)
 
@@ -54,6 +54,8 @@ def judged(run_of):
 TWO = "mnist_iid: 2 runs, seeds 3, 4"
 THREE = "mnist_iid: 3 runs, seeds 3, 4, 9"
 OURS = "2 runs (noise floor 1)"
+# By which numbers it is decided, and with how many seeds.
+BY, NO = ("a; b", "7"), ("", "")
 
 
 @pytest.mark.parametrize(
@@ -62,14 +64,14 @@ OURS = "2 runs (noise floor 1)"
         (
             claim(("not reproduced", "why")),
             (4, 3),
-            (OURS, TWO, "not reproduced", "why", ""),
+            (OURS, TWO, "not reproduced", "why", *BY),
         ),
-        (claim((SHORT, "3 rounds")), (4, 3), (OURS, TWO, SHORT, f"3 rounds{HOW}", "")),
-        (claim(RecordError("no LD")), (4, 3), ("", THREE, SHORT, f"no LD{HOW}", "")),
+        (claim((SHORT, "3 rounds")), (4, 3), (OURS, TWO, SHORT, f"3 rounds{HOW}", *BY)),
+        (claim(RecordError("no LD")), (4, 3), ("", THREE, SHORT, f"no LD{HOW}", *NO)),
         # Without runs nothing is judged, and what nobody can get comes before all.
-        (claim(), (), ("", "", SHORT, f"no run is kept{HOW}", "")),
-        (claim(needs="X"), (4, 3), ("", THREE, UNTESTABLE, f"it takes X{HOW}", "")),
-        (claim(needs="X"), (), ("", "", UNTESTABLE, f"it takes X{HOW}", "")),
+        (claim(), (), ("", "", SHORT, f"no run is kept{HOW}", *NO)),
+        (claim(needs="X"), (4, 3), ("", THREE, UNTESTABLE, f"it takes X{HOW}", *NO)),
+        (claim(needs="X"), (), ("", "", UNTESTABLE, f"it takes X{HOW}", *NO)),
     ],
 )
 def test_a_claim_has_its_number_its_runs_its_verdict_and_why(judged, own, seeds, row):
@@ -103,9 +105,12 @@ def test_the_committed_files_are_what_the_command_makes(path, options, capsys):
 
 
 def test_the_page_shows_the_numbers_that_decide_and_how_many_more_there_are():
+    def cells(ours, by, verdict="open"):
+        row = claims_page.Judged("PMC", "1", "x", ours, "", verdict, "why", by, "7")
+        return claims_page.page([row]).split("\n")[-2].split(" | ")
+
     def shown(ours, by=""):
-        row = claims_page.Judged("PMC", "1", "x", ours, "", "open", "why", by)
-        return claims_page.page([row]).split(" | ")[-2]
+        return cells(ours, by)[-3]
 
     parts = [f"a,{k} at 9 %, 1 of 2 columns +{k}" for k in range(1, 6)]
     assert shown("; ".join(parts[:3])) == "; ".join(parts[:3])
@@ -115,3 +120,5 @@ def test_the_page_shows_the_numbers_that_decide_and_how_many_more_there_are():
     assert shown("a +1 (noise floor 2); a over b -1", "a") == "a +1; 1 more"
     assert shown("a +1; b +2", "one that lacks runs") == "a +1; b +2"
     assert shown("a +1; b +2 (7 or 8 clients)", "a") == "a +1; 1 more (7 or 8 clients)"
+    assert cells("a +1", "")[-2:] == ["open: why", "7 |"]
+    assert cells("a +1", "", SHORT) == ["- 1: x [7 seeds]"]

@@ -31,7 +31,13 @@ from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.claim_tables import Claim, claims, command
 from tff_pmc.reports.papers.headlines import has
-from tff_pmc.reports.papers.judging import TOO_SHORT, UNTESTABLE, VERDICTS, seed_of
+from tff_pmc.reports.papers.judging import (
+    TOO_SHORT,
+    UNTESTABLE,
+    VERDICTS,
+    Answer,
+    seed_of,
+)
 from tff_pmc.settings.papers import PAPERS
 
 RESULTS = str(project_files.folder("results/reproduced"))
@@ -67,7 +73,8 @@ difference over five or more paired seeds decides:
 - *cannot be tested here*: it takes data that could not be had.
 
 Rounds are those saved, mean over the columns that every run reached, as is the printed
-mean. ± is half of the interval."""
+mean. ± is half of the interval. "Seeds" are those that would decide, were means and
+deviations those seen; equal weights take one."""
 
 
 class Judged(NamedTuple):
@@ -75,8 +82,8 @@ class Judged(NamedTuple):
 
     `ours` has our numbers, empty without one, `kept` the runs that were judged, or
     those that there are where none could be, `verdict` one of `VERDICTS`, `why` the
-    reason, or how to run it, and `decided_by` the names of the numbers that decide,
-    empty for all.
+    reason, or how to run it, `decided_by` the names of the numbers that decide, empty
+    for all, and `seeds` how many would decide, were means and deviations those seen.
     """
 
     paper: str
@@ -87,6 +94,7 @@ class Judged(NamedTuple):
     verdict: str
     why: str
     decided_by: str
+    seeds: str
 
 
 def judged(found: Iterable[Claim], runs: Iterable[Run]) -> list[Judged]:
@@ -99,18 +107,19 @@ def page(found: Sequence[Judged]) -> str:
     """Returns the page of claims: those judged, then the others by first reasons."""
     parts = [_HEAD, f"{len(found)} claims: {counts(row.verdict for row in found)}."]
     for paper, (title, year, _) in PAPERS.items():
-        grid = [["where", "what it says", "ours", "verdict"]]
+        grid = [["where", "what it says", "ours", "verdict", "seeds"]]
         others: dict[str, dict[str, list[str]]] = {}
         for row in found:
             if row.paper == paper and row.verdict in (TOO_SHORT, UNTESTABLE):
                 first = row.why.partition(_HOW)[0].partition("; ")[0]
                 why = f"{row.verdict}: {first}"
                 says = markdown_cell(_REMARK.sub("", row.says))
+                says += f" [{row.seeds} seeds]" if row.seeds else ""
                 others.setdefault(why, {}).setdefault(row.place, []).append(says)
             elif row.paper == paper:
                 ours = _shown(row)
                 verdict = ": ".join(filter(None, (row.verdict, row.why)))
-                grid.append([row.place, row.says, ours, verdict])
+                grid.append([row.place, row.says, ours, verdict, row.seeds])
         if others or grid[1:]:
             parts.append(f"## {paper}, *{title}* ({year})")
         parts += [markdown_table(grid, left=4)] if grid[1:] else []
@@ -168,22 +177,24 @@ def _judged(claim: Claim, runs: Mapping[str, Sequence[Run]]) -> Judged:
     ]
     kept, how = _runs(own), _HOW + "; ".join(commands)
 
-    def row(verdict: str, why: str, ours: str = "", by: Sequence[str] = ()) -> Judged:
+    def row(answer: Answer) -> Judged:
+        ours, verdict, why, _, by, seeds = answer
         why += how if verdict in (TOO_SHORT, UNTESTABLE) else ""
         said = claim.paper, claim.place, claim.says
-        return Judged(*said, ours, kept, verdict, why, "; ".join(by))
+        count = f"{seeds}" if seeds else ""
+        return Judged(*said, ours, kept, verdict, why, "; ".join(by), count)
 
     if claim.needs:
-        return row(UNTESTABLE, f"it takes {claim.needs}")
+        return row(Answer("", UNTESTABLE, f"it takes {claim.needs}"))
     if not kept:
-        return row(TOO_SHORT, "no run is kept")
+        return row(Answer("", TOO_SHORT, "no run is kept"))
     try:
-        number, verdict, why, used, decisive = claim.judge(own)
+        answer = claim.judge(own)
     except RecordError as error:
-        return row(TOO_SHORT, str(error))
-    ids = set(map(id, used))
+        return row(Answer("", TOO_SHORT, str(error)))
+    ids = set(map(id, answer.runs))
     kept = _runs({name: [r for r in of if id(r) in ids] for name, of in own.items()})
-    return row(verdict, why, number, decisive)
+    return row(answer)
 
 
 def _runs(found: Mapping[str, Sequence[Run]]) -> str:

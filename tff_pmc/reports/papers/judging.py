@@ -16,8 +16,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from scipy import stats
-
 from tff_pmc.models import MODELS
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
@@ -41,7 +39,8 @@ SIGNS = MORE, LESS, NONE, NOT_MORE, NOT_LESS, WITHIN = (
 class Answer(NamedTuple):
     """What runs say of a claim: our numbers as text, the verdict, why, and the runs.
 
-    `decisive` names the measures that decide, where it is not all of them.
+    `decisive` names the measures that decide, where it is not all of them. `seeds` says
+    how many would decide it, were mean and deviation those seen; 0 where no runs tell.
     """
 
     number: str
@@ -49,6 +48,7 @@ class Answer(NamedTuple):
     why: str
     runs: Sequence[Run] = ()
     decisive: Sequence[str] = ()
+    seeds: int = 0
 
 
 Cells = Sequence[tuple[int, int]]
@@ -109,10 +109,12 @@ def judged(
         word, why = _decided(one, stat, data + others)
         if stat:
             numbers.append(_number(one, stat))
-        words.append((word, one.name, why))
+        words.append((word, one.name, why, _seeds(one, stat)))
     for word in (NOT_REPRODUCED, TOO_SHORT, OPEN, REPRODUCED):
-        names = [name for own, name, _ in words if own == word]
-        reasons = "; ".join(why for own, _, why in words if own == word and why)
+        of = [one for one in words if one[0] == word]
+        names = [name for _, name, _, _ in of]
+        reasons = "; ".join(why for _, _, why, _ in of if why)
+        seeds = [count for *_, count in of]
         if names:
             counts = collections.Counter(reasons.split("; "))
             part = f" of {len(found)}: " if word == REPRODUCED else ""
@@ -121,7 +123,10 @@ def judged(
                 for one, n in counts.items()
             )
             decisive = names if len(names) < len(found) else ()
-            return Answer("; ".join(numbers), word, why, runs, decisive)
+            # One part refutes a claim; for all else every part has to be decided.
+            enough = min(seeds) if word == NOT_REPRODUCED else max(seeds)
+            enough *= all(seeds)
+            return Answer("; ".join(numbers), word, why, runs, decisive, enough)
     raise ValueError("a claim has no measure")
 
 
@@ -155,20 +160,30 @@ def _decided(
     if word == OPEN and one.part:
         return TOO_SHORT, "these columns leave it open"
     if word == OPEN:
-        # What tells the printed size from 0; a quarter and no less, for so many seeds.
-        told = map(abs, one.printed if one.sign in (MORE, LESS) else ())
-        apart = max(min(told, default=2.0) / 2, 0.25)
-        seeds = f"{_seeds_for(stat, apart)} seeds would make the interval ± {apart:g}"
-        return OPEN, seeds if half > apart else "the interval allows both"
+        return OPEN, "the interval allows both"
     if word == NOT_REPRODUCED:
         return word, "it lies elsewhere"
     return word, "" if of_size else "in sign, not in size"
 
 
-def _seeds_for(stat: Mapping[str, float], half: float) -> int:
-    """Returns with how many seeds of this deviation the interval would be ± `half`."""
-    count, deviation = paired.MIN_SEEDS, stat["deviation"] / half
-    while stats.t.ppf(0.975, count - 1) * deviation > math.sqrt(count):
+def _seeds(one: Measure, stat: Mapping[str, float]) -> int:
+    """Returns how many seeds decide, were mean and deviation those seen; 0: unknown.
+
+    The interval is then narrow enough to lie on one side of the limit, or to leave out
+    the printed size. Weights that are equal need one.
+    """
+    if one.equal:
+        return 1
+    mean, deviation = (stat.get(key, math.nan) for key in ("mean", "deviation"))
+    sized = one.sign in (NONE, WITHIN) or not one.printed
+    least, most = (mean, mean) if sized else one.printed
+    half = min(abs(mean - limit) for limit in _limits(one) if math.isfinite(limit))
+    half = max(half, least - mean, mean - most)
+    if not half > 0 or math.isnan(deviation):
+        return 0
+    # The normal distribution's count is never too high: Student's t is wider.
+    count = max(paired.MIN_SEEDS, int((1.95 * deviation / half) ** 2))
+    while paired.half_interval(deviation, count) > half:
         count += 1
     return count
 
