@@ -50,7 +50,12 @@ class _Computation:
     def __call__(self, packs: Iterator[Tensors], sent: Tensors) -> list[tf.Tensor]:
         """The sum, made again when workers are lost, in the end a `ClusterError`."""
         with self._one_at_a_time:
-            return self._total(list(packs), [tensor.numpy() for tensor in sent])
+            try:
+                return self._total(list(packs), [tensor.numpy() for tensor in sent])
+            except Exception as error:
+                if self._connection.silent():  # Which closed the client in mid-call.
+                    raise self._connection.lost("") from error
+                raise
 
     def _total(self, packs: list[Tensors], sent: list[np.ndarray]) -> list[tf.Tensor]:
         for attempt in range(1, ATTEMPTS + 1):

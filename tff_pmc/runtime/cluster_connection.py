@@ -61,8 +61,11 @@ class ClusterConnection:
             raise
 
     def workers(self) -> list[str]:
-        """The addresses of the workers there are."""
-        return sorted(self.client.scheduler_info()["workers"])
+        """The addresses of the workers there are; a `ClusterError` without scheduler."""
+        try:
+            return sorted(self.client.scheduler_info()["workers"])
+        except KeyError as error:  # The client is closed.
+            raise self.lost("the scheduler is gone") from error
 
     def wait_for_a_worker(self, seconds: float = WORKERS_SECONDS) -> None:
         """Waits until there is a worker, or raises a `ClusterError`."""
@@ -73,7 +76,11 @@ class ClusterConnection:
 
     def lost(self, reason: str) -> ClusterError:
         """An error of this cluster with the reason, or a silent scheduler's."""
-        return ClusterError(f"--cluster={self.address}: {self._watch.lost or reason}")
+        return ClusterError(f"--cluster={self.address}: {self.silent() or reason}")
+
+    def silent(self) -> str:
+        """What is wrong with a scheduler that does not answer; empty for nothing."""
+        return self._watch.lost if self._watch is not None else ""
 
     def still_there(self, futures: list[Any]) -> set[str]:
         """The keys of those futures whose data a worker has; or a `ClusterError`."""
@@ -203,5 +210,5 @@ class ClusterConnection:
                 yield worker, error or future.status
 
     def _unfit(self, who: str, error: Any) -> ClusterSettingError:
-        reason = self._watch.lost or f"{who} ({one_line(error)})"
+        reason = self.silent() or f"{who} ({one_line(error)})"
         return ClusterSettingError(f"--cluster={self.address}: {reason}")

@@ -18,6 +18,7 @@ TIMEOUTS = (TimeoutError, asyncio.TimeoutError)
 
 _LOOK_SECONDS = 5
 _RESTART_SECONDS = 10  # A nanny takes 4 before it kills what does not end.
+_CLOSE_SECONDS = 5
 
 
 class Watch:
@@ -52,12 +53,9 @@ class Watch:
             if found is None:
                 scheduler += passed
                 if scheduler > self._seconds:
-                    scheduler = 0.0
-                    self._give_up()
+                    return self._give_up()
                 continue
             scheduler = 0.0
-            if found:
-                self.lost = ""
             silent = {
                 worker: silent.get(worker, 0.0) + passed
                 if signs.get(worker) == sign
@@ -105,11 +103,17 @@ class Watch:
         client.loop.add_callback(self._abort, worker)
 
     def _give_up(self) -> None:
+        """Closes the client, who would wait for ever for a greeting where it reconnects.
+
+        A system takes connections for a process that is stopped.
+        """
         self.lost = f"the scheduler did not answer for {self._seconds:g} seconds"
         client = self._client
         with contextlib.suppress(Exception):
             client.loop.add_callback(self._abort, client.scheduler.addr)
             client.loop.add_callback(client.scheduler_comm.abort)
+        with contextlib.suppress(Exception):
+            client.sync(client._close, fast=True, callback_timeout=_CLOSE_SECONDS)
 
     def _abort(self, address: str) -> None:
         """Closes what was opened to an address, so that nothing waits for an answer."""

@@ -1,6 +1,7 @@
 """What a cluster opens, and its end: that of the process, or of the scheduler."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -88,8 +89,12 @@ def test_an_end_is_quiet_and_leaves_no_process(tmp_path):
 
 
 @pytest.fixture
-def machines(tmp_path, certificates):
-    """Scheduler and workers by the scripts; gives both, and the driver's flags."""
+def machines(tmp_path, certificates, request):
+    """Scheduler and workers by the scripts; gives both, and the driver's flags.
+
+    The parameter `tcp` leaves out their TLS.
+    """
+    scheme = getattr(request, "param", "tls")
     here = tmp_path / "checkout"
     (here / "tls").mkdir(parents=True)
     (here / ".venv").symlink_to(sys.prefix)
@@ -105,8 +110,11 @@ def machines(tmp_path, certificates):
         ("scheduler.sh", "lo"),
         ("worker.sh", "lo", "127.0.0.1", "2"),
     ):
-        script = ROOT / "docs/examples/cluster" / name
-        (here / name).write_text(script.read_text().replace("8786", port))
+        script = (ROOT / "docs/examples/cluster" / name).read_text()
+        if scheme == "tcp":
+            script = re.sub(r"--tls-\S+ \S+|export \S+_ENCRYPTION=true", "", script)
+            script = script.replace("--protocol tls", "").replace("tls://", "tcp://")
+        (here / name).write_text(script.replace("8786", port))
         begun.append(
             subprocess.Popen(
                 ["bash", name, *arguments],
@@ -119,8 +127,9 @@ def machines(tmp_path, certificates):
         while len(listening([begun[0], *begun_by(begun[-1])])) < 2 * len(begun) - 1:
             assert time.monotonic() < deadline and begun[-1].poll() is None
             time.sleep(0.1)
-    address = f"--cluster=tls://127.0.0.1:{port}"
-    yield begun, [address, *(f"--{flag}={path}" for flag, path in files.items())]
+    secure = [f"--{flag}={path}" for flag, path in files.items()]
+    address = f"--cluster={scheme}://127.0.0.1:{port}"
+    yield begun, [address, *(secure if scheme == "tls" else ())]
     for process in begun:
         own = [*begun_by(process), process]
         for one in own:
@@ -131,7 +140,11 @@ def machines(tmp_path, certificates):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spread", ["clients", "runs"])
-@pytest.mark.parametrize("name", ["SIGSTOP", "SIGKILL"])
+@pytest.mark.parametrize(
+    ("machines", "name"),
+    [("tls", "SIGSTOP"), ("tls", "SIGKILL"), ("tcp", "SIGSTOP")],
+    indirect=["machines"],
+)
 def test_the_scripts_open_tls_alone_and_no_scheduler_is_one_line(
     tmp_path, machines, name, spread
 ):
@@ -139,7 +152,8 @@ def test_the_scripts_open_tls_alone_and_no_scheduler_is_one_line(
     flags = [*flags, f"--spread={spread}", "--cluster_timeout=3"]
     process = long_run(tmp_path / "out", *flags)
     all_of_it = [scheduler, workers, *begun_by(workers), process, *begun_by(process)]
-    assert_only_tls_on_loopback(all_of_it, least=5)
+    if "tls" in flags[0]:
+        assert_only_tls_on_loopback(all_of_it, least=5)
     os.kill(scheduler.pid, getattr(signal, name))
     _, err = process.communicate(timeout=120)
     assert process.returncode == 1, err
