@@ -6,6 +6,7 @@
 import os
 import signal
 import sys
+import tempfile
 import time
 
 if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
@@ -43,16 +44,15 @@ def main(argv):
             with output.using(forms):
                 print(printable(side_by_side.text(command, given.values)))
             return 0
-        table = leaf_data.ClientTable()
-        if command.client_table:
-            table = leaf_data.read_client_table(command.client_table)
+        path = command.client_table
+        table = leaf_data.read_client_table(path) if path else leaf_data.ClientTable()
         runs = command_line.runs_of(command, given, tuple(table.values))
         cluster = command_line.cluster_of(command, given.values)
         if cluster is not None:
             from tff_pmc.runtime import cluster_probe
 
-            cluster_probe.check_installed()
-            cluster_probe.check_answer(cluster)
+            cluster_probe.check(cluster)
+        tempfile.gettempdir()  # The import of TensorFlow needs one.
     except BrokenPipeError:
         raise
     except (flags.Error, OSError, ValueError) as error:

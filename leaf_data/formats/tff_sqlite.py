@@ -69,6 +69,12 @@ def load(
 ) -> tuple[Arrays, Origin]:
     """Finds, downloads if allowed, and reads a database, or reads its cache."""
     path, source = _find(database, folders, cache_dir, download)
+    for more in (f"{path}-wal", f"{path}-journal"):
+        if os.path.exists(more) and os.path.getsize(more):
+            raise DataError(
+                f"{more}: changes that are not in {path} yet: close what writes it, or "
+                "open it once with sqlite3"
+            )
     folder = os.path.dirname(path)
     arrays, (digest,) = cache.cached(
         f"{database.dataset}_tff",
@@ -117,10 +123,11 @@ def _find(
 def _unpacked(path: str, database: Database) -> Arrays:
     if not path.endswith(".lzma"):
         return read(path, database)
-    # Gigabytes, where the environment variable TMPDIR says.
-    with tempfile.TemporaryDirectory() as folder:
-        unpacked = os.path.join(folder, database.file)
+    with contextlib.ExitStack() as stack:
         with reading(path, "cannot be unpacked", EOFError, lzma.LZMAError):
+            # Gigabytes, where the environment variable TMPDIR says.
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            unpacked = os.path.join(folder, database.file)
             _unpack(path, unpacked)
         try:
             return read(unpacked, database)

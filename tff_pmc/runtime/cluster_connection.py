@@ -44,8 +44,7 @@ class ClusterConnection:
     def __init__(self, options: ClusterOptions) -> None:
         """Starts a cluster or connects to one; a `ClusterSettingError` says why not."""
         options.check()
-        cluster_probe.check_installed()
-        cluster_probe.check_answer(options)
+        cluster_probe.check(options)
         self.address = options.address
         self.terms = cluster_tasks.terms_of(options.threads)
         self._stores: set[tuple[str, str, str]] = set()  # What the workers see.
@@ -61,7 +60,7 @@ class ClusterConnection:
             raise
 
     def workers(self) -> list[str]:
-        """The addresses of the workers there are; a `ClusterError` without scheduler."""
+        """The addresses of the workers; a `ClusterError` where no scheduler is left."""
         try:
             return sorted(self.client.scheduler_info()["workers"])
         except KeyError as error:  # The client is closed.

@@ -27,8 +27,9 @@ def check_installed() -> None:
         )
 
 
-def check_answer(options: ClusterOptions, seconds: float = SECONDS) -> None:
-    """Raises a `ClusterSettingError` if no scheduler answers there, or not to us."""
+def check(options: ClusterOptions, seconds: float = SECONDS) -> None:
+    """Raises a `ClusterSettingError` without Dask, or a scheduler that answers us."""
+    check_installed()
     place = options.place()
     if place is None:
         return

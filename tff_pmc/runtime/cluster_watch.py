@@ -103,7 +103,7 @@ class Watch:
         client.loop.add_callback(self._abort, worker)
 
     def _give_up(self) -> None:
-        """Closes the client, who would wait for ever for a greeting where it reconnects.
+        """Closes the client: where it reconnects it would wait for ever for a greeting.
 
         A system takes connections for a process that is stopped.
         """

@@ -9,6 +9,7 @@ import os
 import pathlib
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from typing import Any
@@ -35,12 +36,15 @@ _CONFIG = {
     "distributed.worker.profile.enabled": False,
 }
 
+_SECONDS = 120  # Workers take 2 to 8 on a machine that does nothing else.
+
 
 def start(workers: int, security: Any) -> Any:
     """Starts a scheduler in this process, and workers of one thread each.
 
     Raises:
-        ClusterSettingError: a script asks for it where its workers, too, would.
+        ClusterSettingError: a script asks for it where its workers, too, would; or they
+            do not come.
     """
     _check_guarded()
     import dask
@@ -48,8 +52,8 @@ def start(workers: int, security: Any) -> Any:
 
     _start_tracker()
     with dask.config.set(_CONFIG), _interrupts_blocked():
-        return distributed.LocalCluster(
-            n_workers=workers,
+        cluster = distributed.LocalCluster(
+            n_workers=0,
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
@@ -60,6 +64,21 @@ def start(workers: int, security: Any) -> Any:
             security=security,
             silence_logs=std_logging.CRITICAL,
         )
+        cluster.scale(workers)
+        # With `n_workers` it would wait for ever for one that cannot be started.
+        until = time.monotonic() + _SECONDS
+        while len(cluster.scheduler_info["workers"]) < workers:
+            if time.monotonic() > until:
+                # What they were about to do is given up, and it would tell of that.
+                std_logging.getLogger("asyncio").setLevel(std_logging.CRITICAL)
+                with contextlib.suppress(Exception):
+                    cluster.close(timeout=1)
+                raise ClusterSettingError(
+                    f"--cluster=local: its workers did not start in {_SECONDS} seconds "
+                    "(is /dev/shm, or the memory, full?)"
+                )
+            time.sleep(0.05)
+        return cluster
 
 
 def _check_guarded() -> None:

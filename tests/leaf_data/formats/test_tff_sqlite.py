@@ -1,6 +1,7 @@
 """TFF's databases: read as TFF reads them, found, unpacked, downloaded, refused."""
 
 import collections
+import contextlib
 import dataclasses
 import hashlib
 import io
@@ -213,6 +214,16 @@ def test_forged_tables(change, message, write, peak_of, no_hang):
         assert_refused(lambda: _load(path.parent), f"{path}: ", message)
 
     assert peak_of(refuse) < 5e7
+
+
+def test_changes_that_wait_beside_it(write):
+    path = write([("a", "all_train", example(pixels=GRAY, label=[5]))])
+    with contextlib.closing(sqlite3.connect(path)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        assert _load(path.parent).client_ids == ("a",)
+        writer.execute("UPDATE client_metadata SET num_examples = 2")
+        writer.commit()
+        assert_refused(lambda: _load(path.parent), f"{path}-wal: changes that are not")
 
 
 RIGHT = {**dict.fromkeys(("male", "smiling", "blurry", "young"), [1])}

@@ -1,8 +1,9 @@
-"""A script whose workers would start workers is told so, before one starts."""
+"""A cluster on this machine that cannot start: by its script, or its workers."""
 
 import pathlib
 import subprocess
 import sys
+from typing import ClassVar
 
 import pytest
 
@@ -62,3 +63,30 @@ def test_the_cluster_asks(monkeypatch):
     monkeypatch.setattr(local_cluster, "_check_guarded", refuse)
     with pytest.raises(ClusterSettingError, match="unguarded"):
         local_cluster.start(1, None)
+
+
+def test_workers_that_do_not_start_are_one_line(monkeypatch):
+    """As where they get no semaphores; the real ones would take minutes."""
+    import distributed
+
+    from tff_pmc.runtime import local_cluster
+    from tff_pmc.settings.cluster_options import ClusterSettingError
+
+    class Empty:
+        scheduler_info: ClassVar = {"workers": {}}
+        asked, closed = 0, False
+
+        def __init__(self, **options):
+            assert options["n_workers"] == 0
+
+        def scale(self, number):
+            Empty.asked = number
+
+        def close(self, timeout):
+            Empty.closed = True
+
+    monkeypatch.setattr(local_cluster, "_SECONDS", 0.1)
+    monkeypatch.setattr(distributed, "LocalCluster", Empty)
+    with pytest.raises(ClusterSettingError, match=r"did not start in 0\.1 seconds"):
+        local_cluster.start(2, None)
+    assert (Empty.asked, Empty.closed) == (2, True)
