@@ -181,8 +181,8 @@ def _judged(claim: Claim, runs: Mapping[str, Sequence[Run]]) -> Judged:
         ours, verdict, why, _, by, seeds = answer
         why += how if verdict in (TOO_SHORT, UNTESTABLE) else ""
         said = claim.paper, claim.place, claim.says
-        count = f"{seeds}" if seeds else ""
-        return Judged(*said, ours, kept, verdict, why, "; ".join(by), count)
+        end = verdict, why, "; ".join(by), str(seeds or "")
+        return Judged(*said, ours, kept, *end)
 
     if claim.needs:
         return row(Answer("", UNTESTABLE, f"it takes {claim.needs}"))
