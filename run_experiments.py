@@ -6,7 +6,6 @@
 import os
 import signal
 import sys
-import tempfile
 import time
 
 if sys.version_info[:2] not in ((3, 9), (3, 10), (3, 11)):
@@ -19,6 +18,7 @@ from absl import flags
 
 import leaf_data
 from tff_pmc.experiments.flags import command_line, flag_definitions, plugins
+from tff_pmc.record import files
 from tff_pmc.reports import output
 from tff_pmc.reports.escape import message, printable
 from tff_pmc.settings import SettingError
@@ -52,7 +52,7 @@ def main(argv):
             from tff_pmc.runtime import cluster_probe
 
             cluster_probe.check(cluster)
-        tempfile.gettempdir()  # The import of TensorFlow needs one.
+        files.check_temporary_room()
     except BrokenPipeError:
         raise
     except (flags.Error, OSError, ValueError) as error:

@@ -33,10 +33,12 @@ class Dataset(Settings, abc.ABC):
 
     Attributes:
         cached: whether it keeps a cache, so that a `cache_dir` may be given.
+        reads_folder: whether it reads a folder, so that a `data_dir` may be given.
         seed: the seed of all that it draws.
     """
 
     cached: ClassVar[bool] = False
+    reads_folder: ClassVar[bool] = True
 
     seed: int = setting(
         0,
@@ -126,7 +128,7 @@ def load(
         data_dir: the folder that holds the files, itself or in a subfolder named
             like the data set. Without it the folder named by the environment
             variable `TFF_PMC_DATA_DIR`, then what the data set falls back to.
-            `digits5k` and the drawn stand-ins need none.
+            `digits5k`, the drawn stand-ins and `store` take none.
         cache_dir: the folder in which to keep what is converted once, for data sets
             that keep a cache; by default it is beside the data.
         **options: the data set's own settings by name, and `seed`. They are the
@@ -149,4 +151,6 @@ def load(
         raise DataError(f"{name}: {error}") from error
     if cache_dir is not None and not kind.cached:
         raise DataError(f"{name}: keeps no cache, so it takes no cache_dir")
+    if data_dir is not None and not kind.reads_folder:
+        raise DataError(f"{name}: reads no folder, so it takes no data_dir")
     return dataset.load(data_dir, cache_dir)

@@ -19,7 +19,7 @@ import json
 import numbers
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Union
+from typing import Any, ClassVar, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -277,6 +277,7 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 class Stored(Dataset):
     """A store of your own, on disk, of up to millions of clients."""
 
+    reads_folder: ClassVar[bool] = False
     path: str = setting(
         "", "The folder of the store, as leaf_data.write_store writes it.", flag="store"
     )

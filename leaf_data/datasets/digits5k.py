@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,8 @@ class Digits5k(Partitioned):
     `noniid` into 200 shards of 20. Both depend on the seed, so two seeds have two test
     sets.
     """
+
+    reads_folder: ClassVar[bool] = False
 
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import tempfile
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
@@ -39,6 +39,8 @@ _HAIRS = ((24, 20, 18), (86, 52, 30), (170, 120, 60), (222, 190, 120), (140, 140
 @dataclasses.dataclass(frozen=True)
 class DrawnFaces(WithClientRule):
     """Drawn faces, divided into clients as `celeba` divides photographs."""
+
+    reads_folder: ClassVar[bool] = False
 
     num_identities: int = setting(
         80,

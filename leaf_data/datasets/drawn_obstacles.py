@@ -13,6 +13,7 @@ import dataclasses
 import os
 import tempfile
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -39,6 +40,8 @@ _LOOKS = {
 @dataclasses.dataclass(frozen=True)
 class DrawnObstacles(Dataset):
     """Drawn pictures, divided into clients as `obstacles` divides photographs."""
+
+    reads_folder: ClassVar[bool] = False
 
     pictures: int = setting(
         60,

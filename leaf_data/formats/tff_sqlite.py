@@ -123,11 +123,12 @@ def _find(
 def _unpacked(path: str, database: Database) -> Arrays:
     if not path.endswith(".lzma"):
         return read(path, database)
-    with contextlib.ExitStack() as stack:
+    with reading(path, "cannot be unpacked"):
+        # Gigabytes, where the environment variable TMPDIR says.
+        scratch = tempfile.TemporaryDirectory()
+    with scratch as folder:
+        unpacked = os.path.join(folder, database.file)
         with reading(path, "cannot be unpacked", EOFError, lzma.LZMAError):
-            # Gigabytes, where the environment variable TMPDIR says.
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            unpacked = os.path.join(folder, database.file)
             _unpack(path, unpacked)
         try:
             return read(unpacked, database)

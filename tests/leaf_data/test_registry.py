@@ -98,14 +98,19 @@ def test_a_name_that_is_none(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_those_that_keep_a_cache_take_a_folder_for_it(name, tmp_path):
+def test_only_those_that_use_a_folder_take_one(name, tmp_path):
     cached = name in ("celeba", "cifar10", "cifar10_dealt", "femnist", "obstacles")
     assert DATASETS[name].cached == cached
+    reads = name not in ("digits5k", "drawn_faces", "drawn_obstacles", "store")
+    assert DATASETS[name].reads_folder == reads
     assert_refused(
         lambda: leaf_data.load(name, tmp_path, cache_dir=tmp_path),
         f"{name.removesuffix('_dealt')}: ",  # They share their files.
         " in " if cached else "keeps no cache, so it takes no cache_dir",
     )
+    if not reads:
+        message = f"{name}: reads no folder, so it takes no data_dir"
+        assert_refused(lambda: leaf_data.load(name, tmp_path), message)
 
 
 LOOKED_FOR = {

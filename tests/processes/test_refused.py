@@ -187,12 +187,20 @@ def test_what_cannot_be_built_is_named(build, name, options, message):
         ("build_adafed", "toy", "PackedModel with example_losses"),
         ("build_online_adjusted_fed_avg", None, "needs a judge of its own"),
         ("build_prioritized_fed_avg", None, "need a tff.learning.models.Functional"),
+        ("build_prioritized_fed_avg", "keras", "it is a Sequential"),
+        ("build_prioritized_fed_avg", "keras_fn", "it returns a Sequential"),
+        ("build_prioritized_fed_avg", "variable", "it is a _ModelFrom"),
+        ("build_prioritized_fed_avg", "number", "it is a int"),
     ],
 )
 def test_a_model_that_will_not_do_is_named(build, toy_model, name, model, message):
     options = {"packed": True} if "prioritized" in name else {}
-    models = {"toy": toy_model, "maker": lambda: toy_model}
     made = functools.partial(tff.learning.models.model_from_functional, toy_model)
+    keras = tf.keras.Sequential([tf.keras.layers.Dense(2)])
+    models = {"toy": toy_model, "maker": lambda: toy_model, "number": 5}
+    models |= {"keras": keras, "keras_fn": lambda: keras}
+    if model == "variable":
+        models[model] = made()
     with pytest.raises(ValueError, match=message):
         build(name, models.get(model, made), **options)
 

@@ -1,6 +1,8 @@
 """A run's folder: written round by round, cut to its checkpoint, no link followed."""
 
 import os
+import shutil
+import tempfile
 
 import pytest
 
@@ -231,3 +233,11 @@ def test_the_records_have_the_columns_that_their_header_says(again):
         again.append("clients", [{"round": 2, "examples": 1}])
     with pytest.raises(ValueError, match="weights.csv has no column 'weight' in its"):
         again.append("weights", [{"round": 2, "weight": 1}])
+
+
+def test_without_room_for_temporary_files_the_folder_is_named(monkeypatch):
+    files.check_temporary_room()
+    full = shutil._ntuple_diskusage(1 << 30, 1 << 30, 1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+    with pytest.raises(OSError, match=f"{tempfile.gettempdir()}: less than 1 MB is le"):
+        files.check_temporary_room()

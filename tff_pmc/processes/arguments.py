@@ -40,16 +40,28 @@ def resolve_score(
 
 
 def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, Any]:
-    """Returns a model's initial weights, as arrays, and its input spec."""
+    """Returns a model's initial weights, as arrays, and its input spec.
+
+    Raises:
+        ValueError: it is no model of TFF's, and no function that returns one.
+    """
     if isinstance(model_fn, tff.learning.models.FunctionalModel):
         trainable, non_trainable = model_fn.initial_weights
         arrays = (tuple(map(np.asarray, part)) for part in (trainable, non_trainable))
         return tff.learning.models.ModelWeights(*arrays), model_fn.input_spec
-    model = model_fn()
-    if isinstance(model, tff.learning.models.FunctionalModel):
+    # A model of Keras can be called, too.
+    made = callable(model_fn) and not isinstance(model_fn, tf.keras.Model)
+    model = model_fn() if made else model_fn
+    if made and isinstance(model, tff.learning.models.FunctionalModel):
         raise ValueError(
             "model_fn is a function that makes a functional model: give what it "
             "returns, as models.mnist_cnn()"
+        )
+    if not made or not isinstance(model, tff.learning.models.VariableModel):
+        raise ValueError(
+            "model_fn must be a FunctionalModel, or a function that returns what "
+            "tff.learning.models.from_keras_model does; it "
+            f"{'returns' if made else 'is'} a {type(model).__name__}"
         )
     variables = tff.learning.models.ModelWeights.from_model(model)
     return tf.nest.map_structure(lambda v: v.numpy(), variables), model.input_spec

@@ -10,6 +10,8 @@ import fcntl
 import json
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Optional
 
@@ -27,6 +29,19 @@ _NEW = ".new"
 _LEFT = re.compile(
     r"(run\.json|labels\.npz|round_[0-9]+\.(npz|state)|[0-9a-f]{32})\.new"
 )
+
+
+_TEMPORARY_BYTES = 1 << 20
+
+
+def check_temporary_room() -> None:
+    """Raises an `OSError` without room for temporary files.
+
+    The import of TensorFlow needs a folder for them, and its tracing writes code there.
+    """
+    place = tempfile.gettempdir()
+    if shutil.disk_usage(place).free < _TEMPORARY_BYTES:
+        raise OSError(f"{place}: less than 1 MB is left for temporary files")
 
 
 def read_json(path: str) -> Optional[dict[str, Any]]:

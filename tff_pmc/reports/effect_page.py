@@ -24,7 +24,8 @@ def intro(run: Run, seeds: Sequence[int], baseline: str, reach: str) -> list[str
         "same seed: mean ± half the 95 % interval. The noise floor is the standard "
         f"deviation of {baseline} minus {baseline} under another seed: of one such "
         f"difference, and of the mean of {len(seeds)}, to hold the means against. "
-        f"For rounds, less is better. {reach_rule(reach)}",
+        "Accuracy is the mean over the second half of the rounds. For rounds, less is "
+        f"better. {reach_rule(reach)}",
         f"How far apart the weights are, on the cohorts of the runs of {baseline} "
         f"(total variation: the share of weight that moves away from {baseline}, or "
         "from the ordering's own first criterion alone):",

@@ -34,9 +34,10 @@ _MOST_DRAWN, _MOST_SHOWN = 30, 12  # Weightings in a figure, and in a terminal.
 _MEASURES = {"accuracy": "accuracy", "worst_tenth": "worst tenth"}
 _LIMITS = (
     "Each row is one step: the model that a round's sums give with this weighting, "
-    "minus that of the baseline, in points; then the run went on with its own. A step "
-    "is no trajectory: what a weighting would do over many rounds, a run of its own "
-    "says (`--seeds`, `effect.md`).",
+    "minus that of the baseline, in points; then the run went on with its own. The "
+    "weight moved is counted from the run's own weighting. A step is no trajectory: "
+    "what a weighting would do over many rounds, a run of its own says (`--seeds`, "
+    "`effect.md`).",
     "± is half of the 95 % interval of the mean over the judged rounds, by moving "
     "blocks; of few rounds that follow closely on one another it covers somewhat less. "
     "It is of this run's rounds and not of other seeds. A weighting differs where p, "

@@ -24,7 +24,8 @@ from tff_pmc.reports.kept import KeptFolder, kept_folders
 from tff_pmc.reports.pages import markdown_table
 from tff_pmc.reports.papers.claim_tables import claims, headline_numbers
 from tff_pmc.reports.papers.headlines import numbers
-from tff_pmc.reports.papers.judging import VERDICTS, image_fraction, other_reading
+from tff_pmc.reports.papers.judging import VERDICTS
+from tff_pmc.reports.papers.own_reading import image_fraction, other_reading
 from tff_pmc.settings.papers import PAPERS
 
 _HEAD = """\

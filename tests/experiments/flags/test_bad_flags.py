@@ -98,6 +98,8 @@ stray | unexpected argument: stray
 --adjustment=backtracking --priority=DS | has nothing to adjust
 --sample_fraction=0.1 | --sample_fraction is of no use with digits5k
 --cache_dir=/tmp | --cache_dir is of no use with digits5k
+--data_dir=/tmp | --data_dir is of no use with digits5k
+--inspect --output_dir=/tmp/x | --inspect writes nothing, so it takes no --output_dir
 --prox_mu=inf | --prox_mu must be 0 or more, finite, got inf
 --server_momentum=0.5 | --server_momentum is of no use with --server_optimizer=sgd
 ADAM --server_momentum=0.5 | --server_momentum is of no use with --server_optimizer=adam

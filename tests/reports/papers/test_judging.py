@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.reports.papers import judging
+from tff_pmc.reports.papers import judging, own_reading
 from tff_pmc.reports.papers.judging import Measure, judged
 
 # Student's t for five: 2.776; of 1, 2, 3, 4, 5 the half interval is 1.96.
@@ -174,4 +174,4 @@ def test_another_reading_of_the_network_counts_where_there_is_no_other(run_of):
         assert judged([of(-3)], runs)[1] == word
     assert judged([of(3, equal=True)], relu)[1] == NO
     # AdaFed's source has ReLU.
-    assert not judging.other_reading(run("DS", "a", "relu", "keras_mnist_cnn"))
+    assert not own_reading.other_reading(run("DS", "a", "relu", "keras_mnist_cnn"))

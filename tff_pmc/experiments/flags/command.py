@@ -258,6 +258,8 @@ class Command(WhatToRun, Places, OfflineOptions, EngineOptions):
             )
         if self.seeds and self.inspect:
             raise SettingError("--inspect is of one seed: take --seed, not --seeds")
+        if self.output_dir and self.inspect:
+            raise SettingError("--inspect writes nothing, so it takes no --output_dir")
 
 
 PARTS: tuple[type[Settings], ...] = (

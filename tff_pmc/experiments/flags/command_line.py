@@ -115,10 +115,10 @@ def _runs(
     for flag in ("dataset", "model", "selection"):
         if getattr(command, flag):
             start[flag] = getattr(command, flag)
-    if command.cache_dir and not DATASETS[start["dataset"]].cached:
-        raise SettingError(
-            f"--cache_dir is of no use with {start['dataset']}, which needs no cache"
-        )
+    kind = DATASETS[start["dataset"]]
+    for flag, taken in ("cache_dir", kind.cached), ("data_dir", kind.reads_folder):
+        if getattr(command, flag) and not taken:
+            raise SettingError(f"--{flag} is of no use with {start['dataset']}")
     found = experiment(name)
     if searching:
         return _of_search(found, command, start, values, given.values)

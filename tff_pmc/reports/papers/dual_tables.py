@@ -27,7 +27,7 @@ from tff_pmc.reports.papers.dual_cells import (
     searches,
     tidy_rows,
 )
-from tff_pmc.reports.papers.judging import image_fraction
+from tff_pmc.reports.papers.own_reading import image_fraction
 
 TITLES = {4: "Dual Table IV (CIFAR-10)", 5: "Dual Table V (obstacles)"}
 STAND_IN = "Stand-in data: a difference from the paper would mean nothing."

@@ -16,6 +16,7 @@ from tff_pmc.record.read import BASELINE, Run
 from tff_pmc.record.record_error import RecordError, TooShortError
 from tff_pmc.reports.papers import dual_cells, judging, pmc_variance
 from tff_pmc.reports.papers.judging import Answer, Cells, Labeled, Measure, Runs
+from tff_pmc.reports.papers.own_reading import other_reading
 from tff_pmc.reports.papers.published import rounds_saved
 from tff_pmc.reports.papers.quantities import (
     QUANTITIES,
@@ -233,7 +234,7 @@ def epochs_and_batches(
     for run in itertools.chain(*runs.values()):
         if run.label == BASELINE:
             trained = run.settings["local_epochs"], run.settings["batch_size"]
-            reading = not judging.other_reading(run)
+            reading = not other_reading(run)
             key = judging.seed_of(run), reading, len(run.rounds)
             found.setdefault(trained, {})[key] = run
     words = "E = {} and B = {}"

@@ -16,10 +16,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tff_pmc.models import MODELS
 from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import paired
+from tff_pmc.reports.papers.own_reading import image_fraction, other_reading
 
 VERDICTS = REPRODUCED, NOT_REPRODUCED, OPEN, TOO_SHORT, UNTESTABLE = (
     *("reproduced", "not reproduced", "open"),
@@ -240,20 +240,6 @@ def _caveats(runs: Sequence[Run], least_rounds: int) -> tuple[list[str], list[st
     if shortest < least_rounds:
         others.append(f"after {shortest} rounds, fewer than {least_rounds}")
     return data, others
-
-
-def other_reading(run: Run) -> str:
-    """Returns what a run's network has and its paper's text has not; "" for nothing."""
-    settings = run.settings
-    model = settings.get("model", "mnist_cnn")  # The oldest records name none.
-    relu = model in MODELS and settings.get("conv_activation") == "relu"
-    own = relu and MODELS[model]().conv_activation != "relu"
-    return "ReLU after the convolutions" if own else ""
-
-
-def image_fraction(run: Run) -> float:
-    """Returns the part of the images that a run's data set has; 1 for all of them."""
-    return float(run.data.get("options", {}).get("image_fraction", 1))
 
 
 def by_seed(
