@@ -19,7 +19,7 @@ import json
 import numbers
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Union
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -239,7 +239,7 @@ def _pairs(
     """A client's (x, y) to train on, and to be tested on."""
     if len(arrays) not in (2, 4):
         raise DataError("has to be (name, x, y), or have x_test and y_test, too")
-    found = [_checked(*arrays[place : place + 2]) for place in range(0, len(arrays), 2)]
+    found = [_checked(*arrays[k : k + 2]) for k in range(0, len(arrays), 2)]
     if len(found) == 2:
         if fraction:
             raise DataError(_TESTED)
@@ -253,8 +253,7 @@ def _pairs(
     ((x, y),) = found
     seed, number = stream
     order = np.random.default_rng([seed, _SPLIT_STREAM, number]).permutation(len(y))
-    count = int(fraction * len(y))
-    train, test = np.sort(order[count:]), np.sort(order[:count])
+    test, train = map(np.sort, np.split(order, [int(fraction * len(y))]))
     return [(x[train], y[train]), (x[test], y[test])]
 
 
@@ -277,7 +276,7 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 class Stored(Dataset):
     """A store of your own, on disk, of up to millions of clients."""
 
-    reads_folder: ClassVar[bool] = False
+    reads_folder = False
     path: str = setting(
         "", "The folder of the store, as leaf_data.write_store writes it.", flag="store"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import os
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ class Digits5k(Partitioned):
     sets.
     """
 
-    reads_folder: ClassVar[bool] = False
+    reads_folder = False
 
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import tempfile
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
@@ -40,7 +40,7 @@ _HAIRS = ((24, 20, 18), (86, 52, 30), (170, 120, 60), (222, 190, 120), (140, 140
 class DrawnFaces(WithClientRule):
     """Drawn faces, divided into clients as `celeba` divides photographs."""
 
-    reads_folder: ClassVar[bool] = False
+    reads_folder = False
 
     num_identities: int = setting(
         80,

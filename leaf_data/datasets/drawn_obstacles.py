@@ -13,7 +13,6 @@ import dataclasses
 import os
 import tempfile
 from collections.abc import Mapping
-from typing import ClassVar
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -41,7 +40,7 @@ _LOOKS = {
 class DrawnObstacles(Dataset):
     """Drawn pictures, divided into clients as `obstacles` divides photographs."""
 
-    reads_folder: ClassVar[bool] = False
+    reads_folder = False
 
     pictures: int = setting(
         60,
