@@ -13,6 +13,8 @@ import pytest
 from cli import QUICK, records, run
 from open_files import opened
 
+from leaf_data.dataset import DATASETS
+
 RUNS = ("DS", "LD-MD-DS")
 ROUNDS = 2
 FLAGS = [
@@ -120,7 +122,7 @@ def test_clients_of_rounds_give_the_same_records(serial, flags_of_cluster, tmp_p
 
 
 def test_folders_that_a_worker_does_not_share_are_refused(
-    flags_of_cluster, client, tmp_path
+    flags_of_cluster, client, tmp_path, monkeypatch
 ):
     """A file system of its own is stood in for by a folder that it may not enter."""
     from tff_pmc.experiments.running import spread_runs
@@ -149,6 +151,8 @@ def test_folders_that_a_worker_does_not_share_are_refused(
         os.path.isdir = genericpath.isdir
         return name
 
+    # The digits read none.
+    monkeypatch.setattr(DATASETS["digits5k"], "reads_folder", True)
     (tmp_path / "data").mkdir()
     (worker, *_) = client.scheduler_info()["workers"]
     arguments = [f"--data_dir={tmp_path / 'data'}", f"--output_dir={tmp_path / 'out'}"]
