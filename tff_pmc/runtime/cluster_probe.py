@@ -28,7 +28,12 @@ def check_installed() -> None:
 
 
 def check(options: ClusterOptions, seconds: float = SECONDS) -> None:
-    """Raises a `ClusterSettingError` without Dask, or a scheduler that answers us."""
+    """Asks for Dask, and for a scheduler's greeting if it is elsewhere.
+
+    Raises:
+        ClusterSettingError: one of them is not there, or does not answer us in so many
+            seconds.
+    """
     check_installed()
     place = options.place()
     if place is None:

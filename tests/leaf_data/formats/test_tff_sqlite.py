@@ -1,7 +1,6 @@
 """TFF's databases: read as TFF reads them, found, unpacked, downloaded, refused."""
 
 import collections
-import contextlib
 import dataclasses
 import hashlib
 import io
@@ -216,14 +215,14 @@ def test_forged_tables(change, message, write, peak_of, no_hang):
     assert peak_of(refuse) < 5e7
 
 
-def test_changes_that_wait_beside_it(write):
-    path = write([("a", "all_train", example(pixels=GRAY, label=[5]))])
-    with contextlib.closing(sqlite3.connect(path)) as writer:
-        writer.execute("PRAGMA journal_mode = WAL")
-        assert _load(path.parent).client_ids == ("a",)
-        writer.execute("UPDATE client_metadata SET num_examples = 2")
-        writer.commit()
-        assert_refused(lambda: _load(path.parent), f"{path}-wal: changes that are not")
+def test_changes_that_wait_beside_it(database):
+    writer = sqlite3.connect(database)
+    writer.execute("PRAGMA journal_mode = WAL")
+    _load(database.parent)  # A cache does not hide them.
+    writer.execute("UPDATE client_metadata SET num_examples = 2")
+    writer.commit()
+    assert_refused(lambda: _load(database.parent), f"{database}-wal: changes that")
+    writer.close()
 
 
 RIGHT = {**dict.fromkeys(("male", "smiling", "blurry", "young"), [1])}
@@ -319,8 +318,7 @@ def test_tffs_own_cache_and_download(tmp_path, database, monkeypatch, tf):
     assert [origin.split("/")[-1] for origin in calls] == [NAME + ".lzma"]
     assert found.origin.source == "TFF's EMNIST (its download)"
     assert own.read_bytes() == data
-    names = [p.name for p in sorted(own.parent.iterdir())]
-    assert names == [NAME, "femnist_tff_cache"]
+    assert sorted(p.name for p in own.parent.iterdir()) == [NAME, "femnist_tff_cache"]
     assert _load(None).origin.source == "TFF's EMNIST (its cache)"
     # A folder for other data sets does not keep it from there.
     monkeypatch.setenv("TFF_PMC_DATA_DIR", str(tmp_path / "data"))
