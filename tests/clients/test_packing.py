@@ -63,7 +63,8 @@ def test_a_client_that_is_not_there_is_named(
             ({"attributes": {"t": values}}, "t must be [6], one value a client, got [")
             for values in ([0.5] * 7, [0.5], 0.5)
         ),
-        ({"attributes": leaf_data.ClientTable()}, "attributes must be a mapping"),
+        ({"attributes": leaf_data.ClientTable()}, "has no row for toy_0"),
+        ({"attributes": ["t"]}, "attributes must be a leaf_data.ClientTable or a map"),
         ({"examples": {}}, "examples must be leaf_data.Examples, as data.train_"),
     ],
 )
@@ -80,7 +81,7 @@ def test_packs_are_cut_by_bytes(toy_examples):
     assert sorted(sum(packed, [])) == list(clients)
     for pack in packs:
         assert sum(e["x"].shape.num_elements() for e in pack) <= 200
-    with pytest.raises(ValueError, match="client 0 has 128 bytes"):
+    with pytest.raises(ValueError, match="client 'toy_0' has 128 bytes"):
         tff_pmc.pack(toy_examples, clients, max_bytes=100)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tff_pmc
-from tff_pmc._lazy import tff
+from tff_pmc._lazy import tf, tff
 
 
 @pytest.mark.parametrize("num_packs", [1, 3])
@@ -52,6 +52,26 @@ def test_a_number_of_an_evaluation_that_cannot_be_is_named(toy_model, options):
         tff_pmc.build_federated_evaluation(toy_model, **options)
     with pytest.raises(TypeError, match="examples must be leaf_data.Examples, as data"):
         tff_pmc.evaluation_packs(options)
+
+
+@pytest.mark.parametrize("first", [0, slice(0, 1)])
+def test_a_model_of_one_score_has_no_accuracy(toy_model, first, assert_one_line):
+    """Of one score the highest is always the first, so all would be of class 0."""
+
+    @tf.function
+    def predict_one(weights, x, training=True):
+        return toy_model.predict_on_batch(weights, x, training)[:, first]
+
+    single = tff.learning.models.FunctionalModel(
+        initial_weights=toy_model.initial_weights,
+        predict_on_batch_fn=predict_one,
+        loss_fn=tf.function(lambda output, label, sample_weight=None: 0.0),
+        input_spec=toy_model.input_spec,
+    )
+    build = tff_pmc.build_federated_evaluation
+    predict = tff_pmc.processes.build_federated_prediction
+    for call in (lambda: build(single), lambda: predict(single, 9)):
+        assert_one_line(ValueError, call, "has to give a score for each class, not (1,")
 
 
 @pytest.mark.parametrize("num_packs", [1, 3])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import leaf_data
 import tff_pmc
 from tff_pmc import criteria, scores
 from tff_pmc._lazy import tf
@@ -91,7 +92,9 @@ def test_client_attributes_are_criteria_like_any_other(
     alone = build(priority=("DS",))
     table = {"battery": battery, "trusted": trusted}  # In any order.
     if packed:
-        data = tff_pmc.pack(toy_examples, [1, 2], attributes=table)
+        backwards = {name: values[::-1] for name, values in table.items()}
+        by_name = leaf_data.ClientTable(toy_examples.client_ids[::-1], backwards)
+        data = tff_pmc.pack(toy_examples, [1, 2], attributes=by_name)
         single = tff_pmc.pack(toy_examples, [2])
     else:
         single = datasets(toy_examples, [2], 3)

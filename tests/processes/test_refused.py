@@ -54,6 +54,10 @@ PRIORITIZED = [
             (lambda c: c.y[0] != 9, "criterion EQ .*by tf.not_equal in"),
         )
     ),
+    (
+        lambda: own(lambda c: 1.0 / c.y.shape[0]),
+        "OWN fails in a graph, where tf.shape tells the size: unsupported operand",
+    ),
     (lambda: {"priority": ("XX",)}, "unknown criterion 'XX' in the ordering"),
     (lambda: {"priority": ("DS", "DS")}, "DS,DS names a criterion twice"),
     (lambda: {"criteria": ("DS", "DS")}, "DS is named twice"),
@@ -191,14 +195,21 @@ def test_what_cannot_be_built_is_named(build, name, options, message):
         ("build_prioritized_fed_avg", "keras_fn", "it returns a Sequential"),
         ("build_prioritized_fed_avg", "variable", "it is a _ModelFrom"),
         ("build_prioritized_fed_avg", "number", "it is a int"),
+        ("build_prioritized_fed_avg", "regression", "LD needs labels .* numbers of cl"),
     ],
 )
 def test_a_model_that_will_not_do_is_named(build, toy_model, name, model, message):
     options = {"packed": True} if "prioritized" in name else {}
+    options = {} if model == "regression" else options
     made = functools.partial(tff.learning.models.model_from_functional, toy_model)
     keras = tf.keras.Sequential([tf.keras.layers.Dense(2)])
     models = {"toy": toy_model, "maker": lambda: toy_model, "number": 5}
     models |= {"keras": keras, "keras_fn": lambda: keras}
+    models["regression"] = lambda: tff.learning.models.from_keras_model(
+        tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(4,))]),
+        tf.keras.losses.MeanSquaredError(),
+        input_spec=tuple(tf.TensorSpec([None, size]) for size in (4, 1)),
+    )
     if model == "variable":
         models[model] = made()
     with pytest.raises(ValueError, match=message):

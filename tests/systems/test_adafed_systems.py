@@ -1,6 +1,7 @@
 """AdaFed's experiments: records, resuming, seeds, and settings of the process."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pandas as pd
@@ -120,6 +121,22 @@ def test_the_classes_of_a_model_that_names_none_are_its_scores(federation):
     silent = type(kind.__name__, (kind,), {"num_classes": 0})
     model = silent(**dataclasses.asdict(one.model))
     with pytest.raises(SettingError, match="tells 10 classes apart, .* 11, 0 to 10"):
+        Setup.of(dataclasses.replace(one, model=model), other)
+
+    def build(self):
+        made = kind.build(self)
+
+        def logit(*weights_and_x, training):
+            return made.predict_on_batch(*weights_and_x, training=training)[:, :1]
+
+        parts = {
+            name: getattr(made, name) for name in ("input_spec", "initial_weights")
+        }
+        return types.SimpleNamespace(predict_on_batch=logit, **parts)
+
+    single = type(kind.__name__, (silent,), {"build": build})
+    model = single(**dataclasses.asdict(one.model))
+    with pytest.raises(SettingError, match="--model=.*score for each class, not"):
         Setup.of(dataclasses.replace(one, model=model), other)
     wide = type(kind.__name__, (kind,), {"num_classes": 300})
     model = wide(**dataclasses.asdict(one.model))

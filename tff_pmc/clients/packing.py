@@ -29,6 +29,7 @@ MAX_PACK_BYTES = 500_000_000
 """Default limit of a pack: a message to the worker cannot exceed 2 GB."""
 
 EXAMPLES = "leaf_data.Examples, as data.train_examples"
+Attributes = Union[leaf_data.ClientTable, Mapping[str, np.ndarray]]
 _INPUT_KEYS, _LABEL_KEYS = ("x", "pixels", "image"), ("y", "label")
 
 
@@ -92,7 +93,7 @@ def pack(
     *,
     num_packs: int = 2,
     max_bytes: int = MAX_PACK_BYTES,
-    attributes: Optional[Mapping[str, np.ndarray]] = None,
+    attributes: Optional[Attributes] = None,
     example_attributes: Sequence[str] = (),
     num_classes: Optional[int] = None,
 ) -> list[tf.data.Dataset]:
@@ -105,8 +106,8 @@ def pack(
         num_packs: the number of packs; more are made where one would exceed
             `max_bytes`, and fewer where there are fewer clients.
         max_bytes: the most bytes of inputs in a pack.
-        attributes: the client attributes that travel along, each [K] over the whole
-            federation, by name (`leaf_data.ClientTable.values`).
+        attributes: the client attributes that travel along: a table, in any order, or
+            arrays [K] by name, in the federation's order.
         example_attributes: the names of the examples' attributes that travel along;
             `criteria.example_attributes` are those that criteria need.
         num_classes: the model's, by which labels are checked; by default they are not,
@@ -118,7 +119,7 @@ def pack(
         they are trained: a cluster's workers read them of the store at the same path.
 
     Raises:
-        leaf_data.DataError: there is no client of an index or a name.
+        leaf_data.DataError: there is no client of an index or a name, or in the table.
         ValueError: the cohort is empty, one name by itself or has a client twice, one
             client alone exceeds `max_bytes`, an attribute is not K values in [0, 1], or
             the examples lack one, or a label or number is out of range.
@@ -147,7 +148,7 @@ def pack(
         extras = {name: own[name] for name in sorted(example_attributes)}
         parts.append(ClientArrays(k, own["x"], own["y"], {}, extras))
     names = examples.client_ids
-    packs = split_arrays(parts, names, num_packs, max_bytes, attributes or {})
+    packs = split_arrays(parts, names, num_packs, max_bytes, attributes)
     if examples.stored is None:
         return [dataset_of(pack) for pack in packs]
     return [StoredPack(pack, examples.stored) for pack in packs]
@@ -159,7 +160,7 @@ def pack_client_data(
     *,
     num_packs: int = 2,
     max_bytes: int = MAX_PACK_BYTES,
-    attributes: Optional[Mapping[str, np.ndarray]] = None,
+    attributes: Optional[Attributes] = None,
 ) -> list[tf.data.Dataset]:
     """Packs clients of any `tff.simulation.datasets.ClientData`.
 
@@ -171,7 +172,7 @@ def pack_client_data(
             is its place in `client_data.client_ids`.
         num_packs: see `pack`.
         max_bytes: see `pack`.
-        attributes: see `pack`; [K] in the order of `client_data.client_ids`.
+        attributes: see `pack`; arrays are in the order of `client_data.client_ids`.
 
     Returns:
         One dataset of packed clients for each pack.
@@ -196,7 +197,7 @@ def pack_client_data(
                 raise ValueError(f"client {name!r} has a label that is no int32")
             y = y.astype(np.int32)
         parts.append(ClientArrays(numbers[name], x, y))
-    packs = split_arrays(parts, [*numbers], num_packs, max_bytes, attributes or {})
+    packs = split_arrays(parts, [*numbers], num_packs, max_bytes, attributes)
     return [dataset_of(pack) for pack in packs]
 
 
@@ -222,7 +223,7 @@ def split_arrays(
     names: Sequence[str],
     num_packs: int,
     max_bytes: int,
-    attributes: Mapping[str, np.ndarray],
+    attributes: Optional[Attributes],
 ) -> list[list[ClientArrays]]:
     """The clients of each pack, with attributes; args and errors are those of `pack`.
 
@@ -232,7 +233,12 @@ def split_arrays(
         raise ValueError("cannot pack an empty cohort")
     check_value("num_packs", num_packs, int, AT_LEAST_1)
     check_value("max_bytes", max_bytes, int, AT_LEAST_1)
-    check_kind("attributes", attributes, Mapping, "a mapping, as ClientTable.values")
+    if isinstance(attributes, leaf_data.ClientTable):
+        attributes = attributes.of(names).values
+    attributes = attributes or {}
+    check_kind(
+        "attributes", attributes, Mapping, "a leaf_data.ClientTable or a mapping"
+    )
     for name, column in attributes.items():
         if np.shape(column) != (len(names),):
             found = f"[{len(names)}], one value a client, got {list(np.shape(column))}"
@@ -244,24 +250,18 @@ def split_arrays(
     for client in clients:
         if client.x.nbytes > max_bytes:
             raise ValueError(
-                f"client {client.number} has {client.x.nbytes} bytes of examples; a "
-                f"pack holds at most {max_bytes}"
+                f"client {names[client.number]!r} has {client.x.nbytes} bytes of "
+                f"examples; a pack holds at most {max_bytes}"
             )
     sizes = [len(client.y) for client in clients]
     packs = split_evenly(sizes, num_packs)
     while max(sum(clients[i].x.nbytes for i in pack) for pack in packs) > max_bytes:
         num_packs += 1
         packs = split_evenly(sizes, num_packs)
-    placed = [
-        client._replace(
-            attributes={
-                name: np.float32(column[client.number])
-                for name, column in attributes.items()
-            },
-            place=place,
-        )
-        for place, client in enumerate(clients)
-    ]
+    placed = []
+    for place, client in enumerate(clients):
+        own = {k: np.float32(v[client.number]) for k, v in attributes.items()}
+        placed.append(client._replace(attributes=own, place=place))
     return [[placed[place] for place in pack] for pack in packs]
 
 

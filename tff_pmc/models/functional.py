@@ -289,7 +289,10 @@ def predicted_labels(output: Any) -> Any:
     """The class of the highest score for each example, int32 [n].
 
     It is -1, which no label is, where a score is NaN: of these TensorFlow's argmax
-    would make the class 0.
+    would make the class 0. An output without a score for each class is a `ValueError`.
     """
+    shape = tf.convert_to_tensor(output).shape
+    if shape.rank in (0, 1) or shape[-1:] == [1]:
+        raise ValueError(f"a model has to give a score for each class, not {shape}")
     found = tf.argmax(output, axis=-1, output_type=tf.int32)
     return tf.where(tf.reduce_any(tf.math.is_nan(output), axis=-1), -1, found)

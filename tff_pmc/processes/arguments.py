@@ -77,10 +77,21 @@ def probe_criteria(
     """Tries each criterion on a made-up client, so that a wrong one is named here.
 
     Raises:
-        CriterionError: a criterion fails on it, is no scalar, is negative, or gives
-            another value in a graph; the message names it.
+        CriterionError: a criterion fails on it, is no scalar, is negative, gives
+            another value in a graph, or needs classes where labels are none; the
+            message names it.
     """
-    x, y = (tf.nest.map_structure(_varied, spec) for spec in split_batch(input_spec))
+    specs = split_batch(input_spec)
+    for criterion in found:
+        label = specs[1]
+        if criterion.needs_classes and not (
+            isinstance(label, tf.TensorSpec) and label.dtype.is_integer
+        ):
+            raise criteria_lib.CriterionError(
+                f"the criterion {criterion.code} needs labels that are the numbers of "
+                f"classes, and the model's are {label}"
+            )
+    x, y = (tf.nest.map_structure(_varied, spec) for spec in specs)
     by_example = criteria_lib.example_attributes(found)
     arrays = dict(
         x=x,
@@ -96,22 +107,16 @@ def probe_criteria(
     )
     received = _Received(model_fn, input_spec)
     client = received.client(tf.nest.map_structure(tf.constant, arrays))
+    made_up = f"for a made-up client of {_PROBE_EXAMPLES} examples"
     for criterion in found:
-        try:
+        with failure_named(criterion, made_up):
             eager = float(raw_value(criterion, client, checked=False))
+        with failure_named(criterion, "in a graph, where tf.shape tells the size"):
             in_graph = _value_in_graph(criterion, received, arrays)
-        except Exception as error:
-            reason = getattr(error, "message", None) or str(error)
-            if isinstance(error, KeyError):
-                reason = " ".join(["KeyError:", *map(str, error.args)])
-            raise criteria_lib.CriterionError(
-                f"the criterion {criterion.code} fails for a made-up client of "
-                f"{_PROBE_EXAMPLES} examples: {' '.join(reason.split())}"
-            ) from error
         if eager < 0:
             raise criteria_lib.CriterionError(
-                f"the criterion {criterion.code} gave a negative value, {eager:g}, for "
-                f"a made-up client of {_PROBE_EXAMPLES} examples"
+                f"the criterion {criterion.code} gave a negative value, {eager:g}, "
+                f"{made_up}"
             )
         if not np.isclose(eager, in_graph, equal_nan=True, rtol=1e-3):
             raise criteria_lib.CriterionError(
@@ -119,6 +124,20 @@ def probe_criteria(
                 f"{in_graph:g} in a graph, where TFF runs it: is there an == between "
                 "tensors that should be tf.equal?"
             )
+
+
+@contextlib.contextmanager
+def failure_named(criterion: criteria_lib.Criterion, where: str) -> Iterator[None]:
+    """Makes a `CriterionError` of any error within."""
+    try:
+        yield
+    except Exception as error:
+        reason = getattr(error, "message", None) or str(error)
+        if isinstance(error, KeyError):
+            reason = " ".join(["KeyError:", *map(str, error.args)])
+        raise criteria_lib.CriterionError(
+            f"the criterion {criterion.code} fails {where}: {' '.join(reason.split())}"
+        ) from error
 
 
 class _Attributes(dict):
@@ -166,11 +185,19 @@ def _value_in_graph(
     criterion: criteria_lib.Criterion, received: _Received, arrays: dict[str, Any]
 ) -> float:
     """The criterion's value for the client of these arrays, in a graph as TFF's are."""
+    by_example = ("x", "y", "example_attributes")
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        # Fed, and no constants: a graph takes seconds to hold a large model's weights.
-        fed = tf.nest.map_structure(
-            lambda a: tf.compat.v1.placeholder(a.dtype, a.shape), arrays
-        )
+        # Fed, and no constants: a graph takes seconds to hold a large model's weights,
+        # and TFF's does not know a client's number of examples.
+        fed = {
+            name: tf.nest.map_structure(
+                lambda a, known=name not in by_example: tf.compat.v1.placeholder(
+                    a.dtype, a.shape if known else [None, *a.shape[1:]]
+                ),
+                value,
+            )
+            for name, value in arrays.items()
+        }
         with _no_comparisons():
             value = raw_value(criterion, received.client(fed), checked=False)
         feeds = dict(zip(tf.nest.flatten(fed), tf.nest.flatten(arrays)))

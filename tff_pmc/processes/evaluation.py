@@ -68,7 +68,8 @@ def build_federated_evaluation(
             `tff.learning.metrics.sum_then_finalize`.
 
     Raises:
-        ValueError: packed data without a functional model, or a number out of range.
+        ValueError: packed data without a functional model, or of one that gives no
+            score per class, or a number out of range.
 
     Example:
         >>> evaluate = build_federated_evaluation(model_fn)
@@ -93,6 +94,22 @@ def build_federated_evaluation(
     )
 
 
+def num_scores(model: tff.learning.models.FunctionalModel) -> int:
+    """How many scores a model gives an example: the number of classes it knows.
+
+    Raises:
+        ValueError: it does not give a score for each class, of which the highest is
+            the one predicted.
+    """
+    example = tf.nest.map_structure(
+        lambda spec: tf.zeros([1, *(size or 1 for size in spec.shape[1:])], spec.dtype),
+        packing.split_batch(model.input_spec)[0],
+    )
+    output = model.predict_on_batch(model.initial_weights, example, training=False)
+    predicted_labels(output)  # Refuses what is no such output.
+    return int(output.shape[-1])
+
+
 def build_correct_counts(
     model: tff.learning.models.FunctionalModel,
     num_clients: Optional[int] = None,
@@ -105,6 +122,7 @@ def build_correct_counts(
 
     With `secure` they are a secure sum, of which the server sees the total alone.
     """
+    num_scores(model)
 
     @tf.function
     def count(weights, examples):

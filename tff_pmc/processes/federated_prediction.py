@@ -14,7 +14,7 @@ from tff_pmc.clients.packed_training import train_locally
 from tff_pmc.clients.packing import PackedClients
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
-from tff_pmc.processes.evaluation import evaluation_packs, over_packs
+from tff_pmc.processes.evaluation import evaluation_packs, num_scores, over_packs
 
 
 def build_federated_prediction(
@@ -38,7 +38,11 @@ def build_federated_prediction(
     Returns:
         A computation that gives the predicted label of each example, at its row; -1
         where a score is NaN.
+
+    Raises:
+        ValueError: the model gives no score per class.
     """
+    num_scores(model)
     x_spec, _ = model.input_spec
     examples_type = tff.types.tensorflow_to_type(
         collections.OrderedDict(x=x_spec, row=tf.TensorSpec([None], tf.int32))

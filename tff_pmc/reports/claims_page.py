@@ -52,7 +52,7 @@ _AS_PRINTED = {"protocol": "paper", "normalization": "sum"}
 _HEAD = """\
 # Claims
 
-What the papers say, and what the runs in `results/reproduced` say of it; made by
+What the papers say, and what our runs say of it; made by
 `.venv/bin/python -m tff_pmc.reports.claims_page`. Of several numbers those that decide
 are shown. All of them, noise floors, runs and commands stand in
 [`claims.csv`](../results/reproduced/claims.csv).

@@ -13,8 +13,9 @@ import numpy.typing as npt
 import leaf_data
 from leaf_data.declare import SettingError
 from tff_pmc import criteria as criteria_lib
-from tff_pmc._lazy import tf, tff
+from tff_pmc._lazy import tff
 from tff_pmc.models import ModelSettings
+from tff_pmc.settings.flag_values import naming
 from tff_pmc.settings.run_settings import RunSettings
 from tff_pmc.systems import cohorts
 
@@ -160,16 +161,13 @@ def _built(settings: ModelSettings) -> Any:
     return settings.build()
 
 
-def _num_scores(settings: ModelSettings) -> int:
-    """How many scores a model gives an example; 0 where its outputs are others."""
-    model = _built(settings)
-    x, _ = model.input_spec
-    if not isinstance(x, tf.TensorSpec):
-        return 0
-    example = tf.zeros([1, *(size or 1 for size in x.shape[1:])], x.dtype)
-    output = model.predict_on_batch(model.initial_weights, example, training=False)
-    scores = tf.is_tensor(output) and output.shape.rank == 2 and output.shape[-1]
-    return int(scores) if scores > 1 else 0
+def _num_scores(settings: RunSettings) -> int:
+    """How many classes a run's model tells apart."""
+    from tff_pmc.processes.evaluation import num_scores
+
+    return naming(
+        f"--model={settings.names['model']}", num_scores, _built(settings.model)
+    )
 
 
 @functools.lru_cache(maxsize=2)
@@ -232,7 +230,7 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
                 f"{takes.shape} {takes.dtype.name}, and {data.name} has "
                 f"{labels.dtype}{'' if data.has_classes else ', numbers and no class'}"
             )
-    classes = model.num_classes or (data.has_classes and _num_scores(model))
+    classes = model.num_classes or (data.has_classes and _num_scores(settings))
     if 0 < classes < data.num_classes:
         raise SettingError(
             f"--model={settings.names['model']} tells {classes} classes apart, and "

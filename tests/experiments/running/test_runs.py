@@ -159,7 +159,8 @@ def test_a_criterion_that_is_wrong_is_one_line(tmp_path, monkeypatch, values, sa
 
     own = criteria.Criterion("OWN", "mine", "this test", value)
     monkeypatch.setitem(criteria.REGISTRY._things, "OWN", own)
-    assert says in refused(*SMALL, "--criteria=DS,OWN", f"--output_dir={tmp_path}/out")
+    for flag in (f"--output_dir={tmp_path}/out", "--inspect"):
+        assert says in refused(*SMALL, "--criteria=DS,OWN", flag)
 
 
 def test_several_seeds_end_in_a_page_of_effects(tmp_path):

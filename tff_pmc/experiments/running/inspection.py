@@ -12,6 +12,8 @@ from tqdm import tqdm
 import leaf_data
 from leaf_data.declare import SettingError
 from tff_pmc import criteria as criteria_lib
+from tff_pmc.clients.client_work import raw_value
+from tff_pmc.processes.arguments import failure_named, initial_weights, probe_criteria
 from tff_pmc.record.weight_rows import weight_rows, without
 from tff_pmc.runtime import Runtime
 from tff_pmc.selections import LOSS
@@ -101,14 +103,16 @@ def _measure(
 ) -> list[np.ndarray]:
     """Measures the raw criteria [clients, m] of each cohort."""
     found = setup.criteria
-    cohorts = tqdm(cohorts, desc="measuring the criteria of cohorts", unit="cohort")
     if not any(criterion.needs_model for criterion in found):
-        return [_from_data(found, setup.data, chosen) for chosen in cohorts]
+        weights, spec = initial_weights(setup.model)
+        named = setup.settings.aggregation.client_attributes
+        probe_criteria(found, setup.model, weights, spec, named)
+        return [_from_data(setup, chosen) for chosen in cohorts]
     rounds = setup.settings.system.build(setup)
     measured = []
     with Runtime(**engine):
         state = rounds.initialize()
-        for chosen in cohorts:
+        for chosen in tqdm(cohorts, desc="measuring the criteria", unit="cohort"):
             metrics = rounds.next(state, setup.pack(chosen)).metrics
             train = metrics["client_work"]["train"]
             raw, excluded = train["criteria_by_client"], train["excluded_by_client"]
@@ -116,12 +120,8 @@ def _measure(
     return measured
 
 
-def _from_data(
-    found: Sequence[criteria_lib.Criterion],
-    data: leaf_data.FederatedDataset,
-    chosen: Sequence[int],
-) -> np.ndarray:
-    table = data.client_table.values
+def _from_data(setup: Setup, chosen: Sequence[int]) -> np.ndarray:
+    found, data, table = setup.criteria, setup.data, setup.data.client_table.values
     values = []
     for k in chosen:
         part = data.train_examples.client(k)
@@ -133,5 +133,22 @@ def _from_data(
         client = criteria_lib.LocalClient(
             part["x"], part["y"], None, None, own, sharing
         )
-        values.append([float(criterion.value(client)) for criterion in found])
+        values.append([_value(setup, one, client, data.client_ids[k]) for one in found])
     return np.array(values)
+
+
+def _value(
+    setup: Setup,
+    criterion: criteria_lib.Criterion,
+    client: criteria_lib.LocalClient,
+    name: str,
+) -> float:
+    with failure_named(criterion, f"for client {name}, without needs_model"):
+        value = float(raw_value(criterion, client, checked=False))
+    # A declared range cuts what is below it.
+    if value < 0 and setup.settings.aggregation.normalization != "range":
+        raise criteria_lib.CriterionError(
+            f"the criterion {criterion.code} gave a negative value: {value:g} "
+            f"of client {name}"
+        )
+    return value
