@@ -41,11 +41,8 @@ def text(command: Command, given: Mapping[str, Any]) -> str:
         raise SettingError(
             f"--{flag} is of runs, and these are on disk already: leave it out"
         )
-    unused = [] if command.tables else ["baseline"]
-    unused += ["experiment", "protocol", "reach"] if command.export else []
-    for flag in {*given}.intersection(unused):
-        name = "export" if command.export else "compare"
-        raise SettingError(f"--{flag} is nothing to --{name}: leave it out")
+    if command.baseline and not command.tables:
+        raise SettingError("--baseline goes with --tables, of runs of several seeds")
     if (command.export or command.tables) and not command.output_dir:
         name = "tables" if command.tables else "export"
         raise SettingError(

@@ -50,6 +50,7 @@ BAD = """
 --search_for=celebs | --search_for=celebs: no experiment 'celebs' (did
 --tables=x --output_dir=y --seeds=0,1 | --seeds is of runs, and these are on disk
 --export=x --output_dir=y --dataset=mnist | --dataset is of runs, and these are on disk
+--compare=x,y --baseline=LD | --baseline goes with --tables, of runs of several seeds
 --learning_rates=0.5 | --learning_rates goes with --experiment=lr_search
 --search_for=celeba --held_out=own | --search_for goes with --experiment=lr_search
 --inspect --seeds=0,1 | --inspect is of one seed
