@@ -1,7 +1,7 @@
 """Makes a store of LEAF's JSON files, or of a folder of CSVs.
 
     python -m leaf_data.convert leaf/data/synthetic my_store
-    python -m leaf_data.convert devices my_store --label=activity --test_fraction=0.2
+    python -m leaf_data.convert clinics my_store --label=outcome --test_fraction=0.2
 
 Of LEAF's data sets those can be taken whose x are numbers of one shape: they become
 float32. Texts and names of images are refused. Of CSVs, one for each client and named
@@ -75,7 +75,13 @@ def clients_of_csvs(folder: str, label: str) -> Iterator[Client]:
                     raise ValueError(
                         f"row {place} has {len(row)} fields, not {len(columns)}"
                     )
-                numbers.extend(map(float, row))
+                try:
+                    numbers.extend(map(float, row))
+                except ValueError as error:
+                    raise ValueError(
+                        f"{error} in row {place}: {label} has to be whole numbers from "
+                        "0, and the others numbers"
+                    ) from error
             table = np.array(numbers).reshape(-1, len(columns))
             place = columns.index(label)
             x = _float32(np.delete(table, place, axis=1))

@@ -136,10 +136,19 @@ def test_an_element_of_another_form_is_refused(of_a, says):
         tff_pmc.pack_client_data(client_data)
 
 
+def test_batches_and_unknown_clients_of_client_data_are_named(assert_one_line):
+    arrays = {"a": collections.OrderedDict(x=np.zeros([3, 2]), y=np.arange(3))}
+    client_data = tff.simulation.datasets.TestClientData(arrays)
+    batched = client_data.preprocess(lambda dataset: dataset.batch(2))
+    pack = tff_pmc.pack_client_data
+    assert_one_line(ValueError, lambda: pack(batched), "client 'a' have an axis of unk")
+    assert_one_line(ValueError, lambda: pack(client_data, ["b"]), "no client 'b'")
+
+
 @pytest.fixture
 def read():
     """The clients of a pack, read in a graph as training does."""
-    from tff_pmc.clients.packing import PackedClients
+    from tff_pmc.clients.packed_clients import PackedClients
 
     @tf.function
     def element(pack, place):

@@ -78,7 +78,7 @@ ROWS = "a,kind,b\n1,0,2\n"
         (ROWS + "1e39,0,1\n", "a number is no float32"),
         (ROWS + "nan,0,1\n", "a number is no float32"),
         *((f"{ROWS}1,{bad},1\n", "kind has to be whole") for bad in ("nan", 0.5)),
-        (ROWS + "1,x,1\n", "could not convert string to float"),
+        (ROWS + "1,x,1\n", "float: 'x' in row 2: kind has to be whole numbers"),
     ],
     ids=lambda value: value if len(value) < 99 else "long",
 )

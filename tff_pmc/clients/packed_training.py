@@ -27,7 +27,8 @@ from tff_pmc.clients.client_work import (
     with_proximal_term,
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
-from tff_pmc.clients.packing import PackedClients, element_spec
+from tff_pmc.clients.packed_clients import PackedClients
+from tff_pmc.clients.packing import element_spec
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type

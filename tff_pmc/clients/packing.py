@@ -12,7 +12,6 @@ in the cohort, where its results are told: neither depends on how clients were p
 from __future__ import annotations
 
 import collections
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional, Union
 
@@ -22,7 +21,7 @@ import tensorflow_federated as tff
 
 import leaf_data
 from leaf_data.declare import AT_LEAST_1, check_value
-from tff_pmc.aggregation.building import check_kind, without_autograph
+from tff_pmc.aggregation.building import check_kind
 from tff_pmc.runtime.stored_packs import ClientArrays, StoredPack, dataset_of
 
 MAX_PACK_BYTES = 500_000_000
@@ -178,13 +177,21 @@ def pack_client_data(
         One dataset of packed clients for each pack.
 
     Raises:
-        ValueError: as `pack`; an element has not this form.
+        ValueError: as `pack`; there is no client of a name, or an element has not this
+            form.
     """
     numbers = {name: place for place, name in enumerate(client_data.client_ids)}
     parts = []
     for name in numbers if client_ids is None else client_ids:
+        if name not in numbers:
+            raise ValueError(f"there is no client {name!r} in the client data")
         dataset = client_data.create_tf_dataset_for_client(name)
         pairs = dataset.map(lambda *element: _input_and_label(element))
+        if any(None in spec.shape for spec in pairs.element_spec):
+            raise ValueError(
+                f"the elements of client {name!r} have an axis of unknown size: give "
+                "them without .batch(...)"
+            )
         rows = list(pairs.as_numpy_iterator())
         x, y = (
             np.array([row[part] for row in rows], spec.dtype.as_numpy_dtype).reshape(
@@ -263,38 +270,3 @@ def split_arrays(
         own = {k: np.float32(v[client.number]) for k, v in attributes.items()}
         placed.append(client._replace(attributes=own, place=place))
     return [[placed[place] for place in pack] for pack in packs]
-
-
-@dataclasses.dataclass(frozen=True)
-class PackedClients:
-    """The clients of one pack, in memory; their `count` is a scalar int64.
-
-    A step of training in a loop over a dataset takes 1.5 times as long as in a loop
-    over tensors (docs/performance.md), so a pack is read whole first.
-    """
-
-    count: tf.Tensor
-    _rows: Any
-
-    @classmethod
-    @without_autograph
-    def read(cls, pack: tf.data.Dataset) -> PackedClients:
-        """Reads a pack of any number of clients, none included."""
-        # With nobody at the end there is always an element to get.
-        nobody = tf.nest.map_structure(
-            lambda spec: tf.zeros([size or 0 for size in spec.shape], spec.dtype),
-            pack.element_spec,
-        )
-        pack = pack.concatenate(tf.data.Dataset.from_tensors(nobody))
-        most = 2**31  # More clients than any pack has.
-        rows = pack.ragged_batch(most).get_single_element()
-        return cls(tf.shape(rows["client"], tf.int64)[0] - 1, rows)
-
-    def __getitem__(self, place: tf.Tensor) -> Any:
-        """The element of the client at a place from 0 to `count` - 1."""
-        return tf.nest.map_structure(lambda column: _dense(column[place]), self._rows)
-
-
-def _dense(row: Any) -> tf.Tensor:
-    # An axis of unknown size within the examples is ragged here too, and uniform.
-    return row.to_tensor() if isinstance(row, tf.RaggedTensor) else row

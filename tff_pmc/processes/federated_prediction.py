@@ -10,8 +10,8 @@ import tensorflow_federated as tff
 
 import leaf_data
 from tff_pmc.clients import packing
+from tff_pmc.clients.packed_clients import PackedClients
 from tff_pmc.clients.packed_training import train_locally
-from tff_pmc.clients.packing import PackedClients
 from tff_pmc.models import PackedModel, weights_type
 from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
 from tff_pmc.processes.evaluation import evaluation_packs, num_scores, over_packs

@@ -38,14 +38,12 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, BinaryIO
 
-from absl import logging
-
 from tff_pmc.record import files, run_json
 from tff_pmc.record.checkpoints import Length, Lengths
 from tff_pmc.record.columns import SCHEMAS, check_declared
 from tff_pmc.record.plain_files import open_plain
 from tff_pmc.record.record_error import RecordError
-from tff_pmc.record.same_run import check_same, versions
+from tff_pmc.record.same_run import check_same, versions, warn_of_other_versions
 
 _TIMING = "timing.csv"
 _LINE_ENDS = {"rounds.csv": "\r\n"}  # As TFF's own manager of CSV files writes.
@@ -174,12 +172,7 @@ class RunFolder:
 
     def go_on_after(self, round_num: int, lengths: Lengths) -> None:
         """Removes all of later rounds, by the lengths at the end of this one."""
-        if self._json["versions"] != self._versions:
-            logging.warning(
-                "%s was begun with other versions (%s) than it is resumed with (%s): "
-                "it may differ from the run without the interruption.",
-                *(self.path, self._json["versions"], self._versions),
-            )
+        warn_of_other_versions(self.path, self._json["versions"], self._versions)
         self._begin()
         files.sweep(self.path)
         for name in self._tables():

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import pathlib
 import platform
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from importlib import metadata
 from typing import Any, Optional
+
+from absl import logging
 
 import tff_pmc
 from tff_pmc.record import files, run_json
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.run_json import by_flag
+
+PLUGINS: dict[str, str] = {}
+"""The modules that `--plugin` names, and the sha256s of their files."""
 
 _PACKAGES = ("tensorflow-federated", "tensorflow-cpu", "tensorflow", "numpy")
 
@@ -34,7 +42,35 @@ def versions() -> dict[str, Optional[str]]:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return {**found, **_of_plugins()}
+
+
+def plugin_sha256(name: str) -> str:
+    """The sha256 of the file of an imported module, or of all those of a package."""
+    module = sys.modules[name]
+    if not module.__file__:  # A folder that is no package.
+        return ""
+    file = pathlib.Path(module.__file__)
+    of_package = hasattr(module, "__path__")
+    files_of_it = sorted(file.parent.rglob("*.py")) if of_package else [file]
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files_of_it)).hexdigest()
+
+
+def warn_of_other_versions(
+    path: str, before: Mapping[str, Any], now: Mapping[str, Any]
+) -> None:
+    """Says what a folder was begun with that is another now."""
+    differing = "; ".join(
+        f"{name}: {before.get(name)} there, {now.get(name)} here"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    )
+    if differing:
+        logging.warning(
+            "%s was begun with other versions (%s): what is added may not be "
+            "comparable with what is there.",
+            *(path, differing),
+        )
 
 
 def check_same(
@@ -77,9 +113,12 @@ def folder_of_runs(
     output_dir: str, plan: Mapping[str, Any], *, resume: bool
 ) -> Iterator[None]:
     """A folder for several runs, held by this process alone."""
-    to_write = True
+    to_write, now = True, _of_plugins()
+    plan = {**plan, "versions": now} if now else plan
     if resume:
-        to_write = check_same(output_dir, files.read_json(output_dir), plan)
+        before = files.read_json(output_dir)
+        to_write = check_same(output_dir, before, plan)
+        warn_of_other_versions(output_dir, (before or {}).get("versions", {}), now)
         files.check_plain(output_dir)
     else:
         files.make_empty_folder(output_dir, ", or --resume")
@@ -91,6 +130,10 @@ def folder_of_runs(
         yield
     finally:
         os.close(lock)
+
+
+def _of_plugins() -> dict[str, Optional[str]]:
+    return {f"--plugin={name}": sha256 for name, sha256 in PLUGINS.items()}
 
 
 def _has_grown(key: str, old: Any, new: Any) -> bool:

@@ -1,10 +1,12 @@
 """Modules that --plugin names: imported from the folder one is in, or refused."""
 
 import functools
+import json
 import sys
 
 import pytest
 from absl import flags
+from cli import SMALL, run
 
 from leaf_data.declare import SettingError
 from tff_pmc.experiments.flags import plugins
@@ -91,3 +93,22 @@ def test_without_plugins_nothing_is_done():
     assert sys.path == before
     with pytest.raises(flags.Error, match="plugin"):
         plugins.import_plugins(["--plugin"])
+
+
+def test_a_plugin_that_changed_is_told_where_a_folder_goes_on(here):
+    """And each run's record says with which one it was made."""
+    found = {}
+    for content, more in (("A = 1", ["DS"]), ("A = 2", ["DS;LD", "--resume"])):
+        (here / "own_a.py").write_text(content)
+        plugins.import_plugins(["--plugin=own_a"])
+        priority, *resume = more
+        words = [*SMALL, f"--priority={priority}", f"--output_dir={here / 'out'}"]
+        found[content] = run(*words, *resume).stderr
+    plugins.import_plugins([])
+    assert "other versions" not in found["A = 1"]
+    (said,) = [line for line in found["A = 2"].splitlines() if "other vers" in line]
+    made = {}
+    for name in ("DS", "LD"):
+        info = json.loads((here / "out" / name / "run.json").read_text())
+        made[name] = info["versions"]["--plugin=own_a"]
+    assert f"(--plugin=own_a: {made['DS']} there, {made['LD']} here)" in said

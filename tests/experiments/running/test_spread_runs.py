@@ -118,7 +118,7 @@ def test_clients_of_rounds_give_the_same_records(serial, flags_of_cluster, tmp_p
         path.write_text(path.read_text().replace('"finished"', '"interrupted"'))
     resumed = run(*FLAGS, f"--output_dir={folder}", "--resume")
     said = [line for line in resumed.stderr.splitlines() if "other versions" in line]
-    assert len(said) == len(RUNS) and "'cluster'" in said[0]
+    assert len(said) == len(RUNS) and "cluster: " in said[0]
 
 
 def test_folders_that_a_worker_does_not_share_are_refused(
@@ -233,6 +233,7 @@ def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
     tmp_path, monkeypatch
 ):
     from tff_pmc.experiments.running import spread_runs
+    from tff_pmc.record import same_run
     from tff_pmc.settings.cluster_options import ClusterSettingError
 
     monkeypatch.syspath_prepend(tmp_path)
@@ -246,12 +247,12 @@ def test_a_worker_has_the_drivers_plugin_or_says_that_it_has_another(
     ):
         path.write_text("A = 1")
         importlib.import_module(name)  # The driver's.
-        spread_runs._import(name, spread_runs._sha256(name))
+        spread_runs._import(name, same_run.plugin_sha256(name))
         path.write_text("A = 2")
         with pytest.raises(ClusterSettingError, match="has imported another module"):
-            spread_runs._import(name, spread_runs._sha256(name))
+            spread_runs._import(name, same_run.plugin_sha256(name))
         path.write_text("A = 1")
-        spread_runs._import(name, spread_runs._sha256(name))
+        spread_runs._import(name, same_run.plugin_sha256(name))
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -13,6 +13,7 @@ from tff_pmc import criteria
 from tff_pmc.experiments.experiment import EXPERIMENTS
 from tff_pmc.experiments.flags import flag_definitions
 from tff_pmc.experiments.flags.command import Command
+from tff_pmc.record.same_run import PLUGINS, plugin_sha256
 from tff_pmc.settings.run_settings import CHOSEN
 
 
@@ -20,6 +21,7 @@ def import_plugins(arguments: Sequence[str]) -> None:
     """Imports the modules that `--plugin` names, so that their flags exist."""
     own = [declared for declared in Command.declared() if declared.flag == "plugin"]
     names = flag_definitions.parse(arguments, own).values.get("plugin")
+    PLUGINS.clear()
     if names is None:
         return
     # First those of the package: a plugin that takes a name of theirs is then told so.
@@ -29,6 +31,7 @@ def import_plugins(arguments: Sequence[str]) -> None:
         sys.path.insert(0, os.getcwd())
     for name in names:
         _import(name)
+        PLUGINS[name] = plugin_sha256(name)
 
 
 def _import(name: str) -> None:

@@ -7,10 +7,8 @@ needs it, is imported by the functions.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib
 import os
-import pathlib
 import sys
 import threading
 import time
@@ -23,6 +21,7 @@ from tqdm import tqdm
 from leaf_data.errors import DataError, one_line
 from tff_pmc.record import files
 from tff_pmc.record.record_error import InUseError
+from tff_pmc.record.same_run import PLUGINS, plugin_sha256
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection
 from tff_pmc.settings.cluster_options import ClusterSettingError
@@ -65,6 +64,8 @@ def make_run(
     # A worker before this one may have begun it.
     how = {**job.how, "resume": True, "title": None}
     with _one_at_a_time:
+        PLUGINS.clear()
+        PLUGINS.update(plugins)
         data = _data(federations, job)
         with Runtime("local") as running, _ending_if_unwanted():
             running.context.recorded = cluster_record("runs", terms.threads)
@@ -90,22 +91,11 @@ def _data(federations: bytes, job: Job) -> leaf_data.FederatedDataset:
 def _import(name: str, sha256: str) -> None:
     """Imports a plugin; one that was imported for another driver stays what it was."""
     found = importlib.import_module(name)
-    if _plugins.setdefault(name, _sha256(name)) != sha256:
+    if _plugins.setdefault(name, plugin_sha256(name)) != sha256:
         raise ClusterSettingError(
             f"--plugin={name}: a worker has imported another module of this name, or "
             f"an earlier one ({found.__file__}): start the workers anew"
         )
-
-
-def _sha256(name: str) -> str:
-    """The sha256 of the file of an imported module, or of all those of a package."""
-    module = sys.modules[name]
-    if not module.__file__:  # A folder that is no package.
-        return ""
-    file = pathlib.Path(module.__file__)
-    of_package = hasattr(module, "__path__")
-    files_of_it = sorted(file.parent.rglob("*.py")) if of_package else [file]
-    return hashlib.sha256(b"".join(f.read_bytes() for f in files_of_it)).hexdigest()
 
 
 @contextlib.contextmanager
@@ -160,7 +150,7 @@ def make_runs(
     from tff_pmc.experiments.running.callbacks import LostRunError
 
     client, sent = connection.client, cluster_tasks.to_bytes(federations)
-    modules = tuple((name, _sha256(name)) for name in plugins)
+    modules = tuple((name, plugin_sha256(name)) for name in plugins)
     same = connection.terms, modules, os.getcwd(), sent
 
     def begin(job: Job) -> Any:
