@@ -100,11 +100,9 @@ def test_a_plugin_that_changed_is_told_where_a_folder_goes_on(here):
     found = {}
     for content, more in (("A = 1", ["DS"]), ("A = 2", ["DS;LD", "--resume"])):
         (here / "own_a.py").write_text(content)
-        plugins.import_plugins(["--plugin=own_a"])
         priority, *resume = more
-        words = [*SMALL, f"--priority={priority}", f"--output_dir={here / 'out'}"]
-        found[content] = run(*words, *resume).stderr
-    plugins.import_plugins([])
+        words = ["--plugin=own_a", f"--priority={priority}", *resume]
+        found[content] = run(*SMALL, *words, f"--output_dir={here / 'out'}").stderr
     assert "other versions" not in found["A = 1"]
     (said,) = [line for line in found["A = 2"].splitlines() if "other vers" in line]
     made = {}
