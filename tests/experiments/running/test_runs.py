@@ -159,8 +159,9 @@ def test_a_criterion_that_is_wrong_is_one_line(tmp_path, monkeypatch, values, sa
 
     own = criteria.Criterion("OWN", "mine", "this test", value)
     monkeypatch.setitem(criteria.REGISTRY._things, "OWN", own)
-    for flag in (f"--output_dir={tmp_path}/out", "--inspect"):
-        assert says in refused(*SMALL, "--criteria=DS,OWN", flag)
+    assert says in refused(*SMALL, "--criteria=DS,OWN", f"--output_dir={tmp_path}/out")
+    inspected = run(*SMALL, "--criteria=DS,OWN", "--inspect", code=2).stderr
+    assert says in inspected.splitlines()[-1] and "Traceback" not in inspected
 
 
 def test_several_seeds_end_in_a_page_of_effects(tmp_path):

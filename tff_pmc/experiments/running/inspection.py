@@ -102,17 +102,18 @@ def _measure(
     setup: Setup, cohorts: Sequence[Sequence[int]], engine: Mapping[str, Any]
 ) -> list[np.ndarray]:
     """Measures the raw criteria [clients, m] of each cohort."""
-    found = setup.criteria
+    found, words = setup.criteria, "measuring the criteria of cohorts"
     if not any(criterion.needs_model for criterion in found):
         weights, spec = initial_weights(setup.model)
         named = setup.settings.aggregation.client_attributes
         probe_criteria(found, setup.model, weights, spec, named)
-        return [_from_data(setup, chosen) for chosen in cohorts]
+        with tqdm(cohorts, desc=words, unit="cohort") as shown:
+            return [_from_data(setup, chosen) for chosen in shown]
     rounds = setup.settings.system.build(setup)
     measured = []
     with Runtime(**engine):
         state = rounds.initialize()
-        for chosen in tqdm(cohorts, desc="measuring the criteria", unit="cohort"):
+        for chosen in tqdm(cohorts, desc=words, unit="cohort"):
             metrics = rounds.next(state, setup.pack(chosen)).metrics
             train = metrics["client_work"]["train"]
             raw, excluded = train["criteria_by_client"], train["excluded_by_client"]
