@@ -199,8 +199,8 @@ def test_what_cannot_be_built_is_named(build, name, options, message):
     ],
 )
 def test_a_model_that_will_not_do_is_named(build, toy_model, name, model, message):
-    options = {"packed": True} if "prioritized" in name else {}
-    options = {} if model == "regression" else options
+    by_packs = "prioritized" in name and model != "regression"
+    options = {"packed": True} if by_packs else {}
     made = functools.partial(tff.learning.models.model_from_functional, toy_model)
     keras = tf.keras.Sequential([tf.keras.layers.Dense(2)])
     models = {"toy": toy_model, "maker": lambda: toy_model, "number": 5}

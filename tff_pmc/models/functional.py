@@ -293,6 +293,7 @@ def predicted_labels(output: Any) -> Any:
     """
     shape = tf.convert_to_tensor(output).shape
     if shape.rank in (0, 1) or shape[-1:] == [1]:
-        raise ValueError(f"a model has to give a score for each class, not {shape}")
+        words = f"a model has to give a score for each class, not {shape}"
+        raise ValueError(f"{words}, also of two classes")
     found = tf.argmax(output, axis=-1, output_type=tf.int32)
     return tf.where(tf.reduce_any(tf.math.is_nan(output), axis=-1), -1, found)

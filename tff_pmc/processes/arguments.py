@@ -81,15 +81,13 @@ def probe_criteria(
             another value in a graph, or needs classes where labels are none; the
             message names it.
     """
-    specs = split_batch(input_spec)
+    _, label = specs = split_batch(input_spec)
+    of_classes = isinstance(label, tf.TensorSpec) and label.dtype.is_integer
     for criterion in found:
-        label = specs[1]
-        if criterion.needs_classes and not (
-            isinstance(label, tf.TensorSpec) and label.dtype.is_integer
-        ):
+        if criterion.needs_classes and not of_classes:
             raise criteria_lib.CriterionError(
                 f"the criterion {criterion.code} needs labels that are the numbers of "
-                f"classes, and the model's are {label}"
+                f"classes, and the model's are {label}: name other criteria"
             )
     x, y = (tf.nest.map_structure(_varied, spec) for spec in specs)
     by_example = criteria_lib.example_attributes(found)

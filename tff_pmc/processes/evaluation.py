@@ -120,7 +120,8 @@ def build_correct_counts(
 ) -> tff.Computation:
     """The packed form of `build_federated_evaluation`: counts, by default alone.
 
-    With `secure` they are a secure sum, of which the server sees the total alone.
+    With `secure` they are a secure sum, of which the server sees the total alone. A
+    model that gives no score for each class is a `ValueError`.
     """
     num_scores(model)
 

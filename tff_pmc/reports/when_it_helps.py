@@ -157,7 +157,7 @@ def _grid(table: pd.DataFrame) -> list[list[str]]:
         for measure in _MEASURES:
             half = row[f"{measure}_interval"]
             star = "*" if abs(row[measure]) > half else ""
-            interval = f" ± {half:.2f}{star}" if half == half else ""
+            interval = f" ± {half:.2f}{star}" if pd.notna(half) else ""
             cells.append(f"{row[measure]:+.2f}{interval}")
         lines.append(cells)
     return lines

@@ -118,7 +118,7 @@ def test_clients_of_rounds_give_the_same_records(serial, flags_of_cluster, tmp_p
         path.write_text(path.read_text().replace('"finished"', '"interrupted"'))
     resumed = run(*FLAGS, f"--output_dir={folder}", "--resume")
     said = [line for line in resumed.stderr.splitlines() if "other versions" in line]
-    assert len(said) == len(RUNS) and "cluster: " in said[0]
+    assert len(said) == len(RUNS) and "cluster there, local here" in said[0]
 
 
 def test_folders_that_a_worker_does_not_share_are_refused(

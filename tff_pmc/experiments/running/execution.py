@@ -115,9 +115,7 @@ def execute(
                 if stored is not None:
                     connection.check_store(stored.path, stored.digest)
                 spread_runs.check_folders(connection, output_dir, load.data_dir)
-                spread = functools.partial(
-                    spread_runs.make_runs, connection, load, command.plugin
-                )
+                spread = functools.partial(spread_runs.make_runs, connection, load)
             seeds = {"seeds": command.seeds, "baseline": command.baseline}
             text = suite.run_all(runs, load, output_dir, spread=spread, **seeds, **how)
     return f"\n{text}\n\nResults, records and plots: {output_dir}"

@@ -144,7 +144,8 @@ def _value(
     client: criteria_lib.LocalClient,
     name: str,
 ) -> float:
-    with failure_named(criterion, f"for client {name}, without needs_model"):
+    """A criterion of a client's data; a `CriterionError` names both."""
+    with failure_named(criterion, f"for the data of client {name} alone"):
         value = float(raw_value(criterion, client, checked=False))
     # A declared range cuts what is below it.
     if value < 0 and setup.settings.aggregation.normalization != "range":

@@ -137,21 +137,19 @@ def leave_a_file(path: str, data_dir: str) -> Optional[str]:
 def make_runs(
     connection: ClusterConnection,
     federations: Federations,
-    plugins: Sequence[str],
     jobs: Iterable[Job],
 ) -> Iterator[Done]:
     """Makes runs as tasks of a cluster, and gives each when it is finished.
 
-    `federations` loads the data there, `plugins` are the modules to import. A run whose
-    worker dies is begun again by another, which goes on from its last checkpoint.
+    `federations` loads the data there. A run whose worker dies is begun again by
+    another, which goes on from its last checkpoint.
     """
     import distributed
 
     from tff_pmc.experiments.running.callbacks import LostRunError
 
     client, sent = connection.client, cluster_tasks.to_bytes(federations)
-    modules = tuple((name, plugin_sha256(name)) for name in plugins)
-    same = connection.terms, modules, os.getcwd(), sent
+    same = connection.terms, tuple(PLUGINS.items()), os.getcwd(), sent
 
     def begin(job: Job) -> Any:
         job = job._replace(output_dir=os.path.abspath(job.output_dir))
