@@ -1,5 +1,6 @@
 """What several tests share: what runs TFF, and a small federation."""
 
+import logging
 import os
 import tracemalloc
 
@@ -145,6 +146,7 @@ def dask_cluster(certificates):
         dashboard_address="127.0.0.1:0",
         memory_limit=0,
         security=security,
+        silence_logs=logging.CRITICAL,  # Of a slow machine, in another test's stderr.
     ) as cluster:
         yield ClusterOptions(cluster.scheduler_address, **files)
 

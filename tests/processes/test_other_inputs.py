@@ -89,7 +89,9 @@ def both_forms(build_prioritized, datasets):
 
 
 def test_a_regression_is_that_of_numpy(runtime, numbers, linear, both_forms):
-    packed, batches = both_forms(linear, numbers, priority=("DS",), local_epochs=3)
+    packed, batches = both_forms(
+        linear, numbers, criteria=("DS",), priority=("DS",), local_epochs=3
+    )
     kernel = np.ones((2, 2))
     for _ in range(2):
         total = np.zeros((2, 2))

@@ -40,7 +40,7 @@ def test_an_interrupt_keeps_what_was_recorded(tmp_path, number):
     assert info["status"] == "interrupted"
 
 
-@pytest.mark.parametrize("seconds", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0])
 def test_an_interrupt_during_the_imports_is_one_line(tmp_path, seconds):
     process = subprocess.Popen(
         command(*SMALL, f"--output_dir={tmp_path / 'out'}"),
@@ -49,6 +49,9 @@ def test_an_interrupt_during_the_imports_is_one_line(tmp_path, seconds):
         text=True,
         cwd=ROOT,
     )
+    maps = pathlib.Path(f"/proc/{process.pid}/maps")
+    while process.poll() is None and "/tensorflow/" not in maps.read_text():
+        time.sleep(0.01)
     time.sleep(seconds)
     os.kill(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
