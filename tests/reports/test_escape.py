@@ -54,6 +54,14 @@ def test_a_table_is_escaped_wherever_it_has_text_and_nowhere_else(tmp_path):
     assert list(table["=a"]) == ["=1+1|cmd", None]
 
 
+def test_a_table_lies_where_its_name_says(tmp_path, monkeypatch):
+    """No part of the name is a home, and no ending packs it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "~").mkdir()
+    escape.write_csv(pd.DataFrame({"a": [1]}), "~/table.csv.gz", index=False)
+    assert (tmp_path / "~" / "table.csv.gz").read_text() == "a\n1\n"
+
+
 def test_no_text_of_a_record_is_a_heading_html_or_a_link():
     bad = "a\n\n# b \\<img src=x> [c\\](javascript:d) p < 1 `code`"
     text = r"a  # b \&lt;img src=x> [c\&#93;(javascript:d) p < 1 `code`"

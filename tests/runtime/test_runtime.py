@@ -86,6 +86,26 @@ def test_contexts_come_and_go(start, body):
     ended(start(body))
 
 
+def test_tffs_own_context_says_what_it_opens_and_leaves_no_worker(start):
+    """Where a call stands outside of any `Runtime`."""
+    process = start("""
+        import tff_pmc
+        made = tff_pmc.build_prioritized_fed_avg(
+            tff_pmc.models.keras_simple_convnet(),
+            client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+        )
+        state = made.initialize()
+        assert add([1, 2]) == 3
+        own = f"/proc/{os.getpid()}/task"
+        print(*(open(f"{own}/{t}/children").read() for t in os.listdir(own)))
+    """)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert err.count("called outside of `with tff_pmc.Runtime():`") == 1
+    (worker,) = out.split()
+    assert not os.path.exists(f"/proc/{worker}")
+
+
 def test_closing_ends_what_is_still_called():
     """Else the loop complains of it when the process ends, after an interrupt."""
     import asyncio

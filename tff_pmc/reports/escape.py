@@ -124,7 +124,9 @@ def write_csv(table: pd.DataFrame, path: str, **options: Any) -> None:
     safe.columns = table.columns.map(spreadsheet_cell)
     if table.index.dtype.kind == "O":
         safe.index = table.index.map(spreadsheet_cell)
-    safe.to_csv(path, **options)
+    # Of a name pandas would make a home, an address or a compression.
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        safe.to_csv(file, **options)
 
 
 def write_page(path: str, page: str) -> None:

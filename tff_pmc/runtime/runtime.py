@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 from importlib import metadata
 from typing import Any, ClassVar, Optional, Union
@@ -13,27 +12,13 @@ import typing_extensions
 import wrapt
 from absl import logging
 
+from tff_pmc.runtime import tffs_context
 from tff_pmc.runtime.cluster import ClusterEngine
 from tff_pmc.runtime.local import LocalContext, LocalEngine
 from tff_pmc.runtime.worker import WorkerContext, WorkerEngine
 from tff_pmc.settings.cluster_options import ENGINES, LOCAL, ClusterOptions
 
-
-class _NoContext(tff.framework.SyncContext):
-    """Takes the place of TFF's own context when the process ends."""
-
-    def invoke(self, comp: Any, arg: Any) -> Any:
-        raise RuntimeError("the process ends: no computation runs any more")
-
-
-@atexit.register
-def _let_tffs_context_go() -> None:
-    """Frees TFF's own context while the modules that its finalizer needs are there.
-
-    Later it would end in a traceback after the last line of a program that went well.
-    """
-    tff.framework.set_default_context(_NoContext())
-
+tffs_context.tell_when_used()
 
 _CONTEXTS = dict(zip((LocalContext, WorkerContext), ENGINES))
 

@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple, Optional
 
 from leaf_data.declare import ABOVE_0, AT_LEAST_1, SettingError, Settings, setting
 from leaf_data.formats import places
+from tff_pmc.settings import flag_values
 
 ENGINES = ("local", "worker", "cluster")
 """`local` runs TFF's computations in this process, `worker` in TFF's own worker, and
@@ -49,13 +50,17 @@ class ClusterOptions(Settings):
         "",
         "With --cluster=tls://HOST:PORT, the certificate (PEM) of the authority that "
         "both sides trust.",
+        parse=flag_values.place,
     )
     tls_cert: str = setting(
-        "", "With --cluster=tls://HOST:PORT, the certificate (PEM) of this side."
+        "",
+        "With --cluster=tls://HOST:PORT, the certificate (PEM) of this side.",
+        parse=flag_values.place,
     )
     tls_key: str = setting(
         "",
         "With --cluster=tls://HOST:PORT, the key (PEM, no passphrase) of --tls_cert.",
+        parse=flag_values.place,
     )
     insecure: bool = setting(
         False,

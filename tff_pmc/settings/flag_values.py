@@ -6,6 +6,7 @@ and whoever knows the flag's name puts it before (`naming`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -100,6 +101,18 @@ def words(text: str) -> tuple[str, ...]:
     if not found:
         raise ValueError("it is empty: name one or more")
     return found
+
+
+def place(text: str) -> str:
+    """Parses a path of this machine; in `=~/a`, too, `~` is the home."""
+    if "://" in text:
+        raise ValueError("it is an address: name a place of this machine")
+    return os.path.expanduser(text)
+
+
+def places(text: str) -> tuple[str, ...]:
+    """Parses paths of this machine, `runs/a,~/runs/b`."""
+    return tuple(place(word) for word in words(text))
 
 
 def all_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:

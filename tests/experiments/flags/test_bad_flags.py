@@ -37,6 +37,8 @@ BAD = """
 --local_epochs=2147483648 | --local_epochs must be at least 1, below
 --batch_size=9999999999 | --batch_size must be 0 or more, below 2^31
 --num_packs=9999999999 | --num_packs must be at least 1, below 2^31
+--output_dir=gs://bucket/a | --output_dir=gs://bucket/a: it is an address
+--data_dir=s3://a | --data_dir=s3://a: it is an address
 --export= | --export= has nothing behind it:
 --output_dir= | --output_dir= has nothing behind it:
 --flagfile= | --flagfile= has nothing behind it:

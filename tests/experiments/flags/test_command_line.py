@@ -67,6 +67,16 @@ def test_a_cluster_is_asked_for_by_engine_or_by_address():
     assert given == ("tcp://127.0.0.1:1", "runs", 3)
 
 
+def test_a_place_may_begin_with_the_home(monkeypatch):
+    """Which a shell leaves as it is behind `=`."""
+    from tff_pmc.experiments.flags.flag_definitions import parse
+
+    monkeypatch.setenv("HOME", "/h")
+    given = parse(["--output_dir=~/a", "--compare=~/b,c", "--tls_key=~/d"]).values
+    found = [given[flag] for flag in ("output_dir", "compare", "tls_key")]
+    assert found == ["/h/a", ("/h/b", "c"), "/h/d"]
+
+
 @pytest.mark.parametrize(
     ("spread", "runs", "workers", "found"),
     [

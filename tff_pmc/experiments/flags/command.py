@@ -157,18 +157,24 @@ class Places(Settings):
         "preprocess.sh made of FEMNIST, CelebA's raw folder, CIFAR-10's python batches "
         "or an image folder, Dual's places, or a folder with subfolders of these "
         "names. By default the folder that TFF_PMC_DATA_DIR names, if it is set.",
+        parse=flag_values.place,
     )
     cache_dir: str = setting(
-        "", "Where data that is converted once is kept; by default beside the data."
+        "",
+        "Where data that is converted once is kept; by default beside the data.",
+        parse=flag_values.place,
     )
     client_table: str = setting(
         "",
         "A CSV of client attributes, a column client and one for each attribute "
         "(boolean or in [0, 1]): they can be named in --criteria and --priority, and "
         "accuracy is recorded by group.",
+        parse=flag_values.place,
     )
     output_dir: str = setting(
-        "", "A new folder for the results; by default runs/EXPERIMENT-TIME."
+        "",
+        "A new folder for the results; by default runs/EXPERIMENT-TIME.",
+        parse=flag_values.place,
     )
     resume: bool = setting(
         False,
@@ -194,13 +200,14 @@ class OfflineOptions(Settings):
         "A folder of runs, ours or as the authors' published code writes them, of "
         "which the tables and figures of their experiment, or of --experiment, are "
         "made again, into --output_dir.",
+        parse=flag_values.place,
     )
     compare: tuple[str, ...] = setting(
         (),
         "Two folders, as A,B: a run or several, ours or as the authors' published code "
         "writes them. Compares them row by row and runs nothing; with --output_dir as "
         "comparison.csv and comparison.png, too.",
-        parse=flag_values.words,
+        parse=flag_values.places,
     )
     format: str = setting(
         "markdown",
@@ -219,6 +226,7 @@ class OfflineOptions(Settings):
         "A run's folder, recorded with --predictions, to be written into --output_dir "
         "in the form of the authors' published code, whose evaluation script then "
         "reads it.",
+        parse=flag_values.place,
     )
 
 
