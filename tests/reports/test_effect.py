@@ -36,9 +36,14 @@ def five_seeds(targets=()):
     }
 
 
-def test_differences_are_paired_by_seed():
+@pytest.mark.parametrize("end", ["", ", drawn by size"])
+def test_differences_are_paired_by_seed(end):
     """Accuracy: .1 .1 .1 .1 0: mean .08, deviation sqrt(.002), t(4) = 2.776."""
-    rows = effect.effect_rows(five_seeds(), [70]).set_index("measure")
+    by_seed = {
+        seed: [dataclasses.replace(one, label=one.label + end) for one in runs]
+        for seed, runs in five_seeds().items()
+    }
+    rows = effect.effect_rows(by_seed, [70], baseline=f"DS{end}").set_index("measure")
     row = rows.loc["accuracy"]
     assert row["mean"] == pytest.approx(0.08)
     assert row["deviation"] == pytest.approx(math.sqrt(0.008 / 4))
@@ -118,6 +123,12 @@ def test_nothing_is_taken_together_that_is_not_alike(labels):
     by_seed = {seed: [run(one, [7, 7], [70]) for one in labels] for seed in range(5)}
     found = effect.first_criterion_rows(by_seed, [70])
     assert found.empty and effect_page.by_first_criterion(found, "DS") == []
+
+
+def test_what_all_labels_end_in_sets_no_group_apart():
+    labels = [f"{label}, server adam" for label in FOUR]
+    assert [*effect.groups(labels)] == [*effect.groups(FOUR)] != []
+    assert effect.groups([*FOUR[:3], labels[3]]) == {}
 
 
 def test_an_ordering_of_some_of_the_criteria_has_figures_of_its_weights(tmp_path):

@@ -37,6 +37,25 @@ def test_where_no_target_was_reached_a_sentence_says_so(run_of, tmp_path):
     assert (csv["quantity"] == "gain").sum() == 2 * 10
 
 
+def test_gains_are_over_the_run_of_ds_with_the_same_words(run_of, tmp_path):
+    """Such as the selection, or the server's optimizer."""
+    labels = ("DS", "DS, server adam", "LD, server adam", "LD (backtracking)")
+    runs = [
+        run_of(one, correct, EXAMPLES, settings={"targets": [90]})
+        for one, correct in zip(labels, (CORRECT[2:], CORRECT, CORRECT[1:], CORRECT))
+    ]
+    write("rounds_to_target", runs, tmp_path)
+    csv = pd.read_csv(tmp_path / "results.csv")
+    csv = csv[(csv["quantity"] == "gain") & (csv["devices"] == "10%")]
+    found = dict(zip(csv["experiment"], csv["value"]))
+    # In rounds 1, 3, 2 and 3.
+    assert found == {
+        "DS, server adam": -2,
+        "LD, server adam": 1,
+        "LD (backtracking)": -2,
+    }
+
+
 def test_runs_without_targets_have_no_table_of_rounds(run_of, tmp_path):
     run = run_of("DS", CORRECT, EXAMPLES)
     assert write("rounds_to_target", [run], tmp_path) == ""

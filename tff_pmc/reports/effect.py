@@ -160,7 +160,7 @@ def effect_rows(
     tables = pd.concat([run.weights for run in bases])
     weights = tables.groupby("ordering", sort=False)[_WEIGHTS].mean()
     cohorts = recorded(bases, labels)
-    base = tuple(baseline.split(","))
+    base = tuple(paired.ordering_of(baseline).split(","))
     distances = ordering_distances(*cohorts, base)
     # An ordering of some of the criteria has no row in the file.
     if cohorts[2] and {*base} <= {*cohorts[1]}:
@@ -171,7 +171,7 @@ def effect_rows(
     rows = rows.sort_values(
         "label", key=lambda of: of.map(labels.index), kind="stable", ignore_index=True
     )
-    of_rows = weights.reindex([label.split(" ")[0] for label in rows["label"]])
+    of_rows = weights.reindex(rows["label"].map(paired.ordering_of))
     table = pd.concat([rows, of_rows.reset_index(drop=True)], axis=1)
     return table.rename(columns={"label": "ordering"})[list(COLUMNS)]
 
@@ -180,15 +180,18 @@ def groups(labels: Sequence[str]) -> dict[str, list[str]]:
     """Returns first criterion -> the orderings that begin with it.
 
     Empty unless two or more first criteria have equally many orderings, more than one
-    each, and no label is more than an ordering (of an adjusted run, say).
+    each, and no label is more than an ordering (of an adjusted run, say), but for what
+    all labels end in.
     """
     by_first: dict[str, list[str]] = {}
     for label in labels:
         by_first.setdefault(label.split(",")[0], []).append(label)
     sizes = {len(members) for members in by_first.values()}
     comparable = len(by_first) > 1 and len(sizes) == 1 and min(sizes) > 1
-    only_orderings = not any(" " in label for label in labels)
-    return by_first if comparable and only_orderings else {}
+    # What sets runs apart, such as the server's optimizer, is that of all.
+    rest = {label[len(paired.ordering_of(label)) :] for label in labels}
+    alike = len(rest) == 1 and not {*rest}.pop().startswith(" ")
+    return by_first if comparable and alike else {}
 
 
 def first_criterion_rows(

@@ -34,6 +34,14 @@ def every(by_seed: BySeed) -> list[Run]:
     return [run for runs in by_seed.values() for run in runs]
 
 
+def ordering_of(label: str) -> str:
+    """Returns the ordering that a run's label begins with.
+
+    That is `LD,DS` of `LD,DS (backtracking), server adam`.
+    """
+    return label.split(" ")[0].rstrip(",")
+
+
 def by_label(
     runs: Iterable[Run], label_of: Callable[[Run], str] = lambda run: run.label
 ) -> dict[str, Run]:

@@ -10,7 +10,7 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import Report, styles
 from tff_pmc.reports.accuracy_plot import accuracy_plot
 from tff_pmc.reports.adjustment_plot import adjustment_plot
-from tff_pmc.reports.paired import BySeed, every
+from tff_pmc.reports.paired import BySeed, every, ordering_of
 
 
 def report(runs: Sequence[Run], what: str = "priority") -> Report:
@@ -19,7 +19,7 @@ def report(runs: Sequence[Run], what: str = "priority") -> Report:
     `what` is the word for what the labels of the runs name.
     """
     drawn = {"accuracy": accuracy_plot(runs, title=title_of(runs), what=what)}
-    baseline = next((run for run in runs if run.label == BASELINE), None)
+    baseline = next((run for run in runs if ordering_of(run.label) == BASELINE), None)
     for run in runs:
         if run.candidates is not None:
             title = f"{styles.label_of(run)}. {title_of([run])}"

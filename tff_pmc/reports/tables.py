@@ -50,14 +50,16 @@ def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
     The columns are those of the published tables' CSV: experiment, quantity
     (`rounds`, or `gain` = rounds of DS minus rounds of this), target_accuracy_pct,
     devices (`10%` to `90%`, and `Avg.` of the gains) and value (empty: not
-    reached). The gains need a run whose ordering is DS alone.
+    reached). The gains need a run whose ordering is DS alone: of `LD, drawn by size`
+    that is `DS, drawn by size`.
     """
     reached = {run.label: rounds_of(run, targets) for run in runs}
     parts = [(label, "rounds", rounds) for label, rounds in reached.items()]
-    if BASELINE in reached:
-        base = reached[BASELINE]
-        others = [label for label in reached if label != BASELINE]
-        parts += [(one, "gain", gains(reached[one], base)) for one in others]
+    for label, own in reached.items():
+        alike = f"{BASELINE}{label[len(label.partition(', ')[0]) :]}"
+        base = alike if alike in reached and alike != label else BASELINE
+        if base in reached and base != label:
+            parts.append((label, "gain", gains(own, reached[base])))
     rows: list[tuple[Any, ...]] = []
     for label, quantity, values in parts:
         for target in targets:

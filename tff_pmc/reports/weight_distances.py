@@ -17,6 +17,7 @@ import pandas as pd
 
 from tff_pmc import scores
 from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.reports.paired import ordering_of
 
 FIGURES = ("coefficient_of_variation", "effective_clients", "total_variation")
 """How unequal weights are, and how far from others, as `weights.csv` names it."""
@@ -108,7 +109,7 @@ def recorded(
         columns = counted.groupby("round")[settings["criteria"]]
         cohorts += [part.to_numpy(float) for _, part in columns]
     criteria = list(settings["criteria"])
-    orders = [tuple(label.split(" ")[0].split(",")) for label in labels]
+    orders = [tuple(ordering_of(label).split(",")) for label in labels]
     known = [order for order in dict.fromkeys(orders) if {*order} <= {*criteria}]
     bounds = {code: pair for code, *pair in settings.get("criteria_ranges", ())}
     ranges = tuple((bounds[code][0], bounds[code][1]) for code in criteria if bounds)
