@@ -189,7 +189,7 @@ def groups(labels: Sequence[str]) -> dict[str, list[str]]:
     sizes = {len(members) for members in by_first.values()}
     comparable = len(by_first) > 1 and len(sizes) == 1 and min(sizes) > 1
     # What sets runs apart, such as the server's optimizer, is that of all.
-    rest = {label[len(paired.ordering_of(label)) :] for label in labels}
+    rest = {label.removeprefix(paired.ordering_of(label)) for label in labels}
     alike = len(rest) == 1 and not {*rest}.pop().startswith(" ")
     return by_first if comparable and alike else {}
 

@@ -56,7 +56,8 @@ def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
     reached = {run.label: rounds_of(run, targets) for run in runs}
     parts = [(label, "rounds", rounds) for label, rounds in reached.items()]
     for label, own in reached.items():
-        alike = f"{BASELINE}{label[len(label.partition(', ')[0]) :]}"
+        _, comma, words = label.partition(", ")
+        alike = f"{BASELINE}{comma}{words}"
         base = alike if alike in reached and alike != label else BASELINE
         if base in reached and base != label:
             parts.append((label, "gain", gains(own, reached[base])))
