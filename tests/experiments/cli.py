@@ -26,7 +26,7 @@ def command(*arguments):
     return [sys.executable, script, *map(str, arguments)]
 
 
-def run_alone(*arguments, cwd=ROOT, timeout=300):
+def run_alone(*arguments, cwd=ROOT, timeout=600):
     """Runs `run_experiments.py` as a user does, in a process of its own."""
     words = command(*arguments)
     how = {"capture_output": True, "text": True, "cwd": cwd, "timeout": timeout}
@@ -105,9 +105,10 @@ def long_run(folder, *more):
         start_new_session=True,
     )
     rounds = folder / "DS" / "rounds.csv"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600  # For what hangs, not for a machine that is slow.
     while not (rounds.exists() and len(rounds.read_text().splitlines()) > 1):
-        assert time.monotonic() < deadline and process.poll() is None
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
         time.sleep(0.2)
     return process
 

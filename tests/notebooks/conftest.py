@@ -25,7 +25,7 @@ def execute(monkeypatch, tmp_path):
     def run(notebook, **options):
         resources = {"metadata": {"path": str(ROOT / "notebooks")}}
         client = nbclient.NotebookClient(
-            notebook, timeout=240, kernel_name="python3", resources=resources, **options
+            notebook, timeout=600, kernel_name="python3", resources=resources, **options
         )
         return client.execute(env=dict(os.environ))
 

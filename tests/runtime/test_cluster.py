@@ -189,7 +189,7 @@ def test_an_error_of_a_client_is_that_error(installed, summed):
 def kill_one_that_works(client, number, killed):
     """Hits a worker as soon as it sums a pack."""
     pids = client.run(os.getpid)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not killed and time.monotonic() < deadline:
         for worker, keys in client.processing().items():
             if any("sum_of_pack" in str(key) for key in keys):
@@ -230,7 +230,7 @@ def test_a_worker_killed_or_stopped_in_mid_round_changes_nothing(
     assert said and "attempt 2 of 5" in said[0]
     silent = [r.message for r in caplog.records if "did not answer" in r.message]
     assert len(silent) == (number == signal.SIGSTOP)
-    client.wait_for_workers(WORKERS, timeout=60)
+    client.wait_for_workers(WORKERS, timeout=600)
     assert_same_bits(undisturbed, installed("cluster", one_round))
     held = cluster.engine.packs._held.values()
     assert len({pack.worker for pack in held}) == WORKERS  # The new one has its share.

@@ -38,7 +38,7 @@ def test_a_script_has_to_guard_its_code(tmp_path, end, is_refused):
     script.write_text(text)
     line = len(text.splitlines())
     done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, timeout=100
+        [sys.executable, script], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
@@ -48,7 +48,7 @@ def test_a_script_has_to_guard_its_code(tmp_path, end, is_refused):
         assert 'put its code under `if __name__ == "__main__":`' in said[0]
     # What is no file is imported by no worker.
     done = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, timeout=100
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=600
     )
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 

@@ -16,7 +16,7 @@ from tff_pmc._lazy import tf, tff
 
 def ended(process):
     """What a process said that is to end well."""
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     return out, err
 
@@ -99,7 +99,7 @@ def test_tffs_own_context_says_what_it_opens_and_leaves_no_worker(start):
         own = f"/proc/{os.getpid()}/task"
         print(*(open(f"{own}/{t}/children").read() for t in os.listdir(own)))
     """)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     assert err.count("called outside of `with tff_pmc.Runtime():`") == 1
     (worker,) = out.split()
@@ -219,7 +219,7 @@ def test_a_private_worker_listens_nowhere_and_another_on_a_port_it_tells_of(
     assert bool(listening([process, *begun_by(process)])) != private
     assert os.stat(folder).st_mode & 0o777 == 0o700
     assert os.stat(f"{folder}/worker.sock").st_mode & 0o777 == 0o600
-    _, err = process.communicate("", timeout=60)
+    _, err = process.communicate("", timeout=600)
     assert process.returncode == 0, err
     told = re.findall("listens on a port of this machine", err)
     assert len(told) == (0 if private else 1)

@@ -31,7 +31,7 @@ LOSSES = (
 
 _CLOSE_SECONDS = 5
 _POLL_SECONDS = 0.1
-_ASK_SECONDS = 120  # A worker that is asked for its versions imports TensorFlow first.
+_ASK_SECONDS = 300  # A worker that is asked for its versions imports TensorFlow first.
 
 
 class ClusterError(RuntimeError):

@@ -61,7 +61,7 @@ def start_and_kill(folder, kill_after_round, delay, *more):
         stderr=subprocess.DEVNULL,
         cwd=ROOT,
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while rounds_done(folder) < kill_after_round:
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)

@@ -55,7 +55,7 @@ def kill_who_has_recorded_a_round(client, folder, number, killed):
     """Hits the worker of a run that has a round behind it and another before it."""
     pids = client.run(os.getpid).values()
     run = pathlib.Path(folder) / RUNS[0]
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not killed and time.monotonic() < deadline:
         path = run / "rounds.csv"
         if path.exists() and len(path.read_text().splitlines()) == 2:
@@ -93,7 +93,7 @@ def test_runs_of_workers_that_die_or_stop_are_the_serial_runs(
         resumed[name] = len(info["resumed"])
     assert resumed == {RUNS[0]: 1, RUNS[1]: 0}
     assert not list(folder.glob("*.new"))
-    client.wait_for_workers(2, timeout=60)  # One that is starting is not ended well.
+    client.wait_for_workers(2, timeout=600)  # One that is starting is not ended well.
 
 
 @pytest.mark.slow
