@@ -96,10 +96,13 @@ def measured(
 def rounds(run: Run) -> dict[str, dict[str, float]]:
     """The figures of a run's `last` and `best` round.
 
-    They are the `round`, from 1, its `accuracy`, and those of `SPREAD`.
+    They are the `round`, from 1, its `accuracy`, and those of `SPREAD`. The last round
+    is the last that was tested.
     """
     accuracy, found = run.accuracy, {}
-    places = {"last": len(accuracy) - 1, "best": int(accuracy.argmax())}
+    every = int(run.settings.get("evaluate_every", 1))
+    last = max(len(accuracy) // every * every, 1) - 1
+    places = {"last": last, "best": int(accuracy.argmax())}
     for which, place in places.items():
         spread = measured(run.correct[place], run.examples)
         values = {"accuracy": accuracy[place], **spread}

@@ -116,7 +116,8 @@ class TrainingSettings(Settings):
             count = max(round(size * num_clients), 1)
         if count > num_clients:
             raise SettingError(
-                f"--clients_per_round={count}, but {name} has {num_clients} clients"
+                f"--clients_per_round={count}, but {name} has {num_clients} clients "
+                "with training examples"
             )
         return count
 

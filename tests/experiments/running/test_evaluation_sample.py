@@ -8,6 +8,7 @@ from cli import SHORT, run, table
 
 from tff_pmc.experiments import experiment as experiments
 from tff_pmc.record import read
+from tff_pmc.reports import summary
 
 LONGER = {**SHORT, "rounds": 7, "clients_per_round": 5.0}
 
@@ -63,6 +64,7 @@ def test_between_tests_a_reader_has_the_last_ones_figures(runs):
         want = full.correct[tested - 1, clients]
         np.testing.assert_array_equal(few.correct[round_num - 1], want)
         assert few.rounds["correct"][round_num - 1] == want.sum()
+    assert [summary.rounds(run)["last"]["round"] for run in (few, full)] == [6, 7]
     assert "Tested by 7 of 100 clients" in few.conditions
     assert "at most 18.9 points" in few.conditions  # 100 sqrt(.25 / 7)
     assert "Tested after every 3 rounds" in few.conditions

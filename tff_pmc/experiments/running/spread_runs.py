@@ -183,7 +183,7 @@ def _check(connection: ClusterConnection, future: Any, job: Job) -> None:
     error = future.exception() if future.status == "error" else None
     if error is None or isinstance(error, KilledWorker):
         raise connection.lost(
-            f"the run {job.settings.label} ended with its workers "
+            f"the run {job.settings.label} ended with the scheduler or its workers "
             f"({one_line(error or future.status)})"
         )
     if isinstance(error, InUseError):  # It may wake up: nobody else may write there.
