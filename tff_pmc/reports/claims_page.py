@@ -38,6 +38,7 @@ from tff_pmc.reports.papers.judging import (
     Answer,
     seed_of,
 )
+from tff_pmc.reports.papers.own_reading import image_fraction
 from tff_pmc.settings.papers import PAPERS
 
 RESULTS = str(project_files.folder("results/reproduced"))
@@ -204,7 +205,13 @@ def _runs(found: Mapping[str, Sequence[Run]]) -> str:
         if runs:
             # One run may be in two kept folders.
             different = {
-                (r.label, seed_of(r), factors_mode(r), *map(r.settings.get, _SET))
+                (
+                    r.label,
+                    seed_of(r),
+                    factors_mode(r),
+                    image_fraction(r),
+                    *map(r.settings.get, _SET),
+                )
                 for r in runs
             }
             number = count_of(len(different), "run")

@@ -111,6 +111,11 @@ def test_runs_of_less_than_the_papers_decide_nothing(run_of, data, least, why):
     run = run_of("DS", [[1]] * 3, [1], data={"name": "mnist", **data})
     _, word, reason, *_ = judged([of(-3)], [run], least_rounds=least)
     assert word == (SHORT if why else NO) and why in reason
+    # A part that has whole runs of its own refutes the claim, whatever others have.
+    whole = run_of("DS", [[1]] * 4, [1], data={"name": "mnist"})
+    own = of(-3, runs=[whole])._replace(name="whole")
+    _, word, *_, decisive, _ = judged([of(9), own], [run, whole], least_rounds=least)
+    assert word == NO and decisive == ["whole"]
     # Equal weights on other data are no proof; in few rounds they are one.
     _, word, *_ = judged([of(3, equal=True)], [run], least_rounds=least)
     assert word == (SHORT if data else NO)

@@ -91,20 +91,28 @@ def test_adafeds_lead_and_what_adversaries_add_to_it():
 
 
 @pytest.mark.parametrize(
-    ("base", "words"),
+    ("clients", "base", "words"),
     [
-        ("weighted_mean", "It is clearly better than the weighted mean"),
-        ("simple_average", "With three clients it is clearly better than the simple"),
+        (3, "weighted_mean", "With three clients it is clearly better than the weig"),
+        (3, "simple_average", "With three clients it is clearly better than the simp"),
+        (4, "weighted_mean", "With four, too, it is better than the weighted mean"),
+        (4, "simple_average", "With four, too, it is better than the simple average"),
     ],
 )
-def test_duals_lead_at_the_best_epoch(base, words):
+def test_duals_lead_at_the_best_epoch(clients, base, words):
     def best(seed, system):
-        folder = KEPT / "dual_table4_images" / seed / f"{system}_3_clients"
-        right, of = (column(folder, "clients", x) for x in ("correct", "examples"))
-        return 100 * (right.reshape(-1, 3).sum(1) / of.reshape(-1, 3).sum(1)).max()
+        of = KEPT / {3: "dual_table4_images", 4: "dual_table4_four"}[clients] / seed
+        of /= f"{system}_{clients}_clients"
+        right, all_ = (column(of, "clients", x) for x in ("correct", "examples"))
+        right, all_ = (x.reshape(-1, clients).sum(1) for x in (right, all_))
+        return 100 * (right / all_).max()
 
     leads = [best(seed, "dual_criterion") - best(seed, base) for seed in SEEDS]
     assert f"points {text(leads, 2)}" in claimed(words)["ours"]
+    if clients == 4:  # The lead over all others has it as a part, from the same runs.
+        row = claimed("With four it has the highest accuracy")
+        assert f"over {base} {text(leads, 2)}" in row["ours"]
+        assert row["verdict"] == "not reproduced"
 
 
 def test_f1_of_the_classes_with_few_images():

@@ -46,26 +46,29 @@ def compared(
     `label_of`, and the number says how many `clients` or `epochs` (which are rounds)
     there were, if that is what it `shows`.
     """
-    labels = [*dict.fromkeys(label for row in measures for label in _needed(row))]
     named = functools.partial(label_of, clients=clients)
-    if lacking and not {*labels} <= {*map(named, itertools.chain(*runs.values()))}:
-        raise TooShortError(lacking)
     least = max(row.rounds[1] * QUANTITIES[row.of].of_rounds for row in measures)
-    by_experiment = [
-        judging.by_seed(own, labels, named, least) for own in runs.values()
-    ]
-    common = sorted(set.intersection(*map(set, by_experiment)))
-    if not common:
-        raise RecordError(f"the runs of {' and '.join(runs)} have no seed in common")
-    seeds = [[of_seed[seed] for of_seed in by_experiment] for seed in common]
-    found = [one for row in measures for one in _measures(row, seeds)]
-    every = any(EVERY_RUN in row.runs for row in measures)
-    used = [
-        run
-        for own in itertools.chain(*seeds)
-        for label, run in own.items()
-        if every or label in labels
-    ]
+    found: list[Measure] = []
+    for row in measures:
+        labels = [*dict.fromkeys(_needed(row))]
+        if lacking and not {*labels} <= {*map(named, itertools.chain(*runs.values()))}:
+            raise TooShortError(lacking)
+        by_experiment = [
+            judging.by_seed(own, labels, named, least) for own in runs.values()
+        ]
+        common = sorted(set.intersection(*map(set, by_experiment)))
+        if not common:
+            both = " and ".join(runs)
+            raise RecordError(f"the runs of {both} have no seed in common")
+        seeds = [[of_seed[seed] for of_seed in by_experiment] for seed in common]
+        of_row = [
+            run
+            for own in itertools.chain(*seeds)
+            for label, run in own.items()
+            if EVERY_RUN in row.runs or label in labels
+        ]
+        found += [one._replace(runs=of_row) for one in _measures(row, seeds)]
+    used = [*{id(run): run for one in found for run in one.runs}.values()]
     answer = judging.judged(found, used, least_rounds=least_rounds)
     if shows and answer.number:
         of_clients = shows == "clients"

@@ -76,6 +76,7 @@ class Measure(NamedTuple):
         equal: whether both weigh alike in every round, so that they are one algorithm.
         part: the part of the columns that it is of, `2 of 9 columns`; empty for all.
         lacks: why it cannot be measured; the sides are empty then.
+        runs: those that it is of; empty for the whole claim's.
     """
 
     name: str
@@ -89,22 +90,22 @@ class Measure(NamedTuple):
     equal: bool = False
     part: str = ""
     lacks: str = ""
+    runs: Sequence[Run] = ()
 
 
 def judged(
-    measures: Iterable[Measure], runs: Iterable[Run] = (), *, least_rounds: int = 0
+    measures: Sequence[Measure], runs: Sequence[Run] = (), *, least_rounds: int = 0
 ) -> Answer:
     """Returns the answer to a claim: every measure has to hold for it to be reproduced.
 
-    One that is refuted refutes it. Beyond that, runs that are not the paper's
-    experiment (`_caveats`), or of fewer rounds than `least_rounds`, decide only where
-    weights are equal, which is a matter of the data: of all of it, and of the paper's.
+    One that is refuted refutes it. Runs that are not the paper's experiment
+    (`_caveats`), or of fewer rounds than `least_rounds`, decide only where weights are
+    equal, which is a matter of the data: of all of it, and of the paper's.
     """
-    runs = list(runs)
-    data, others = _caveats(runs, least_rounds)
-    found = [one._replace(equal=one.equal and not data) for one in measures]
     numbers, words = [], []
-    for one in found:
+    for one in measures:
+        data, others = _caveats(one.runs or runs, least_rounds)
+        one = one._replace(equal=one.equal and not data)
         stat = {} if one.lacks else paired.difference(one.own, one.base)
         word, why = _decided(one, stat, data + others)
         if stat:
@@ -117,12 +118,12 @@ def judged(
         seeds = [count for *_, count in of]
         if names:
             counts = collections.Counter(reasons.split("; "))
-            part = f" of {len(found)}: " if word == REPRODUCED else ""
+            part = f" of {len(measures)}: " if word == REPRODUCED else ""
             why = "; ".join(
-                f"{n}{part}{one}" if one and part and n < len(found) else one
+                f"{n}{part}{one}" if one and part and n < len(measures) else one
                 for one, n in counts.items()
             )
-            decisive = names if len(names) < len(found) else ()
+            decisive = names if len(names) < len(measures) else ()
             # One part refutes a claim; for all else every part has to be decided.
             enough = min(seeds) if word == NOT_REPRODUCED else max(seeds)
             enough *= all(seeds)
