@@ -101,11 +101,13 @@ def test_adafeds_lead_and_what_adversaries_add_to_it():
 )
 def test_duals_lead_at_the_best_epoch(clients, base, words):
     def best(seed, system):
-        of = KEPT / {3: "dual_table4_images", 4: "dual_table4_four"}[clients] / seed
-        of /= f"{system}_{clients}_clients"
-        right, all_ = (column(of, "clients", x) for x in ("correct", "examples"))
-        right, all_ = (x.reshape(-1, clients).sum(1) for x in (right, all_))
-        return 100 * (right / all_).max()
+        kept = {3: "dual_table4_images", 4: "dual_table4_four"}[clients]
+        folder = KEPT / kept / seed / f"{system}_{clients}_clients"
+        right, of = (
+            column(folder, "clients", x).reshape(-1, clients).sum(1)
+            for x in ("correct", "examples")
+        )
+        return 100 * (right / of).max()
 
     leads = [best(seed, "dual_criterion") - best(seed, base) for seed in SEEDS]
     assert f"points {text(leads, 2)}" in claimed(words)["ours"]
