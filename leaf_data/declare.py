@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import importlib
 import numbers
 import pkgutil
@@ -35,6 +36,8 @@ Group = TypeVar("Group", bound="Settings")
 Thing = TypeVar("Thing")
 
 _KEY = "setting"
+# They are evaluated from text, and every settings object asks for those of its class.
+_type_hints: Callable[[type], dict[str, Any]] = functools.cache(typing.get_type_hints)
 _KINDS: dict[type, tuple[type, str]] = {
     int: (numbers.Integral, "a whole number"),
     float: (numbers.Real, "a number"),
@@ -175,7 +178,7 @@ class Settings:
     @classmethod
     def declared(cls) -> tuple[Setting, ...]:
         """Returns the settings of the group, those of its bases first."""
-        kinds = typing.get_type_hints(cls)
+        kinds = _type_hints(cls)
         found = []
         for field in dataclasses.fields(cls):
             if _KEY in field.metadata:

@@ -1,6 +1,5 @@
 """What several tests share: what runs TFF, and a small federation."""
 
-import logging
 import os
 import tracemalloc
 
@@ -127,6 +126,7 @@ def certificates(tmp_path_factory):
 def dask_cluster(certificates):
     """Two workers behind TLS; gives `ClusterOptions` to reach them."""
     distributed = pytest.importorskip("distributed")
+    from tff_pmc.runtime import local_cluster
     from tff_pmc.settings.cluster_options import ClusterOptions
 
     files = certificates()
@@ -139,15 +139,7 @@ def dask_cluster(certificates):
             for part in ("cert", "key")
         },
     )
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        memory_limit=0,
-        security=security,
-        silence_logs=logging.CRITICAL,  # Of a slow machine, in another test's stderr.
-    ) as cluster:
+    with local_cluster.start(2, security) as cluster:
         yield ClusterOptions(cluster.scheduler_address, **files)
 
 

@@ -24,9 +24,14 @@ NO_RUNS = {
 }
 # The tables that one ordering does not make, and what is missing.
 LEFT_OUT = {"mnist_reference_code": "PMC Table 5 is left out"}
+# Many runs, which take the way of those without ReLU.
+SLOW = ("mnist_table2_relu", "mnist_table4_relu")
 
 
-@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in FOLDERS],
+)
 @pytest.mark.parametrize("what", ["tables", "compare"])
 def test_it_is_made_or_it_says_why_not(name, what, tmp_path):
     """Tables; and the comparison of a folder with itself."""

@@ -95,9 +95,8 @@ def mean(p, trained, place):
     return sum(share * weights[place] for share, weights in zip(p, trained))
 
 
-@pytest.mark.parametrize(
-    "batch_norm", ["frozen", pytest.param("aggregated", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("batch_norm", ["frozen", "aggregated"])
 def test_the_published_codes_cnn_is_keras_own(runtime, faces, batch_norm, assert_close):
     """Kernels and biases; and what the server makes of the batch normalization."""
     model = models.celeba_reference_cnn(seed=2, batch_norm=batch_norm, dropout=0.0)

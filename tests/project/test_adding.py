@@ -61,6 +61,7 @@ def test_each_addition_of_the_page_runs(made):
     assert lines[-1].startswith('"Clipped mean, largest",0.')
 
 
+@pytest.mark.slow
 def test_the_paper_of_the_page_has_its_table_and_its_verdicts(tmp_path):
     for name in (*re.findall(r"\(examples/extend/(stripes\w*\.\w+)\)", PAGE),
                  "even_labels.py", "linear.py"):  # fmt: skip

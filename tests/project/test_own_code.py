@@ -41,6 +41,7 @@ def test_the_page_links_to_each(path):
     assert f"({path.relative_to(ROOT / 'docs')})" in PAGE
 
 
+@pytest.mark.slow  # A notebook runs one, too.
 def test_the_program_goes_on(tmp_path):
     for rounds in ("1", "2"):
         done = python(FOLDER / "program.py", tmp_path, rounds, PYTHONPATH=str(ROOT))

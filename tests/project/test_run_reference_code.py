@@ -37,6 +37,7 @@ def test_what_cannot_run_is_refused_in_one_line(repository, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_the_documented_commands_take_the_sample_of_the_authors_results(tmp_path):
     """As in docs/reproduce.md, in another folder than runs/."""
     page = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ import pytest
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import claims_page
+from tff_pmc.reports.kept import kept_runs
 from tff_pmc.reports.papers import claim_tables
 from tff_pmc.reports.papers.claim_tables import Claim
 from tff_pmc.reports.papers.judging import Answer
@@ -93,11 +94,20 @@ def test_of_several_flag_files_it_is_the_one_that_runs_longest():
     assert claim_tables.command("femnist", "--seeds=5,6").count("--seeds=") == 1
 
 
+@pytest.fixture(scope="module")
+def kept():
+    """What is kept, read once."""
+    return kept_runs(claims_page.RESULTS)
+
+
 @pytest.mark.parametrize(
     ("path", "options"),
     [("docs/claims.md", []), ("results/reproduced/claims.csv", ["--csv"])],
 )
-def test_the_committed_files_are_what_the_command_makes(path, options, capsys):
+def test_the_committed_files_are_what_the_command_makes(
+    path, options, kept, capsys, monkeypatch
+):
+    monkeypatch.setattr(claims_page, "kept_runs", {claims_page.RESULTS: kept}.get)
     claims_page.main(options)
     command = " ".join(["python -m tff_pmc.reports.claims_page", *options])
     committed = (ROOT / path).read_text(encoding="utf-8")

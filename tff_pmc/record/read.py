@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional
@@ -65,7 +66,7 @@ class Run:
     path: str = ""
     reach: str = "at_least"
 
-    @property
+    @functools.cached_property
     def settings(self) -> dict[str, Any]:
         """The settings by flag; one that the file lacks is a `RecordError`."""
         found = run_json.by_flag(self.info.get("settings", {}))

@@ -155,16 +155,15 @@ def _check_widths(file: BinaryIO, width: int) -> None:
 
 
 def _check_column(values: pd.Series[Any], kind: str) -> None:
-    good = pd.Series(True, values.index)
-    if kind == TEXT and infer_dtype(values, skipna=False) not in ("string", "empty"):
-        good = values.map(lambda value: isinstance(value, str))
+    array = values.to_numpy()
+    good = np.ones(len(array), bool)
+    if kind == TEXT and infer_dtype(array, skipna=False) not in ("string", "empty"):
+        good = np.array([isinstance(value, str) for value in array])
     elif kind == COUNT:
-        good = (values >= 0) & (values < _MOST)
+        good = (array >= 0) & (array < _MOST)
     elif kind == FLAG:
-        good = values.isin((0, 1))
+        good = (array == 0) | (array == 1)
     elif kind == SHARE:
-        good = (values >= 0) & (values <= 1)
+        good = (array >= 0) & (array <= 1)
     if not good.all():
-        raise ValueError(
-            f"row {int(good.to_numpy().argmin()) + 1} has no {kind} as {values.name}"
-        )
+        raise ValueError(f"row {int(good.argmin()) + 1} has no {kind} as {values.name}")

@@ -34,6 +34,8 @@ _CONFIG = {
     # Its thread may collect garbage while another holds what a TensorFlow graph needs
     # to be freed: then both wait for ever.
     "distributed.worker.profile.enabled": False,
+    # Every process looks at its own clock this often, 50 times a second unless told.
+    "distributed.admin.tick.interval": "1s",
 }
 
 _SECONDS = 300  # For what hangs. Workers take 2 to 8, under load many times that.

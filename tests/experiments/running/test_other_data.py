@@ -29,6 +29,7 @@ def leaf_folder(tmp_path):
     return tmp_path / "femnist"
 
 
+@pytest.mark.slow
 def test_femnist_from_leafs_files_to_table_1(leaf_folder, tmp_path):
     """Backtracking beside DS from one command, and resumed; no real data needed."""
     folder = tmp_path / "out"
@@ -66,7 +67,7 @@ def test_without_any_test_example_nothing_is_begun(leaf_folder, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow  # The same way as FEMNIST's, which is not slow.
+@pytest.mark.slow
 def test_faces_from_their_files_to_pmcs_tables(tmp_path):
     """A drawn stand-in in CelebA's layout."""
     from leaf_data.datasets import drawn_faces

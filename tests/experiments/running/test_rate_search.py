@@ -79,6 +79,7 @@ def test_a_rate_that_reaches_the_target_ends_there_and_the_first_is_found(search
         assert {float(row["DS"]) for row in trained} == {8}
 
 
+@pytest.mark.slow
 def test_a_rate_that_breaks_every_client_is_not_the_best(
     rate_search, data, runtime, tmp_path
 ):

@@ -90,6 +90,7 @@ def test_killed_at_three_rounds_and_resumed_it_is_the_same_run(tmp_path):
     assert_same_run(folder, whole)
 
 
+@pytest.mark.slow  # So does the run that is killed.
 def test_the_same_flags_give_the_same_run_in_a_new_process(whole, tmp_path):
     done = run_alone(*FLAGS, f"--output_dir={tmp_path / 'out'}")
     assert done.returncode == 0, done.stderr

@@ -164,13 +164,18 @@ def test_a_criterion_that_is_wrong_is_one_line(tmp_path, monkeypatch, values, sa
     assert says in inspected.splitlines()[-1] and "Traceback" not in inspected
 
 
-def test_several_seeds_end_in_a_page_of_effects(tmp_path):
-    folder = tmp_path / "out"
-    flags = [
-        *(*SMALL, "--priority=DS", "--priority=LD", "--reach=above"),
-        f"--output_dir={folder}",
-    ]
-    done = run(*flags, "--seeds=3,5")
+SEEDED = [*SMALL, "--priority=DS", "--priority=LD", "--reach=above"]
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory):
+    """Two orderings under two seeds."""
+    folder = tmp_path_factory.mktemp("seeds") / "out"
+    return folder, run(*SEEDED, "--seeds=3,5", f"--output_dir={folder}")
+
+
+def test_several_seeds_end_in_a_page_of_effects(seeded):
+    folder, done = seeded
     assert "Under 5 seeds nothing is claimed" in done.stdout
     assert "run 4 of 4, seed 5: LD" in done.stderr
     assert "standard deviation over 2 seeds" in done.stdout
@@ -196,17 +201,16 @@ def test_several_seeds_end_in_a_page_of_effects(tmp_path):
         assert seeds == dict.fromkeys(names, seed)
     before = (folder / "effect.md").read_bytes()
     (folder / "effect.md").unlink()
-    run(*flags, "--seeds=3,5", "--resume")
+    again = [*SEEDED, "--resume", f"--output_dir={folder}"]
+    run(*again, "--seeds=3,5")
     assert (folder / "effect.md").read_bytes() == before
-    assert "seeds: [3, 5] there" in refused(*flags, "--seeds=3,6", "--resume")
+    assert "seeds: [3, 5] there" in refused(*again, "--seeds=3,6")
 
 
-def test_a_run_without_seeds_becomes_its_seeds(tmp_path):
+def test_a_run_without_seeds_becomes_its_seeds(seeded, tmp_path):
     """As if the seeds had been asked for at once; killed in its middle it goes on."""
-    whole, folder = tmp_path / "whole", tmp_path / "out"
-    flags = [*SMALL, "--priority=DS", "--priority=LD"]
-    run(*flags, "--seeds=3,5", f"--output_dir={whole}")
-    flags.append(f"--output_dir={folder}")
+    (whole, _), folder = seeded, tmp_path / "out"
+    flags = [*SEEDED, f"--output_dir={folder}"]
     run(*flags, "--seed=3")
     assert "seeds: None there" in refused(*flags, "--seeds=4,5", "--resume")
     (folder / "seed_3").mkdir()
