@@ -65,6 +65,7 @@ def text_of(outputs):
     return "".join(out.get("text", "") for out in outputs)
 
 
+@pytest.mark.slow
 def test_in_a_kernel(run_cells, tmp_path):
     """One kernel for all of it: it takes TensorFlow's import to start one."""
     program = PROGRAM.replace("{folder!r}", repr(str(tmp_path)))

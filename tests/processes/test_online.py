@@ -110,7 +110,7 @@ def test_candidates_are_judged_on_every_clients_examples(
     assert output.counts.sum() == output.trials[-1].correct
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("momentum", [pytest.param(0.0, marks=pytest.mark.slow), 0.9])
 def test_both_forms_choose_the_same(runtime, toy_examples, toy_model, momentum):
     """`best_of_all`, driven and pure, over rounds in which the ordering changes."""
     server = tff.learning.optimizers.build_sgdm(0.8, momentum)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from commands import ROOT, python, rows
 
+pytestmark = pytest.mark.slow
 PAGE = (ROOT / "docs" / "numbers_and_words.md").read_text()
 FOLDER = "examples/numbers_and_words"
 MODULES = {

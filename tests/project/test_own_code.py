@@ -57,6 +57,7 @@ def test_the_program_goes_on(tmp_path):
     assert not done.stderr.count("Traceback")
 
 
+@pytest.mark.slow
 def test_q_fed_avg_is_that_by_name():
     code = (FOLDER / "q_fed_avg.py").read_text("utf-8")
     done = python("-c", code + SAME_BY_NAME)
@@ -86,6 +87,7 @@ def drawn_state():
     }
 
 
+@pytest.mark.slow
 def test_weights_in_pytorchs_layout_give_the_same_scores(tmp_path):
     state = drawn_state()
     images = np.random.default_rng(2).random((3, 1, 28, 28), np.float32)

@@ -4,6 +4,7 @@ import collections
 import csv
 import re
 
+import pytest
 from commands import ROOT, python
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -19,6 +20,12 @@ def blocks(text):
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
+def test_the_python_of_the_readme_runs():
+    done = python("-c", *blocks(README))
+    assert done.returncode == 0 and done.stdout.count("\n") == 3, done.stderr
+
+
+@pytest.mark.slow
 def test_the_python_of_the_guide_runs():
     """Block after block, as it stands, and the module that it links to."""
     code = [*blocks(GUIDE), EXAMPLE.read_text("utf-8")]

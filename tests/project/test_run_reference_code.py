@@ -24,6 +24,7 @@ def refused(*flags):
     return done.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_what_cannot_run_is_refused_in_one_line(repository, tmp_path):
     new = f"--output_dir={tmp_path / 'new'}"
     data = f"--data_dir={tmp_path}"

@@ -199,7 +199,10 @@ def kill_one_that_works(client, number, killed):
         time.sleep(0.002)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGSTOP],
+)
 def test_a_worker_killed_or_stopped_in_mid_round_changes_nothing(
     installed, cluster, process, evaluate, digits, caplog, assert_same_bits, number
 ):

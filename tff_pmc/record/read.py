@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional
@@ -66,7 +65,7 @@ class Run:
     path: str = ""
     reach: str = "at_least"
 
-    @functools.cached_property
+    @property
     def settings(self) -> dict[str, Any]:
         """The settings by flag; one that the file lacks is a `RecordError`."""
         found = run_json.by_flag(self.info.get("settings", {}))

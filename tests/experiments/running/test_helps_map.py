@@ -23,6 +23,7 @@ def one_cell(monkeypatch):
     monkeypatch.setattr(helps_map, "experiment", lambda name: few)
 
 
+@pytest.mark.slow
 def test_the_best_step_is_run_under_other_seeds(one_cell, tmp_path):
     words = (f"--experiment={NAME}", "--rounds=2", "--local_epochs=1", "--seeds=3,4")
     words += ("--max_update_norm=0.5",)
