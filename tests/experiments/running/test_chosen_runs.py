@@ -68,7 +68,8 @@ def cohorts(folder):
 
 
 @pytest.mark.parametrize(
-    "name", ["momentum", "adam", pytest.param("yogi", marks=pytest.mark.slow)]
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] if n == "yogi" else []) for n in CASES],
 )
 def test_a_run_that_is_resumed_is_the_same_to_the_bit(run, whole, tmp_path, name):
     run(tmp_path / "cut", **{**CASES[name], "rounds": 1})
