@@ -10,6 +10,7 @@ import pytest
 
 KEPT = pathlib.Path(__file__).parents[3] / "results" / "reproduced"
 SEEDS = [f"seed_{seed}" for seed in range(5)]
+DUAL = "dual_criterion"
 COLUMNS = [(t, s) for t in (70, 80, 90, 95) for s in range(10, 100, 10)]
 
 
@@ -88,9 +89,6 @@ def test_adafeds_lead_and_what_adversaries_add_to_it():
     row = claimed("Two adversaries cost AdaFed less than FedAvg.")
     assert row["ours"].startswith(f"points of accuracy {text(lead[3] - lead[2], 2)}")
     assert row["verdict"] == "reproduced"
-
-
-DUAL = "dual_criterion"
 
 
 @pytest.mark.parametrize(
