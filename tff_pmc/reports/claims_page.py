@@ -54,17 +54,18 @@ _HEAD = """\
 # Claims
 
 What the papers say, and what our runs say of it; made by
-`.venv/bin/python -m tff_pmc.reports.claims_page`. Of several numbers those that decide
-are shown. All of them, noise floors, runs and commands stand in
+`.venv/bin/python -m tff_pmc.reports.claims_page`. Of several numbers some are shown.
+All, noise floors, runs and commands stand in
 [`claims.csv`](../results/reproduced/claims.csv).
 
 Only runs of the paper's own normalization and protocol count. The networks of DA and
 PMC have no ReLU after the convolutions; runs with it decide nothing, unless two
 weightings are equal. Of DA's 371 writers 105 could be had. AdaFed's runs train with
-Adadelta, as the example that it names. PMC's Table 2 is IID, its Table 4 is not; its
-IID runs have seed 5 for seed 2, under which those with MD first trained and the six
-others diverged: IID verdicts hold where DS trains. The 95 % interval of the mean
-difference over five or more paired seeds decides:
+Adadelta, as the example that it names. Dual prints no number of epochs; ten count.
+PMC's Table 2 is IID, its Table 4 is not; its IID runs have seed 5 for seed 2, under
+which those with MD first trained and the six others diverged: IID verdicts hold where
+DS trains. The 95 % interval of the mean difference over five or more paired seeds
+decides:
 
 - *reproduced*: it lies where the claim puts it; "in sign" if not with that size.
 - *not reproduced*: it lies elsewhere, or has 0 and not the printed size. One part is
