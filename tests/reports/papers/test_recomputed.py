@@ -91,6 +91,18 @@ def test_adafeds_lead_and_what_adversaries_add_to_it():
     assert row["verdict"] == "reproduced"
 
 
+def test_when_fedavg_has_the_accuracy_of_adafeds_second_round():
+    found = []
+    for seed in SEEDS:
+        folder = KEPT / "adafed_1_seeds" / seed
+        goal = column(folder / "adafed_weights_only_times_samples", "rounds", "correct")
+        right = column(folder / "fedavg", "rounds", "correct")
+        found.append(1 + np.flatnonzero(right >= goal[1])[0])
+    row = claimed("in its second round the accuracy that FedAvg reaches after twelve")
+    assert row["ours"].endswith(text(12 - np.array(found), 2))
+    assert row["verdict"] == "not reproduced"
+
+
 @pytest.mark.parametrize(
     ("clients", "system", "base", "words"),
     [
