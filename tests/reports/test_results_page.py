@@ -2,6 +2,7 @@
 
 import pathlib
 
+import pandas as pd
 import pytest
 
 from tff_pmc.reports import claims_page, results_page
@@ -15,6 +16,15 @@ def test_the_committed_page_is_what_the_command_makes():
     assert committed == results_page.page(claims_page.RESULTS), (
         "run: python -m tff_pmc.reports.results_page > results/README.md"
     )
+
+
+def test_hours_are_those_of_training_and_testing():
+    kept = ROOT / "results" / "reproduced" / "adafed_2"
+    tables = [pd.read_csv(path) for path in kept.rglob("timing.csv")]
+    hours = sum(table[["train", "test"]].to_numpy().sum() for table in tables) / 3600
+    text = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
+    (line,) = [line for line in text.splitlines() if "- [adafed_2]" in line]
+    assert len(tables) == 15 and f", {hours:.2f} hours. " in line
 
 
 def test_a_number_is_of_runs_with_its_settings_alone(run_of):

@@ -8,15 +8,13 @@ nothing else.
 
 from __future__ import annotations
 
-import contextlib
-import datetime
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from tff_pmc.record import read
 from tff_pmc.record.read import Run
-from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.record_error import RecordError, RecordMissingError
 from tff_pmc.reports import claims_page
 from tff_pmc.reports.claims_page import count_of, factors_mode, seeds_of
 from tff_pmc.reports.escape import printable
@@ -51,7 +49,8 @@ tables to it."""
 
 _KEPT = """\
 Each folder has the records, tables and plots of one command. `reproduced/kept.json` has
-the command, and which files are as the run made them, and why."""
+the command, and which files are as the run made them, and why. Hours are of training
+and testing."""
 
 
 def page(folder: str) -> str:
@@ -132,21 +131,13 @@ def _factors(runs: Iterable[Run]) -> list[str]:
 
 
 def _hours(runs: Sequence[Run]) -> str:
-    """The hours between begin and end of each run, added up."""
-    spans = []
-    for run in runs:
-        times = [run.info.get(name, "") for name in ("started", "ended")]
-        with contextlib.suppress(ValueError):
-            begin, end = map(datetime.datetime.fromisoformat, times)
-            spans.append(end - begin)
-    if not spans:
+    """The hours of training and testing, added up: pauses are none of them."""
+    try:
+        tables = [read.read_table(run.path, "timing.csv") for run in runs]
+    except RecordMissingError:
         return "hours not recorded"
-    missing = len(runs) - len(spans)
-    notes = [f"{missing} runs not recorded"] if missing else []
-    if any(run.info.get("resumed") for run in runs):
-        notes.append("with pauses")
-    hours = sum(spans, datetime.timedelta()) / datetime.timedelta(hours=1)
-    return f"{hours:.2f} hours" + (f" ({', '.join(notes)})" if notes else "")
+    seconds = sum(float(table["train"].sum() + table["test"].sum()) for table in tables)
+    return f"{seconds / 3600:.2f} hours"
 
 
 def main() -> None:
