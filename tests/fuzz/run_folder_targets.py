@@ -16,7 +16,7 @@ from tff_pmc.record import checkpoints, read
 from tff_pmc.record.record_error import RecordError
 
 # A run that is kept, of one of AdaFed's systems; each file of it is damaged by itself.
-RUN = pathlib.Path(__file__).parents[2] / "results/reproduced/adafed_1/fedavg"
+RUN = pathlib.Path(__file__).parents[2] / "results/reproduced/adafed_1/seed_0/fedavg"
 TABLES = ("clients.csv", "rounds.csv", "cohort.csv", "weights.csv", "class_f1.csv")
 ARRAYS = [np.arange(6, dtype=np.float32).reshape(2, 3), np.array(7, np.int32)]
 LENGTHS = {"rounds.csv": checkpoints.Length(812, "9f" * 32)}
