@@ -24,7 +24,7 @@ def test_hours_are_those_of_training_and_testing():
     hours = sum(table[["train", "test"]].to_numpy().sum() for table in tables) / 3600
     text = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
     (line,) = [line for line in text.splitlines() if "- [adafed_2]" in line]
-    assert len(tables) == 15 and f", {hours:.2f} hours. " in line
+    assert len(tables) == 15 and f", {hours:.2g} hours. " in line
 
 
 def test_a_number_is_of_runs_with_its_settings_alone(run_of):

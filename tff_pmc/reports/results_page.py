@@ -50,7 +50,7 @@ tables to it."""
 _KEPT = """\
 Each folder has the records, tables and plots of one command. `reproduced/kept.json` has
 the command, and which files are as the run made them, and why. Hours are of training
-and testing."""
+and testing, added up over runs, of which several may have run at a time."""
 
 
 def page(folder: str) -> str:
@@ -137,7 +137,8 @@ def _hours(runs: Sequence[Run]) -> str:
     except RecordMissingError:
         return "hours not recorded"
     seconds = sum(float(table["train"].sum() + table["test"].sum()) for table in tables)
-    return f"{seconds / 3600:.2f} hours"
+    hours = float(f"{seconds / 3600:.2g}")
+    return f"{hours:g} hours"
 
 
 def main() -> None:

@@ -157,8 +157,8 @@ def test_runs_of_equal_weights_in_every_round_are_one_algorithm(
     assert judged(said[1], runs, measures=only)[1] == words[1]
 
 
-def test_other_epochs_are_held_against_one_run_a_seed_of_their_length(kept):
-    """E = 1 arrives two rounds later; a run of other rounds is not its pair."""
+def test_other_epochs_are_held_against_the_longest_run_of_a_seed(kept):
+    """E = 1 arrives two rounds later; the other reading is not its pair."""
 
     def run(epochs, arrives, rounds, seed, relu=False):
         reached = {(75, 20): arrives, (75, 30): arrives and arrives + 1}
@@ -174,8 +174,16 @@ def test_other_epochs_are_held_against_one_run_a_seed_of_their_length(kept):
         return judges.epochs_and_batches({"femnist": runs}, own=[5, 10], columns=cells)
 
     answer = "Low, over E = 1, B = 10 +2.0 ± 0.0", "reproduced"
-    longer = [run(5, 9, 30, seed) for seed in range(5)]
-    assert judge([*pairs(range(5), 20), *longer])[:2] == answer
+    longer = [run(5, 3, 30, seed) for seed in range(5)]
+    nearer = "Low, over E = 1, B = 10 +1.0 ± 0.0", "reproduced"
+    assert judge([*longer, *pairs(range(5), 20)])[:2] == nearer
+    # One part in the paper's reading refutes, and the others need not be in it.
+    sooner = [run(20, 1, 14, seed) for seed in range(5)]
+    told = judge([*longer, *sooner, run(1, 7, 40, 0, True), run(5, 6, 40, 0, True)])
+    assert told[:2] == (
+        "Low, over E = 1, B = 10 +1.0; Low, over E = 20, B = 10 -2.0 ± 0.0",
+        "not reproduced",
+    )
     relu = [run(e, 7, 40, k, True) for k in range(5) for e in (5, 1)]
     assert judge([*pairs(range(5), 20), *relu])[:2] == answer
     # Two lengths under three seeds are three seeds.
@@ -184,8 +192,9 @@ def test_other_epochs_are_held_against_one_run_a_seed_of_their_length(kept):
     )
     for runs, message in (
         (longer, "^only E = 5 and B = 10 is kept"),
-        ([*longer, run(1, 3, 20, 0)], "the seed and the rounds of the one with E = 1"),
-        ([run(5, None, 20, 0), run(1, 3, 20, 0)], "of DS ends in round 20, before 20"),
+        ([*longer, run(1, 3, 20, 7)], "has the seed of the one with E = 1"),
+        ([*longer, run(1, None, 20, 0)], "E = 1 and B = 10 ends in round 20, before"),
+        ([run(5, None, 20, 0), run(1, 3, 20, 0)], "E = 5 and B = 10 ends in round 20"),
     ):
         with pytest.raises(RecordError, match=message):
             judge(runs)

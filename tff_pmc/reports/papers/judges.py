@@ -229,16 +229,15 @@ def epochs_and_batches(
 ) -> Answer:
     """Judges whether no E and B but `own`, the paper's, bring DS to a target sooner.
 
-    A run that does not arrive counts by its length: only equal ones are compared, and
-    DS with the paper's has to arrive. A seed has one pair: in the paper's reading where
-    there is one, and the longest.
+    A seed has one pair: in the paper's reading where there is one, and the longest of
+    each. DS with the paper's has to arrive; another that does not counts by its length,
+    which then has to be that of DS, or more.
     """
-    found: dict[tuple[int, ...], dict[tuple[int, bool, int], Run]] = {}
-    for run in itertools.chain(*runs.values()):
+    found: dict[tuple[int, ...], dict[tuple[int, bool], Run]] = {}
+    for run in sorted(itertools.chain(*runs.values()), key=lambda run: len(run.rounds)):
         if run.label == BASELINE:
             trained = run.settings["local_epochs"], run.settings["batch_size"]
-            reading = not other_reading(run)
-            key = judging.seed_of(run), reading, len(run.rounds)
+            key = judging.seed_of(run), not other_reading(run)
             found.setdefault(trained, {})[key] = run
     words = "E = {} and B = {}"
     if len(found) < 2 or tuple(own) not in found:
@@ -249,26 +248,29 @@ def epochs_and_batches(
     bases = found.pop(tuple(own))
     ((name, cells),) = columns.items()
     measures: list[Measure] = []
-    used: list[Run] = []
     for other, others in sorted(found.items()):
         common = sorted({*bases} & {*others})
         both = {key[0]: (bases[key], others[key]) for key in common}.values()
         if not both:
             raise RecordError(
-                f"no run with {words.format(*own)} has the seed and the rounds of the "
-                f"one with {words.format(*other)}"
+                f"no run with {words.format(*own)} has the seed of the one with "
+                f"{words.format(*other)}"
             )
-        for base, _ in both:
-            reached = reached_by([base], cells)
-            for target, share in (cell for cell in cells if cell not in reached):
-                raise TooShortError(
-                    f"the kept run of {BASELINE} ends in round {len(base.rounds)}, "
-                    f"before {share} % of the devices reach {target} %"
-                )
+        for base, one in both:
+            shorter = len(one.rounds) < len(base.rounds)
+            for set_to, run in [(own, base), *[(other, one)] * shorter]:
+                reached = reached_by([run], cells)
+                for target, share in (cell for cell in cells if cell not in reached):
+                    raise TooShortError(
+                        f"the kept run of {BASELINE} with {words.format(*set_to)} "
+                        f"ends in round {len(run.rounds)}, before {share} % of the "
+                        f"devices reach {target} %"
+                    )
         ours, theirs = ([-mean_rounds(r, cells) for r in side] for side in zip(*both))
         over = "{}, over E = {}, B = {}".format(name, *other)
-        measures.append(Measure(over, ours, theirs, judging.MORE))
-        used += itertools.chain(*both)
+        pairs = [*itertools.chain(*both)]
+        measures.append(Measure(over, ours, theirs, judging.MORE, runs=pairs))
+    used = [run for one in measures for run in one.runs]
     return judging.judged(measures, used)
 
 
