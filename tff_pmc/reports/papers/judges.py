@@ -227,7 +227,7 @@ def variance_and_gain(runs: Runs, *, least_rounds: int) -> Answer:
 def epochs_and_batches(
     runs: Runs, *, own: Sequence[int], columns: Mapping[str, Cells]
 ) -> Answer:
-    """Judges whether no E and B but `own`, the paper's, bring DS to a target sooner.
+    """Judges whether `own`, the paper's E and B, bring DS to a target soonest.
 
     A seed has one pair: in the paper's reading where there is one, and the longest of
     each. DS with the paper's has to arrive; another that does not counts by its length,
