@@ -227,7 +227,7 @@ def variance_and_gain(runs: Runs, *, least_rounds: int) -> Answer:
 def epochs_and_batches(
     runs: Runs, *, own: Sequence[int], columns: Mapping[str, Cells]
 ) -> Answer:
-    """Judges whether `own`, the paper's E and B, bring DS to a target soonest.
+    """Judges whether `own`, the paper's (E, B), brings DS to a target soonest (DA, 3).
 
     A seed has one pair: in the paper's reading where there is one, and the longest of
     each. DS with the paper's has to arrive; another that does not counts by its length,
@@ -257,8 +257,10 @@ def epochs_and_batches(
                 f"{words.format(*other)}"
             )
         for base, one in both:
-            shorter = len(one.rounds) < len(base.rounds)
-            for set_to, run in [(own, base), *[(other, one)] * shorter]:
+            must_arrive: list[tuple[Sequence[int], Run]] = [(own, base)]
+            if len(one.rounds) < len(base.rounds):
+                must_arrive.append((other, one))
+            for set_to, run in must_arrive:
                 reached = reached_by([run], cells)
                 for target, share in (cell for cell in cells if cell not in reached):
                     raise TooShortError(
