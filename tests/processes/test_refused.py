@@ -28,8 +28,23 @@ def scalars():
     return {"sums": tff_pmc.SumOptions(scalar_sum_factory=tff.aggregators.SumFactory())}
 
 
+def scheduled():
+    sgd = tff.learning.optimizers.build_sgdm(0.1)
+    return tff.learning.optimizers.schedule_learning_rate(sgd, lambda step: 0.1)
+
+
 def six_criteria():
     return [criteria.Criterion(f"C{n}", "", "ours", lambda _: 1.0) for n in range(6)]
+
+
+class WithoutRate(tff.learning.optimizers.Optimizer):
+    """An optimizer that names no learning rate."""
+
+    def initialize(self, specs):
+        return ()
+
+    def next(self, state, weights, gradients):
+        return state, weights
 
 
 # The builder; its options; the words. A criterion fails on a made-up client.
@@ -79,6 +94,23 @@ PRIORITIZED = [
             ("keep_own_model", "yes", "a sequence, got 'yes'"),
             ("keep_own_model", 5, "a sequence, got 5"),
         )
+    ),
+    # TFF's schedule counts the steps of a client, which begin anew in every round.
+    (lambda: {"client_optimizer_fn": scheduled()}, "client_optimizer_fn has a schedule"),
+    *(
+        (lambda fn=fn: {"client_learning_rate_fn": fn}, f"must give one .*gives {says}")
+        for fn, says in (
+            (lambda n: [0.1, 0.2], r"\[0.1 0.2\] for round 0"),
+            (lambda n: -0.5, "-0.5 for"),
+            (lambda n: np.nan, "nan for"),
+        )
+    ),
+    (
+        lambda: {
+            "client_learning_rate_fn": lambda n: 0.1,
+            "client_optimizer_fn": WithoutRate(),
+        },
+        "client_optimizer_fn, a WithoutRate, has no learning_rate in its hparams",
     ),
     (lambda: {"keep_own_model": (1.5,)}, "of keep_own_model must be a whole number"),
     (lambda: {"prox_mu": np.inf}, "prox_mu must be 0 or more, finite, got inf"),

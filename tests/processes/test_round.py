@@ -3,12 +3,14 @@
 A round of a CNN against Keras is in tests/models/test_faces.py.
 """
 
+import types
+
 import numpy as np
 import pytest
 
 import tff_pmc
 from tff_pmc import scores
-from tff_pmc._lazy import tff
+from tff_pmc._lazy import tf, tff
 
 
 @pytest.mark.parametrize("batch_size", [0, 2])
@@ -64,3 +66,113 @@ def test_three_rounds_equal_numpy(
         packs = tff_pmc.pack(toy_examples, cohort, num_packs=num_packs)
         state, _ = process.next(state, packs)
         assert_close(weights_of(process, state), model)
+
+
+def halved(round_num):
+    return 0.4 * 0.5 ** tf.cast(round_num, tf.float32)
+
+
+def stepped(round_num):
+    return 0.4 if round_num < 1 else 0.1  # Which TFF's own builder cannot trace.
+
+
+def build_driven(model, **options):
+    """Online adjustment with nothing to choose, as a process of two arguments."""
+    online = tff_pmc.build_online_adjusted_fed_avg(
+        model,
+        candidates=[scores.single("DS")],
+        judge=lambda *unused: np.int32(0),
+        **options,
+    )
+
+    def next_round(state, packs):
+        output = online.next(state, packs, [])
+        return output.state, output.metrics
+
+    return types.SimpleNamespace(
+        initialize=online.initialize,
+        next=next_round,
+        get_model_weights=online.get_model_weights,
+    )
+
+
+BY_ROUND = {
+    "packed": lambda *model, **options: tff_pmc.build_prioritized_fed_avg(
+        *model, **options
+    ),
+    "datasets": lambda *model, **options: tff_pmc.build_prioritized_fed_avg(
+        *model, packed=False, **options
+    ),
+    "two_stage": lambda *model, **options: tff_pmc.build_two_stage_fed_avg(
+        *model, **options
+    ),
+    "factory": lambda *model, **options: tff_pmc.build_factory_fed_avg(
+        *model, tff_pmc.BASELINES["weighted_mean"](), **options
+    ),
+    "adafed": lambda *model, **options: tff_pmc.build_adafed(
+        *model,
+        server_examples=(np.zeros((3, 4, 4), np.uint8), np.arange(3, dtype=np.int32)),
+        num_classes=3,
+        adapt_loss=False,
+        score=scores.single(1),
+        **options,
+    ),
+    "online": build_driven,
+}
+
+
+@pytest.mark.parametrize("name", BY_ROUND)
+def test_the_clients_rate_by_round_is_that_of_tffs_own_builder(
+    runtime, toy_examples, toy_model, sgd, datasets, assert_close, name
+):
+    """Also where a state goes on in a process that is built anew."""
+    cohort = [0, 2, 5]
+    batches = datasets(toy_examples, cohort, 8)
+    packs = tff_pmc.pack(toy_examples, cohort, num_packs=3)
+    theirs = tff.learning.algorithms.build_weighted_fed_avg_with_optimizer_schedule(
+        toy_model, client_learning_rate_fn=halved, client_optimizer_fn=sgd
+    )
+
+    def build():
+        return BY_ROUND[name](
+            toy_model,
+            criteria=("DS",),
+            client_optimizer_fn=sgd(9.0),  # In whose place the rate is.
+            client_learning_rate_fn=halved,
+        )
+
+    ours = build()
+    state, wanted = ours.initialize(), theirs.initialize()
+    for round_num in range(3):
+        ours = build() if round_num == 2 else ours
+        state, found = ours.next(state, batches if name == "datasets" else packs)
+        wanted, reported = theirs.next(wanted, batches)
+        rates = [m["client_work"]["client_learning_rate"] for m in (found, reported)]
+        assert rates[0] == rates[1] == np.float32(0.4 / 2**round_num)
+        assert_close(
+            ours.get_model_weights(state).trainable,
+            theirs.get_model_weights(wanted).trainable,
+            1e-5,
+        )
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_rate_by_round_of_python_alone(
+    runtime, toy_examples, toy_model, datasets, weights_of, numpy_sgd, packed
+):
+    """With Adam, whose first step is the rate in each weight that has a gradient."""
+    adam = tff.learning.optimizers.build_adam(9.0)
+    process = tff_pmc.build_prioritized_fed_avg(
+        toy_model,
+        criteria=("DS",),
+        packed=packed,
+        client_optimizer_fn=adam,
+        client_learning_rate_fn=stepped,
+    )
+    data = tff_pmc.pack(toy_examples, [2]) if packed else datasets(toy_examples, [2], 8)
+    state = process.initialize()
+    for rate in (0.4, 0.1, 0.1):
+        before = weights_of(process, state)
+        state, _ = process.next(state, data)
+        steps = np.abs(weights_of(process, state)[1] - before[1])
+        np.testing.assert_allclose(steps, rate, rtol=1e-3)

@@ -115,6 +115,7 @@ def test_ours_theirs_and_back(tmp_path, write_ours):
         ("mnist", {"system": "owa"}, "its system is owa"),
         ("mnist", {"clip_norm": 0.5}, "clipped to the norm 0.5"),
         ("mnist", {"prox_mu": 0.5}, "its prox_mu is 0.5"),
+        ("mnist", {"client_rate_decay": 0.5}, "learning rate decays by 0.5"),
         ("mnist", {"selection": "by_size"}, "its selection is by_size"),
         ("mnist", {"server_learning_rate": 0.5}, "server's learning rate is 0.5"),
         ("femnist", {"priority": ["DS"]}, "no data set femnist"),

@@ -71,6 +71,18 @@ def test_labels_and_folders_of_systems_say_what_their_data_differs_in():
     assert weights.folder == "adafed_weights_only"
 
 
+def test_a_rate_that_decays_is_in_label_folder_and_record():
+    decay = {"client_rate_decay": 0.5, "client_rate_decay_every": 10}
+    found = mnist(priority=("DS",), prox_mu=0.1, **decay)
+    assert found.label == "DS, prox 0.1, rate times 0.5 every 10 rounds"
+    assert found.folder == "DS_prox_0_1_rate_times_0_5_every_10_rounds"
+    record = found.as_record()["training"]
+    assert {flag: record[flag] for flag in decay} == decay
+    found = mnist(priority=("DS",), client_rate_decay=0.9)
+    assert found.label == "DS, rate times 0.9 a round"
+    assert "client_rate_decay_every" not in found.as_record()["training"]
+
+
 def test_femnist_is_as_the_device_aware_paper_prints_it():
     femnist = settings("femnist")
     training = femnist.training

@@ -30,6 +30,7 @@ def build_client_work(
     memory: Optional[Any] = None,
     settled: Callable[[Any], Any] = lambda rows: rows,
     metrics: Optional[tff.Computation] = None,
+    client_rate: Optional[Callable[[Any], Any]] = None,
 ) -> tff.learning.templates.ClientWorkProcess:
     """Builds the client work around a function that trains one pack.
 
@@ -43,7 +44,8 @@ def build_client_work(
              measurements=<train=<clients=int32, excluded=int32, examples=int32,
                                   loss_sum=float32, M>>@SERVER>)
 
-    with M the model's metrics by name. `train_pack` gives the `result`, the
+    with M the model's metrics by name, and after `train` the `client_learning_rate`
+    where `client_rate` gives the rate of a round. `train_pack` gives the `result`, the
     `measurements`, which are summed, and the `metrics` that `metrics` aggregates. For
     simulation, `memory` has arrays `[A, ...]`, one row for each client that remembers.
     The state then has them, too, and `train_pack` gives `memory`, `<rows=like memory,
@@ -91,11 +93,15 @@ def build_client_work(
             )
             found = tff.federated_sum(outputs["memory"])
             state = tff.federated_map(recalled, (state, found))
+        # Under `train`, as TFF's own algorithms have it and its programs expect.
+        measured = {"train": measured}
+        if client_rate is not None:
+            rate = tff.tensorflow.computation(client_rate, np.int32)
+            measured["client_learning_rate"] = tff.federated_map(rate, state["round"])
         return tff.templates.MeasuredProcessOutput(
             tff.federated_map(advance, state),
             outputs["result"],
-            # Under `train`, as TFF's own algorithms have it and its programs expect.
-            zipped(train=measured),
+            zipped(**measured),
         )
 
     return tff.learning.templates.ClientWorkProcess(initialize, next_fn)
@@ -124,6 +130,17 @@ def _recall(
 
     rows = tf.nest.map_structure(choose, found["rows"], state["memory"])
     return collections.OrderedDict(state, memory=settled(rows))
+
+
+@without_autograph
+def with_learning_rate(
+    optimizer: tff.learning.optimizers.Optimizer, state: Any, rate: tf.Tensor | None
+) -> Any:
+    """Returns an optimizer's state with another learning rate; as it is for None."""
+    if rate is None:
+        return state
+    hparams = collections.OrderedDict(optimizer.get_hparams(state), learning_rate=rate)
+    return optimizer.set_hparams(state, hparams)
 
 
 @without_autograph

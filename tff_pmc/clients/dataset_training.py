@@ -21,6 +21,7 @@ from tff_pmc.clients.client_work import (
     build_client_work,
     measure_contribution,
     once_each,
+    with_learning_rate,
     with_proximal_term,
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
@@ -124,7 +125,7 @@ def build_dataset_client_work(
         data_spec = (data_spec, attribute_spec(client_attributes))
 
     @tf.function
-    def train(model, received, dataset):
+    def train(model, received, dataset, round_num):
         attributes = {}
         batches = dataset
         if client_attributes:
@@ -136,6 +137,8 @@ def build_dataset_client_work(
             lambda v: tf.TensorSpec(v.shape, v.dtype), variables.trainable
         )
         state = optimizer.initialize(specs)
+        rate = options.client_rate(round_num)
+        state = with_learning_rate(optimizer, state, rate)
         loss_sum, examples = 0.0, 0
         for _ in tf.range(options.local_epochs):
             loss_sum, examples = 0.0, 0
@@ -173,8 +176,8 @@ def build_dataset_client_work(
             output["metrics"] = metrics_of_included(own, found, none)
         return output
 
-    def train_pack(unused_state, received, dataset):
-        return train(model_fn(), received, dataset)
+    def train_pack(state, received, dataset):
+        return train(model_fn(), received, dataset, state["round"])
 
     return build_client_work(
         tff.learning.models.weights_type_from_model(spec_model),
@@ -182,6 +185,7 @@ def build_dataset_client_work(
         train_pack,
         seed=0,  # No choice is made here: the dataset has its own order.
         metrics=metrics,
+        client_rate=options.client_learning_rate_fn and options.client_rate,
     )
 
 

@@ -24,6 +24,7 @@ from tff_pmc.clients.client_work import (
     build_client_work,
     measure_contribution,
     once_each,
+    with_learning_rate,
     with_proximal_term,
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
@@ -76,6 +77,7 @@ def build_packed_client_work(
             no_metrics = model.initialize_metrics_state()
             own_metrics = tf.nest.map_structure(tf.zeros_like, no_metrics)
         by_client = tf.zeros([options.report_cohort or 0, num_criteria + 1])
+        rate = options.client_rate(state["round"])
         round_seed = tf.stack([state["seed"], state["round"]])
         fold_in = tf.random.experimental.stateless_fold_in
         clients = PackedClients.read(pack)
@@ -95,6 +97,7 @@ def build_packed_client_work(
                 prox_mu=options.prox_mu,
                 class_weights=class_weights,
                 with_metrics=metrics is not None,
+                learning_rate=rate,
             )
             client = LocalClient(
                 x,
@@ -149,6 +152,7 @@ def build_packed_client_work(
         memory=kept.initial(first) if kept.size else None,
         settled=kept.settled,
         metrics=metrics,
+        client_rate=options.client_learning_rate_fn and options.client_rate,
     )
 
 
@@ -165,6 +169,7 @@ def train_locally(
     prox_mu: float = 0.0,
     class_weights: tf.Tensor | None = None,
     with_metrics: bool = False,
+    learning_rate: tf.Tensor | None = None,
 ) -> tuple[tff.learning.models.ModelWeights, tf.Tensor, Any]:
     """Trains on one client's examples, x `[n, ...]` and y `[n]` (PMC's client update).
 
@@ -172,7 +177,8 @@ def train_locally(
     of all examples. The seed, int32 [2], is of the batches and the dropout. FedProx's
     term is of the trainable weights without the local ones; see `with_proximal_term`.
     Class weights, float32 [classes], are factors of the examples' losses before the
-    mean over the batch, as Keras's `class_weight`.
+    mean over the batch, as Keras's `class_weight`. A `learning_rate` is in the place of
+    the optimizer's.
 
     Gives the trained weights; the sum of the examples' losses over the last epoch (each
     batch's taken before its step); and the state of the model's metrics after all
@@ -183,6 +189,7 @@ def train_locally(
     non_trainable = received.non_trainable
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), weights)
     state = method_without_autograph(optimizer, "initialize")(specs)
+    state = with_learning_rate(optimizer, state, learning_rate)
     next_step = method_without_autograph(optimizer, "next")
     fold_in = tf.random.experimental.stateless_fold_in
     size = tf.shape(y)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection, Sequence
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import tensorflow as tf
 import tensorflow_federated as tff
@@ -32,7 +32,13 @@ class TrainingOptions:
 
     Attributes:
         client_optimizer_fn: the clients' optimizer, for example
-            `tff.learning.optimizers.build_sgdm(0.1)`.
+            `tff.learning.optimizers.build_sgdm(0.1)`. Its state begins anew in every
+            round, so that TFF's `schedule_learning_rate` is refused: it would count a
+            client's steps, and not the rounds.
+        client_learning_rate_fn: the clients' learning rate by round, of the number of
+            the round from 0, an int32 tensor, as of TFF's
+            `build_weighted_fed_avg_with_optimizer_schedule`. It takes the place of the
+            optimizer's, and the metrics report it as `client_learning_rate`.
         server_optimizer_fn: the server's optimizer; by default SGD with rate 1, which
             takes the weighted mean as it is (PMC eq. 2 has the rate).
         packed: the form of the data; by default packed for a functional model
@@ -85,6 +91,7 @@ class TrainingOptions:
     memory: Optional[ClientMemory] = None
     metrics_aggregator: Optional[MetricsAggregator] = None
     sums: SumOptions = PLAIN_SUMS
+    client_learning_rate_fn: Optional[Callable[[tf.Tensor], Any]] = None
 
     def __post_init__(self) -> None:
         for name, (kind, within) in _VALUES.items():
@@ -137,6 +144,12 @@ class TrainingOptions:
         """What is remembered of packed clients."""
         own = tuple(self.keep_own_model)
         return self.memory or (OwnModels(own) if own else ClientMemory())
+
+    def client_rate(self, round_num: tf.Tensor) -> Optional[tf.Tensor]:
+        """Returns the clients' rate in a round, float32; None for the optimizer's."""
+        if self.client_learning_rate_fn is None:
+            return None
+        return tf.cast(tf.function(self.client_learning_rate_fn)(round_num), tf.float32)
 
     def num_steps(self, size: Any) -> Any:
         """The steps of a packed client of so many examples (tensors), one a batch."""

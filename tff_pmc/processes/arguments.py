@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -15,6 +15,7 @@ import tensorflow_federated as tff
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.clients.client_work import raw_value
 from tff_pmc.clients.packing import split_batch
+from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.scores import Score, prioritized
 
 _PROBE_EXAMPLES = 3
@@ -65,6 +66,38 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
         )
     variables = tff.learning.models.ModelWeights.from_model(model)
     return tf.nest.map_structure(lambda v: v.numpy(), variables), model.input_spec
+
+
+def check_client_optimizer(options: TrainingOptions, trainable: Any) -> None:
+    """Checks the clients' optimizer and rate by round, for these weights (arrays).
+
+    Raises:
+        ValueError: the optimizer's rate follows the steps of a client, or it has none
+            for `client_learning_rate_fn`, which gives no number.
+    """
+    optimizer = options.client_optimizer_fn
+    specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), trainable)
+    with tf.Graph().as_default():
+        state = optimizer.initialize(specs)
+        # As of TFF's `schedule_learning_rate`.
+        if isinstance(state, Mapping) and {"round_num", "optimizer"} <= {*state}:
+            raise ValueError(
+                "client_optimizer_fn has a schedule that counts a client's steps and "
+                "begins anew in every round: give the optimizer without it, and "
+                "client_learning_rate_fn=schedule, which is of the round"
+            )
+        has_rate = "learning_rate" in optimizer.get_hparams(state)
+    rate = options.client_rate(tf.constant(0))
+    if rate is not None and not has_rate:
+        raise ValueError(
+            "client_learning_rate_fn: client_optimizer_fn, a "
+            f"{type(optimizer).__name__}, has no learning_rate in its hparams"
+        )
+    if rate is not None and not (rate.shape.rank == 0 and 0 <= rate < np.inf):
+        raise ValueError(
+            "client_learning_rate_fn must give one number, 0 or more and finite, and "
+            f"gives {np.asarray(rate)} for round 0"
+        )
 
 
 def probe_criteria(

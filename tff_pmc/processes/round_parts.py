@@ -61,6 +61,7 @@ def build_round_parts(
             f"{len(criteria)}"
         )
     weights, input_spec = arguments.initial_weights(model_fn)
+    arguments.check_client_optimizer(options, weights.trainable)
     packed = options.is_packed(model_fn)
     if not packed:
         _check_datasets_suffice(criteria, num_weighted_classes)

@@ -55,6 +55,7 @@ _PLAIN = {
     "server_learning_rate": (1, "its server's learning rate is {:g}"),
     "server_optimizer": ("sgd", "its server_optimizer is {}"),
     "client_optimizer": ("sgd", "its client_optimizer is {}"),
+    "client_rate_decay": (1, "its clients' learning rate decays by {}"),
     "prox_mu": (0, "its prox_mu is {}"),
     "selection": ("uniform", "its selection is {}"),
     "keep_own_model": (False, "its keep_own_model is {}"),

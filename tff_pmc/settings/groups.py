@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from leaf_data.declare import (
     A_SEED,
+    A_SHARE,
     ABOVE_0,
     Range,
     SettingError,
@@ -60,6 +61,21 @@ class TrainingSettings(Settings):
         0, "Seed of the order of the examples in the local batches.", within=A_SEED
     )
     learning_rate: float = setting(0.1, "The clients' learning rate.", within=ABOVE_0)
+    client_rate_decay: float = setting(
+        1.0,
+        "The factor of the clients' learning rate after every --client_rate_decay_every "
+        "rounds: in round t it is --learning_rate times the factor to the power of the "
+        "whole part of (t - 1) / every.",
+        within=A_SHARE,
+        later=True,
+    )
+    client_rate_decay_every: int = setting(
+        1,
+        "After how many rounds the clients' learning rate is multiplied by "
+        "--client_rate_decay.",
+        within=_SOME,
+        later=True,
+    )
     client_optimizer: str = setting(
         "sgd",
         "The clients' optimizer, whose state begins anew in every round.",
@@ -96,10 +112,19 @@ class TrainingSettings(Settings):
         within=_SOME,
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.client_rate_decay == 1 and self.client_rate_decay_every > 1:
+            raise SettingError("--client_rate_decay_every needs --client_rate_decay")
+
     @property
     def note(self) -> str:
-        """FedProx's mu, where there is one."""
-        return f"prox {self.prox_mu:g}" if self.prox_mu else ""
+        """FedProx's mu, and how the clients' rate decays, where there are any."""
+        prox = f"prox {self.prox_mu:g}" if self.prox_mu else ""
+        every, decay = self.client_rate_decay_every, f"{self.client_rate_decay:g}"
+        rounds = f"every {every} rounds" if every > 1 else "a round"
+        decays = "" if self.client_rate_decay == 1 else f"rate times {decay} {rounds}"
+        return ", ".join(filter(None, (prox, decays)))
 
     def cohort_size(self, num_clients: int, name: str) -> int:
         """The clients in a round, of those that can train; never more."""

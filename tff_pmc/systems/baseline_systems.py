@@ -156,6 +156,15 @@ class Personalized(_Baseline):
         """By the text, labels that clients' own models predict are compared."""
         return self.form == "text"
 
+    def check(self, settings: RunSettings) -> None:
+        """Refuses by the text a rate of the round, of which tuning does not know."""
+        if self.form == "text" and settings.training.client_rate_decay < 1:
+            raise SettingError(
+                "--client_rate_decay does not go with --personalized_form=text, whose "
+                "clients tune each round's model at --learning_rate"
+            )
+        super().check(settings)
+
     def own_answers(self, setup: Setup) -> Any:
         """By the text, each client answers with its own tuned model."""
         return TunedAnswers(setup) if self.form == "text" else None

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import leaf_data
 from leaf_data.declare import SettingError
 from tff_pmc import criteria as criteria_lib
-from tff_pmc._lazy import tff
+from tff_pmc._lazy import tf, tff
 from tff_pmc.models import ModelSettings
 from tff_pmc.settings.flag_values import naming
 from tff_pmc.settings.run_settings import RunSettings
@@ -107,6 +107,12 @@ class Setup:
         }
         return builders[training.client_optimizer](training.learning_rate)
 
+    def client_rate(self, round_num: Any) -> Any:
+        """The clients' learning rate, of a round's number from 0 as a tensor."""
+        training = self.settings.training
+        steps = tf.cast(round_num // training.client_rate_decay_every, tf.float32)
+        return training.learning_rate * training.client_rate_decay**steps
+
     @property
     def server_optimizer(self) -> Any:
         """The server's optimizer, one of TFF's; see `ServerSettings`."""
@@ -139,6 +145,9 @@ class Setup:
             own_models = self.data.client_table.values.get("adversary", ())
         return dict(
             client_optimizer_fn=self.client_optimizer,
+            client_learning_rate_fn=(
+                self.client_rate if training.client_rate_decay < 1 else None
+            ),
             server_optimizer_fn=self.server_optimizer,
             local_epochs=training.local_epochs,
             batch_size=training.batch_size,

@@ -80,6 +80,16 @@ class QFedAvg(_StepSystem):
         within=Range(lambda x: 0 <= x < math.inf, "0 or more, and finite"),
     )
 
+    def check(self, settings: RunSettings) -> None:
+        """Refuses a decay of the rate whose inverse L is, unless L is given."""
+        if settings.training.client_rate_decay < 1 and not self.lipschitz:
+            raise SettingError(
+                "--client_rate_decay: the system "
+                f"{settings.names['system']} takes 1 / --learning_rate for its step: "
+                "give --q_fedavg_lipschitz"
+            )
+        super().check(settings)
+
     def own_criteria(self, settings: RunSettings) -> tuple[Criterion, ...]:
         """`L F_k^q`, and h_k."""
         inverse_rate = 1 / settings.training.learning_rate

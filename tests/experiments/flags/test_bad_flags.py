@@ -103,6 +103,11 @@ stray | unexpected argument: stray
 --cache_dir=/tmp | --cache_dir is of no use with digits5k
 --data_dir=/tmp | --data_dir is of no use with digits5k
 --inspect --output_dir=/tmp/x | --inspect writes nothing, so it takes no --output_dir
+--client_rate_decay=0 | --client_rate_decay must be above 0, at most 1, got 0
+--client_rate_decay=1.1 | --client_rate_decay must be above 0, at most 1, got 1.1
+--client_rate_decay_every=2 | --client_rate_decay_every needs --client_rate_decay
+--systems=q_fedavg --client_rate_decay=0.5 | give --q_fedavg_lipschitz
+--systems=personalized --personalized_form=text --client_rate_decay=0.5 | does not go with --personalized_form=text
 --prox_mu=inf | --prox_mu must be 0 or more, finite, got inf
 --server_momentum=0.5 | --server_momentum is of no use with --server_optimizer=sgd
 ADAM --server_momentum=0.5 | --server_momentum is of no use with --server_optimizer=adam
