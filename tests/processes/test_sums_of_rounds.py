@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tff_pmc
+from tff_pmc import scores
 
 RANGES = {"DS": (0, 1000), "LD": (0, 10), "MD": (0, 1)}
 
@@ -42,3 +43,42 @@ def test_a_map_reduce_form_has_sums_only(toy_model, packed, sgd, sent_shapes):
     # counts: nothing has an axis that grows with the clients.
     expected = sorted(3 * [(16, 3), (3,)] + [(3,), (3,)] + 4 * [()])
     assert sent_shapes(process) == (expected, [])
+
+
+@pytest.mark.parametrize("form", ["packed", "two_stage", "online"])
+def test_a_state_of_another_score_goes_on_with_the_score_of_the_process(
+    runtime, toy_examples, toy_model, sgd, trained_alone, assert_close, form
+):
+    """As where a program is edited and resumed; `with_score` puts another in force."""
+    cohort = [0, 1, 2, 3]
+    basis, codes = scores.Basis.all_subsets(2), ("DS", "LD")
+    of = {code: scores.single(code, codes) for code in codes}
+    parts = [toy_examples.client(k)["y"] for k in cohort]
+    counted = {"DS": [len(y) for y in parts], "LD": [len(set(y)) for y in parts]}
+
+    def build(code):
+        how = dict(criteria=codes, client_optimizer_fn=sgd())
+        if form == "online":
+            how |= dict(candidates=[*of.values()], first=of[code], policy="fixed")
+            how |= dict(judge=lambda *unused: np.int32(0))
+            return tff_pmc.build_online_adjusted_fed_avg(toy_model, **how)
+        builder = tff_pmc.build_prioritized_fed_avg
+        if form == "two_stage":
+            builder = tff_pmc.build_two_stage_fed_avg
+        return builder(toy_model, score=of[code], basis=basis, **how)
+
+    def check(process, state, code):
+        first = process.get_model_weights(state).trainable
+        models = [trained_alone(toy_model, toy_examples, k, first) for k in cohort]
+        expected = [np.average(w, axis=0, weights=counted[code]) for w in zip(*models)]
+        judges = [[]] if form == "online" else []
+        state = process.next(state, tff_pmc.pack(toy_examples, cohort), *judges).state
+        assert_close(process.get_model_weights(state).trainable, expected, 1e-5)
+        return state
+
+    by_size, by_labels = build("DS"), build("LD")
+    state = check(by_size, by_size.initialize(), "DS")
+    state = check(by_labels, state, "LD")
+    if form != "online":
+        state = check(by_labels, tff_pmc.with_score(state, basis, of["DS"]), "DS")
+        check(by_labels, state, "DS")

@@ -100,9 +100,10 @@ def with_score_in_force(
 ) -> tff.templates.AggregationProcess:
     """The aggregation around sums whose result is the update under one score.
 
-    Its state is that of the sums with the score's `coefficients` before it, `a_S` for
-    each S (and the powers of its step): another score over the same basis needs no
-    other process (`processes.with_score`). The result is one update, and the
+    Its state is that of the sums with `coefficients` before it. These are 0 while the
+    process's score is in force, so that the state of another process does not bring its
+    score along. `processes.with_score` puts another score over the same basis in force:
+    they are then its `a_S` for each S (and the powers of its step). The result is one update, and the
     measurements have `score`, the sum of the clients' scores, in addition.
 
     Args:
@@ -119,11 +120,12 @@ def with_score_in_force(
 
     @tff.federated_computation
     def initialize():
-        coefficients = tff.federated_value(first, tff.SERVER)
+        coefficients = tff.federated_value(np.zeros_like(first), tff.SERVER)
         return zipped(coefficients=coefficients, **parts_of(sums.initialize()))
 
     @tff.tensorflow.computation(tff.TensorType(np.float32, first.shape), result_type)
-    def mean_update(coefficients, found):
+    def mean_update(chosen, found):
+        coefficients = tf.where(tf.reduce_any(tf.not_equal(chosen, 0)), chosen, first)
         return combine(
             basis, coefficients, found["scales"], found["monomials"], found["models"]
         )

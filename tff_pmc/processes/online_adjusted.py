@@ -101,7 +101,9 @@ class OnlineAdjustedFedAvg:
         self, state: OnlineState, trained: Any, judges: Sequence[Any]
     ) -> OnlineOutput:
         """Tests candidates on what `parts.train` gave, the second part of `next`."""
-        before = search.SearchState(int(state.index), int(state.correct))
+        # Of a state of another process the search goes on; a fixed candidate does not.
+        index = self.parts.first if self.policy == "fixed" else int(state.index)
+        before = search.SearchState(index, int(state.correct))
         trials = search.Trials(self.policy, len(self.candidates), before)
         tested = None
         while trials.next is not None:

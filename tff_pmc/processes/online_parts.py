@@ -47,6 +47,7 @@ class OnlineParts(NamedTuple):
     """The parts of which either form of online adjustment is composed."""
 
     candidates: tuple[Score, ...]  # In the order of testing.
+    first: int  # The index of the candidate in force in the first round.
     round_parts: RoundParts
     initialize: tff.Computation  # ( -> OnlineState@SERVER)
     train: tff.Computation  # See `build_train`.
@@ -85,7 +86,8 @@ def build_parts(
     parts = build_round_parts(model_fn, found, basis, options, two_stage=two_stage)
     initialize = _build_initialize(parts, index)
     train = build_train(parts, initialize.type_signature.result.member)
-    return OnlineParts(tuple(candidates), parts, initialize, train, build_step(parts))
+    step = build_step(parts)
+    return OnlineParts(tuple(candidates), index, parts, initialize, train, step)
 
 
 def build_train(parts: RoundParts, state_type: tff.Type) -> tff.Computation:

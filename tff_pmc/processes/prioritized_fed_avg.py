@@ -136,7 +136,10 @@ def compose(
 
 
 def with_score(state: Any, basis: Basis, score: Score) -> Any:
-    """The state of a process with another score in force.
+    """The state of a process with another score in force, whatever `next` takes it on.
+
+    Without it the score is that of the process whose `next` is called, and not of the
+    process that made the state.
 
     Args:
         state: a state of a process built with this basis.
