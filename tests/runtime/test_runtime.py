@@ -106,6 +106,30 @@ def test_tffs_own_context_says_what_it_opens_and_leaves_no_worker(start):
     assert not os.path.exists(f"/proc/{worker}")
 
 
+def test_what_is_tensorflow_alone_needs_no_runtime(start):
+    """The model of a state is read after the block, with no worker and no warning."""
+    process = start("""
+        import tff_pmc
+        made = tff_pmc.build_prioritized_fed_avg(
+            tff_pmc.models.keras_simple_convnet(),
+            client_optimizer_fn=tff.learning.optimizers.build_sgdm(0.1),
+        )
+        with tff_pmc.Runtime():
+            state = made.initialize()
+            there = made.get_model_weights(state)
+        assert made.get_hparams(state)["finalizer"]["learning_rate"] == 1
+        here = made.get_model_weights(made.set_model_weights(state, there))
+        assert type(here) is type(there)
+        for a, b in zip(here.trainable, there.trainable):
+            assert type(a) is type(b) and (a == b).all()
+        own = f"/proc/{os.getpid()}/task"
+        print(*(open(f"{own}/{t}/children").read() for t in os.listdir(own)))
+    """)
+    out, err = ended(process)
+    assert "called outside of" not in err
+    assert not out.split()
+
+
 def test_closing_ends_what_is_still_called():
     """Else the loop complains of it when the process ends, after an interrupt."""
     import asyncio

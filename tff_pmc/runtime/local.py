@@ -202,14 +202,20 @@ def _in_order(
         yield begun.popleft().result()
 
 
+def is_tensorflow_alone(computation: tff.Computation) -> bool:
+    """Whether this process runs it without more, as a process's `get_model_weights`."""
+    block = computation.to_building_block()
+    is_alone = isinstance(block, tff.framework.CompiledComputation)
+    return is_alone and not _has(tff.SequenceType, block.type_signature.result)
+
+
 def _has(kind: type, type_: tff.Type) -> bool:
     return tff.types.contains(type_, lambda t: isinstance(t, kind))
 
 
 def _run_tensorflow(computation: tff.Computation) -> Callable[[Any], Any]:
     """A computation without placements, which must be TensorFlow alone."""
-    block = computation.to_building_block()
-    if not isinstance(block, tff.framework.CompiledComputation):
+    if not is_tensorflow_alone(computation):
         raise NotInFormError("it is neither TensorFlow alone nor has placements")
     graph = ImportedGraph(graph_parts(computation))
     signature = computation.type_signature

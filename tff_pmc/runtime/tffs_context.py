@@ -6,20 +6,26 @@ Its worker is a process that runs the graph of whoever reaches its port.
 from __future__ import annotations
 
 import atexit
-from typing import Any
+from typing import Any, Optional
 
 import tensorflow_federated as tff
 from absl import logging
 
 
 class _Told(tff.framework.SyncContext):
-    """Says once what TFF's own context opens, and leaves the rest to it."""
+    """Says once what TFF's own context opens, and leaves to it what needs an engine."""
 
     def __init__(self, own: tff.framework.SyncContext) -> None:
         self._own = own
+        self._here: Optional[tff.framework.SyncContext] = None
 
     def invoke(self, comp: Any, arg: Any) -> Any:
-        """Invokes `comp` as TFF does."""
+        """Invokes `comp` as TFF does, but TensorFlow alone in this process."""
+        from tff_pmc.runtime import local
+
+        if local.is_tensorflow_alone(comp):
+            self._here = self._here or local.LocalEngine().context
+            return self._here.call(comp, arg)
         logging.log_first_n(
             logging.WARNING,
             "called outside of `with tff_pmc.Runtime():`: TFF's worker runs it, which "
