@@ -212,3 +212,34 @@ def test_the_best_lambda_of_the_grid_without_retraining(
     assert len(output.metrics["aggregator"]["monomials"]) == 2
     found = process.get_model_weights(output.state).trainable
     assert_equal(found, candidates[7], 1e-6)
+
+
+IN_LISTS = {
+    "set": lambda process, state, weights: process.set_model_weights(state, weights),
+    "replaced": lambda process, state, weights: state._replace(
+        learning=state.learning._replace(global_model_weights=weights)
+    ),
+}
+
+
+@pytest.mark.parametrize("how", IN_LISTS)
+def test_a_state_takes_another_model_as_tffs_processes_do(
+    runtime, toy_examples, toy_model, trained_alone, sgd, assert_equal, how
+):
+    """In lists, as Keras gives its weights; of wrong shapes one line says which."""
+    process = tff_pmc.build_online_adjusted_fed_avg(
+        toy_model,
+        criteria=("DS",),
+        judge=Scripted([1]),
+        client_optimizer_fn=sgd(),
+        server_optimizer_fn=sgd(1.0, 0.9),
+    )
+    model = [np.full((16, 3), 0.5, np.float32), np.arange(3, dtype=np.float32)]
+    given = tff.learning.models.ModelWeights(model, [])
+    state = IN_LISTS[how](process, process.initialize(), given)
+    output = process.next(state, tff_pmc.pack(toy_examples, [2]), [])
+    found = process.get_model_weights(output.state).trainable
+    assert_equal(found, trained_alone(toy_model, toy_examples, 2, model), 1e-6)
+    with pytest.raises(TypeError, match=r"trainable.1 is no float32\[3\]: its shape"):
+        given = tff.learning.models.ModelWeights([model[0], model[1][:2]], [])
+        process.set_model_weights(state, given)

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
+import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
@@ -141,6 +142,12 @@ class OnlineAdjustedFedAvg:
         """The model of a state, a `tff.learning.models.ModelWeights`."""
         return state.learning.global_model_weights
 
+    def set_model_weights(self, state: OnlineState, weights: Any) -> OnlineState:
+        """Returns the state with another model, as of a `LearningProcess` of TFF's."""
+        made = self.parts.as_weights(weights)
+        learning = state.learning._replace(global_model_weights=made)
+        return state._replace(learning=learning)
+
     def check_judges(self, judges: Sequence[Any]) -> None:
         """Raises a `ValueError` where a federated judge is given no data."""
         if isinstance(self.judge, tff.Computation) and not judges:
@@ -177,7 +184,11 @@ class OnlineAdjustedFedAvg:
             self.parts.round_parts.plan.basis.coefficients(score),
             trained["sums"],
             optimizer_state,
-            state.learning.global_model_weights,
+            # In a state that was put together the arrays may be in lists.
+            tf.nest.pack_sequence_as(
+                trained["sums"]["models"][0],
+                tf.nest.flatten(state.learning.global_model_weights),
+            ),
         )
 
 
@@ -221,7 +232,7 @@ def build_online_adjusted_fed_avg(
 
     Returns:
         An `OnlineAdjustedFedAvg`: `initialize()`, `next(state, clients, judges)`,
-        `get_model_weights(state)`.
+        `get_model_weights(state)`, `set_model_weights(state, weights)`.
 
     Raises:
         ValueError: as `build_prioritized_fed_avg`; an unknown policy; more than
