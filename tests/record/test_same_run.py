@@ -19,8 +19,13 @@ def rounds(number):
     return run_of(training={"rounds": number, "learning_rate": 0.1})
 
 
+def begun(*file):
+    return run_of(training={"rounds": 3, "initial_weights": [*file]})
+
+
 def test_the_same_run_has_not_grown():
     assert not check_same("here", run_of(seeds=[0, 1]), run_of(seeds=[0, 1]))
+    assert check_same("here", begun("/a/w.npz", "9f"), begun("/b/w.npz", "9f"))
     # Against what runs are held is of their tables, and is written anew.
     assert check_same("here", run_of(baseline="LD"), run_of())
 
@@ -48,6 +53,8 @@ def test_more_of_the_same_is_no_other_run(before, now):
         (run_of(), run_of(seeds=[0, 1]), "seeds: None there"),
         (run_of(seeds=[0, 1]), run_of(), r"seeds: \[0, 1\] there, None here"),
         (run_of(targets=[70]), run_of(targets=[70, 80]), "targets"),
+        (begun("/w.npz", "9f"), begun("/w.npz", "2c"), "'9f'.* there, .*'2c'.* here"),
+        (run_of(), begun("/w.npz", "9f"), "initial_weights: None there"),
         (rounds("2"), rounds(3), "rounds: '2' there, 3 here"),
         (run_of(training={"rounds": 3, "learning_rate": 0.05}), run_of(), "0.05"),
     ],

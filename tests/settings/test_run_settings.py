@@ -83,6 +83,13 @@ def test_a_rate_that_decays_is_in_label_folder_and_record():
     assert "client_rate_decay_every" not in found.as_record()["training"]
 
 
+def test_the_file_that_a_model_begins_with_is_in_label_and_record():
+    file = ("/somewhere/start.npz", "9f")
+    found = mnist(priority=("DS",), initial_weights=file)
+    assert (found.label, found.folder) == ("DS, from start.npz", "DS_from_start_npz")
+    assert found.as_record()["training"]["initial_weights"] == file
+
+
 def test_femnist_is_as_the_device_aware_paper_prints_it():
     femnist = settings("femnist")
     training = femnist.training

@@ -137,12 +137,14 @@ def _of_plugins() -> dict[str, Optional[str]]:
 
 
 def _has_grown(key: str, old: Any, new: Any) -> bool:
+    lists = isinstance(old, list) and isinstance(new, list)
     if key == "baseline":  # It is of the tables.
         return True
+    if key == "initial_weights":  # The same file, wherever it is.
+        return lists and old[1:] == new[1:]
     if key == "rounds":
         return isinstance(old, int) and old < new
     if key in ("orderings", "seeds", "learning_rates"):
-        lists = isinstance(old, list) and isinstance(new, list)
         return lists and all(item in new for item in old)
     return False
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from leaf_data.declare import A_SEED, SettingError
+from leaf_data.formats.places import sha256
 from tff_pmc import criteria as criteria_lib
 from tff_pmc import search
 
@@ -113,6 +114,12 @@ def place(text: str) -> str:
 def places(text: str) -> tuple[str, ...]:
     """Parses paths of this machine, `runs/a,~/runs/b`."""
     return tuple(place(word) for word in words(text))
+
+
+def file_and_sha256(text: str) -> tuple[str, str]:
+    """Parses the path of a file, as the absolute path and the SHA-256 of the file."""
+    path = os.path.abspath(place(text))
+    return path, sha256(path)
 
 
 def all_orderings(criteria: Sequence[str]) -> list[tuple[str, ...]]:

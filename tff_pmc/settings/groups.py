@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import fractions
 import math
+import os
 from typing import ClassVar
 
 from leaf_data.declare import (
@@ -81,6 +82,14 @@ class TrainingSettings(Settings):
         "The clients' optimizer, whose state begins anew in every round.",
         choices=("sgd", "adam", "adadelta"),
     )
+    initial_weights: tuple[str, ...] = setting(
+        (),
+        "A file of the arrays that the model begins with, in the place of those of "
+        "--model_seed: those that are trained first, then the others, as "
+        "np.savez(FILE, *weights.trainable, *weights.non_trainable) writes them.",
+        parse=flag_values.file_and_sha256,
+        later=True,
+    )
     prox_mu: float = setting(
         0.0,
         "FedProx's mu: clients train on their loss + mu/2 ||w - w_received||^2 (Li et "
@@ -119,12 +128,13 @@ class TrainingSettings(Settings):
 
     @property
     def note(self) -> str:
-        """FedProx's mu, and how the clients' rate decays, where there are any."""
+        """The file of initial weights, FedProx's mu, the decay of the clients' rate."""
+        start = [f"from {os.path.basename(path)}" for path in self.initial_weights[:1]]
         prox = f"prox {self.prox_mu:g}" if self.prox_mu else ""
         every, decay = self.client_rate_decay_every, f"{self.client_rate_decay:g}"
         rounds = f"every {every} rounds" if every > 1 else "a round"
         decays = "" if self.client_rate_decay == 1 else f"rate times {decay} {rounds}"
-        return ", ".join(filter(None, (prox, decays)))
+        return ", ".join(filter(None, (*start, prox, decays)))
 
     def cohort_size(self, num_clients: int, name: str) -> int:
         """The clients in a round, of those that can train; never more."""

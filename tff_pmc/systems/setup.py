@@ -15,6 +15,7 @@ from leaf_data.declare import SettingError
 from tff_pmc import criteria as criteria_lib
 from tff_pmc._lazy import tf, tff
 from tff_pmc.models import ModelSettings
+from tff_pmc.models.weights_file import with_weights_of
 from tff_pmc.settings.flag_values import naming
 from tff_pmc.settings.run_settings import RunSettings
 from tff_pmc.systems import cohorts
@@ -76,7 +77,7 @@ class Setup:
     @functools.cached_property
     def model(self) -> Any:
         """The model, a `tff.learning.models.FunctionalModel`."""
-        return _built(self.settings.model)
+        return _model(self.settings)
 
     @functools.cached_property
     def criteria(self) -> tuple[criteria_lib.Criterion, ...]:
@@ -164,10 +165,19 @@ class Setup:
         )
 
 
+def _model(settings: RunSettings) -> Any:
+    """The model of a run; a `SettingError` names a file of weights that do not fit."""
+    model, file = _built(settings.model), settings.training.initial_weights
+    return naming("--initial_weights", _begun, model, *file) if file else model
+
+
 @functools.lru_cache(maxsize=1)
 def _built(settings: ModelSettings) -> Any:
     """The model, one for runs of equal settings: what is traced of it serves them."""
     return settings.build()
+
+
+_begun = functools.lru_cache(maxsize=1)(with_weights_of)
 
 
 def _num_scores(settings: RunSettings) -> int:
@@ -175,7 +185,7 @@ def _num_scores(settings: RunSettings) -> int:
     from tff_pmc.processes.evaluation import num_scores
 
     return naming(
-        f"--model={settings.names['model']}", num_scores, _built(settings.model)
+        f"--model={settings.names['model']}", num_scores, _model(settings)
     )
 
 
@@ -227,9 +237,11 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
             f"--model={settings.names['model']} takes inputs of {wanted}, and those of "
             f"{data.name} are {given}"
         )
+    if settings.training.initial_weights:
+        _model(settings)
     labels = data.train_examples.y
     if not (model.num_classes and data.has_classes):
-        takes = _built(model).input_spec[1]
+        takes = _model(settings).input_spec[1]
         if (takes.dtype.as_numpy_dtype, takes.shape.rank) != (
             labels.dtype,
             labels.ndim,

@@ -1,0 +1,67 @@
+"""The weights that a model begins with, from a file."""
+
+import numpy as np
+import pytest
+
+from leaf_data.errors import DataError
+from tff_pmc.models.weights_file import read_like
+
+MODEL = [np.zeros((2, 3), np.float32), np.zeros(3, np.float32)]
+A, B = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Writes arrays as `np.savez` does, by the names given or its own."""
+
+    def write(*arrays, **named):
+        path = str(tmp_path / "w.npz")
+        np.savez(path, *arrays, **named)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [{"kernel": A, "bias": B}, {"arr_10": B, "arr_9": A.astype(np.float32)}],
+)
+def test_arrays_are_in_their_order(saved, arrays):
+    found = read_like(saved(**arrays), MODEL)
+    for array, expected in zip(found, (A, B)):
+        np.testing.assert_array_equal(array, expected)
+        assert array.dtype == np.float32
+
+
+def test_a_model_may_have_many_arrays(saved):
+    many = [np.full(1, n, np.float32) for n in range(150)]
+    found = read_like(saved(*many), [np.zeros(1, np.float32)] * 150)
+    assert [int(array[0]) for array in found] == [*range(150)]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ([A], "has 1 arrays, and the model 2"),
+        ([A, B, B], "has 3 arrays, and the model 2"),
+        ([B, A], r"'arr_0' is float64 \(3,\), and the model has float32 \(2, 3\)"),
+        ([A, np.arange(3)], r"'arr_1' is int64 \(3,\), and the model has float32"),
+        ([A, B * np.nan], "'arr_1' has values that are not finite as float32"),
+        ([A, B * 1e39], "'arr_1' has values that are not finite as float32"),
+        ([A, np.array([None])], "'arr_1' holds pickled objects"),
+    ],
+)
+def test_arrays_unlike_the_models_are_named(saved, arrays, says):
+    path = saved(*arrays)
+    with pytest.raises(DataError, match=says) as error:
+        read_like(path, MODEL)
+    assert path in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK no archive", None])
+def test_what_is_no_file_of_arrays_is_named(tmp_path, content):
+    path = tmp_path / "w.npz"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match="w.npz is no npz file: "):
+        read_like(str(path), MODEL)
