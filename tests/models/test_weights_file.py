@@ -4,10 +4,28 @@ import numpy as np
 import pytest
 
 from leaf_data.errors import DataError
-from tff_pmc.models.weights_file import read_like
+from leaf_data.formats.places import sha256
+from tff_pmc.models.weights_file import with_weights_of
 
 MODEL = [np.zeros((2, 3), np.float32), np.zeros(3, np.float32)]
 A, B = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+
+
+class Model:
+    """What is looked at of a functional model: one array is not trained."""
+
+    def __init__(self, arrays):
+        self._initial_weights = arrays[:-1], arrays[-1:]
+
+    initial_weights = property(lambda self: self._initial_weights)
+
+
+def read_like(path, arrays):
+    model = Model(arrays)
+    trainable, others = with_weights_of(model, path, sha256(path)).initial_weights
+    assert (len(trainable), len(others)) == (len(arrays) - 1, 1)
+    assert model.initial_weights[0] is not trainable
+    return [*trainable, *others]
 
 
 @pytest.fixture
@@ -22,15 +40,11 @@ def saved(tmp_path):
     return write
 
 
-@pytest.mark.parametrize(
-    "arrays",
-    [{"kernel": A, "bias": B}, {"arr_10": B, "arr_9": A.astype(np.float32)}],
-)
-def test_arrays_are_in_their_order(saved, arrays):
-    found = read_like(saved(**arrays), MODEL)
-    for array, expected in zip(found, (A, B)):
-        np.testing.assert_array_equal(array, expected)
-        assert array.dtype == np.float32
+def test_arrays_are_in_the_order_of_the_file(saved):
+    for path in (saved(z=A, a=B), saved(A.astype(np.float32), B)):
+        for array, expected in zip(read_like(path, MODEL), (A, B)):
+            np.testing.assert_array_equal(array, expected)
+            assert array.dtype == np.float32
 
 
 def test_a_model_may_have_many_arrays(saved):
@@ -63,5 +77,10 @@ def test_what_is_no_file_of_arrays_is_named(tmp_path, content):
     path = tmp_path / "w.npz"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(DataError, match="w.npz is no npz file: "):
+    with pytest.raises(DataError, match=r"w.npz: cannot be read \("):
         read_like(str(path), MODEL)
+
+
+def test_a_file_that_has_changed_is_named(saved):
+    with pytest.raises(DataError, match="w.npz has changed since it was named"):
+        with_weights_of(Model(MODEL), saved(A, B), "9f")

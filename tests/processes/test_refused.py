@@ -96,7 +96,10 @@ PRIORITIZED = [
         )
     ),
     # TFF's schedule counts the steps of a client, which begin anew in every round.
-    (lambda: {"client_optimizer_fn": scheduled()}, "client_optimizer_fn has a schedule"),
+    (
+        lambda: {"client_optimizer_fn": scheduled()},
+        "client_optimizer_fn has a schedule",
+    ),
     *(
         (lambda fn=fn: {"client_learning_rate_fn": fn}, f"must give one .*gives {says}")
         for fn, says in (

@@ -69,30 +69,29 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
 
 
 def check_client_optimizer(options: TrainingOptions, trainable: Any) -> None:
-    """Checks the clients' optimizer and rate by round, for these weights (arrays).
+    """Checks the clients' optimizer, and rate by round, for these weights (arrays).
 
-    Raises:
-        ValueError: the optimizer's rate follows the steps of a client, or it has none
-            for `client_learning_rate_fn`, which gives no number.
+    A `ValueError` says that the rate follows a client's steps, or does not follow the
+    round.
     """
     optimizer = options.client_optimizer_fn
     specs = tf.nest.map_structure(lambda w: tf.TensorSpec(w.shape, w.dtype), trainable)
     with tf.Graph().as_default():
         state = optimizer.initialize(specs)
-        # As of TFF's `schedule_learning_rate`.
-        if isinstance(state, Mapping) and {"round_num", "optimizer"} <= {*state}:
-            raise ValueError(
-                "client_optimizer_fn has a schedule that counts a client's steps and "
-                "begins anew in every round: give the optimizer without it, and "
-                "client_learning_rate_fn=schedule, which is of the round"
-            )
-        has_rate = "learning_rate" in optimizer.get_hparams(state)
-    rate = options.client_rate(tf.constant(0))
-    if rate is not None and not has_rate:
+        hparams = optimizer.get_hparams(state)
+    # As of TFF's `schedule_learning_rate`.
+    if isinstance(state, Mapping) and {"round_num", "optimizer"} <= {*state}:
+        raise ValueError(
+            "client_optimizer_fn has a schedule that counts a client's steps and begins "
+            "anew in every round: give the optimizer without it, and the schedule as "
+            "client_learning_rate_fn, which is of the round"
+        )
+    if options.client_learning_rate_fn and "learning_rate" not in hparams:
         raise ValueError(
             "client_learning_rate_fn: client_optimizer_fn, a "
             f"{type(optimizer).__name__}, has no learning_rate in its hparams"
         )
+    rate = options.client_rate(tf.constant(0))
     if rate is not None and not (rate.shape.rank == 0 and 0 <= rate < np.inf):
         raise ValueError(
             "client_learning_rate_fn must give one number, 0 or more and finite, and "

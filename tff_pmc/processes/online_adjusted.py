@@ -144,7 +144,8 @@ class OnlineAdjustedFedAvg:
 
     def set_model_weights(self, state: OnlineState, weights: Any) -> OnlineState:
         """Returns the state with another model, as of a `LearningProcess` of TFF's."""
-        made = self.parts.as_weights(weights)
+        type_ = self.parts.round_parts.weights_type
+        made = tff.tensorflow.computation(lambda given: given, type_)(weights)
         learning = state.learning._replace(global_model_weights=made)
         return state._replace(learning=learning)
 

@@ -52,7 +52,6 @@ class OnlineParts(NamedTuple):
     initialize: tff.Computation  # ( -> OnlineState@SERVER)
     train: tff.Computation  # See `build_train`.
     step: Callable[..., collections.OrderedDict]  # See `build_step`.
-    as_weights: tff.Computation  # Makes W of any structure of its arrays.
 
 
 def build_parts(
@@ -88,9 +87,7 @@ def build_parts(
     initialize = _build_initialize(parts, index)
     train = build_train(parts, initialize.type_signature.result.member)
     step = build_step(parts)
-    identity = tff.tensorflow.computation(lambda weights: weights, parts.weights_type)
-    built = index, parts, initialize, train, step, identity
-    return OnlineParts(tuple(candidates), *built)
+    return OnlineParts(tuple(candidates), index, parts, initialize, train, step)
 
 
 def build_train(parts: RoundParts, state_type: tff.Type) -> tff.Computation:

@@ -184,9 +184,7 @@ def _num_scores(settings: RunSettings) -> int:
     """How many classes a run's model tells apart."""
     from tff_pmc.processes.evaluation import num_scores
 
-    return naming(
-        f"--model={settings.names['model']}", num_scores, _model(settings)
-    )
+    return naming(f"--model={settings.names['model']}", num_scores, _model(settings))
 
 
 @functools.lru_cache(maxsize=2)

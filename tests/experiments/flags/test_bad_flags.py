@@ -107,7 +107,7 @@ stray | unexpected argument: stray
 --client_rate_decay=1.1 | --client_rate_decay must be above 0, at most 1, got 1.1
 --client_rate_decay_every=2 | --client_rate_decay_every needs --client_rate_decay
 --systems=q_fedavg --client_rate_decay=0.5 | give --q_fedavg_lipschitz
---systems=personalized --personalized_form=text --client_rate_decay=0.5 | does not go with --personalized_form=text
+TUNED --client_rate_decay=0.5 | does not go with --personalized_form=text
 --prox_mu=inf | --prox_mu must be 0 or more, finite, got inf
 --server_momentum=0.5 | --server_momentum is of no use with --server_optimizer=sgd
 ADAM --server_momentum=0.5 | --server_momentum is of no use with --server_optimizer=adam
@@ -168,6 +168,7 @@ DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
 """
 SEARCH = "--experiment=lr_search --search_for=quickstart"
 SHORT = {
+    "TUNED": "--systems=personalized --personalized_form=text",
     "ADAM ": "--server_optimizer=adam ",
     "ADAFED_": "--experiment=adafed_",
     "DUAL": "--experiment=dual_criterion",

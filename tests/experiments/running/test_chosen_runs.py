@@ -1,10 +1,13 @@
 """Runs with clients, optimizers and losses of choice: resumed, and on a cluster."""
 
 import functools
+import hashlib
+import json
 
 import numpy as np
 import pytest
-from cli import MODEL, SHORT, records, table
+from cli import MODEL, QUICK, SHORT, records, refused, table
+from cli import run as command_line
 
 import leaf_data
 from leaf_data.declare import SettingError
@@ -14,6 +17,7 @@ CASES = {
     "momentum": {
         **{"selection": "by_size", "server_optimizer": "momentum"},
         "evaluate_every": 3,  # It goes on in a round without a test.
+        "client_rate_decay": 0.5,
     },
     "adam": {
         **{"selection": "power_of_choice", "choice_candidates": 25},
@@ -78,6 +82,45 @@ def test_a_run_that_is_resumed_is_the_same_to_the_bit(run, whole, tmp_path, name
     last = "checkpoints/round_3.state"
     assert (cut / last).read_bytes() == (whole(name) / last).read_bytes()
     assert len({*map(tuple, cohorts(cut))}) == 3
+
+
+def test_the_clients_rate_decays_after_so_many_rounds(data, tf):
+    from tff_pmc.systems.setup import Setup
+
+    decay = {"client_rate_decay": 0.5, "client_rate_decay_every": 2}
+    made = Setup.of(settings(learning_rate=0.4, **decay), data)
+    rate = made.process_options["client_learning_rate_fn"]
+    found = [float(rate(tf.constant(n))) for n in range(5)]
+    np.testing.assert_allclose(found, [0.4, 0.4, 0.2, 0.2, 0.1])
+    made = Setup.of(settings(learning_rate=0.4), data)
+    assert made.process_options["client_learning_rate_fn"] is None
+
+
+def test_a_run_begins_with_the_weights_of_a_file(tmp_path):
+    """Wherever the file is when it is resumed; another file is another run."""
+    from tff_pmc.models import MODELS
+
+    model = MODELS[MODEL]().build()
+    arrays = [w + np.float32(0.01) for w in model.initial_weights[0]]
+    file, out = tmp_path / "start.npz", tmp_path / "out"
+    np.savez(file, *arrays)
+    words = [*QUICK, "--rounds=1", "--priority=DS", f"--output_dir={out}"]
+    command_line(*words, f"--initial_weights={file}")
+    folder = out / "DS_from_start_npz"
+    begun = (folder / "checkpoints" / "round_0.state").read_bytes()
+    assert all(array.tobytes() in begun for array in arrays)
+    recorded = json.loads((folder / "run.json").read_text())["settings"]["training"]
+    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert recorded["initial_weights"] == [str(file), sha256]
+    (tmp_path / "sub").mkdir()
+    file = file.rename(tmp_path / "sub" / "start.npz")
+    command_line(*words, f"--initial_weights={file}", "--resume")
+    assert "initial_weights" in refused(*words, "--resume")
+    for wrong in ([*arrays[:-1], arrays[-1][:2]], arrays[:-1]):
+        np.savez(file, *wrong)
+        says = refused(*words[:-1], f"--initial_weights={file}")
+        assert f"--initial_weights: {file}" in says
+    assert f"--initial_weights={file}" in refused(*words, f"--initial_weights={file}x")
 
 
 def test_a_cluster_chooses_whom_this_process_would(run, whole, cluster, tff, tmp_path):
