@@ -33,18 +33,21 @@ def scheduled():
     return tff.learning.optimizers.schedule_learning_rate(sgd, lambda step: 0.1)
 
 
+def without_rate():
+    class WithoutRate(tff.learning.optimizers.Optimizer):
+        """An optimizer that names no learning rate."""
+
+        def initialize(self, specs):
+            return ()
+
+        def next(self, state, weights, gradients):
+            return state, weights
+
+    return WithoutRate()
+
+
 def six_criteria():
     return [criteria.Criterion(f"C{n}", "", "ours", lambda _: 1.0) for n in range(6)]
-
-
-class WithoutRate(tff.learning.optimizers.Optimizer):
-    """An optimizer that names no learning rate."""
-
-    def initialize(self, specs):
-        return ()
-
-    def next(self, state, weights, gradients):
-        return state, weights
 
 
 # The builder; its options; the words. A criterion fails on a made-up client.
@@ -111,7 +114,7 @@ PRIORITIZED = [
     (
         lambda: {
             "client_learning_rate_fn": lambda n: 0.1,
-            "client_optimizer_fn": WithoutRate(),
+            "client_optimizer_fn": without_rate(),
         },
         "client_optimizer_fn, a WithoutRate, has no learning_rate in its hparams",
     ),

@@ -100,11 +100,11 @@ def with_score_in_force(
 ) -> tff.templates.AggregationProcess:
     """The aggregation around sums whose result is the update under one score.
 
-    Its state is that of the sums with `coefficients` before it. These are 0 while the
-    process's score is in force, so that the state of another process does not bring its
-    score along. `processes.with_score` puts another score over the same basis in force:
-    they are then its `a_S` for each S (and the powers of its step). The result is one update, and the
-    measurements have `score`, the sum of the clients' scores, in addition.
+    Its state is that of the sums with `coefficients` before it: 0 while the process's
+    score is in force, so that the state of another process brings no score along. For
+    another score over the same basis they are its `a_S` for each S (and the powers of
+    its step), and no other process is needed (`processes.with_score`). The result is
+    one update, and the measurements have `score`, the sum of the clients' scores.
 
     Args:
         sums: the sums, of `build_basis_sums` or `build_two_stage_sums`.

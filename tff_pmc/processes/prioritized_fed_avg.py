@@ -90,8 +90,8 @@ def build_prioritized_fed_avg(
             `Basis.all_subsets(m)` every ordering follows (`with_score`), and with
             its `minima` every OWA and Choquet integral.
         **training_options: the attributes of `TrainingOptions`: `client_optimizer_fn`,
-            which is needed, `client_learning_rate_fn`, `server_optimizer_fn`, `packed`, `local_epochs`,
-            `batch_size`, `seed`, `client_attributes`, `report_cohort`,
+            which is needed, `client_learning_rate_fn`, `server_optimizer_fn`, `packed`,
+            `local_epochs`, `batch_size`, `seed`, `client_attributes`, `report_cohort`,
             `keep_own_model`, `memory`, `metrics_aggregator`, `sums`, a `SumOptions`
             (normalization, clipping, secure sums, privacy).
 

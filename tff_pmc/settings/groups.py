@@ -64,16 +64,14 @@ class TrainingSettings(Settings):
     learning_rate: float = setting(0.1, "The clients' learning rate.", within=ABOVE_0)
     client_rate_decay: float = setting(
         1.0,
-        "The factor of the clients' learning rate after every --client_rate_decay_every "
-        "rounds: in round t it is --learning_rate times the factor to the power of the "
-        "whole part of (t - 1) / every.",
+        "What the clients' learning rate is multiplied by after every "
+        "--client_rate_decay_every rounds; 1 keeps it as it is.",
         within=A_SHARE,
         later=True,
     )
     client_rate_decay_every: int = setting(
         1,
-        "After how many rounds the clients' learning rate is multiplied by "
-        "--client_rate_decay.",
+        "The rounds after which the clients' rate changes by --client_rate_decay.",
         within=_SOME,
         later=True,
     )
