@@ -83,8 +83,8 @@ def check_client_optimizer(options: TrainingOptions, trainable: Any) -> None:
     if isinstance(state, Mapping) and {"round_num", "optimizer"} <= {*state}:
         raise ValueError(
             "client_optimizer_fn has a schedule that counts a client's steps, and "
-            "begins anew in every round: give the optimizer without it, and the schedule as "
-            "client_learning_rate_fn, which is of the round"
+            "begins anew in every round: give the optimizer without it, and the "
+            "schedule as client_learning_rate_fn, which is of the round"
         )
     if options.client_learning_rate_fn and "learning_rate" not in hparams:
         raise ValueError(
