@@ -29,9 +29,9 @@ def reason(
     if not clients:
         return "there were no clients"
     return (
-        f"all {clients} clients were left out: of each an update or a criterion was not "
-        f"finite or out of range, the update above {norm}, or there were no examples; a "
-        f"smaller {rate} may help{example and f' ({example})'}"
+        f"all {clients} clients were left out: of each an update or a criterion was "
+        f"not finite or out of range, the update above {norm}, or there were no "
+        f"examples; a smaller {rate} may help{example and f' ({example})'}"
     )
 
 
