@@ -193,11 +193,13 @@ def test_labels_of_sequences_are_those_of_all_steps(
     found = leaf_data.Examples(x, x[:, 0], SPLITS, NAMES)
     model = tff.learning.models.FunctionalModel(
         initial_weights=((np.ones((WORDS, WORDS), np.float32),), ()),
-        predict_on_batch_fn=lambda weights, x, training=True: tf.gather(
-            weights[0][0], x
+        predict_on_batch_fn=tf.function(
+            lambda weights, x, training=True: tf.gather(weights[0][0], x)
         ),
-        loss_fn=lambda output, y, w=None: tf.reduce_mean(
-            tf.nn.sparse_softmax_cross_entropy_with_logits(y, output)
+        loss_fn=tf.function(
+            lambda output, y, w=None: tf.reduce_mean(
+                tf.nn.sparse_softmax_cross_entropy_with_logits(y, output)
+            )
         ),
         input_spec=(tf.TensorSpec([None, 3], tf.int32),) * 2,
     )

@@ -67,8 +67,11 @@ PRIORITIZED = [
             (lambda c: tf.reduce_sum(c.x), "a number of type uint8"),
             (lambda c: tf.cast(tf.size(c.y), tf.int16), "a number of type int16"),
             (lambda c: tf.cast(tf.size(c.y), tf.float16), "a number of type float16"),
-            (lambda c: tf.cast(tf.reduce_sum(c.x), tf.float32), "its Sum of uint8"),
-            (lambda c: tf.cast(tf.reduce_mean(c.x), tf.float32), "its Mean of uint8"),
+            (lambda c: tf.cast(tf.reduce_sum(c.x), tf.float32), "Sum is of uint8"),
+            (
+                lambda c: tf.cast(tf.reduce_mean(c.x), tf.float32),
+                "Mean is of uint8",
+            ),
         )
     ),
     *(

@@ -147,7 +147,7 @@ def _recall(
 
     def choose(new, old):
         of_row = tf.reshape(present, [-1] + [1] * (len(new.shape) - 1))
-        return tf.where(of_row, new, old)
+        return tf.where(of_row, tf.cast(new, old.dtype), old)
 
     rows = tf.nest.map_structure(choose, found["rows"], state["memory"])
     return collections.OrderedDict(state, memory=settled(rows))

@@ -118,20 +118,20 @@ def probe_criteria(
         with failure_named(criterion, made_up):
             eager = float(raw_value(criterion, client, checked=False))
         with failure_named(criterion, _IN_GRAPH):
-            in_graph = _value_in_graph(criterion, received, arrays)
+            in_graph, repeated = _values_in_graph(criterion, received, arrays)
         if eager < 0:
             raise criteria_lib.CriterionError(
                 f"the criterion {criterion.code} gave a negative value, {eager:g}, "
                 f"{made_up}"
             )
+        again = float(raw_value(criterion, client, checked=False))
+        if not np.allclose([eager, in_graph], [again, repeated], equal_nan=True):
+            raise criteria_lib.CriterionError(
+                f"the criterion {criterion.code} gives another value each time: is it "
+                "random? use tf.random.stateless_uniform; what changes from round to "
+                "round has to be a client attribute"
+            )
         if not np.isclose(eager, in_graph, equal_nan=True, rtol=1e-3):
-            again = [raw_value(criterion, client, checked=False) for _ in range(3)]
-            if not np.allclose(again, eager, equal_nan=True):
-                raise criteria_lib.CriterionError(
-                    f"the criterion {criterion.code} gives another value each time: is "
-                    "it random? use tf.random.stateless_uniform; what changes from "
-                    "round to round has to be a client attribute"
-                )
             raise criteria_lib.CriterionError(
                 f"the criterion {criterion.code} gives {eager:g} called directly but "
                 f"{in_graph:g} in a graph, where TFF runs it: is there an == between "
@@ -209,10 +209,14 @@ class _Received:
         )
 
 
-def _value_in_graph(
+def _values_in_graph(
     criterion: criteria_lib.Criterion, received: _Received, arrays: dict[str, Any]
-) -> float:
-    """The criterion's value for the client of these arrays, in a graph as TFF's are."""
+) -> list[float]:
+    """The criterion's value for the client of these arrays, in a graph as TFF's, twice.
+
+    Raises:
+        TypeError: it sums integers of less than 32 bits, or compares by `==`.
+    """
     by_example = ("x", "y", "example_attributes")
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         # Fed, and no constants: a graph takes seconds to hold a large model's weights,
@@ -231,9 +235,9 @@ def _value_in_graph(
         for op in tf.compat.v1.get_default_graph().get_operations():
             of = op.outputs[0].dtype if op.type in _SUMS else tf.int32
             if of.is_integer and of.size < 4:
-                raise TypeError(f"its {op.type} of {of.name} {TOO_NARROW}")
+                raise TypeError(f"its {op.type} is of {of.name}, which {TOO_NARROW}")
         feeds = dict(zip(tf.nest.flatten(fed), tf.nest.flatten(arrays)))
-        return float(session.run(value, feeds))
+        return [float(session.run(value, feeds)) for _ in range(2)]
 
 
 @contextlib.contextmanager
