@@ -148,6 +148,13 @@ ADAFED = [
     (lambda: {"power": 0}, "power must be above 0"),
     (lambda: {"epsilon": 0}, "epsilon must be above 0, got 0"),
     (lambda: {"server_examples": (X, [])}, "x has 40, y has 0"),
+    *(
+        (
+            lambda size=size: {"server_examples": (X, np.zeros((40, size), int))},
+            rf"numbers of classes, one for each input, got the shape \[40, {size}\]",
+        )
+        for size in (1, 3)
+    ),
     (lambda: {"keep_own_model": (1, 1)}, "each once"),
     (
         lambda: {"packed": False, "keep_own_model": (1,), "adapt_loss": False},
