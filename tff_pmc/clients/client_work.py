@@ -128,15 +128,14 @@ def _nan_of_nobody(measured: Any) -> collections.OrderedDict:
     nobody = tf.equal(measured["clients"], measured["excluded"])
 
     def checked(value):
-        nan = tf.cast(np.nan, value.dtype) if value.dtype.is_floating else value
-        return tf.where(nobody, nan, value)
+        floats = value.dtype.is_floating
+        return (
+            tf.where(nobody, tf.cast(np.nan, value.dtype), value) if floats else value
+        )
 
-    return collections.OrderedDict(
-        (name, tf.nest.map_structure(checked, value))
-        if not name.endswith("_by_client")
-        else (name, value)
-        for name, value in measured.items()
-    )
+    found = tf.nest.map_structure(checked, measured)
+    found.update((n, v) for n, v in measured.items() if n.endswith("_by_client"))
+    return found
 
 
 def _recall(

@@ -125,7 +125,8 @@ def probe_criteria(
                 f"{made_up}"
             )
         again = float(raw_value(criterion, client, checked=False))
-        if not np.allclose([eager, in_graph], [again, repeated], equal_nan=True):
+        first, second = [eager, in_graph], [again, repeated]
+        if not np.allclose(first, second, equal_nan=True, rtol=1e-3):
             raise criteria_lib.CriterionError(
                 f"the criterion {criterion.code} gives another value each time: is it "
                 "random? use tf.random.stateless_uniform; what changes from round to "
@@ -201,22 +202,15 @@ class _Received:
             return tf.cast(of_batch(output, values["y"]), tf.float32)
 
         return criteria_lib.LocalClient(
-            **values,
-            steps=tf.constant(1),
-            mean_on_received=mean,
-            memory=tf.ones([]),
-            num_examples=tf.constant(_PROBE_EXAMPLES),
+            **dict(values, num_examples=tf.constant(_PROBE_EXAMPLES)),
+            **dict(steps=tf.constant(1), mean_on_received=mean, memory=tf.ones([])),
         )
 
 
 def _values_in_graph(
     criterion: criteria_lib.Criterion, received: _Received, arrays: dict[str, Any]
 ) -> list[float]:
-    """The criterion's value for the client of these arrays, in a graph as TFF's, twice.
-
-    Raises:
-        TypeError: it sums integers of less than 32 bits, or compares by `==`.
-    """
+    """The criterion's value for the client of these arrays, in TFF's graphs, twice."""
     by_example = ("x", "y", "example_attributes")
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         # Fed, and no constants: a graph takes seconds to hold a large model's weights,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.contributions import MEASUREMENTS, averaged
+from tff_pmc.aggregation.contributions import MEASUREMENTS, update_type
 
 _COUNT_BYTES = 4  # A judge's answer is one int32.
 
@@ -45,8 +45,8 @@ def traffic(
     round needs, where it makes more for a look at what else it could have been.
     """
     specs = tff.types.type_to_tf_tensor_specs
-    model, update = specs(weights_type), averaged(specs(weights_type))
-    state = dict(specs(work_state_type))
+    model, state = size(specs(weights_type)), dict(specs(work_state_type))
+    update = size(specs(update_type(weights_type)))
     state.pop("memory", None)
     metrics = specs(metrics_type)
     made, scalars = 1, [tf.TensorSpec([], tf.float32)]  # A baseline's one weight.
@@ -63,10 +63,10 @@ def traffic(
         for name, spec in metrics["client_work"]["train"].items()
         if name in MEASUREMENTS
     ]
-    sent = size(model) + size(state) + size(f1)
-    training = sent + made * size(update) + size(scalars)
+    sent = model + size(state) + size(f1)
+    training = sent + made * update + size(scalars)
     training += size(measured) + size(own_metrics)
-    return Traffic(training, size(model) + _COUNT_BYTES)
+    return Traffic(training, model + _COUNT_BYTES)
 
 
 def size(specs: Any) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Optional
 
-import numpy as np
 from absl import logging
 
 _WARNED = "_tff_pmc_lost_rounds"  # An attribute of a computation: what was warned of.
@@ -17,11 +16,8 @@ def reason(
 ) -> Optional[str]:
     """Returns why the model stayed as it was, or None where it did not.
 
-    Args:
-        counts: `clients`, `excluded` and `update_rejected` of the round.
-        norm: the name of the setting that bounds an update's norm.
-        rate: the name of the clients' learning rate.
-        example: the criteria of a client that was left out, in words.
+    `norm` and `rate` are what the user calls the largest norm of an update and the
+    clients' learning rate; `example` says more of a client that was left out.
     """
     clients = int(counts["clients"])
     if clients != counts.get("excluded"):
@@ -47,10 +43,9 @@ def warn(computation: Any, metrics: Any) -> None:
         train, rejected = metrics["client_work"]["train"], metrics["finalizer"]
         counts = {**train, "update_rejected": rejected["update_rejected"]}
         example = "report_cohort shows each client's criteria"
-        if "criteria_by_client" in train:
-            place = int(np.argmax(train["excluded_by_client"]))
-            values = ", ".join(f"{v:g}" for v in train["criteria_by_client"][place])
-            example = f"the client at place {place} has the criteria {values}"
+        if "criteria_by_client" in train:  # If all are left out, the first one is.
+            values = ", ".join(f"{v:g}" for v in train["criteria_by_client"][0])
+            example = f"the client at place 0 has the criteria {values}"
         names = "max_update_norm", "learning rate of client_optimizer_fn"
         found = reason(counts, *names, example)
     except (KeyError, TypeError, IndexError):
