@@ -128,10 +128,9 @@ def _nan_of_nobody(measured: Any) -> collections.OrderedDict:
     nobody = tf.equal(measured["clients"], measured["excluded"])
 
     def checked(value):
-        floats = value.dtype.is_floating
-        return (
-            tf.where(nobody, tf.cast(np.nan, value.dtype), value) if floats else value
-        )
+        if not value.dtype.is_floating:
+            return value
+        return tf.where(nobody, tf.cast(np.nan, value.dtype), value)
 
     found = tf.nest.map_structure(checked, measured)
     found.update((n, v) for n, v in measured.items() if n.endswith("_by_client"))
