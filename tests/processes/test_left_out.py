@@ -1,9 +1,11 @@
 """What a round leaves out, and what it refuses."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
+from absl import logging
 
 import tff_pmc
 from tff_pmc import criteria, scores
@@ -103,3 +105,62 @@ def test_a_label_without_a_class_is_refused_by_client(
     says = pytest.raises(ValueError, match="^client 2 has label 7, but there are 3 cl")
     with says:
         process.next(process.initialize(), tff_pmc.pack(found, [1, 2, 3]))
+
+
+@pytest.fixture
+def warnings_of(monkeypatch):
+    """The warnings that are logged during a test."""
+    found = []
+    monkeypatch.setattr(
+        logging, "warning", lambda words, *args: found.append(words % args)
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "says"),
+    [
+        ("packed", {"report_cohort": 6}, r"place 0 has the criteria 5, 1e\+31\)$"),
+        ("packed", {}, "report_cohort shows each client's criteria"),
+        ("datasets", {}, "the update above max_update_norm"),
+        ("online", {}, "a smaller learning rate of client_optimizer_fn may help"),
+        ("nobody", {}, "there were no clients$"),
+        ("zero", {}, "no client's score was above 0"),
+    ],
+)
+def test_a_lost_round_is_warned_of_once_a_process_and_has_no_loss(
+    runtime,
+    toy_examples,
+    metric_model,
+    sgd,
+    datasets,
+    warnings_of,
+    form,
+    options,
+    says,
+):
+    """Loss and accuracy were measured of nobody, which is not 0."""
+    value = 0.0 if form == "zero" else 1e31
+    large = criteria.Criterion("BIG", "large", "this test", lambda _: value)
+    options = {"criteria": ("DS", large), "client_optimizer_fn": sgd(), **options}
+    cohort, tests = [2, 3], tff_pmc.evaluation_packs(toy_examples)
+    packs = tff_pmc.pack(toy_examples, cohort)
+    clients = datasets(toy_examples, cohort, 9) if form == "datasets" else packs
+    clients = [pack.take(0) for pack in packs] if form == "nobody" else clients
+    for processes in (1, 2):
+        if form == "online":
+            build = tff_pmc.build_online_adjusted_fed_avg
+        else:
+            build = tff_pmc.build_prioritized_fed_avg
+            options.update(priority=("BIG", "DS"), packed=form != "datasets")
+        process = build(metric_model, **options)
+        state = process.initialize()
+        for _ in range(2):
+            given = (tests,) if form == "online" else ()
+            state, metrics = process.next(state, clients, *given)[:2]
+        assert len(warnings_of) == processes
+    assert re.search(f"left the model as it was: .*{says}", warnings_of[-1])
+    train = metrics["client_work"]["train"]
+    lost = [np.isnan(train[name]) for name in ("loss_sum", "top_2")]
+    assert lost == [form != "zero"] * 2
+    assert train["examples"] == 11 * (form == "zero")

@@ -78,13 +78,14 @@ def test_a_functional_models_metrics_are_tffs(
 def test_a_packed_client_left_out_counts_in_no_metric(
     runtime, toy_examples, metric_model, build_prioritized
 ):
-    """A bound that no update keeps: nobody is counted."""
+    """A bound that no update keeps: nobody is counted, and nothing measured."""
     sums = tff_pmc.SumOptions(max_update_norm=1e-9)
     ours = build_prioritized(metric_model, priority=("DS",), sums=sums)
     packs = tff_pmc.pack(toy_examples, [0, 2])
     found = ours.next(ours.initialize(), packs).metrics["client_work"]["train"]
     assert found["excluded"] == 2
-    assert found["top_2"] == found["sparse_categorical_accuracy"] == 0
+    assert found["examples"] == 0
+    assert all(np.isnan(found[name]) for name in ("top_2", "loss_sum"))
 
 
 def test_the_form_has_their_sums(metric_model, build_prioritized, sent_shapes):

@@ -136,3 +136,84 @@ def test_both_forms_of_next_words_give_one_model(
     whole = tff_pmc.build_federated_evaluation(model, packed=False)
     found = whole(packed, datasets(words, range(3), 4))
     assert (found["correct"], found["examples"]) == (hits.sum(), 16)
+
+
+KINDS = {
+    "pair": lambda a, b: (a, b),
+    "uneven": lambda a, b: (a, np.hstack([b, b])),
+    "vectors": lambda a, b: (a[:, 0], b[:, 0]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_outputs_weigh_by_examples(
+    runtime, build_prioritized, sgd, assert_close, kind
+):
+    """10 and 90 examples: the model is the mean of the two alone, 1 to 9."""
+    generator = np.random.default_rng(3)
+    clients = []
+    for size in (10, 90):
+        x = generator.normal(size=(size, 3)).astype(np.float32)
+        y = KINDS[kind](x[:, :1] + size, x[:, 1:2] - size)
+        clients.append(tf.data.Dataset.from_tensor_slices((x, y)).batch(100))
+    found = clients[0].element_spec
+
+    def model_fn():
+        given = tf.keras.Input((3,))
+        outputs = [
+            tf.keras.layers.Dense(spec.shape[1:].num_elements(), "linear", False)
+            for spec in found[1]
+        ]
+        made = tf.keras.Model(given, [layer(given) for layer in outputs])
+        made.set_weights([np.ones(w.shape) for w in made.get_weights()])
+        losses = [tf.keras.losses.MeanSquaredError()] * 2
+        return tff.learning.models.from_keras_model(made, losses, input_spec=found)
+
+    criteria = {"criteria": ("DS", "MD"), "priority": ("DS",)}
+    process = build_prioritized(model_fn, **criteria)
+    alone = []
+    for cohort in ([clients[0]], [clients[1]], clients):
+        state, metrics = process.next(process.initialize(), cohort)
+        weights = process.get_model_weights(state).trainable
+        alone.append([np.asarray(w, float) for w in weights])
+    assert metrics["aggregator"]["totals"][0] == 100
+    few, many, both = alone
+    expected = [0.1 * a + 0.9 * b for a, b in zip(few, many)]
+    assert np.abs(few[0] - many[0]).max() > 1e-2
+    assert_close(both, expected, 1e-5)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_labels_of_sequences_are_those_of_all_steps(
+    runtime, build_prioritized, datasets, packed
+):
+    """Of three steps each: LD counts distinct words, DS the sequences."""
+    generator = np.random.default_rng(6)
+    x = generator.integers(0, WORDS, (SPLITS[-1], 3)).astype(np.int32)
+    found = leaf_data.Examples(x, x[:, 0], SPLITS, NAMES)
+    model = tff.learning.models.FunctionalModel(
+        initial_weights=((np.ones((WORDS, WORDS), np.float32),), ()),
+        predict_on_batch_fn=tf.function(
+            lambda weights, x, training=True: tf.gather(weights[0][0], x)
+        ),
+        loss_fn=tf.function(
+            lambda output, y, w=None: tf.reduce_mean(
+                tf.nn.sparse_softmax_cross_entropy_with_logits(y, output)
+            )
+        ),
+        input_spec=(tf.TensorSpec([None, 3], tf.int32),) * 2,
+    )
+    process = build_prioritized(
+        model, criteria=("DS", "LD"), priority=("LD",), packed=packed
+    )
+    if packed:
+        clients = [
+            pack.map(lambda one: {**one, "y": one["x"]})
+            for pack in tff_pmc.pack(found, range(3))
+        ]
+    else:
+        clients = [d.map(lambda x, _: (x, x)) for d in datasets(found, range(3), 2)]
+    _, metrics = process.next(process.initialize(), clients)
+    distinct = [len(np.unique(found.client(k)["x"])) for k in range(3)]
+    expected = [SPLITS[-1], sum(distinct)]
+    np.testing.assert_array_equal(metrics["aggregator"]["totals"], expected)

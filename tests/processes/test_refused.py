@@ -74,9 +74,36 @@ PRIORITIZED = [
     ),
     (
         lambda: own(lambda c: 1.0 / c.y.shape[0]),
-        "OWN fails in a graph, where tf.shape tells the size: unsupported operand",
+        r"OWN fails in a graph, .*: unsupported operand .* \(tf.shape gives the size",
     ),
-    (lambda: {"priority": ("XX",)}, "unknown criterion 'XX' in the ordering"),
+    # Other failures have nothing to do with sizes.
+    (lambda: own(lambda c: float(c.y.numpy()[0])), r"OWN fails in a graph.*numpy'$"),
+    # Sums that wrap: given as they are, or cast too late.
+    *(
+        (lambda value=value: own(value), f"OWN .* {kind}.*, which cannot hold large su")
+        for value, kind in (
+            (lambda c: tf.reduce_sum(c.x), "a number of type uint8"),
+            (lambda c: tf.cast(tf.size(c.y), tf.int16), "a number of type int16"),
+            (lambda c: tf.cast(tf.size(c.y), tf.float16), "a number of type float16"),
+            (lambda c: tf.cast(tf.reduce_sum(c.x), tf.float32), "Sum is of uint8"),
+            (
+                lambda c: tf.cast(tf.reduce_mean(c.x), tf.float32),
+                "Mean is of uint8",
+            ),
+        )
+    ),
+    *(
+        (lambda draw=draw: own(draw), "OWN gives another value each time: is it random")
+        for draw in (
+            lambda c: tf.random.uniform([]),
+            lambda c: tf.random.uniform([], seed=1),
+            lambda c: np.random.default_rng().random(),
+        )
+    ),
+    (
+        lambda: {"priority": ("XX",)},
+        "unknown criterion 'XX' in the ordering; the declared criteria are DS, LD, MD$",
+    ),
     (lambda: {"priority": ("DS", "DS")}, "DS,DS names a criterion twice"),
     (lambda: {"criteria": ("DS", "DS")}, "DS is named twice"),
     (
@@ -159,6 +186,13 @@ ADAFED = [
     (lambda: {"power": 0}, "power must be above 0"),
     (lambda: {"epsilon": 0}, "epsilon must be above 0, got 0"),
     (lambda: {"server_examples": (X, [])}, "x has 40, y has 0"),
+    *(
+        (
+            lambda size=size: {"server_examples": (X, np.zeros((40, size), int))},
+            rf"numbers of classes, one for each input, got the shape \[40, {size}\]",
+        )
+        for size in (1, 3)
+    ),
     (lambda: {"keep_own_model": (1, 1)}, "each once"),
     (
         lambda: {"packed": False, "keep_own_model": (1,), "adapt_loss": False},
@@ -222,6 +256,17 @@ def test_what_cannot_be_built_is_named(build, name, options, message):
         build(name, **options())
 
 
+def keras_model(labels):
+    """A Keras model of labels of these specs; the loss is never computed of most."""
+    size = 1 if isinstance(labels, tf.TensorSpec) and labels.dtype.is_floating else 3
+    made = tf.keras.layers.Dense(size, input_shape=(4,))
+    return tff.learning.models.from_keras_model(
+        tf.keras.Sequential([made]),
+        tf.keras.losses.MeanSquaredError(),
+        input_spec=(tf.TensorSpec([None, 4]), labels),
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "model", "message"),
     [
@@ -234,20 +279,37 @@ def test_what_cannot_be_built_is_named(build, name, options, message):
         ("build_prioritized_fed_avg", "variable", "it is a _ModelFrom"),
         ("build_prioritized_fed_avg", "number", "it is a int"),
         ("build_prioritized_fed_avg", "regression", "LD needs labels .* numbers of cl"),
+        ("build_prioritized_fed_avg", "one_hot", "LD needs .* no one-hot vectors, and"),
+        ("build_prioritized_fed_avg", "pair", "LD needs labels that are the numbers"),
+        ("build_prioritized_fed_avg", "mapping", r"a mapping \(a, b\).* as a tuple"),
+        ("build_prioritized_fed_avg", "several", "one tensor of labels.* packed=False"),
     ],
 )
 def test_a_model_that_will_not_do_is_named(build, toy_model, name, model, message):
-    by_packs = "prioritized" in name and model != "regression"
+    with_packs = ("maker", "keras", "keras_fn", "variable", "number", None)
+    by_packs = "prioritized" in name and model in with_packs
     options = {"packed": True} if by_packs else {}
     made = functools.partial(tff.learning.models.model_from_functional, toy_model)
     keras = tf.keras.Sequential([tf.keras.layers.Dense(2)])
     models = {"toy": toy_model, "maker": lambda: toy_model, "number": 5}
     models |= {"keras": keras, "keras_fn": lambda: keras}
-    models["regression"] = lambda: tff.learning.models.from_keras_model(
-        tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(4,))]),
-        tf.keras.losses.MeanSquaredError(),
-        input_spec=tuple(tf.TensorSpec([None, size]) for size in (4, 1)),
-    )
+    classes = tf.TensorSpec([None, 3], tf.int32)
+    two = [tf.TensorSpec([None], tf.int32)] * 2
+    for of, labels in {
+        "regression": tf.TensorSpec([None, 1]),
+        "one_hot": classes,
+        "pair": tuple(two),
+        "mapping": dict(zip("ab", two)),
+    }.items():
+        models[of] = functools.partial(keras_model, labels)
+    if model == "several":
+        models[model] = tff.learning.models.FunctionalModel(
+            initial_weights=toy_model.initial_weights,
+            predict_on_batch_fn=toy_model.predict_on_batch,
+            loss_fn=toy_model.loss,
+            input_spec=(toy_model.input_spec[0], tuple(two)),
+        )
+        options = {"criteria": ("DS",)}
     if model == "variable":
         models[model] = made()
     with pytest.raises(ValueError, match=message):

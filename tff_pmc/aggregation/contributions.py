@@ -71,6 +71,25 @@ def contribution_of(
 
 
 @without_autograph
+def averaged(weights: Any) -> tff.learning.models.ModelWeights:
+    """Returns the weights that are averaged, of a `ModelWeights` of tensors or specs.
+
+    Weights that are not trained and no floats, as a layer's counter or switch, have no
+    mean: they stay what the server has, as all that are not trained do in TFF's own
+    algorithms.
+    """
+    fixed = tf.nest.flatten(weights.non_trainable)
+    floats = tuple(w for w in fixed if w.dtype.is_floating)
+    return tff.learning.models.ModelWeights(weights.trainable, floats)
+
+
+def update_type(weights_type: tff.Type) -> tff.Type:
+    """The type of an update of weights of this type: of those that are averaged."""
+    specs = tff.types.type_to_tf_tensor_specs(weights_type)
+    return tff.types.tensorflow_to_type(averaged(specs))
+
+
+@without_autograph
 def basis_values(basis: Basis, values: tf.Tensor) -> tf.Tensor:
     """The products and minima of criteria [..., m] that the basis names, [..., B]."""
     members = tf.constant(basis.membership())

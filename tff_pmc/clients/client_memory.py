@@ -40,7 +40,10 @@ class ClientMemory:
         if not self.size:
             return ()
         return collections.OrderedDict(
-            rows=tf.nest.map_structure(tf.zeros_like, memory),
+            # What is summed is a number: switches of layers are none.
+            rows=tf.nest.map_structure(
+                lambda t: tf.zeros_like(t, "int32" if t.dtype.is_bool else None), memory
+            ),
             present=tf.zeros([self.size]),
         )
 
@@ -132,7 +135,7 @@ class OwnModels(ClientMemory):
         def put(rows, w):
             # Selected, not multiplied: a model of NaNs must not reach other rows.
             of_row = tf.reshape(place, [-1] + [1] * len(w.shape))
-            return tf.where(of_row, w[tf.newaxis], rows)
+            return tf.where(of_row, tf.cast(w, rows.dtype)[tf.newaxis], rows)
 
         return collections.OrderedDict(
             rows=tf.nest.map_structure(put, found["rows"], known.trained_weights),

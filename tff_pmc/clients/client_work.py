@@ -14,11 +14,17 @@ import tensorflow_federated as tff
 from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
 from tff_pmc.aggregation.contributions import (
     Contribution,
+    averaged,
     check_not_negative,
     contribution_of,
 )
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.criteria import Criterion, LocalClient
+
+TOO_NARROW = (
+    "cannot hold large sums: cast to tf.float32 first, as in "
+    "tf.reduce_sum(tf.cast(client.x, tf.float32))"
+)
 
 
 def build_client_work(
@@ -46,9 +52,10 @@ def build_client_work(
 
     with M the model's metrics by name, and after `train` the `client_learning_rate`
     where `client_rate` gives the rate of a round. `train_pack` gives the `result`, the
-    `measurements`, which are summed, and the `metrics` that `metrics` aggregates. For
-    simulation, `memory` has arrays `[A, ...]`, one row for each client that remembers.
-    The state then has them, too, and `train_pack` gives `memory`, `<rows=like memory,
+    `measurements`, which are summed, and the `metrics` that `metrics` aggregates.
+    Loss and metrics of a round in which no client counts are NaN. For simulation,
+    `memory` has arrays `[A, ...]`, one row for each client that remembers. The state
+    then has them, too, and `train_pack` gives `memory`, `<rows=like memory,
     present=float32[A]>`: the rows, zeros elsewhere, of the clients in the pack. Of the
     rows after a round `settled` makes those of the state.
     """
@@ -66,6 +73,8 @@ def build_client_work(
     @tff.tensorflow.computation(state_type, received_type, data_type)
     def work(state, received, pack):
         return train_pack(state, received, pack)
+
+    checked = tff.tensorflow.computation(_nan_of_nobody)
 
     @tff.tensorflow.computation(state_type)
     def advance(state):
@@ -87,6 +96,8 @@ def build_client_work(
         measured = tff.federated_sum(outputs["measurements"])
         if metrics is not None:
             measured = _joined(measured, metrics(outputs["metrics"]))
+        if "excluded" in parts_of(measured):
+            measured = tff.federated_map(checked, measured)
         if memory is not None:
             recalled = tff.tensorflow.computation(
                 lambda state, found: _recall(state, found, settled)
@@ -118,6 +129,20 @@ def _joined(measured: Any, metrics: Any) -> Any:
     return zipped(**ours, **theirs)
 
 
+def _nan_of_nobody(measured: Any) -> collections.OrderedDict:
+    """Measurements, of which loss and metrics are NaN where all were left out."""
+    nobody = tf.equal(measured["clients"], measured["excluded"])
+
+    def checked(value):
+        if not value.dtype.is_floating:
+            return value
+        return tf.where(nobody, tf.cast(np.nan, value.dtype), value)
+
+    found = tf.nest.map_structure(checked, measured)
+    found.update((n, v) for n, v in measured.items() if n.endswith("_by_client"))
+    return found
+
+
 def _recall(
     state: Any, found: Any, settled: Callable[[Any], Any]
 ) -> collections.OrderedDict:
@@ -126,7 +151,7 @@ def _recall(
 
     def choose(new, old):
         of_row = tf.reshape(present, [-1] + [1] * (len(new.shape) - 1))
-        return tf.where(of_row, new, old)
+        return tf.where(of_row, tf.cast(new, old.dtype), old)
 
     rows = tf.nest.map_structure(choose, found["rows"], state["memory"])
     return collections.OrderedDict(state, memory=settled(rows))
@@ -179,7 +204,7 @@ def measure_contribution(
     values = [raw_value(c, client, checked=checked, number=number) for c in criteria]
     raw = tf.stack(values)
     update = tf.nest.map_structure(
-        tf.subtract, client.initial_weights, client.trained_weights
+        tf.subtract, averaged(client.initial_weights), averaged(client.trained_weights)
     )
     return contribution_of(plan, raw, update, examples)
 
@@ -200,13 +225,18 @@ def raw_value(
     """A criterion's value as a float32 scalar.
 
     With `checked` a negative one is an error in the graph. While it is traced, a
-    criterion that gives no scalar is a `ValueError`.
+    criterion that gives no scalar, or one of less than 32 bits, is a `ValueError`.
     """
     given = tf.convert_to_tensor(criterion.value(client))
     if given.shape.rank not in (0, None) or given.dtype.is_complex:
         raise ValueError(
             f"the criterion {criterion.code} must give one number per client, but "
             f"gives a tensor of the shape {given.shape}, {given.dtype.name}"
+        )
+    if given.dtype.size < 4 and not given.dtype.is_bool:
+        raise ValueError(
+            f"the criterion {criterion.code} gives a number of type "
+            f"{given.dtype.name}, which {TOO_NARROW}"
         )
     value = tf.reshape(tf.cast(given, tf.float32), [])
     if given.dtype == tf.float64:  # What vanishes is no 0: the client is left out.

@@ -38,8 +38,11 @@ class _DatasetClient:
     Its model has the received weights again if a criterion runs it.
     """
 
-    def __init__(self, batches, model, local_epochs, received, trained, attributes):
+    def __init__(
+        self, batches, model, local_epochs, num_examples, received, trained, attributes
+    ):
         self._batches, self._model, self._epochs = batches, model, local_epochs
+        self.num_examples = num_examples
         self.initial_weights = received
         self.trained_weights = trained
         self.attributes = attributes
@@ -163,7 +166,7 @@ def build_dataset_client_work(
         if metrics is not None:  # Before a criterion runs the model again.
             reported = model.report_local_unfinalized_metrics()
             found = tf.nest.map_structure(tf.identity, reported)
-        ran = batches, model, options.local_epochs
+        ran = batches, model, options.local_epochs, examples
         client = _DatasetClient(*ran, received, trained, attributes)
         own = measure_contribution(criteria, plan, client, examples)
         sums = RunningSums.of_nobody(plan.basis).plus(own, examples, loss_sum)

@@ -17,7 +17,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import method_without_autograph
-from tff_pmc.aggregation.contributions import ModelSums, RunningSums
+from tff_pmc.aggregation.contributions import ModelSums, RunningSums, averaged
 from tff_pmc.aggregation.sum_options import SumPlan
 from tff_pmc.aggregation.two_stage_sums import append_update, no_updates, stack_updates
 from tff_pmc.clients.client_work import (
@@ -29,7 +29,7 @@ from tff_pmc.clients.client_work import (
 )
 from tff_pmc.clients.model_metrics import metrics_of_included
 from tff_pmc.clients.packed_clients import PackedClients
-from tff_pmc.clients.packing import element_spec
+from tff_pmc.clients.packing import element_spec, split_batch
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion, LocalClient, example_attributes
 from tff_pmc.models import PackedModel, weights_type
@@ -52,6 +52,11 @@ def build_packed_client_work(
     class_weights=float32[classes]>`. With `updates_wait`, for simulation, nothing is
     weighted or summed yet, and the result is that of `stack_updates`.
     """
+    if not isinstance(split_batch(model.input_spec)[1], tf.TensorSpec):
+        raise ValueError(
+            "packed clients have one tensor of labels, and the model's are several: "
+            "give packed=False, and each client's dataset of batches"
+        )
     spec = element_spec(
         model.input_spec, options.client_attributes, example_attributes(criteria)
     )
@@ -70,8 +75,9 @@ def build_packed_client_work(
         remembered = state.get("memory", ())
         memory = kept.nothing(remembered)
         sums = RunningSums.of_nobody(plan.basis)
-        models = ModelSums(0 if updates_wait else len(plan.basis), received)
-        waiting = no_updates(received, num_criteria) if updates_wait else ()
+        like = averaged(received)
+        models = ModelSums(0 if updates_wait else len(plan.basis), like)
+        waiting = no_updates(like, num_criteria) if updates_wait else ()
         own_metrics = no_metrics = ()
         if metrics is not None:
             no_metrics = model.initialize_metrics_state()
@@ -109,6 +115,7 @@ def build_packed_client_work(
                 options.num_steps(tf.shape(y)[0]),
                 once_each(functools.partial(mean_of_batches, model, received, x, y)),
                 kept.of_client(remembered, element["client"]),
+                tf.shape(y)[0],
             )
             memory = kept.remember(memory, element["client"], client)
             size = tf.shape(y)[0]
@@ -133,7 +140,7 @@ def build_packed_client_work(
             measured["criteria_by_client"] = by_client[:, :-1]
             measured["excluded_by_client"] = by_client[:, -1]
         if updates_wait:
-            result = stack_updates(waiting, received)
+            result = stack_updates(waiting, like)
         else:
             result = sums.result(models.read(), plan.normalization)
         output = collections.OrderedDict(result=result, measurements=measured)

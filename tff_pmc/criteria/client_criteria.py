@@ -9,12 +9,17 @@ from tff_pmc.criteria.criterion import Criterion, LocalClient, register
 
 
 def dataset_size(client: LocalClient) -> Any:
-    """Number of local training examples `|D_k|`."""
+    """Number of local training examples `|D_k|`, as the model's loss counts them."""
+    if client.num_examples is not None:
+        return client.num_examples
     return tf.shape(client.y)[0]
 
 
 def label_diversity(client: LocalClient) -> Any:
-    """Number of distinct labels among the local training examples."""
+    """Number of distinct labels among the local training examples.
+
+    Of sequences, those of all steps, padding included.
+    """
     return tf.size(tf.unique(tf.reshape(client.y, [-1])).y)
 
 
@@ -22,7 +27,8 @@ def class_balance(client: LocalClient) -> Any:
     """Examples of the rarest of the client's classes over those of its commonest.
 
     0 for a client with one class. PMC has two classes, where this is its equation;
-    for more it is ours: classes that the client lacks do not count.
+    for more it is ours: classes that the client lacks do not count. Of sequences, the
+    labels of all steps count.
     """
     classes, _, counts = tf.unique_with_counts(tf.reshape(client.y, [-1]))
     counts = tf.cast(counts, tf.float32)
@@ -72,7 +78,8 @@ def update_of(client: LocalClient) -> list[Any]:
     before = client.initial_weights.trainable
     after = client.trained_weights.trainable
     # The update's own sign: TensorFlow then computes one difference for both.
-    return [b - a for a, b in zip(after, before)]
+    moved = [b - a for a, b in zip(after, before)]
+    return [tf.cast(d, "float32") if d.dtype.size < 4 else d for d in moved]
 
 
 _DA_AND_PMC = "DA section 3, PMC section 5.1"

@@ -28,7 +28,8 @@ class LocalClient:
 
     Attributes:
         x: its training inputs, `[n, ...]`, as they are stored (images uint8).
-        y: its labels, int32 `[n]`.
+        y: its labels, int32 `[n]`, or as the model's input has them: `[n, ...]`, or a
+            structure of such tensors where it has several outputs.
         initial_weights: the `tff.learning.models.ModelWeights` it received.
         trained_weights: the `ModelWeights` after local training.
         attributes: the facts known of the client beside its data, float32 scalars
@@ -43,6 +44,7 @@ class LocalClient:
             its `tff.learning.models.BatchOutput` (`loss`, `predictions`), y the labels.
             Of no examples it is 0. The model runs only if this is called, and once for
             each function.
+        num_examples: how many examples it has, int32, as the model's loss counts them.
     """
 
     x: Any
@@ -54,6 +56,7 @@ class LocalClient:
     steps: Any = None
     mean_on_received: Callable[[Callable[[Any, Any], Any]], Any] = _no_model
     memory: Any = None
+    num_examples: Any = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,8 +76,8 @@ class Criterion:
         at_server: for a criterion that measures a client's model on examples of the
             server's own: `(model, x, y)` of the model trained and these examples to
             the criterion that does; see `bind_to_server`.
-        needs_classes: whether it looks at labels as classes, so that it says nothing
-            of a regression.
+        needs_classes: whether it looks at labels as the numbers of classes, so that it
+            is refused for a regression, one-hot labels and several outputs.
     """
 
     code: str

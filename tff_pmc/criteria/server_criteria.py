@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+import numpy as np
+
 from tff_pmc._lazy import tf
 from tff_pmc.criteria.criterion import Criterion, LocalClient, register
 from tff_pmc.models.functional import over_batches, predicted_labels
@@ -84,10 +86,16 @@ def server_accuracy(model: Any, x: Any, y: Any, *, power: float = 1.0) -> Criter
             it sets good models further apart from bad ones.
 
     Raises:
-        ValueError: the power is not above 0, or as `server_metric`.
+        ValueError: the power is not above 0, the labels are not numbers of classes,
+            [n], or as `server_metric`.
     """
     if not power > 0:
         raise ValueError(f"power must be above 0, got {power}")
+    if np.ndim(y) != 1:  # Each would be compared with the answers to all.
+        raise ValueError(
+            "ACC: the server's labels must be the numbers of classes, one for each "
+            f"input, got the shape {list(np.shape(y))}"
+        )
     return server_metric(
         "ACC",
         model,

@@ -13,12 +13,14 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
-from tff_pmc.clients.client_work import raw_value
+from tff_pmc.clients.client_work import TOO_NARROW, raw_value
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.scores import Score, prioritized
 
 _PROBE_EXAMPLES = 3
+_IN_GRAPH = "in a graph, as TFF runs it"
+_SUMS = ("Sum", "Mean", "Prod", "Cumsum", "AddN", "MatMul", "BatchMatMulV2", "Einsum")
 
 
 def resolve_score(
@@ -63,6 +65,12 @@ def initial_weights(model_fn: Any) -> tuple[tff.learning.models.ModelWeights, An
             "model_fn must be a FunctionalModel, or a function that returns what "
             "tff.learning.models.from_keras_model does; it "
             f"{'returns' if made else 'is'} a {type(model).__name__}"
+        )
+    labels = split_batch(model.input_spec)[1]
+    if type(model).__name__ == "_KerasModel" and isinstance(labels, Mapping):
+        raise ValueError(
+            f"the labels are a mapping ({', '.join(labels)}), and TFF's Keras models "
+            "take those of several outputs as a tuple, in the order of the outputs"
         )
     variables = tff.learning.models.ModelWeights.from_model(model)
     return tf.nest.map_structure(lambda v: v.numpy(), variables), model.input_spec
@@ -109,17 +117,18 @@ def probe_criteria(
     """Tries each criterion on a made-up client, so that a wrong one is named here.
 
     Raises:
-        CriterionError: a criterion fails on it, is no scalar, is negative, gives
-            another value in a graph, or needs classes where labels are none; the
-            message names it.
+        CriterionError: a criterion fails on it, is no scalar, is negative, sums in a
+            type of less than 32 bits, gives another value in a graph or each time, or
+            needs classes where labels are none; the message names it.
     """
     _, label = specs = split_batch(input_spec)
-    of_classes = isinstance(label, tf.TensorSpec) and label.dtype.is_integer
+    received = _Received(model_fn, input_spec)
     for criterion in found:
-        if criterion.needs_classes and not of_classes:
+        if criterion.needs_classes and not received.has_classes(label):
             raise criteria_lib.CriterionError(
                 f"the criterion {criterion.code} needs labels that are the numbers of "
-                f"classes, and the model's are {label}: name other criteria"
+                f"classes, no one-hot vectors, and the model's are {label}: give such "
+                "labels and a loss that takes them, or name other criteria"
             )
     x, y = (tf.nest.map_structure(_varied, spec) for spec in specs)
     by_example = criteria_lib.example_attributes(found)
@@ -135,18 +144,25 @@ def probe_criteria(
             name: np.ones(_PROBE_EXAMPLES, np.float32) for name in by_example
         },
     )
-    received = _Received(model_fn, input_spec)
     client = received.client(tf.nest.map_structure(tf.constant, arrays))
     made_up = f"for a made-up client of {_PROBE_EXAMPLES} examples"
     for criterion in found:
         with failure_named(criterion, made_up):
             eager = float(raw_value(criterion, client, checked=False))
-        with failure_named(criterion, "in a graph, where tf.shape tells the size"):
-            in_graph = _value_in_graph(criterion, received, arrays)
+        with failure_named(criterion, _IN_GRAPH):
+            in_graph, repeated = _values_in_graph(criterion, received, arrays)
         if eager < 0:
             raise criteria_lib.CriterionError(
                 f"the criterion {criterion.code} gave a negative value, {eager:g}, "
                 f"{made_up}"
+            )
+        again = float(raw_value(criterion, client, checked=False))
+        first, second = [eager, in_graph], [again, repeated]
+        if not np.allclose(first, second, equal_nan=True, rtol=1e-3):
+            raise criteria_lib.CriterionError(
+                f"the criterion {criterion.code} gives another value each time: is it "
+                "random? use tf.random.stateless_uniform; what changes from round to "
+                "round has to be a client attribute"
             )
         if not np.isclose(eager, in_graph, equal_nan=True, rtol=1e-3):
             raise criteria_lib.CriterionError(
@@ -165,6 +181,8 @@ def failure_named(criterion: criteria_lib.Criterion, where: str) -> Iterator[Non
         reason = getattr(error, "message", None) or str(error)
         if isinstance(error, KeyError):
             reason = " ".join(["KeyError:", *map(str, error.args)])
+        if where == _IN_GRAPH and "None" in reason:
+            reason += " (tf.shape gives the size, which is not known yet)"
         raise criteria_lib.CriterionError(
             f"the criterion {criterion.code} fails {where}: {' '.join(reason.split())}"
         ) from error
@@ -198,6 +216,15 @@ class _Received:
         arrays = tf.nest.map_structure(np.asarray, (loss, predictions))
         return tff.learning.models.BatchOutput(*arrays, _PROBE_EXAMPLES)
 
+    def has_classes(self, label: Any) -> bool:
+        """Whether the labels are the numbers of classes, of examples or of steps."""
+        if not isinstance(label, tf.TensorSpec) or not label.dtype.is_integer:
+            return False
+        if label.shape.rank in (None, 1) or label.shape[-1] == 1:
+            return True
+        # Sequences: of one-hot labels the predictions have the same axes.
+        return np.ndim(self._output.predictions) == label.shape.rank + 1
+
     def client(self, values: dict[str, Any]) -> criteria_lib.LocalClient:
         """The client of these values."""
         values = dict(values, attributes=_Attributes(values["attributes"]))
@@ -207,14 +234,15 @@ class _Received:
             return tf.cast(of_batch(output, values["y"]), tf.float32)
 
         return criteria_lib.LocalClient(
-            **values, steps=tf.constant(1), mean_on_received=mean, memory=tf.ones([])
+            **dict(values, num_examples=tf.constant(_PROBE_EXAMPLES)),
+            **dict(steps=tf.constant(1), mean_on_received=mean, memory=tf.ones([])),
         )
 
 
-def _value_in_graph(
+def _values_in_graph(
     criterion: criteria_lib.Criterion, received: _Received, arrays: dict[str, Any]
-) -> float:
-    """The criterion's value for the client of these arrays, in a graph as TFF's are."""
+) -> list[float]:
+    """The criterion's value for the client of these arrays, in TFF's graphs, twice."""
     by_example = ("x", "y", "example_attributes")
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         # Fed, and no constants: a graph takes seconds to hold a large model's weights,
@@ -230,8 +258,12 @@ def _value_in_graph(
         }
         with _no_comparisons():
             value = raw_value(criterion, received.client(fed), checked=False)
+        for op in tf.compat.v1.get_default_graph().get_operations():
+            of = op.outputs[0].dtype if op.type in _SUMS else tf.int32
+            if of.is_integer and of.size < 4:
+                raise TypeError(f"its {op.type} is of {of.name}, which {TOO_NARROW}")
         feeds = dict(zip(tf.nest.flatten(fed), tf.nest.flatten(arrays)))
-        return float(session.run(value, feeds))
+        return [float(session.run(value, feeds)) for _ in range(2)]
 
 
 @contextlib.contextmanager

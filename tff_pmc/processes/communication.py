@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Optional
 import tensorflow as tf
 import tensorflow_federated as tff
 
-from tff_pmc.aggregation.contributions import MEASUREMENTS
+from tff_pmc.aggregation.contributions import MEASUREMENTS, update_type
 
 _COUNT_BYTES = 4  # A judge's answer is one int32.
 
@@ -46,6 +46,7 @@ def traffic(
     """
     specs = tff.types.type_to_tf_tensor_specs
     model, state = size(specs(weights_type)), dict(specs(work_state_type))
+    update = size(specs(update_type(weights_type)))
     state.pop("memory", None)
     metrics = specs(metrics_type)
     made, scalars = 1, [tf.TensorSpec([], tf.float32)]  # A baseline's one weight.
@@ -63,7 +64,7 @@ def traffic(
         if name in MEASUREMENTS
     ]
     sent = model + size(state) + size(f1)
-    training = sent + made * model + size(scalars)
+    training = sent + made * update + size(scalars)
     training += size(measured) + size(own_metrics)
     return Traffic(training, model + _COUNT_BYTES)
 

@@ -22,6 +22,7 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumOptions
 from tff_pmc.aggregation.baseline_parts import WEIGHT_TYPE
 from tff_pmc.aggregation.baselines import ClientStep
+from tff_pmc.aggregation.contributions import averaged, update_type
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.processes.round_parts import build_finalizer, build_round_parts
 from tff_pmc.scores import Basis, single
@@ -96,7 +97,7 @@ def build_factory_fed_avg(
         parts.initial_weights,
         tff.learning.templates.build_broadcast_process(weights_type),
         _one_client_each(parts.client_work, client_step),
-        factory.create(weights_type, WEIGHT_TYPE),
+        factory.create(update_type(weights_type), WEIGHT_TYPE),
         build_finalizer(parts.server_optimizer, weights_type),
     )
 
@@ -129,7 +130,7 @@ def _one_client_each(
         if client_step is not None:
             update = tf.nest.map_structure(
                 lambda part: tf.where(size > 0, part, tf.zeros_like(part)),
-                client_step(received, update),
+                client_step(averaged(received), update),
             )
         return tff.learning.templates.ClientResult(update, size)
 

@@ -33,6 +33,7 @@ from tff_pmc.processes.online_parts import (
     default_judge,
 )
 from tff_pmc.processes.round_parts import ModelFn
+from tff_pmc.runtime import lost_rounds
 from tff_pmc.scores import Score
 
 
@@ -133,6 +134,7 @@ class OnlineAdjustedFedAvg:
                 update_rejected=chosen["update_rejected"]
             ),
         )
+        lost_rounds.warn(self.parts.train, metrics)
         next_state = OnlineState(
             learning, np.int32(found.index), np.int32(found.correct)
         )

@@ -12,6 +12,7 @@ import tensorflow_federated as tff
 
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.aggregation import SumPlan, build_basis_sums, build_two_stage_sums
+from tff_pmc.aggregation.contributions import update_type
 from tff_pmc.clients import model_metrics
 from tff_pmc.clients.dataset_training import build_dataset_client_work
 from tff_pmc.clients.packed_training import build_packed_client_work
@@ -101,7 +102,7 @@ def build_round_parts(
         return tf.nest.map_structure(tf.constant, weights)
 
     build_sums = build_two_stage_sums if two_stage else build_basis_sums
-    sums = build_sums(initial_weights.type_signature.result, plan)
+    sums = build_sums(update_type(initial_weights.type_signature.result), plan)
     return RoundParts(
         initial_weights, client_work, plan, sums, options.server_optimizer
     )
@@ -129,19 +130,21 @@ def apply_update(
     An update is received minus trained weights, as everywhere in TFF: a
     gradient to the optimizer, which steps the trainable variables. Non-trainable
     ones (batch-norm statistics) are averages and not directions: they become
-    the clients' mean with the same weights, whatever the optimizer. An update
-    that is all zero (no client was included, or every score was 0) or not
-    finite, or whose model is not, leaves model and optimizer as they are: the
-    last result is then 1.
+    the clients' mean with the same weights, whatever the optimizer. Those that
+    are no floats stay (see `averaged`). An update that is all zero (no client was
+    included, or every score was 0) or not finite, or whose model is not, leaves
+    model and optimizer as they are: the last result is then 1.
     """
     next_state, trainable = optimizer.next(state, weights.trainable, update.trainable)
+    means = iter(tf.nest.flatten(update.non_trainable))
     non_trainable = tf.nest.map_structure(
-        tf.subtract, weights.non_trainable, update.non_trainable
+        lambda w: w - next(means) if w.dtype.is_floating else w, weights.non_trainable
     )
     norm = tf.linalg.global_norm(tf.nest.flatten(update))
     finite = [
         tf.reduce_all(tf.math.is_finite(part))
         for part in (norm, *tf.nest.flatten((trainable, non_trainable)))
+        if part.dtype.is_floating
     ]
     rejected = tf.logical_not(tf.reduce_all(finite)) | tf.equal(norm, 0.0)
 
@@ -176,7 +179,7 @@ def build_finalizer(
     initial_state = build_optimizer_initializer(optimizer, weights_type)
     state_type = initial_state.type_signature.result
 
-    @tff.tensorflow.computation(state_type, weights_type, weights_type)
+    @tff.tensorflow.computation(state_type, weights_type, update_type(weights_type))
     def step(state, weights, update):
         state, weights, rejected = apply_update(optimizer, state, weights, update)
         measured = collections.OrderedDict(update_rejected=rejected)
@@ -197,7 +200,7 @@ def build_finalizer(
     @tff.federated_computation(
         *(
             tff.FederatedType(part, tff.SERVER)
-            for part in (state_type, weights_type, weights_type)
+            for part in (state_type, weights_type, update_type(weights_type))
         )
     )
     def next_fn(state, weights, update):

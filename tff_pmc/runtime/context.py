@@ -13,6 +13,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.criteria import CriterionError
+from tff_pmc.runtime import lost_rounds
 
 # As `check_not_negative` has it and TensorFlow shows it, each part in brackets.
 _NEGATIVE = re.compile(r"the criterion [^\]\n]*:(\] \[[^\]\n]*)+\]")
@@ -43,10 +44,13 @@ class EngineContext(tff.program.FederatedContext):
         """Invokes `comp` and waits.
 
         A criterion that is negative is a `CriterionError`, and a label that the model
-        has no class for a `ValueError`; both name the client.
+        has no class for a `ValueError`; both name the client. A round that left the
+        model as it was is warned of, once for each reason.
         """
         try:
-            return self._call(comp, arg)
+            result = self._call(comp, arg)
+            lost_rounds.warn(comp, getattr(result, "metrics", None))
+            return result
         except Exception as error:
             if found := _NEGATIVE.search(str(error)):
                 words = found[0].replace("] [", " ").rstrip("]")
@@ -72,7 +76,7 @@ def _who_has(label: int, arg: Any) -> str:
         for element in dataset.take(_MOST_ELEMENTS):
             packed = isinstance(element, Mapping)
             labels = element["y"] if packed else element[-1]
-            if tf.reduce_any(tf.equal(labels, label)):
+            if any(tf.reduce_any(tf.equal(y, label)) for y in tf.nest.flatten(labels)):
                 if packed and "client" in element:
                     return f"client {element['client']}"
                 return f"the data set at place {place}"

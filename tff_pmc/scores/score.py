@@ -124,7 +124,7 @@ def column_of(item: int | str, criteria: tuple[str, ...]) -> int:
         if item not in criteria:
             raise ValueError(
                 f"unknown criterion {item!r} in the ordering; the declared criteria "
-                f"are {', '.join(criteria)} (--criteria)"
+                f"are {', '.join(criteria)}"
             )
         return criteria.index(item)
     if isinstance(item, bool) or int(item) != item or item < 0:

@@ -57,7 +57,9 @@ class Rounds(abc.ABC):
         """
         from tff_pmc.clients.model_metrics import OwnMetrics
         from tff_pmc.processes.communication import traffic
+        from tff_pmc.runtime import lost_rounds
 
+        lost_rounds.leave_to_caller(train)
         self._process = process
         self.initialize = process.initialize
         self.get_model_weights = process.get_model_weights

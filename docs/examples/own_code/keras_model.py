@@ -31,4 +31,5 @@ process = tff_pmc.build_prioritized_fed_avg(
 )
 with tff_pmc.Runtime():
     state, metrics = process.next(process.initialize(), datasets)
-print(metrics["client_work"]["train"]["loss"])
+train = metrics["client_work"]["train"]  # By these names for packed clients, too.
+print(train["loss_sum"] / train["examples"])

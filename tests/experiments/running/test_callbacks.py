@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import re
 import shutil
 import sys
 
@@ -31,6 +32,8 @@ def test_a_rate_that_breaks_every_client(tmp_path, most, rounds):
     assert len(found) == rounds
     assert {row["train_loss"] for row in found} == {""}
     assert "round 1: all 2 clients were left out" in done.stderr
+    assert re.search(r"--learning_rate may help \(client \S+ has DS \d+", done.stderr)
+    assert "left the model as it was" not in done.stderr  # That is of Python users.
     last = done.stderr.strip().splitlines()[-1]
     if most:
         words = f"DS: in the rounds 1 to {most} all 2 clients were left out"

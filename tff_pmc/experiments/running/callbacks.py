@@ -21,6 +21,7 @@ from tff_pmc.record.measures import PERCENTILES, Measure
 from tff_pmc.record.predictions import FOLDER
 from tff_pmc.record.run_folder import FolderLostError
 from tff_pmc.reports import escape
+from tff_pmc.runtime import lost_rounds
 
 
 class RoundDone(NamedTuple):
@@ -93,7 +94,7 @@ class LostRounds:
     def after_round(self, done: RoundDone) -> None:
         """Counts the round, or not."""
         (row,) = done.tables["rounds"]
-        self._count(row)
+        self._count(row, done.tables.get("cohort", ()))
         if self._lost == 1:
             logging.warning("%s: round %d: %s", self._label, done.round_num, self._why)
         self.check()
@@ -111,18 +112,19 @@ class LostRounds:
         self._most = min(self._most, self._rounds)
         self.check()
 
-    def _count(self, row: Mapping[str, Any]) -> None:
+    def _count(
+        self, row: Mapping[str, Any], cohort: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
         self._rounds += 1
-        all_out = row["clients"] == row["excluded"]
-        self._lost = self._lost + 1 if all_out or row["update_rejected"] else 0
-        self._why = "no client's score was above 0, or the new model was not finite"
-        if all_out:
-            self._why = (
-                f"all {row['clients']} clients were left out: of each an update or a "
-                "criterion was not finite or out of range, the update above "
-                "--max_update_norm, or there were no examples; a smaller "
-                "--learning_rate may help"
-            )
+        example = ""
+        if cohort:
+            first = dict(cohort[0])  # If all are left out, it is.
+            name, *_ = map(first.pop, ("client", "round", "excluded", "weight"))
+            values = ", ".join(f"{code} {value}" for code, value in first.items())
+            example = f"client {name} has {values}"
+        names = "--max_update_norm", "--learning_rate"
+        self._why = lost_rounds.reason(row, *names, example) or ""
+        self._lost = self._lost + 1 if self._why else 0
 
 
 class ProgressBar:

@@ -1,0 +1,55 @@
+"""The words for a round that left the model as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from absl import logging
+
+_WARNED = "_tff_pmc_lost_rounds"  # An attribute of a computation: what was warned of.
+_REJECTED = "no client's score was above 0, or the new model was not finite"
+
+
+def reason(
+    counts: Mapping[str, Any], norm: str, rate: str, example: str = ""
+) -> Optional[str]:
+    """Returns why the model stayed as it was, or None where it did not.
+
+    `norm` and `rate` are what the user calls the largest norm of an update and the
+    clients' learning rate; `example` says more of a client that was left out.
+    """
+    clients = int(counts["clients"])
+    if clients != counts.get("excluded"):
+        return _REJECTED if counts["update_rejected"] else None
+    if not clients:
+        return "there were no clients"
+    return (
+        f"all {clients} clients were left out: of each an update or a criterion was "
+        f"not finite or out of range, the update above {norm}, or there were no "
+        f"examples; a smaller {rate} may help{example and f' ({example})'}"
+    )
+
+
+def leave_to_caller(computation: Any) -> None:
+    """Leaves the warnings of a computation's lost rounds to whoever runs it."""
+    setattr(computation, _WARNED, None)
+
+
+def warn(computation: Any, metrics: Any) -> None:
+    """Warns of a lost round by the metrics of a computation, once for each reason."""
+    warned = vars(computation).setdefault(_WARNED, set())
+    try:  # Other computations have other metrics.
+        train, rejected = metrics["client_work"]["train"], metrics["finalizer"]
+        counts = {**train, "update_rejected": rejected["update_rejected"]}
+        example = "report_cohort shows each client's criteria"
+        if "criteria_by_client" in train:  # If all are left out, the first one is.
+            values = ", ".join(f"{v:g}" for v in train["criteria_by_client"][0])
+            example = f"the client at place 0 has the criteria {values}"
+        names = "max_update_norm", "learning rate of client_optimizer_fn"
+        found = reason(counts, *names, example)
+    except (KeyError, TypeError, IndexError):
+        return
+    if found and warned is not None and found.split(":")[0] not in warned:
+        warned.add(found.split(":")[0])
+        logging.warning("the round left the model as it was: %s", found)
