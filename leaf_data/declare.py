@@ -114,6 +114,11 @@ class Setting(NamedTuple):
             return
         check_value(f"--{self.flag}", value, self.kind, self.within)
 
+    def takes_as(self, other: Setting) -> bool:
+        """Checks whether it takes the values that another setting takes."""
+        mine, theirs = ((s.kind, s.within, s.choices) for s in (self, other))
+        return mine == theirs
+
 
 def setting(
     default: Any,
@@ -224,10 +229,15 @@ class Settings:
         }
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """Says that there is no such name, which one is near, and which there are."""
+def unknown(
+    what: str, name: str, known: Iterable[str], meant: Iterable[str] | None = None
+) -> str:
+    """Says that there is no such name, which one is near, and which there are.
+
+    The near one is of those that may be `meant`, by default of all.
+    """
     known = list(known)
-    near = difflib.get_close_matches(str(name), known, 1)
+    near = difflib.get_close_matches(str(name), known if meant is None else [*meant], 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return f"no {what} {name!r}{hint}: there are {', '.join(known)}"
 
