@@ -136,7 +136,7 @@ register("cifar10", Cifar10)
 
 @dataclasses.dataclass(frozen=True)
 class Cifar10Dealt(Partitioned):
-    """CIFAR-10, its 50,000 training images dealt to 100 clients, or to `num_clients`.
+    """CIFAR-10, its 50,000 training images dealt to 100 clients or more or fewer.
 
     The test images are shuffled so that the classes take turns, and client i has the
     i-th hundred of them. Beyond the papers.

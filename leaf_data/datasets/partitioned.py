@@ -30,9 +30,9 @@ class Dealt(Dataset):
 
     num_clients: int = setting(
         0,
-        "The number of clients that the images are dealt to. 0 is the data set's own: "
-        "100, and of cifar10, which has 3 or 4, each with a batch of CIFAR-10, 4 (of an "
-        "experiment that has runs of both, both).",
+        "The number of clients that the images are dealt to; of cifar10 3 or 4, each "
+        "with a batch of CIFAR-10. 0 is 100, and of cifar10 it is 4, or both where an "
+        "experiment has runs of both.",
         within=AT_LEAST_0,
         later=True,
     )

@@ -113,7 +113,8 @@ def test_a_number_of_clients_is_in_the_label_and_in_the_record(data):
     found = settings("mnist_iid", {"dataset": data, "num_clients": 20})
     assert "num_clients" not in before.as_record()["data"]
     assert found.as_record()["data"]["num_clients"] == 20
-    assert found.label == f"{before.label}, 20 clients" and found.folder != before.folder
+    assert found.label == f"{before.label}, 20 clients"
+    assert found.folder != before.folder
 
 
 def test_the_record_has_every_setting_once_by_its_flag():
