@@ -124,7 +124,7 @@ def _read_rows(path: str, rows: Any) -> tuple[list[str], dict[str, list[float]]]
     none = DataError(
         f"{path}: a client table has a column 'client', at least one more, and rows"
     )
-    header = next(rows, [])
+    header: list[str] = next(rows, [])
     columns: dict[str, list[float]] = {}
     for name in header:
         check_name(name, f"{path}: the column")
@@ -134,7 +134,9 @@ def _read_rows(path: str, rows: Any) -> tuple[list[str], dict[str, list[float]]]
     if columns.pop(_CLIENT, None) is None or not columns:
         raise none
     clients: dict[str, None] = {}
-    for row in filter(None, rows):  # An empty line is no row.
+    for row in rows:
+        if not row:  # An empty line is no row.
+            continue
         number = rows.line_num
         values = dict(zip(header, row))
         client = values.pop(_CLIENT, "")

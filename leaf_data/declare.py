@@ -29,11 +29,12 @@ import importlib
 import numbers
 import pkgutil
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Callable, ClassVar, Generic, NamedTuple, TypeVar
 
 Group = TypeVar("Group", bound="Settings")
 Thing = TypeVar("Thing")
+Names = Collection[str]
 
 _KEY = "setting"
 # They are evaluated from text, and every settings object asks for those of its class.
@@ -229,15 +230,9 @@ class Settings:
         }
 
 
-def unknown(
-    what: str, name: str, known: Iterable[str], meant: Iterable[str] | None = None
-) -> str:
-    """Says that there is no such name, which one is near, and which there are.
-
-    The near one is of those that may be `meant`, by default of all.
-    """
-    known = list(known)
-    near = difflib.get_close_matches(str(name), known if meant is None else [*meant], 1)
+def unknown(what: str, name: str, known: Names, meant: Names | None = None) -> str:
+    """Says that there is no such name, which near one is meant, and which there are."""
+    near = difflib.get_close_matches(str(name), known if meant is None else meant, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return f"no {what} {name!r}{hint}: there are {', '.join(known)}"
 
