@@ -149,6 +149,7 @@ def test_tables_that_count_devices_say_how_many_have_no_tests(
     else:
         text = write(name, runs, tmp_path)
     pages = "".join(path.read_text() for path in tmp_path.glob("*.md"))
+    assert "Data: mnist ()" not in pages  # It has no options.
     number = "0 or 1" if name in OVER_SEEDS else "1"
     says = f"Clients without test examples: {number}. They count among the devices"
     for whole in [text, pages] if name == "rounds_to_target" else [text + pages]:
