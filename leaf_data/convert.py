@@ -70,9 +70,8 @@ def classes_of_csvs(folder: str, label: str) -> dict[str, int]:
         found.setdefault(row[label].strip(), where)
     numbers = {text: number for text in found if (number := _float(text)) is not None}
     for text, where in found.items():
-        if not (
-            numbers[text].is_integer() if text in numbers else text and not numbers
-        ):
+        number = numbers.get(text, 0.5 if numbers or not text else 0.0)
+        if not (number.is_integer() and 0 <= number < 2**31):
             raise DataError(
                 f"{where}: {label} is {text!r:.40}: labels have to be whole numbers "
                 "from 0, or words; --label_type=number takes values of a regression"
@@ -107,7 +106,7 @@ def clients_of_csvs(
             if not client:
                 yield from _examples(held)
                 held.clear()
-            held[key] = array.array("f"), array.array("i" if classes else "f")
+            held[key] = array.array("f"), array.array("q" if classes else "f")
         x, y = held[key]
         x.extend([_number(*field, where) for field in row.items()])
         y.append(classes[text] if classes else _number(label, text, where))
@@ -178,7 +177,7 @@ def _number(column: str, text: str, where: str) -> float:
     if number is not None and abs(number) <= _EXACT:
         return number
     why = "it has to be a number"
-    if number is not None:
+    if number is not None and not math.isnan(number):
         with np.errstate(over="ignore"):
             held = float(np.float32(number))
         whole = _WHOLE.fullmatch(text.strip())

@@ -77,6 +77,9 @@ def write_store(
         raise DataError(f"test_fraction has to be from 0 to below 1: {test_fraction!r}")
     if not isinstance(seed, numbers.Integral) or seed < 0:
         raise DataError(f"seed has to be a whole number from 0: {seed!r}")
+    own = clients.options if isinstance(clients, FederatedDataset) else {}
+    options = {**own, **options}
+    _check_options(options)
     with npy_folder.Writer(os.fspath(path)) as writer:
         if isinstance(clients, FederatedDataset):
             if test_fraction:
@@ -84,10 +87,8 @@ def write_store(
             about = _write_data(writer, clients)
         else:
             about = _write_clients(writer, clients, test_fraction, seed)
-        about["options"].update(options)
-        _check_told(about["source"], about["options"])
         with reading(os.fspath(path), "cannot be written"):
-            writer.finish(about)
+            writer.finish({**about, "options": options})
 
 
 def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
@@ -107,7 +108,8 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
         if not 0 <= num_classes < 2**31:
             raise DataError(f"num_classes is {num_classes}")
         source, options = header["source"], dict(header["options"])
-        _check_told(source, options)
+        check_name(source, "the source")
+        _check_options(options)
         pixels = PixelConvention(**header["pixels"])
         check_name(pixels.name)
         if {type(pixels.background), type(pixels.ink)} - {int, type(None)}:
@@ -147,9 +149,8 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
     return data
 
 
-def _check_told(source: str, options: Mapping[str, Any]) -> None:
-    """Refuses what could not be told in a line, or not be written in the header."""
-    check_name(source, "the source")
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuses what could not be written in a line, or not in the header."""
     try:
         length = len(json.dumps(options))
     except (TypeError, ValueError) as error:
@@ -170,6 +171,7 @@ def _digest(folder: str) -> str:
 
 def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, Any]:
     source = f"a store of {data.origin.source.removeprefix('a store of ')}"
+    check_name(source, "the source")
     parts = {"train": data.train_examples, "test": data.test_examples}
     if data.server_examples is not None:
         parts[SERVER] = data.server_examples
@@ -188,7 +190,6 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
     return {
         "name": data.name,
         "source": source,
-        "options": dict(data.options),
         "num_classes": data.num_classes,
         "pixels": dataclasses.asdict(data.pixel_convention),
         "parts": list(parts),
@@ -239,7 +240,6 @@ def _write_clients(
     return {
         "name": "store",
         "source": "a store",
-        "options": {},
         "num_classes": num_classes,
         "pixels": dataclasses.asdict(NO_PIXELS),
         "parts": list(splits),

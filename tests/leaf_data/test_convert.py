@@ -83,12 +83,12 @@ IDS = "leaf_data.write_store takes ids as int32"
         (ROWS + "1,2\n", ": line 3 has 2 fields, not 3"),
         ('a,kind,b\n1,0,"2\n"\n1,2\n', ": line 4 has 2 fields, not 3"),
         (ROWS + "1e39,0,1\n", ": line 3: a is '1e39': a float32 would be inf"),
-        (ROWS + "nan,0,1\n", ": line 3: a is 'nan': a float32 would be nan"),
+        (ROWS + "nan,0,1\n", ": line 3: a is 'nan': it has to be a number"),
         (ROWS + "1,0,\n", ": line 3: b is '': it has to be a number"),
         (ROWS + "x,0,1\n", ": line 3: a is 'x': it has to be a number"),
         *(
             (f"{ROWS}1,{bad},1\n", f": line 3: kind is '{bad}': {NO_LABEL}")
-            for bad in ("nan", 0.5, "x", "")
+            for bad in ("nan", 0.5, "x", "", -1, 2**31, "1e300", "inf")
         ),
         # 2^24 is the last whole number before which float32 holds all.
         *(
