@@ -28,6 +28,7 @@ from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.pixels import PixelConvention
 from leaf_data.store import open_store, write_store
+from leaf_data.stored import Stored as _Stored  # noqa: F401, for its registration
 
 __all__ = [
     "ClientTable",

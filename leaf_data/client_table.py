@@ -11,7 +11,7 @@ import csv
 import dataclasses
 import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -119,14 +119,12 @@ def read_client_table(path: str) -> ClientTable:
     return ClientTable(tuple(clients), values, f"CSV, sha256 {digest}")
 
 
-def _read_rows(
-    path: str, rows: Iterator[list[str]]
-) -> tuple[list[str], dict[str, list[float]]]:
-    """Returns the clients, and their values by column."""
+def _read_rows(path: str, rows: Any) -> tuple[list[str], dict[str, list[float]]]:
+    """Returns the clients, and their values by column, of what `csv.reader` reads."""
     none = DataError(
         f"{path}: a client table has a column 'client', at least one more, and rows"
     )
-    header = next(rows, [])
+    header: list[str] = next(rows, [])
     columns: dict[str, list[float]] = {}
     for name in header:
         check_name(name, f"{path}: the column")
@@ -136,8 +134,10 @@ def _read_rows(
     if columns.pop(_CLIENT, None) is None or not columns:
         raise none
     clients: dict[str, None] = {}
-    # An empty line is no row.
-    for number, row in enumerate((row for row in rows if row), 2):
+    for row in rows:
+        if not row:  # An empty line is no row.
+            continue
+        number = rows.line_num
         values = dict(zip(header, row))
         client = values.pop(_CLIENT, "")
         if len(row) != len(header) or not client:

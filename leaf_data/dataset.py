@@ -84,7 +84,11 @@ class Dataset(Settings, abc.ABC):
         names = {declared.flag: declared.name for declared in cls.declared()}
         for name in options:
             if name not in names.values():
-                raise DataError(unknown("option", name, names.values()))
+                # An option of another data set is no slip of the pen for any other.
+                every = (one for kind in DATASETS.values() for one in kind.declared())
+                same = [one for one in every if one.name == name]
+                meant = [s.name for s in cls.declared() if all(map(s.takes_as, same))]
+                raise DataError(unknown("option", name, names.values(), meant))
         try:
             return cls(**options)
         except SettingError as error:

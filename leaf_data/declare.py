@@ -29,11 +29,12 @@ import importlib
 import numbers
 import pkgutil
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Callable, ClassVar, Generic, NamedTuple, TypeVar
 
 Group = TypeVar("Group", bound="Settings")
 Thing = TypeVar("Thing")
+Names = Collection[str]
 
 _KEY = "setting"
 # They are evaluated from text, and every settings object asks for those of its class.
@@ -113,6 +114,11 @@ class Setting(NamedTuple):
                 )
             return
         check_value(f"--{self.flag}", value, self.kind, self.within)
+
+    def takes_as(self, other: Setting) -> bool:
+        """Checks whether it takes the values that another setting takes."""
+        mine, theirs = ((s.kind, s.within, s.choices) for s in (self, other))
+        return mine == theirs
 
 
 def setting(
@@ -224,10 +230,9 @@ class Settings:
         }
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """Says that there is no such name, which one is near, and which there are."""
-    known = list(known)
-    near = difflib.get_close_matches(str(name), known, 1)
+def unknown(what: str, name: str, known: Names, meant: Names | None = None) -> str:
+    """Says that there is no such name, which near one is meant, and which there are."""
+    near = difflib.get_close_matches(str(name), known if meant is None else meant, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return f"no {what} {name!r}{hint}: there are {', '.join(known)}"
 

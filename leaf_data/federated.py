@@ -219,16 +219,25 @@ class FederatedDataset:
         shape = " x ".join(map(str, self.element_shape)) or "one"
         classes, labels = "float32 labels", ""
         if self.has_classes:
-            classes = f"{self.num_classes} classes"
-            labels = f", {_range(_labels_a_client(train))} labels a client"
+            classes = _count(self.num_classes, "class", "es")
+            labels = f", {_range(_labels_a_client(train), 'label')} a client"
+        clients = _count(train.num_clients, "client")
         lines = [
-            f"{self.name} ({options}): {train.num_clients} clients, "
-            f"{classes}, {shape} {train.x.dtype}",
+            f"{self.name}{options and f' ({options})'}: "
+            f"{clients}, {classes}, {shape} {train.x.dtype}",
             f"train: {_sizes(train)}{labels}",
             f"test: {_sizes(self.test_examples)}",
         ]
+        for part, other, words, so in (
+            (train, self.test_examples, "only tested", "count in all test results"),
+            (self.test_examples, train, "never tested", "reach no target"),
+        ):
+            of = np.flatnonzero((part.sizes == 0) & (other.sizes > 0))
+            if len(of):
+                first = f"{len(of)} of {clients} ({self.client_ids[of[0]]} first)"
+                lines.append(f"{words}: {first}, which {so}")
         if server is not None:
-            lines.append(f"server: {server.num_examples} examples")
+            lines.append(f"server: {_count(server.num_examples, 'example')}")
         if self.pixel_convention != NO_PIXELS:
             lines.append(f"pixels: {self.pixel_convention}")
         return "\n".join([*lines, f"from {self.origin}"])
@@ -255,9 +264,16 @@ def _client_data(examples: Examples) -> tff.simulation.datasets.ClientData:
 
 
 def _sizes(examples: Examples) -> str:
-    return f"{examples.num_examples} examples, {_range(examples.sizes)} a client"
+    return (
+        f"{_count(examples.num_examples, 'example')}, {_range(examples.sizes)} a client"
+    )
 
 
-def _range(values: Any) -> str:
+def _range(values: Any, what: str = "") -> str:
     low, high = np.min(values), np.max(values)
-    return f"{low}" if low == high else f"{low}-{high}"
+    words = _count(high, what) if what else f"{high}"
+    return words if low == high else f"{low}-{words}"
+
+
+def _count(number: int, what: str, ending: str = "s") -> str:
+    return f"{number} {what}{'' if number == 1 else ending}"

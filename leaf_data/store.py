@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import numbers
 import os
+import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
 
@@ -25,8 +27,6 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.client_ids import ClientIds
-from leaf_data.dataset import Dataset, register
-from leaf_data.declare import setting
 from leaf_data.errors import DataError, check_name, one_line, reading
 from leaf_data.examples import INPUT_TYPES, Examples, StorePart, labels_of
 from leaf_data.federated import SERVER, FederatedDataset, Origin
@@ -37,6 +37,7 @@ from leaf_data.pixels import NO_PIXELS, PixelConvention
 Client = tuple[Any, ...]
 """A client's name, x and y, and perhaps the x and y it is tested on."""
 
+_LOG = logging.getLogger(__name__)
 _SPLIT_STREAM = 81  # Beside those that partitions draw from.
 _ROWS = 1 << 16  # That are copied at once.
 _LONGEST_OPTIONS = 1 << 14
@@ -49,6 +50,7 @@ def write_store(
     *,
     test_fraction: float = 0.0,
     seed: int = 0,
+    options: Mapping[str, Any] = types.MappingProxyType({}),
 ) -> None:
     """Writes a store, client by client, so that it may be larger than memory.
 
@@ -58,8 +60,11 @@ def write_store(
             [n, ...] of one of `INPUT_TYPES` and y [n] integers from 0, or floats
             [n, ...] of a regression; or `(name, x, y, x_test, y_test)`.
         path: the folder, which is made.
-        test_fraction: the part of each client's examples to test on, below 1.
+        test_fraction: the part of each client's examples to test on, below 1. A warning
+            says how many clients it leaves without any.
         seed: the seed of the random choice of these.
+        options: what the header says of the data (the names of its classes, say), as
+            JSON; a data set's own options are there, too.
 
     Raises:
         DataError: the folder is there already or cannot be made, or a client is not as
@@ -72,6 +77,9 @@ def write_store(
         raise DataError(f"test_fraction has to be from 0 to below 1: {test_fraction!r}")
     if not isinstance(seed, numbers.Integral) or seed < 0:
         raise DataError(f"seed has to be a whole number from 0: {seed!r}")
+    own = clients.options if isinstance(clients, FederatedDataset) else {}
+    options = {**own, **options}
+    _check_options(options)
     with npy_folder.Writer(os.fspath(path)) as writer:
         if isinstance(clients, FederatedDataset):
             if test_fraction:
@@ -80,7 +88,7 @@ def write_store(
         else:
             about = _write_clients(writer, clients, test_fraction, seed)
         with reading(os.fspath(path), "cannot be written"):
-            writer.finish(about)
+            writer.finish({**about, "options": options})
 
 
 def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
@@ -100,7 +108,8 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
         if not 0 <= num_classes < 2**31:
             raise DataError(f"num_classes is {num_classes}")
         source, options = header["source"], dict(header["options"])
-        _check_told(source, options)
+        check_name(source, "the source")
+        _check_options(options)
         pixels = PixelConvention(**header["pixels"])
         check_name(pixels.name)
         if {type(pixels.background), type(pixels.ink)} - {int, type(None)}:
@@ -140,9 +149,8 @@ def open_store(path: Folder, *, verify: bool = False) -> FederatedDataset:
     return data
 
 
-def _check_told(source: str, options: Mapping[str, Any]) -> None:
-    """Refuses what could not be told in a line, or not be written in the header."""
-    check_name(source, "the source")
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Refuses what could not be written in a line, or not in the header."""
     try:
         length = len(json.dumps(options))
     except (TypeError, ValueError) as error:
@@ -163,7 +171,7 @@ def _digest(folder: str) -> str:
 
 def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, Any]:
     source = f"a store of {data.origin.source.removeprefix('a store of ')}"
-    _check_told(source, data.options)
+    check_name(source, "the source")
     parts = {"train": data.train_examples, "test": data.test_examples}
     if data.server_examples is not None:
         parts[SERVER] = data.server_examples
@@ -182,7 +190,6 @@ def _write_data(writer: npy_folder.Writer, data: FederatedDataset) -> dict[str, 
     return {
         "name": data.name,
         "source": source,
-        "options": dict(data.options),
         "num_classes": data.num_classes,
         "pixels": dataclasses.asdict(data.pixel_convention),
         "parts": list(parts),
@@ -219,13 +226,20 @@ def _write_clients(
         raise DataError("there has to be at least one client")
     if not splits["test"][-1]:
         raise DataError("no client has test examples: give a test_fraction")
+    untested = np.flatnonzero(np.diff(splits["test"]) == 0)
+    if fraction and len(untested):
+        first = untested[0]
+        size = np.diff(splits["train"])[first]
+        _LOG.warning(
+            "%d of %d clients have no test examples: of client %s %s of %d is none",
+            *(len(untested), len(names), list(names)[first], fraction, size),
+        )
     writer.append("client_ids", ClientIds.of(list(names)).encoded)
     for part, found in splits.items():
         writer.append(f"{part}_row_splits", np.array(found, np.int64))
     return {
         "name": "store",
         "source": "a store",
-        "options": {},
         "num_classes": num_classes,
         "pixels": dataclasses.asdict(NO_PIXELS),
         "parts": list(splits),
@@ -270,31 +284,3 @@ def _checked(x: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     if y.dtype == np.int32 and y.ndim > 1:
         raise DataError(f"y has to hold one label an example: it is {y.shape}")
     return x, y
-
-
-@dataclasses.dataclass(frozen=True)
-class Stored(Dataset):
-    """A store of your own, on disk, of up to millions of clients."""
-
-    reads_folder = False
-    path: str = setting(
-        "", "The folder of the store, as leaf_data.write_store writes it.", flag="store"
-    )
-    verify: bool = setting(
-        False,
-        "Read all of the store, and hold it against its checksums, before the run.",
-        flag="verify_data",
-    )
-
-    def load(
-        self, data_dir: Folder | None = None, cache_dir: Folder | None = None
-    ) -> FederatedDataset:
-        """Opens the store; `data_dir` has no meaning here."""
-        if not self.path:
-            raise DataError("store: name its folder with --store")
-        data = open_store(self.path, verify=self.verify)
-        # Where it is and how it was opened are not what it is.
-        return dataclasses.replace(data, options={**data.options, "seed": self.seed})
-
-
-register("store", Stored)

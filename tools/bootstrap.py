@@ -223,7 +223,9 @@ def run(command, descriptor, may_fail=False):
             except KeyboardInterrupt:
                 process.wait()  # It was interrupted too, and needs a moment to end.
                 raise
-    if process.returncode and not may_fail:
+    if process.returncode and may_fail:
+        say("  " + decisive(read_log(start)))
+    elif process.returncode:
         tail = read_log(start).splitlines()[-15:]
         stop("\n".join(tail + ["Failed: " + " ".join(command), "Log: " + LOG]))
     return process.returncode == 0
@@ -234,6 +236,14 @@ def read_log(start):
     with open(LOG, "rb") as log:
         log.seek(start)
         return log.read().decode("utf-8", "replace")
+
+
+def decisive(text):
+    """Returns the line of an error and the one behind it, or the last of a log."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    first = [place for place, line in enumerate(lines) if "error" in line.lower()]
+    place = first[0] if first else len(lines) - 1
+    return " ".join(lines[place : place + 2])
 
 
 def install(python, anew, everything, descriptor):

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leaf_data.dataset import Dataset, register
-from leaf_data.datasets.partitioned import Partitioned
-from leaf_data.declare import A_SHARE, Range, setting
+from leaf_data.dataset import register
+from leaf_data.datasets.partitioned import Dealt, Partitioned
+from leaf_data.declare import A_SHARE, SettingError, setting
 from leaf_data.errors import DataError, reading
 from leaf_data.examples import Examples
 from leaf_data.federated import SERVER, FederatedDataset, Origin
@@ -62,7 +62,7 @@ _Pool = tuple[npt.NDArray[np.uint8], npt.NDArray[Any], list[npt.NDArray[Any]]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Cifar10(Dataset):
+class Cifar10(Dealt):
     """CIFAR-10, in which each batch is a client and the fifth is the evaluation set.
 
     The evaluation set, which scores the clients' models, is the server's here; in the
@@ -83,12 +83,6 @@ class Cifar10(Dataset):
 
     cached = True
 
-    num_clients: int = setting(
-        0,
-        "The number of clients, 3 or 4, each with a batch of CIFAR-10; 0 is 4, and of "
-        "an experiment that has runs of both, both.",
-        within=Range(lambda n: n in (0, 3, 4), "3 or 4, or 0 for the experiment's own"),
-    )
     image_fraction: float = setting(
         1.0,
         "The fraction of CIFAR-10's images that is used of each batch and of the test "
@@ -96,10 +90,17 @@ class Cifar10(Dataset):
         within=A_SHARE,
     )
 
-    @property
-    def note(self) -> str:
-        """The number of clients, where it is set."""
-        return f"{self.num_clients} clients" if self.num_clients else ""
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_clients not in (0, 3, 4):
+            raise SettingError(
+                "--num_clients must be 3 or 4, or 0 for the experiment's own, got "
+                f"{self.num_clients}"
+            )
+
+    def recorded(self) -> dict[str, Any]:
+        """Returns the values by flag, the number of clients always among them."""
+        return {"num_clients": self.num_clients, **super().recorded()}
 
     def load(
         self, data_dir: Folder | None = None, cache_dir: Folder | None = None
@@ -135,10 +136,10 @@ register("cifar10", Cifar10)
 
 @dataclasses.dataclass(frozen=True)
 class Cifar10Dealt(Partitioned):
-    """CIFAR-10, its 50,000 training images dealt to 100 clients.
+    """CIFAR-10, its 50,000 training images dealt to 100 clients or more or fewer.
 
     The test images are shuffled so that the classes take turns, and client i has the
-    i-th hundred of them. Of no paper here.
+    i-th hundred of them. Beyond the papers.
     """
 
     cached = True

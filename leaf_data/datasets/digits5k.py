@@ -29,7 +29,7 @@ _SHUFFLE_STREAM = 5000
 
 @dataclasses.dataclass(frozen=True)
 class Digits5k(Partitioned):
-    """The 5,000 digits, in 100 clients.
+    """The 5,000 digits, in 100 clients or another number of them.
 
     The file is sorted by digit, so all of it is shuffled before anything is cut:
     the first 1,000 of the shuffled images are the test images, 10 i .. 10 i + 9

@@ -47,10 +47,10 @@ _KERAS_SHA256 = "731c5ac602752760c8e48fbffcf8c3b850d9dc2a2aedcf2cc48468fc17b673d
 
 @dataclasses.dataclass(frozen=True)
 class Mnist(Partitioned):
-    """MNIST, in 100 clients.
+    """MNIST, in 100 clients or another number of them.
 
-    Client i's test set is test images 100 i .. 100 i + 99 in file order, under either
-    partition and any seed. The partition "noniid" has 200 shards of 300 images, nine of
+    Of 100, client i's test set is test images 100 i .. 100 i + 99 in file order, under
+    any partition and seed. The partition "noniid" has 200 shards of 300 images, nine of
     which hold two digits, so a client has 1 to 4 labels (the paper says two at most);
     see `partition.sorted_shards`.
     """

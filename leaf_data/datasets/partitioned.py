@@ -1,4 +1,4 @@
-"""Images that come without clients, dealt to 100 of them in ways that are asked for."""
+"""Images that come without clients, and the ways in which they are dealt to some."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leaf_data.dataset import Dataset
-from leaf_data.declare import FROM_0_TO_1, Range, SettingError, setting
+from leaf_data.declare import AT_LEAST_0, FROM_0_TO_1, Range, SettingError, setting
+from leaf_data.errors import DataError
 from leaf_data.examples import Examples
 from leaf_data.federated import FederatedDataset, Origin
 from leaf_data.pixels import WHITE_ON_BLACK, PixelConvention
 from leaf_data.splits import partition as partitions
 
-_NUM_CLIENTS, _NUM_CLASSES = 100, 10
+_NUM_CLIENTS, _NUM_CLASSES = 100, 10  # Clients where no other number is set.
 # A stream of its own: whose labels are wrong does not change who has which image.
 _MISLABEL_STREAM = 1907
 
@@ -24,8 +25,27 @@ Pool = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Partitioned(Dataset):
-    """A data set whose examples come without clients and are dealt to 100 here.
+class Dealt(Dataset):
+    """A data set whose examples come without clients and are dealt to some here."""
+
+    num_clients: int = setting(
+        0,
+        "The number of clients that the images are dealt to; of cifar10 3 or 4, each "
+        "with a batch of CIFAR-10. 0 is 100, and of cifar10 it is 4, or both where an "
+        "experiment has runs of both.",
+        within=AT_LEAST_0,
+        later=True,
+    )
+
+    @property
+    def note(self) -> str:
+        """The number of clients, where it is set."""
+        return f"{self.num_clients} clients" if self.num_clients else ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Partitioned(Dealt):
+    """A data set whose examples are dealt to `num_clients` here, by default to 100.
 
     Labels, sizes and wrong labels vary each by itself, so that their effects can be
     told apart. The test images are always dealt equally and in order, with their true
@@ -35,7 +55,7 @@ class Partitioned(Dataset):
     partition: str = setting(
         "iid",
         "How the training images are dealt to the clients: iid; noniid, which sorts "
-        "them by label, cuts them into 200 shards and gives each client two; or "
+        "them by label, cuts them into shards and gives each client two; or "
         "dirichlet, by which a client prefers some classes.",
         choices=("iid", "noniid", "dirichlet"),
     )
@@ -85,6 +105,7 @@ class Partitioned(Dataset):
         """Returns the settings that had a part in the dealing, by name."""
         options = super().options()
         unused = {
+            "num_clients": not self.num_clients,
             "dirichlet_alpha": self.partition != "dirichlet",
             "client_sizes": self.client_sizes == "equal",
             "wrong_clients": not self.wrong_clients,
@@ -101,19 +122,24 @@ class Partitioned(Dataset):
         pixels: PixelConvention = WHITE_ON_BLACK,
     ) -> FederatedDataset:
         """Returns images dealt so; client i has the i-th run of the test images."""
-        x, y = train
-        parts = self._parts(y)
+        (x, y), count = train, self.num_clients or _NUM_CLIENTS
+        if count > len(test[1]):
+            raise DataError(
+                f"{name}: num_clients={count}: each client needs a test image, and "
+                f"there are {len(test[1])}"
+            )
+        parts = self._parts(y, count)
         if self.wrong_clients:
             random = partitions.random_state(self.seed, _MISLABEL_STREAM)
-            chosen = random.permutation(_NUM_CLIENTS)
+            chosen = random.permutation(count)
             y = y.copy()
-            for client in chosen[: round(self.wrong_clients * _NUM_CLIENTS)]:
+            for client in chosen[: round(self.wrong_clients * count)]:
                 own = parts[client]
                 y[own] = partitions.mislabel(
                     y[own], self.wrong_labels, _NUM_CLASSES, random
                 )
-        test_parts = np.split(np.arange(len(test[1])), _NUM_CLIENTS)
-        ids = [f"client_{index:03d}" for index in range(_NUM_CLIENTS)]
+        test_parts = np.array_split(np.arange(len(test[1])), count)
+        ids = [f"client_{index:03d}" for index in range(count)]
         return FederatedDataset(
             name,
             Examples.from_parts(x, y, parts, ids),
@@ -124,13 +150,14 @@ class Partitioned(Dataset):
             options=self.options(),
         )
 
-    def _parts(self, labels: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+    def _parts(self, labels: npt.NDArray[Any], count: int) -> list[npt.NDArray[Any]]:
         """The rows of each client's training images."""
         if self.partition == "noniid":
-            return partitions.sorted_shards(labels, _NUM_CLIENTS, self.seed)
-        sizes = np.full(_NUM_CLIENTS, len(labels) // _NUM_CLIENTS)
+            return partitions.sorted_shards(labels, count, self.seed)
+        # Equal, within one.
+        sizes = (len(labels) + np.arange(count, 0, -1) - 1) // count
         if self.client_sizes == "power_law":
-            sizes = partitions.power_law(len(labels), _NUM_CLIENTS, self.seed)
+            sizes = partitions.power_law(len(labels), count, self.seed)
         if self.partition == "dirichlet":
             alpha = self.dirichlet_alpha
             return partitions.dirichlet(labels, sizes, alpha, self.seed)

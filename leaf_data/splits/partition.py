@@ -44,6 +44,7 @@ def sorted_shards(
 ) -> list[IntArray]:
     """Sorts by label, cuts into equal shards, deals two shuffled shards to a client.
 
+    Where the labels do not divide so, the first shards have one more.
     With MNIST's 60,000 labels and 100 clients there are 200 shards of 300 images.
     MNIST's digits are not multiples of 300, so nine of the 200 shards, one at
     each border between digits, hold two digits. A client therefore has one to
@@ -51,9 +52,10 @@ def sorted_shards(
     (seeds 0 to 9), 6 to 8 have three, the rest, whose shards are of one digit, one;
     in 111 of the seeds 0 to 999 some client has four (the first is seed 15).
     """
-    shards = np.argsort(labels, kind="stable").reshape(2 * num_clients, -1)
-    dealt = shards[random_state(seed).permutation(2 * num_clients)]
-    return list(dealt.astype(np.int64).reshape(num_clients, -1))
+    order = np.argsort(labels, kind="stable").astype(np.int64)
+    shards = np.array_split(order, 2 * num_clients)
+    pairs = random_state(seed).permutation(2 * num_clients).reshape(num_clients, 2)
+    return [np.concatenate([shards[one], shards[other]]) for one, other in pairs]
 
 
 def dirichlet(

@@ -65,33 +65,134 @@ def test_a_leaf_file_without_its_other_part_is_refused(tmp_path, capsys, part, o
 
 
 ROWS = "a,kind,b\n1,0,2\n"
+NO_LABEL = "labels have to be whole numbers from 0, or words; --label_type=number takes"
+IDS = "leaf_data.write_store takes ids as int32"
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("," * 2_000_000 + "\n", "a line has 1,048,576 characters or more"),
-        ("," * 99_999 + "\n", "it has to have kind once, and others"),
-        ("kind\n1\n", "it has to have kind once, and others: ['kind']"),
-        (ROWS + "\n", "row 2 has 0 fields"),
-        (ROWS + "1,2\n", "row 2 has 2 fields"),
-        (ROWS + "1e39,0,1\n", "a number is no float32"),
-        (ROWS + "nan,0,1\n", "a number is no float32"),
-        *((f"{ROWS}1,{bad},1\n", "kind has to be whole") for bad in ("nan", 0.5)),
-        (ROWS + "1,x,1\n", "float: 'x' in row 2: kind has to be whole numbers"),
+        ("," * 2_000_000 + "\n", ": a line has 1,048,576 characters or more"),
+        ("," * 99_999 + "\n", ": has to have kind once, and others"),
+        ("kind\n1\n", ": has to have kind once, and others: ['kind']"),
+        ("kind,a,a\n0,1,1\n", ": has to have a once, and others: ['kind', 'a', 'a']"),
+        ("a,kind\n1,0\n", ": has other columns than c.csv"),
+        ("a,kind,b\n", ": has no rows: take it out of the folder"),
+        # As an editor counts them, the header first.
+        (ROWS + "\n", ": line 3 has 0 fields, not 3"),
+        (ROWS + "1,2\n", ": line 3 has 2 fields, not 3"),
+        ('a,kind,b\n1,0,"2\n"\n1,2\n', ": line 4 has 2 fields, not 3"),
+        (ROWS + "1e39,0,1\n", ": line 3: a is '1e39': a float32 would be inf"),
+        (ROWS + "nan,0,1\n", ": line 3: a is 'nan': it has to be a number"),
+        (ROWS + "1,0,\n", ": line 3: b is '': it has to be a number"),
+        (ROWS + "x,0,1\n", ": line 3: a is 'x': it has to be a number"),
+        *(
+            (f"{ROWS}1,{bad},1\n", f": line 3: kind is '{bad}': {NO_LABEL}")
+            for bad in ("nan", 0.5, "x", "", -1, 2**31, "1e300", "inf")
+        ),
+        # 2^24 is the last whole number before which float32 holds all.
+        *(
+            (f"{ROWS}{bad},0,1\n", f": line 3: a is '{bad}': a float32 would be {held}")
+            for bad, held in (
+                ("16777217", "16777216; " + IDS),
+                ("-16777217.0", "-16777216; " + IDS),
+                (2**53 + 1, 2**53),
+            )
+        ),
+        # What is no CSV, unlike these, cannot be read as one.
+        ('a,kind,b\n1,0,"', ": cannot be read as CSV (unexpected end of data)"),
+        ("a,kind,b\n1,0,\udcff\n", ": cannot be read as CSV ('utf-8' codec"),
     ],
     ids=lambda value: value if len(value) < 99 else "long",
 )
 def test_a_csv_that_is_none_is_one_line(tmp_path, capsys, text, says):
     (tmp_path / "csvs").mkdir()
-    if text.startswith(ROWS):  # A good one of the same columns is read before.
+    if text.startswith("a,kind"):  # A good one is read before.
         (tmp_path / "csvs" / "c.csv").write_text(ROWS)
-    (tmp_path / "csvs" / "d.csv").write_text(text)
+    (tmp_path / "csvs" / "d.csv").write_text(text, "utf-8", "surrogateescape")
     store = str(tmp_path / "store")
     assert convert.main([str(tmp_path / "csvs"), store, "--label=kind"]) == 2
     last = capsys.readouterr().err.splitlines()[-1].rpartition("\r")[2]
-    assert "d.csv: cannot be read as CSV" in last and says in last and len(last) < 1000
+    assert f"d.csv{says}" in last and len(last) < 1000
+    assert ("cannot be read" in last) == ("cannot be read" in says)
     assert not os.path.exists(store)
+
+
+@pytest.mark.parametrize("largest", ["16777216", "33554432", "-16777216.", "1.5e10"])
+def test_numbers_that_float32_holds_are_taken(tmp_path, largest):
+    (tmp_path / "c.csv").write_text(f"a,kind\n{largest},0\n1,1\n")
+    store = str(tmp_path / "store")
+    options = ["--label=kind", "--test_fraction=0.5"]
+    assert convert.main([str(tmp_path), store, *options]) == 0
+    data = leaf_data.open_store(store)
+    both = [*data.train_examples.x.ravel(), *data.test_examples.x.ravel()]
+    assert sorted(both) == sorted([1, np.float32(largest)])
+
+
+def test_leafs_ids_that_float32_merges_are_refused(tmp_path, capsys):
+    leaf_file(tmp_path, "train", {"u": ([[16777216], [16777217]], [0, 1])})
+    leaf_file(tmp_path, "test", {"u": ([[1]], [1])})
+    assert convert.main([str(tmp_path), str(tmp_path / "store")]) == 2
+    assert "have 16777217: a float32 would be 16777216; " + IDS in (
+        capsys.readouterr().err
+    )
+
+
+RATINGS = "user,movie,rating\n" + "7,1,{0}\nx y,2,{1}\n7,3,{2}\n"
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "want", "kind"),
+    [
+        ((0, 2, 1), "", {"7": [0, 1], "x y": [2]}, "3 classes"),
+        # Sorted, and not as they come.
+        (("good", "bad", "a b"), "", {"7": [2, 0], "x y": [1]}, "3 classes"),
+        (
+            (0.5, 2, 1.5),
+            "--label_type=number",
+            {"7": [0.5, 1.5], "x y": [2]},
+            "float32",
+        ),
+    ],
+)
+def test_a_column_names_the_clients(tmp_path, capsys, labels, options, want, kind):
+    """Of one table, and of several: here each label is in both."""
+    csvs = tmp_path / "csvs"
+    csvs.mkdir()
+    for name in "ab":
+        (csvs / f"{name}.csv").write_text(RATINGS.format(*labels))
+    store = str(tmp_path / "store")
+    given = f"--label=rating --test_fraction=0.5 --client=user {options}".split()
+    assert convert.main([str(csvs), store, *given]) == 0
+    out, err = capsys.readouterr()
+    assert kind in out and "--client=COLUMN" not in err
+    data = leaf_data.open_store(store)
+    assert list(data.client_ids) == ["7", "x y"] and data.element_shape == (1,)
+    movies = {"7": [1, 3], "x y": [2]}
+    for name, own in want.items():
+        parts = [e.client(name) for e in (data.train_examples, data.test_examples)]
+        found = sorted(
+            (*p["x"][k], p["y"][k]) for p in parts for k in range(len(p["y"]))
+        )
+        assert found == sorted(2 * [*zip(movies[name], own)])
+    classes = sorted(labels) if isinstance(labels[0], str) else None
+    assert data.options.get("classes") == classes
+    assert ("classes=['a b', 'bad', 'good']" in out) == bool(classes)
+
+
+def test_one_table_that_makes_one_client_is_warned_of(tmp_path, capsys):
+    (tmp_path / "ratings.csv").write_text(RATINGS.format(0, 1, 0).replace("x y", "8"))
+    given = ["--label=rating", "--test_fraction=0.4"]
+    assert convert.main([str(tmp_path), str(tmp_path / "store"), *given]) == 0
+    says = "all is one client, ratings, as there is one CSV: --client=COLUMN makes a"
+    assert says in capsys.readouterr().err.splitlines()[-1]
+    given = ["--client=user"]
+    assert convert.main([str(tmp_path), str(tmp_path / "store2"), *given]) == 2
+    assert "--client and --label_type go with --label" in capsys.readouterr().err
+    (tmp_path / "ratings.csv").write_text(RATINGS.format(0, 1, 0).replace("x y", " "))
+    given += ["--label=rating", "--test_fraction=0.4"]
+    assert convert.main([str(tmp_path), str(tmp_path / "store3"), *given]) == 2
+    assert "ratings.csv: line 3: user is empty" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_named(tmp_path):

@@ -18,6 +18,35 @@ def test_describe():
     ]
 
 
+def of_sizes(sizes, ids="abcd"):
+    """Examples of clients that have so many, all of the label 0."""
+    splits = np.concatenate([[0], np.cumsum(sizes)])
+    count = splits[-1]
+    x, y = np.zeros((count, 2), np.uint8), np.zeros(count, np.int32)
+    return Examples(x, y, splits, tuple(ids[: len(sizes)]))
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "lines"),
+    [
+        ([1], [1], ["toy: 1 client, 1 class, 2 uint8",
+                    "train: 1 example, 1 a client, 1 label a client",
+                    "test: 1 example, 1 a client"]),
+        # b has neither.
+        ([3, 0, 0, 1], [0, 0, 9, 2],
+         ["toy: 4 clients, 1 class, 2 uint8",
+          "train: 4 examples, 0-3 a client, 0-1 label a client",
+          "test: 11 examples, 0-9 a client",
+          "only tested: 1 of 4 clients (c first), which count in all test results",
+          "never tested: 1 of 4 clients (a first), which reach no target"]),
+    ],
+)  # fmt: skip
+def test_clients_that_only_test_or_only_train_are_described(train, test, lines):
+    both = {"train_examples": of_sizes(train), "test_examples": of_sizes(test)}
+    data = toy_dataset(**both, num_classes=1, options={}, pixel_convention=NO_PIXELS)
+    assert data.describe().splitlines()[:-1] == lines
+
+
 SERVER = dict(x=np.zeros((1, 2), np.uint8), y=np.zeros(1, np.int32))
 SERVER.update(row_splits=np.array([0, 1]), client_ids=("server",), attributes={})
 
@@ -62,7 +91,7 @@ def test_a_regression_has_no_classes():
 
 def test_the_servers_examples_are_described_and_kept():
     data = toy_dataset(server_examples=Examples(**SERVER))
-    assert "server: 1 examples" in data.describe().splitlines()
+    assert "server: 1 example" in data.describe().splitlines()
     assert "server" not in toy_dataset().describe()
     kept, _ = data.hold_out(0.5)
     assert kept.server_examples is data.server_examples

@@ -73,6 +73,16 @@ REFUSED = [
         "client_rule=reference_code needs source=raw, not leaf",
     ),
     ("cifar10", {"num_clients": 5}, "num_clients must be 3 or 4, or 0"),
+    ("digits5k", {"num_clients": -1}, "num_clients must be 0 or more, got -1"),
+    ("digits5k", {"num_clients": 1001}, "num_clients=1001: each client needs a test"),
+    # What is near is of the same kind: a number of identities is none of clients.
+    ("drawn_faces", {"num_clients": 3}, "no option 'num_clients': there are"),
+    ("celeba", {"client_sizes": "equal"}, "no option 'client_sizes': there are"),
+    (
+        "femnist",
+        {"image_fraction": 0.1},
+        "no option 'image_fraction' (did you mean sample_fraction?)",
+    ),
     ("cifar10", {"image_fraction": 1.1}, "image_fraction must be above 0, at most 1"),
     ("mnist_adafed", {"simulation": 1}, "simulation must be one of 1, 2, 3; got 1"),
     ("mnist_adafed", {"server_set": "own"}, "server_set must be one of reported, apar"),

@@ -127,6 +127,33 @@ def test_only_what_is_the_stores_says_so(tmp_path):
         assert copy.stored is None
 
 
+def test_a_fraction_that_leaves_clients_no_tests_says_so(tmp_path, caplog):
+    written(tmp_path, [("a", *numbers(5)), ("b", *numbers(4)), ("c", *numbers(1))])
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "2 of 3 clients have no test examples: of client b 0.2 of 4 is none"
+    )
+    caplog.clear()
+    given = [("a", *numbers(5), *numbers(1)), ("b", *numbers(4), *numbers(0))]
+    leaf_data.write_store(given, tmp_path / "given")
+    written(tmp_path / "given", [("a", *numbers(5))])
+    assert not caplog.records
+
+
+def test_the_header_records_the_names_of_classes(tmp_path):
+    options = {"classes": ["no", "yes"]}
+    leaf_data.write_store(
+        [("a", X, [0, 1], X, [1, 1])], tmp_path / "a", options=options
+    )
+    data = leaf_data.open_store(tmp_path / "a")
+    assert data.options == options
+    assert data.describe().startswith("store (classes=['no', 'yes']): 1 client, 2 cla")
+    with pytest.raises(leaf_data.DataError, match="its options are no JSON"):
+        leaf_data.write_store([("a", X, [0, 1], X, [1, 1])], tmp_path / "b",
+                              options={"classes": {1}})  # fmt: skip
+    assert os.listdir(tmp_path) == ["a"]
+
+
 X = np.zeros((2, 3), np.float32)
 
 

@@ -11,6 +11,7 @@ from tff_pmc.experiments.experiment import EXPERIMENTS, settings
 from tff_pmc.experiments.flags import flag_definitions, flag_help
 from tff_pmc.models import MODELS
 from tff_pmc.record import read
+from tff_pmc.record.columns import SCHEMAS
 from tff_pmc.reports import REPORTS, SEED_REPORTS, reference_code
 from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.settings.run_settings import GROUPS
@@ -123,3 +124,9 @@ def test_pmcs_experiments_have_the_targets_and_orderings_of_its_tables(experimen
     assert found.record.targets == paper.targets
     assert found.aggregation.criteria == reference_code.CRITERIA[paper.data_set]
     assert found.dataset == paper.data_set
+
+
+def test_the_page_on_what_a_run_leaves_names_every_csv_of_a_record():
+    page = (ROOT / "docs" / "reproduce.md").read_text()
+    section = page.split("\n## What a run leaves\n")[1].split("\n## ")[0]
+    assert [name for name in SCHEMAS if f"`{name}`" not in section] == []

@@ -141,6 +141,25 @@ def test_an_audit_without_a_network_ends_with_two_lines(auditing, monkeypatch):
         list(auditing["ask_service"](EACH))
 
 
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        # What uv prints where it may not reach the index, and of a wrong hash.
+        ("Using Python 3.11\nerror: Request failed\n  cause: Failed to fetch: a\n"
+         "  cause: refused\n", "error: Request failed cause: Failed to fetch: a"),
+        ("  x Failed to read `p==1`\n  > Hash mismatch for `p==1`\n\n",
+         "> Hash mismatch for `p==1`"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_why_uv_does_not_serve_is_shown(tmp_path, monkeypatch, capsys, printed, shown):
+    run = BOOTSTRAP["run"]
+    monkeypatch.setitem(run.__globals__, "LOG", str(tmp_path / "log"))
+    command = [sys.executable, "-c", f"print({printed!r}, end=''); raise SystemExit(2)"]
+    assert not run(command, 2, may_fail=True)
+    assert capsys.readouterr().out == f"  {shown}\n"
+
+
 @pytest.mark.slow
 def test_a_package_of_another_hash_ends_the_installation(tmp_path):
     """The index is a folder of one wheel; uv is not in it, so pip is tried, too."""

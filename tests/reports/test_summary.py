@@ -24,7 +24,7 @@ def runs(run_of, tmp_path):
 def test_the_table_says_both_rounds_or_that_they_are_one(runs):
     title, head, *lines, note = summary.text(runs).splitlines()
     assert "chosen on the same examples" in note
-    assert title.endswith("(3)")  # Clients with test examples.
+    assert title.endswith("(3 of 4, who have tests)")
     assert head.split()[0] == "round" and "mean of worst tenth" in head
     words = [line.split() for line in lines]
     assert words[0][:4] == ["DS", "last", "3", "0.8250"]

@@ -315,6 +315,8 @@ def test_what_changes_numbers_is_recorded(installed, cluster, monkeypatch):
     names = ("/physical_device:GPU:0", "/physical_device:GPU:1")
     gpus = [tf.config.PhysicalDevice(name, "GPU") for name in names]
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
+    visible = [*gpus]
+    monkeypatch.setattr(tf.config, "get_visible_devices", lambda kind: visible)
     for override, capability, factors in (
         ("0", (9, 0), "float32"),
         ("", (9, 0), "tf32"),
@@ -322,9 +324,16 @@ def test_what_changes_numbers_is_recorded(installed, cluster, monkeypatch):
     ):
         monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", override)
         each = {"compute_capability": capability}
-        details = {gpus[0]: {"device_name": "Big GPU", **each}, gpus[1]: each}
+        # Nothing is ever placed on the second, whatever it is.
+        newer = {"device_name": "Other", "compute_capability": (9, 0)}
+        details = {gpus[0]: {"device_name": "Big GPU", **each}, gpus[1]: newer}
         monkeypatch.setattr(tf.config.experimental, "get_device_details", details.get)
         found = installed("local", engine_versions)
-        assert found["gpu"] == "Big GPU, /physical_device:GPU:1"
-        assert found["gpu_factors"] == factors
+        assert (found["gpu"], found["gpu_factors"]) == ("Big GPU", factors)
+    details[gpus[0]] = {}
+    found = installed("local", engine_versions)
+    assert found["gpu"] == "/physical_device:GPU:0"
+    visible.clear()  # As by `tf.config.set_visible_devices([], "GPU")`.
+    assert "gpu" not in installed("local", engine_versions)
+    visible += gpus
     assert "gpu" not in installed("worker", engine_versions)

@@ -108,6 +108,34 @@ def test_another_model_keeps_what_it_shares_and_drops_the_rest():
         adafed.replaced(model="mnist_cnn", keras_dense_dropout=0.1)
 
 
+@pytest.mark.parametrize(
+    ("data", "flag", "meant"),
+    [
+        # A number of clients is no share of examples, and sizes are no rule.
+        ("femnist", "num_clients", ""),
+        ("celeba", "client_sizes", ""),
+        ("cifar10", "wrong_clients", ""),
+        ("femnist", "image_fraction", "sample_fraction"),
+        ("mnist", "partitions", "partition"),  # A slip: there is no such flag.
+    ],
+)
+def test_a_hint_is_a_flag_of_the_same_kind(data, flag, meant):
+    with pytest.raises(SettingError, match=f"--{flag} is of no use") as raised:
+        settings("mnist_iid", {"dataset": data, flag: 1})
+    assert str(raised.value).partition("did you mean --")[2].rstrip("?") == meant
+
+
+@pytest.mark.parametrize("data", ["mnist", "digits5k", "cifar10_dealt"])
+def test_a_number_of_clients_is_in_the_label_and_in_the_record(data):
+    """And none is as it was before there was the flag."""
+    before = settings("mnist_iid", {"dataset": data})
+    found = settings("mnist_iid", {"dataset": data, "num_clients": 20})
+    assert "num_clients" not in before.as_record()["data"]
+    assert found.as_record()["data"]["num_clients"] == 20
+    assert found.label == f"{before.label}, 20 clients"
+    assert found.folder != before.folder
+
+
 def test_the_record_has_every_setting_once_by_its_flag():
     found = settings("dual_criterion", {"system": "momentum", "momentum_beta": 0.5})
     record = found.as_record()

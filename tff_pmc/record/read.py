@@ -160,7 +160,7 @@ class Run:
         every = settings.get("evaluate_every", 1)
         seldom = f" Tested after every {every} rounds." if every > 1 else ""
         return (
-            f"Data: {data['name']} ({options}), from {self.source}. "
+            f"Data: {data['name']}{options and f' ({options})'}, from {self.source}. "
             f"{settings['model']}, "
             f"{settings['client_optimizer']} with rate {settings['learning_rate']:g}, "
             f"E = {settings['local_epochs']}, B = {settings['batch_size']}, "

@@ -23,6 +23,7 @@ from tff_pmc.reports.rounds_to_target import (
     reach_rule,
     rounds_of,
     targets_of,
+    untested,
 )
 
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")
@@ -75,6 +76,7 @@ def compare(
     table: pd.DataFrame = pd.DataFrame(rows, columns=[*_KEYS, "a", "b"]).astype(types)
     table["difference"] = table["b"] - table["a"]
     table["reach"] = table["quantity"].map({"rounds": both[0].reach}).fillna("")
+    table.attrs["untested"] = untested(both)
     return table
 
 
@@ -117,7 +119,8 @@ def comparison_text(table: pd.DataFrame) -> str:
     rounds = table.query("quantity == 'rounds'")
     accuracy = table.query("quantity == 'accuracy'")
     rule = reach_rule(next(iter(rounds["reach"]), "at_least"))
-    return f"{_rounds_text(rounds)}\n{rule}\n\n{_accuracy_text(accuracy)}"
+    notes = "\n".join([rule, *table.attrs.get("untested", ())])
+    return f"{_rounds_text(rounds)}\n{notes}\n\n{_accuracy_text(accuracy)}"
 
 
 def _rows(label: str, pair: Pair, targets: Sequence[int]) -> Iterator[tuple[Any, ...]]:

@@ -32,6 +32,7 @@ from tff_pmc.reports.rounds_to_target import (
     reach_of,
     rounds_of,
     targets_of,
+    untested,
 )
 from tff_pmc.reports.weight_distances import (
     FIGURES,
@@ -69,6 +70,7 @@ def report(by_seed: BySeed, *, baseline: str = BASELINE) -> Report:
     together = first_criterion_rows(by_seed, targets, baseline)
     blocks = [
         *effect_page.intro(runs[0], list(by_seed), baseline, reach),
+        *untested(runs),
         *effect_page.weights(rows, apart, baseline),
         *effect_page.differences(rows, "ordering", baseline),
         *effect_page.by_first_criterion(together, baseline),
@@ -104,6 +106,7 @@ def _of_systems(by_seed: BySeed, baseline: str, measures: paired.Measures) -> Re
     blocks = [
         *effect_page.intro_of_systems(by_seed, baseline, means, of_accuracy),
         *effect_page.differences(rows, "system", baseline),
+        *([] if of_accuracy else untested(runs)),
     ]
     return _made(runs, blocks, {"effect": rows})
 

@@ -122,6 +122,17 @@ def reach_rule(reach: str) -> str:
     return f"A target is reached by an accuracy {rule} (--reach={reach})."
 
 
+def untested(runs: Iterable[Run]) -> list[str]:
+    """Returns how many devices of runs have no tests, in words; nothing of none."""
+    counts = dict.fromkeys(int((run.examples == 0).sum()) for run in runs)
+    if not any(counts):
+        return []
+    return [
+        f"Clients without test examples: {' or '.join(map(str, counts))}. They count "
+        "among the devices and never reach a target."
+    ]
+
+
 def targets_of(runs: Iterable[Run]) -> tuple[int, ...]:
     """Returns the target accuracies that the runs have on record, percent.
 

@@ -35,7 +35,7 @@ from tff_pmc.reports.pages import (
     number,
 )
 from tff_pmc.reports.paired import BySeed
-from tff_pmc.reports.rounds_to_target import HALF, rounds_of, targets_of
+from tff_pmc.reports.rounds_to_target import HALF, rounds_of, targets_of, untested
 
 
 class Measure(NamedTuple):
@@ -148,8 +148,12 @@ def text(runs: Sequence[Run]) -> str:
         for which, figures in found.items():
             cells = [f"{figures[name]:.4f}" for name in _TITLES]
             lines.append([run.label, which, f"{figures['round']}", *cells])
-    clients = dict.fromkeys(int((run.examples > 0).sum()) for run in runs)
-    title = f"{_TITLE} ({' or '.join(map(str, clients))})"
+    clients: dict[str, None] = {}
+    for run in runs:
+        tested, every = int((run.examples > 0).sum()), len(run.examples)
+        few = f" of {every}, who have tests" if tested < every else ""
+        clients[f"{tested}{few}"] = None
+    title = f"{_TITLE} ({' or '.join(clients)})"
     return "\n".join([title, grid_text(lines, 2), _NOTE]) + left_out(runs)
 
 
@@ -227,7 +231,8 @@ def over_seeds(
         f"where nothing else is said\n{grid_text(lines)}"
         f"{left_out(paired.every(by_seed))}"
     )
-    blocks: list[Block] = [Items([_CELLS])]
+    notes = untested(paired.every(by_seed)) if more else []
+    blocks: list[Block] = [Items([_CELLS, *notes])]
     for heading, names in {_LAST: shown, **more}.items():
         grid = [["", *names.values()]]
         for label in labels:

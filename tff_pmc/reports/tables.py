@@ -20,6 +20,7 @@ from tff_pmc.reports.rounds_to_target import (
     reach_rule,
     rounds_of,
     targets_of,
+    untested,
 )
 
 AVERAGE = "Avg."
@@ -32,7 +33,7 @@ _TITLES = {
 def report(runs: Sequence[Run]) -> Report:
     """Returns `results.csv` and its page: `tidy_rows`, then `summary.tidy_rows`."""
     tidy = tidy_rows(runs, targets_of(runs))
-    notes = [reach_rule(reach_of(runs))]
+    notes = [reach_rule(reach_of(runs)), *untested(runs)]
     with contextlib.suppress(RecordError):
         # Old files, and the published code's, do not say all of them.
         notes = [*conditions_of(runs), *notes]
@@ -41,7 +42,8 @@ def report(runs: Sequence[Run]) -> Report:
     parts: dict[str, pages.Grid] = {_TITLES[str(q)]: _lines(of) for q, of in groups}
     marked = with_caveat(table, runs)
     made = pages.report("results", "Rounds to target", notes, parts, marked, digits=0)
-    return dataclasses.replace(made, text=text_tables(tidy))
+    text = "\n".join(filter(None, [text_tables(tidy), *untested(runs)]))
+    return dataclasses.replace(made, text=text if len(tidy) else "")
 
 
 def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:

@@ -120,8 +120,8 @@ def engine_versions() -> dict[str, Optional[str]]:
 
     These are for `run.json`. The engine is None for a context of TFF's own. Told, too,
     is what changes a run's numbers: that oneDNN may take less than float32 for the
-    factors of its products (`TF_SET_ONEDNN_FPMATH_MODE`), and the GPUs, with whether
-    they may do the same (`NVIDIA_TF32_OVERRIDE=0` forbids it). They are those of this
+    factors of its products (`TF_SET_ONEDNN_FPMATH_MODE`), and the GPU, with whether
+    it may do the same (`NVIDIA_TF32_OVERRIDE=0` forbids it). It is that of this
     process, also where a cluster's workers run elsewhere; TFF's worker uses none.
     """
     context = tff.framework.get_context_stack().current
@@ -133,25 +133,28 @@ def engine_versions() -> dict[str, Optional[str]]:
     factors = os.environ.get("TF_SET_ONEDNN_FPMATH_MODE")
     if factors:
         found["onednn_fpmath_mode"] = factors
-    return found if found["engine"] == "worker" else {**found, **_gpus()}
+    return found if found["engine"] == "worker" else {**found, **_gpu()}
 
 
 _TF32 = (8, 0)  # The least compute capability whose products can have TF32 factors.
 
 
-def _gpus() -> dict[str, str]:
-    """The names of the GPUs that TensorFlow sees, and their factors; none without."""
-    gpus = tf.config.list_physical_devices("GPU")
+def _gpu() -> dict[str, str]:
+    """The name of the GPU that is used, and its factors; nothing without one.
+
+    Nothing here names a device, and TensorFlow places that on the first visible GPU.
+    """
+    gpus = tf.config.get_visible_devices("GPU")
     if not gpus:
         return {}
-    details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
-    names = [one.get("device_name", gpu.name) for one, gpu in zip(details, gpus)]
+    details = tf.config.experimental.get_device_details(gpus[0])
     rounded = (
-        any(one.get("compute_capability", _TF32) >= _TF32 for one in details)
+        details.get("compute_capability", _TF32) >= _TF32
         and tf.config.experimental.tensor_float_32_execution_enabled()
         and os.environ.get("NVIDIA_TF32_OVERRIDE") != "0"
     )
-    return {"gpu": ", ".join(names), "gpu_factors": "tf32" if rounded else "float32"}
+    name = details.get("device_name", gpus[0].name)
+    return {"gpu": name, "gpu_factors": "tf32" if rounded else "float32"}
 
 
 def saving_fault() -> Optional[str]:

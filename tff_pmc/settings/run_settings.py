@@ -200,7 +200,11 @@ class RunSettings:
         known = {"experiment", "protocol", *CHOSEN}
         known.update(flag for group in groups.values() for flag in group.flags())
         for flag in (flag for flag in values if flag not in known):
-            near = difflib.get_close_matches(flag, groups["data"].flags(), 1)
+            kinds = (kind for registry in CHOSEN.values() for kind in registry.values())
+            same = [s for kind in kinds for s in kind.declared() if s.flag == flag]
+            data = groups["data"].declared()
+            meant = [s.flag for s in data if all(map(s.takes_as, same))]
+            near = difflib.get_close_matches(flag, meant, 1)
             raise SettingError(
                 f"--{flag} is of no use with {names['dataset']}, {names['model']}, the "
                 f"system {names['system']} and the selection {names['selection']}"

@@ -65,12 +65,14 @@ def read(path):
     """Reads a CSV as (label, numbers) of each row; an error names file and line."""
     found = []
     with open(path, newline="", encoding="utf-8") as file:
-        for line, row in enumerate(csv.DictReader(file), 2):
+        rows = csv.DictReader(file)
+        for row in rows:
             try:
                 numbers = [float(row[column]) for column in SCALE]
                 found.append((ACTIVITIES.index(row["activity"]), numbers))
             except (KeyError, TypeError, ValueError) as error:
-                raise leaf_data.DataError(f"{path}: line {line}: {error}") from error
+                where = f"{path}: line {rows.line_num}"
+                raise leaf_data.DataError(f"{where}: {error}") from error
     return found
 
 

@@ -152,6 +152,7 @@ ADAFED_2 --adafed_reading=a_class | --adafed_reading is of simulation 1, not of 
 ADAFED_2 --adafed_epsilon=0 | --adafed_epsilon must be above 0, below 1, got 0
 ADAFED_2 --systems=fedavg --adafed_epsilon=0.2 | --adafed_epsilon is of no use
 DUAL --num_clients=5 | --num_clients
+--num_clients=1001 | digits5k: num_clients=1001: each client needs a test image
 DUAL --quantized_bits=0 | --quantized_bits must be from 1 to 16
 --engine=local --cluster=local | --engine=local
 --cluster=tcp://192.0.2.1:8786 | --insecure_cluster

@@ -7,6 +7,8 @@ from cli import ROOT
 
 from tff_pmc.experiments.experiment import EXPERIMENTS, Experiment
 from tff_pmc.experiments.flags import flag_definitions, flag_help
+from tff_pmc.models import MODELS
+from tff_pmc.settings.run_settings import CHOSEN
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,30 @@ def test_flags_stand_with_the_paper_whose_they_are(text, flags, part):
     for flag in flags.split():
         before = re.split(rf"^  --{flag}\b", text, flags=re.M)[0]
         assert re.findall(r"^Flags\. (.*)\n=+$", before, re.M)[-1].startswith(part)
+
+
+def test_the_default_of_a_flag_is_that_of_whatever_has_it(text):
+    """Each model's own, where they differ: a run of `mnist_cnn` has no ReLU."""
+    words = " ".join(text.split())
+    for page in (words, flag_help.markdown()):
+        own = re.split(r"--conv_activation\b", page)[1].split("--initializer")[0]
+        linear = re.search(r"none \(([^)]*)\)", own)[1].split(", ")
+        others = re.search(r"relu \(([^)]*)\)", own)[1].split(", ")
+        assert {n for n, m in MODELS.items() if m().conv_activation == "none"} == {
+            *linear
+        }
+        assert {*linear, *others} == {*MODELS} and "mnist_cnn" in linear
+    for kinds in CHOSEN.values():
+        for kind in kinds.values():
+            for one in kind.declared():
+                assert one.has_flag <= (f"  --{one.flag}" in text)
+                if (
+                    one.default not in (None, "", ())
+                    and one.kind is str
+                    and one.has_flag
+                ):
+                    own = words.split(f" --{one.flag}=")[1].split(" Default: ")[1]
+                    assert one.default in own.split(". ")[0], one
 
 
 def test_an_experiment_is_of_a_paper_that_there_is():

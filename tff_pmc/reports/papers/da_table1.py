@@ -14,7 +14,7 @@ from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, Report, pages, paired
 from tff_pmc.reports.papers import published
 from tff_pmc.reports.papers.published import DA_STUDIES
-from tff_pmc.reports.rounds_to_target import rounds_to_target
+from tff_pmc.reports.rounds_to_target import rounds_to_target, untested
 
 TITLE = "Table 1 of the device-aware paper: rounds until the devices reach a target"
 
@@ -128,12 +128,7 @@ def _notes(runs: Sequence[Run]) -> list[str]:
         f"{published.DASH}: not reached, and a mean with a part not reached. Our means "
         "are exact; the paper cuts its decimals.",
     ]
-    untested = int((examples == 0).sum())
-    if untested:
-        notes.append(
-            f"Clients without test examples: {untested}. They count among the devices "
-            "and never reach a target."
-        )
+    notes += untested(runs[:1])
     starts = _rows_of("Final", runs)
     if len(starts) == len(DA_STUDIES["Final"]):
         notes.append(

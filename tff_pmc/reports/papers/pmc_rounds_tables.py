@@ -31,6 +31,7 @@ from tff_pmc.reports.rounds_to_target import (
     reach_of,
     reach_rule,
     rounds_of,
+    untested,
 )
 from tff_pmc.reports.tables import AVERAGE
 
@@ -66,7 +67,7 @@ def report(runs: Sequence[Run], *, experiment: str) -> Report:
     reach = reach_of(runs)
     ours = tidy_rows(rows, paper.targets)
     theirs = pmc_paper.published_rows(number)
-    notes = [*paper.notes(runs), reach_rule(reach), *_RULES]
+    notes = [*paper.notes(runs), reach_rule(reach), *untested(rows.values()), *_RULES]
     length, caveat = len(rows[BASELINE].accuracy), data_caveat(rows.values())
     other_length = paper.rounds is not None and length != paper.rounds
     if other_length:

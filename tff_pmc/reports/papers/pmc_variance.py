@@ -18,7 +18,7 @@ import pandas as pd
 from tff_pmc.record.read import BASELINE, Run, conditions_of, with_caveat
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, Report, pages
-from tff_pmc.reports.rounds_to_target import average, rounds_of, targets_of
+from tff_pmc.reports.rounds_to_target import average, rounds_of, targets_of, untested
 
 TITLE = "PMC, section 4.2: the first criterion's variance, and what an ordering gained"
 VARIATION, BEST = "coefficient_of_variation", "best_accuracy"
@@ -36,7 +36,7 @@ def report(runs: Sequence[Run]) -> Report:
         + ("not known for every ordering." if np.isnan(rho) else f"{rho:+.2f}.")
         for name, rho in found.items()
     ]
-    notes = [*conditions_of(runs[:1]), *words]
+    notes = [*conditions_of(runs[:1]), *untested(runs[:1]), *words]
     notes.append(
         "Orderings that share their first criterion have tied ranks, and each ran "
         "once. This shows how the numbers lie, not that one is the cause of the other."
