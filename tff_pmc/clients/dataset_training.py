@@ -180,7 +180,7 @@ def build_dataset_client_work(
         tff.learning.models.weights_type_from_model(spec_model),
         tff.SequenceType(tff.types.tensorflow_to_type(data_spec)),
         train_pack,
-        seed=0,  # No choice is made here: the dataset has its own order.
+        seed=options.seed,  # Of what the model draws: the dataset has its own order.
         metrics=metrics,
     )
 

@@ -109,7 +109,9 @@ class _Computation:
                 traffic.sent += _num_bytes(sent) * len(workers)
                 of_packs = {
                     number: submit(
-                        pack.worker, cluster_tasks.sum_of_pack, pack.future, at_workers
+                        pack.worker,
+                        cluster_tasks.sum_of_pack,
+                        *(pack.future, at_workers, number),
                     )
                     for number, pack in self._packs.place(packs, workers)
                 }

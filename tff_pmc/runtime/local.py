@@ -123,11 +123,12 @@ class LocalEngine:
         def sum_here(packs, sent):
             manager = cancellation.context()  # It is this thread's alone.
 
-            def of_pack(pack):
+            def of_pack(placed):
+                place, pack = placed
                 with cancellation.CancellationManagerContext(manager):
-                    return sums.of_pack(pack, sent)
+                    return sums.of_pack(pack, sent, place)
 
-            return _sum_at_once(of_pack, packs, sums.merge)
+            return _sum_at_once(of_pack, enumerate(packs), sums.merge)
 
         return sum_here
 

@@ -14,10 +14,22 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Callable, NamedTuple, TypeVar
 
 import tensorflow as tf
+from absl import logging
+from tensorflow.python.framework.auto_control_deps import LEGACY_RANDOM_OPS
 
 from tff_pmc.runtime.stored_packs import StoredPack
 
 _STATEFUL_OPS = ("VarHandleOp", "HashTableV2", "MutableHashTableV2")
+# What draws from a stream that TensorFlow keeps, and what draws from a given one.
+_DRAWS = {
+    "RandomUniform": "StatefulUniform",
+    "RandomUniformInt": "StatefulUniformInt",
+    "RandomStandardNormal": "StatefulStandardNormalV2",
+    "TruncatedNormal": "StatefulTruncatedNormal",
+    "NonDeterministicInts": "StatefulUniformFullInt",
+}
+_PHILOX = 1  # Their algorithm, as TensorFlow numbers it.
+_CPU = "/device:CPU:0"  # Where streams are, so that GPUs draw the same.
 _numbers = itertools.count()
 
 
@@ -41,10 +53,13 @@ class ImportedGraph:
     argument and no result, is the variant tensor of its dataset, or a `StoredPack`.
     """
 
-    def __init__(self, parts: GraphParts, *, foreign: bool = False) -> None:
+    def __init__(
+        self, parts: GraphParts, *, foreign: bool = False, seeded: bool = False
+    ) -> None:
         """Imports the graph, once; a `ValueError` if TensorFlow cannot.
 
-        A `foreign` one is of another process.
+        A `foreign` one is of another process. What a `seeded` one draws at random
+        follows from the seed of each call.
         """
         graph = tf.compat.v1.GraphDef.FromString(parts.graph_def)
         if foreign:
@@ -53,10 +68,13 @@ class ImportedGraph:
         feeds, fetches = list(parts.feeds), list(parts.fetches)
         self._has_results = bool(fetches)
         self._begin = None
+        number = next(_numbers)
         self._one_at_a_time = threading.Lock()
         signature = list(_types(graph, feeds))
         if parts.initialize_op:
-            _name_apart(graph, next(_numbers))
+            _name_apart(graph, number)
+        self.streams = _give_streams(graph, number) if seeded else {}
+        if parts.initialize_op:
             whole = tf.compat.v1.wrap_function(
                 lambda: tf.import_graph_def(graph, name=""), []
             )
@@ -75,7 +93,9 @@ class ImportedGraph:
 
         self._function = tf.compat.v1.wrap_function(imported, signature)
 
-    def __call__(self, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    def __call__(
+        self, arguments: Sequence[tf.Tensor], seed: bytes = b""
+    ) -> list[tf.Tensor]:
         """Runs the graph; one with variables begins anew each time, as in a session."""
         if not self._has_results:
             return []
@@ -83,10 +103,13 @@ class ImportedGraph:
             tf.data.experimental.to_variant(a) if isinstance(a, StoredPack) else a
             for a in arguments
         ]
-        if self._begin is None:
+        if self._begin is None and not self.streams:
             return list(self._function(*arguments))
         with self._one_at_a_time:
-            self._begin()
+            for name, own in self.streams.items():
+                _begin_stream(name, seed + own)
+            if self._begin is not None:
+                self._begin()
             return list(self._function(*arguments))
 
 
@@ -117,6 +140,69 @@ def _name_apart(graph: tf.compat.v1.GraphDef, number: int) -> None:
         if node.op in _STATEFUL_OPS:
             shared = node.attr["shared_name"].s.decode() or node.name
             node.attr["shared_name"].s = f"tff_pmc_{number}_{shared}".encode()
+
+
+def _reached(graph: tf.compat.v1.GraphDef) -> Iterable[tuple[Any, Any]]:
+    """Each node that may run, with the nodes around it.
+
+    The order is that of calls: functions come in any, and with any numbers in names.
+    """
+    functions = {one.signature.name: one for one in graph.library.function}
+    bodies = [graph.node]
+    for nodes in bodies:
+        for node in list(nodes):
+            yield node, nodes
+            values = [node.attr[name] for name in sorted(node.attr)]
+            called = [f.name for v in values for f in [v.func, *v.list.func]]
+            for name in [node.op, *called]:
+                if name in functions:
+                    bodies.append(functions.pop(name).node_def)
+
+
+def _give_streams(graph: tf.compat.v1.GraphDef, number: int) -> dict[str, bytes]:
+    """Gives each node that draws a stream; their names, each with its own seed."""
+    streams: dict[str, bytes] = {}
+    for node, nodes in _reached(graph):
+        if node.op in LEGACY_RANDOM_OPS and node.op not in _DRAWS:
+            words = "equal settings will not give equal numbers: a client draws by %s"
+            logging.log_first_n(logging.WARNING, words, 1, node.op)
+        if node.op not in _DRAWS:
+            continue
+        name = f"tff_pmc_{number}_stream_{len(streams)}"
+        seeds = [node.attr[seed].i for seed in ("seed", "seed2")]
+        streams[name] = f" {len(streams)} {seeds}".encode()
+        with tf.Graph().as_default(), tf.device(_CPU):
+            added = _stream(name).op, tf.constant(_PHILOX, tf.int64).op
+        outputs = []
+        for operation in added:
+            one = nodes.add()
+            one.CopyFrom(operation.node_def)
+            one.name = f"{node.name}_{one.name}"
+            in_body = f":{operation.op_def.output_arg[0].name}:0"
+            outputs.append(one.name + ("" if nodes is graph.node else in_body))
+        node.op = _DRAWS[node.op]
+        node.input[:] = [*outputs, *node.input]
+        for old, new in (("Tout", "dtype"), ("T", "shape_dtype")):
+            if old in node.attr:
+                node.attr[new].CopyFrom(node.attr.pop(old))
+        for seed in ("seed", "seed2"):
+            node.attr.pop(seed, None)
+    if streams:  # This process may have them already, as they were.
+        _name_functions_apart(graph, f"of_{number}")
+    return streams
+
+
+def _stream(name: str) -> tf.Tensor:
+    return tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[3], shared_name=name)
+
+
+def _begin_stream(name: str, seed: bytes) -> None:
+    key = hashlib.blake2b(seed, digest_size=8).digest()
+    state = [0, 0, int.from_bytes(key, "little", signed=True)]
+    with tf.device(_CPU):
+        tf.raw_ops.AssignVariableOp(
+            resource=_stream(name), value=tf.constant(state, tf.int64)
+        )
 
 
 def _name_functions_apart(graph: tf.compat.v1.GraphDef, mark: str) -> None:
@@ -165,16 +251,23 @@ class PackSums:
     """Sums of packs: what is accumulated, then the integers, as one flat list."""
 
     def __init__(self, graphs: PackGraphs, *, foreign: bool = False) -> None:
-        self._work, self._zero, self._accumulate, self._merge = (
-            ImportedGraph(parts, foreign=foreign) for parts in graphs[:4]
+        self._work = ImportedGraph(graphs.work, foreign=foreign, seeded=True)
+        self._zero, self._accumulate, self._merge = (
+            ImportedGraph(parts, foreign=foreign) for parts in graphs[1:4]
         )
         self._num_integers = graphs.num_integers
 
     def of_pack(
-        self, pack: Sequence[tf.Tensor], sent: Sequence[tf.Tensor]
+        self, pack: Sequence[tf.Tensor], sent: Sequence[tf.Tensor], place: int
     ) -> list[tf.Tensor]:
-        """The sum of one pack, given its tensors and what the server sent."""
-        answer = self._work([*pack, *sent])
+        """The sum of one pack, given its tensors and what the server sent.
+
+        What it draws at random follows from what was sent and its place among them.
+        """
+        seed = hashlib.blake2b(str(place).encode())
+        for tensor in sent if self._work.streams else ():
+            seed.update(tf.io.serialize_tensor(tensor).numpy())
+        answer = self._work([*pack, *sent], seed.digest())
         in_clear = len(answer) - self._num_integers
         total = self._accumulate([*self._zero([]), *answer[:in_clear]])
         return [*total, *answer[in_clear:]]
