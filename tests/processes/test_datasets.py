@@ -4,6 +4,7 @@ import asyncio
 import datetime
 
 import numpy as np
+import pytest
 
 import tff_pmc
 from tff_pmc._lazy import tf, tff
@@ -73,6 +74,86 @@ def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime, sgd):
     # Whole, whatever the server's rate: they are averages and not directions.
     np.testing.assert_allclose(found[0], (weights * means).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(found[1], (weights * variances).sum(axis=0), rtol=1e-4)
+
+
+def random_layers():
+    layers = tf.keras.layers
+    return {
+        "dropout": lambda: [layers.Dropout(0.5)],
+        "seeded": lambda: [layers.Dropout(0.5, seed=1)],
+        "noise": lambda: [layers.GaussianNoise(1.0), layers.GaussianDropout(0.5)],
+        "augmentation": lambda: [
+            layers.RandomBrightness(0.9, value_range=(0, 1)),
+            layers.RandomCrop(3, 3),
+            layers.RandomZoom(0.5),
+        ],
+        "generator": lambda: [Noise()],
+    }
+
+
+class Noise(tf.keras.layers.Layer):
+    def build(self, shape):
+        self.generator = tf.random.Generator.from_non_deterministic_state()
+
+    def call(self, x):
+        return x + self.generator.normal(tf.shape(x))
+
+
+@pytest.mark.parametrize(
+    "kind", ["dropout", "seeded", "noise", "augmentation", "generator"]
+)
+def test_what_random_layers_draw_follows_from_the_seed(kind, sgd, monkeypatch):
+    """However many clients train at once; in each client and round it is another."""
+    from tff_pmc.runtime import Runtime, local
+
+    x = np.ones([4, 8, 8, 1], np.float32) * np.arange(64).reshape(8, 8, 1) / 64
+    client = tf.data.Dataset.from_tensor_slices((x, np.zeros(4, np.int32))).batch(2)
+
+    def model_fn():
+        made = [*random_layers()[kind](), tf.keras.layers.Flatten()]
+        dense = tf.keras.layers.Dense(2, kernel_initializer="zeros")
+        return tff.learning.models.from_keras_model(
+            tf.keras.Sequential([tf.keras.Input((8, 8, 1)), *made, dense]),
+            tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            input_spec=client.element_spec,
+        )
+
+    def rounds(at_once, seed, clients=6):
+        monkeypatch.setattr(local, "PACKS_AT_ONCE", at_once)
+        process = tff_pmc.build_prioritized_fed_avg(
+            *(model_fn,), criteria=("DS",), client_optimizer_fn=sgd(), seed=seed
+        )
+        weights = [process.initialize()]
+        for _ in range(2):
+            weights.append(process.next(weights[-1], [client] * clients).state)
+        return [process.get_model_weights(state).trainable[0] for state in weights]
+
+    with Runtime("local"):
+        first, second = rounds(1, seed=0), rounds(4, seed=0)
+        np.testing.assert_array_equal(first, second)
+        assert not np.array_equal(first, rounds(4, seed=1))
+        # One drawing for all clients would make their mean each one's.
+        assert not np.allclose(first[1], rounds(1, seed=0, clients=1)[1])
+
+
+def test_a_dataset_without_an_end_is_reported_once(
+    runtime, keras_model_fn, toy_examples, float_datasets, sgd, monkeypatch, capfd
+):
+    from tff_pmc.clients import dataset_training
+
+    monkeypatch.setattr(dataset_training, "MOST_EXAMPLES", 9)
+    process = tff_pmc.build_prioritized_fed_avg(
+        *(keras_model_fn(),), criteria=("DS",), client_optimizer_fn=sgd()
+    )
+    evaluate = tff_pmc.build_federated_evaluation(keras_model_fn())
+    few, many = float_datasets(toy_examples, [2, 3], 2)
+    size = int(many.unbatch().reduce(0, lambda n, *_: n + 1))
+    state = process.initialize()
+    process.next(state, [few, many.repeat(30 // size)])
+    said = "a client's dataset has not ended after 9 examples"
+    assert capfd.readouterr().err.count(said) == 1
+    evaluate(process.get_model_weights(state), [few, many.repeat(30 // size)])
+    assert capfd.readouterr().err.count(said) == 1
 
 
 def test_tffs_program_runs_where_the_runtime_is_installed_and_goes_on(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
@@ -28,6 +29,8 @@ from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion
 
+MOST_EXAMPLES = 1_000_000
+"""The examples of one client in one pass after which a line asks whether they end."""
 ModelFn = Callable[[], tff.learning.models.VariableModel]
 
 
@@ -153,7 +156,7 @@ def build_dataset_client_work(
                     lambda v, w: v.assign(w), variables.trainable, updated
                 )
                 count = num_examples_of(output)
-                examples += count
+                examples = counted(examples, count)
                 loss = tf.cast(output.loss, tf.float32)
                 loss_sum += loss * tf.cast(count, tf.float32)
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
@@ -191,6 +194,19 @@ def num_examples_of(output: tff.learning.models.BatchOutput) -> tf.Tensor:
     if output.num_examples is None:  # As in TFF's algorithms.
         return tf.shape(output.predictions)[0]
     return tf.cast(output.num_examples, tf.int32)
+
+
+@without_autograph
+def counted(examples: Any, count: tf.Tensor) -> tf.Tensor:
+    """The examples and so many more; reports a dataset that seems to have no end."""
+    seen = examples + count
+    passed = (seen > MOST_EXAMPLES) & (examples <= MOST_EXAMPLES)
+    words = (
+        f"WARNING: a client's dataset has not ended after {MOST_EXAMPLES} examples: is "
+        "there a .repeat() without a count?"
+    )
+    tf.cond(passed, lambda: tf.print(words, output_stream=sys.stderr), tf.no_op)
+    return seen
 
 
 def _first_attributes(dataset: tf.data.Dataset, names: Sequence[str]) -> Any:

@@ -16,14 +16,13 @@ from typing import Any, Callable, NamedTuple, Union
 import numpy as np
 import tensorflow as tf
 from absl import logging
-from tensorflow.python.eager import cancellation
 
 from leaf_data.errors import one_line
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
 from tff_pmc.runtime.cluster_packs import PacksOnWorkers, stores_of
 from tff_pmc.runtime.local import LocalEngine
-from tff_pmc.runtime.pack_sums import PackGraphs, merged_in_tree
+from tff_pmc.runtime.pack_sums import PackGraphs, cancelling, merged_in_tree
 from tff_pmc.runtime.round_form import SumPacks
 from tff_pmc.settings.cluster_options import LOCAL, ClusterOptions
 
@@ -138,7 +137,7 @@ class _Computation:
 
     def _wait(self, total: Any, workers: set[str]) -> None:
         """Waits for the sum, and looks whether the workers are still there."""
-        manager = cancellation.context()  # It is this call's.
+        manager = cancelling()
         ended = threading.Event()
         total.add_done_callback(lambda _: ended.set())
         look_at = time.monotonic() + _LOOK_SECONDS

@@ -7,14 +7,16 @@ who ran which pack.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import threading
-from collections.abc import Iterable, Sequence
-from typing import Any, Callable, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Callable, NamedTuple, Optional, TypeVar
 
 import tensorflow as tf
 from absl import logging
+from tensorflow.python.eager import cancellation, context, execute
 from tensorflow.python.framework.auto_control_deps import LEGACY_RANDOM_OPS
 
 from tff_pmc.runtime.stored_packs import StoredPack
@@ -31,6 +33,42 @@ _DRAWS = {
 _PHILOX = 1  # Their algorithm, as TensorFlow numbers it.
 _CPU = "/device:CPU:0"  # Where streams are, so that GPUs draw the same.
 _numbers = itertools.count()
+_of_thread = threading.local()
+
+
+@contextlib.contextmanager
+def cancelled_by(manager: Optional[cancellation.CancellationManager]) -> Iterator[None]:
+    """Lets the manager cancel the graphs that this thread calls.
+
+    TensorFlow's own context is the process's: the first thread to leave it would take
+    it from all others.
+    """
+    _of_thread.manager = manager
+    try:
+        yield
+    finally:
+        _of_thread.manager = None
+
+
+def cancelling() -> Optional[cancellation.CancellationManager]:
+    """What may cancel this thread's calls."""
+    return getattr(_of_thread, "manager", None)
+
+
+def _call(function: Any, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    manager = cancelling()
+    if manager is None:
+        return list(function(*arguments))
+    here = context.context()
+    options = here.function_call_options.as_attrs().items()
+    return execute.execute_with_cancellation(
+        function.name,
+        num_outputs=len(function.outputs),
+        inputs=[*arguments, *function.captured_inputs],
+        attrs=tuple(itertools.chain(*options)),
+        ctx=here,
+        cancellation_manager=manager,
+    )
 
 
 class GraphParts(NamedTuple):
@@ -104,13 +142,13 @@ class ImportedGraph:
             for a in arguments
         ]
         if self._begin is None and not self.streams:
-            return list(self._function(*arguments))
+            return _call(self._function, arguments)
         with self._one_at_a_time:
             for name, own in self.streams.items():
                 _begin_stream(name, seed + own)
             if self._begin is not None:
                 self._begin()
-            return list(self._function(*arguments))
+            return _call(self._function, arguments)
 
 
 def _types(
