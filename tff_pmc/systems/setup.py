@@ -76,7 +76,7 @@ class Setup:
     @functools.cached_property
     def model(self) -> Any:
         """The model, a `tff.learning.models.FunctionalModel`."""
-        return _built(self.settings.model)
+        return _model_of(self.settings)
 
     @functools.cached_property
     def criteria(self) -> tuple[criteria_lib.Criterion, ...]:
@@ -158,7 +158,13 @@ class Setup:
 @functools.lru_cache(maxsize=1)
 def _built(settings: ModelSettings) -> Any:
     """The model, one for runs of equal settings: what is traced of it serves them."""
-    return settings.build()
+    from tff_pmc.models.tff_types.packed_model import as_functional
+
+    return as_functional(settings.build())
+
+
+def _model_of(settings: RunSettings) -> Any:
+    return naming(f"--model={settings.names['model']}", _built, settings.model)
 
 
 def _num_scores(settings: RunSettings) -> int:
@@ -166,7 +172,7 @@ def _num_scores(settings: RunSettings) -> int:
     from tff_pmc.processes.evaluation import num_scores
 
     return naming(
-        f"--model={settings.names['model']}", num_scores, _built(settings.model)
+        f"--model={settings.names['model']}", num_scores, _model_of(settings)
     )
 
 
@@ -220,7 +226,7 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         )
     labels = data.train_examples.y
     if not (model.num_classes and data.has_classes):
-        takes = _built(model).input_spec[1]
+        takes = _model_of(settings).input_spec[1]
         if (takes.dtype.as_numpy_dtype, takes.shape.rank) != (
             labels.dtype,
             labels.ndim,
