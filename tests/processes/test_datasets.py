@@ -154,6 +154,40 @@ def test_a_dataset_without_an_end_is_reported_once(
     assert capfd.readouterr().err.count(said) == 1
 
 
+def test_sequences_of_any_length_are_joined(runtime, sgd):
+    """Padded by batch, and to the longest where a criterion looks at all of them."""
+    x = [np.arange(1, n + 2, dtype=np.int32) for n in (1, 4, 2, 0, 3)]
+    ragged = tf.data.Dataset.from_generator(
+        lambda: ((part, len(part) % 2) for part in x),
+        output_signature=(tf.TensorSpec([None], tf.int32), tf.TensorSpec([], tf.int32)),
+    )
+    client = ragged.padded_batch(2, ([None], []))
+
+    def model_fn():
+        layers = tf.keras.layers
+        return tff.learning.models.from_keras_model(
+            tf.keras.Sequential(
+                [
+                    tf.keras.Input([None], dtype=tf.int32),
+                    *(layers.Embedding(9, 2), layers.GlobalAveragePooling1D()),
+                    layers.Dense(2),
+                ]
+            ),
+            tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            input_spec=client.element_spec,
+        )
+
+    tokens = tff_pmc.criteria.Criterion(
+        "TOK", "tokens", "a test", lambda client: tf.math.count_nonzero(client.x)
+    )
+    process = tff_pmc.build_prioritized_fed_avg(
+        model_fn, criteria=("DS", "LD", tokens), client_optimizer_fn=sgd()
+    )
+    metrics = process.next(process.initialize(), [client]).metrics
+    expected = [len(x), 2, sum(map(len, x))]
+    np.testing.assert_array_equal(metrics["aggregator"]["totals"], expected)
+
+
 def test_tffs_program_runs_where_the_runtime_is_installed_and_goes_on(
     runtime, toy_examples, toy_model, tmp_path, sgd
 ):

@@ -73,18 +73,29 @@ class _DatasetClient:
     def _examples(self) -> tuple[Any, Any]:
         """Inputs and labels, `[n, ...]`, all batches joined.
 
-        Both from one pass: a dataset that shuffles has another order in the next.
+        Both from one pass: a dataset that shuffles has another order in the next. Where
+        batches have other lengths, the shorter are padded with zeros at the end.
         """
         pairs = self._batches.map(lambda *batch: split_batch(unstar(batch)))
         empty = tf.nest.map_structure(
-            lambda spec: tf.zeros([0, *spec.shape[1:]], spec.dtype), pairs.element_spec
+            lambda spec: tf.zeros([0, *(n or 0 for n in spec.shape[1:])], spec.dtype),
+            pairs.element_spec,
         )
         return pairs.reduce(
-            empty,
-            lambda joined, batch: tf.nest.map_structure(
-                lambda a, b: tf.concat([a, b], 0), joined, batch
-            ),
+            empty, lambda found, batch: tf.nest.map_structure(_joined, found, batch)
         )
+
+
+@without_autograph
+def _joined(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
+    if None not in second.shape[1:]:
+        return tf.concat([first, second], 0)
+    sizes = [tf.shape(part)[1:] for part in (first, second)]
+    padded = []
+    for part, size in zip((first, second), sizes):
+        after = tf.concat([[0], tf.maximum(*sizes) - size], 0)
+        padded.append(tf.pad(part, tf.stack([tf.zeros_like(after), after], 1)))
+    return tf.concat(padded, 0)
 
 
 def with_attributes(

@@ -126,7 +126,10 @@ def build_local_tuning_prediction(
     """
     model = PackedModel.of(model)
     received_type = weights_type(model)
-    spec, x_spec = packing.element_spec(model.input_spec), packing.split_batch(model.input_spec)[0]
+    spec, x_spec = (
+        packing.element_spec(model.input_spec),
+        packing.split_batch(model.input_spec)[0],
+    )
     data_type = tff.SequenceType(tff.types.tensorflow_to_type(spec))
     x_type = tff.types.tensorflow_to_type(x_spec)
 

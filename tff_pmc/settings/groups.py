@@ -95,6 +95,12 @@ class TrainingSettings(Settings):
         "of float sums and nothing else.",
         within=_SOME,
     )
+    max_pack_bytes: int = setting(
+        500_000_000,
+        "The most bytes of inputs in a pack. A client with more is refused, but not a "
+        "store's, whose arrays are mapped. TFF's worker takes 2 GB at most.",
+        within=_SOME,
+    )
 
     @property
     def note(self) -> str:

@@ -67,6 +67,7 @@ class Setup:
             self.data.train_examples,
             chosen,
             num_packs=len(chosen) if alone else settings.training.num_packs,
+            max_bytes=settings.training.max_pack_bytes,
             attributes={
                 name: table[name] for name in settings.aggregation.client_attributes
             },
@@ -171,9 +172,7 @@ def _num_scores(settings: RunSettings) -> int:
     """How many classes a run's model tells apart."""
     from tff_pmc.processes.evaluation import num_scores
 
-    return naming(
-        f"--model={settings.names['model']}", num_scores, _model_of(settings)
-    )
+    return naming(f"--model={settings.names['model']}", num_scores, _model_of(settings))
 
 
 @functools.lru_cache(maxsize=2)
@@ -202,6 +201,8 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     for part, examples in parts.items():
         if not examples.num_examples:
             raise SettingError(f"no client of {data.name} has {part} examples")
+    if data.train_examples.stored is None:
+        _check_bytes(settings, data.train_examples)
     known = data.train_examples.attributes
     for criterion in settings.measured:
         for name in criteria_lib.example_attributes([criterion]):
@@ -255,6 +256,16 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         )
     if not data.has_classes:
         _check_without_classes(settings, data.name)
+
+
+def _check_bytes(settings: RunSettings, examples: leaf_data.Examples) -> None:
+    """Refuses a client that no pack can hold, before the first round."""
+    from tff_pmc.clients.packing import check_bytes
+
+    sizes = (examples.sizes * examples.x[:1].nbytes).tolist()
+    limit, flag = settings.training.max_pack_bytes, "--max_pack_bytes"
+    given = sizes, examples.client_ids, limit, flag
+    naming(f"{flag}={limit}", check_bytes, *given)
 
 
 def _check_without_classes(settings: RunSettings, name: str) -> None:
