@@ -78,20 +78,20 @@ def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime, sgd):
 
 def random_layers(seed):
     layers = tf.keras.layers
+
+    class Noise(layers.Layer):
+        def build(self, shape):
+            self.generator = tf.random.Generator.from_non_deterministic_state()
+
+        def call(self, x):
+            return x + self.generator.normal(tf.shape(x))
+
     yield layers.Dropout(0.5, seed=seed)
     if seed is None:
         yield layers.GaussianNoise(1.0)
         yield layers.RandomCrop(7, 7)
         yield layers.RandomZoom(0.5)
         yield Noise()
-
-
-class Noise(tf.keras.layers.Layer):
-    def build(self, shape):
-        self.generator = tf.random.Generator.from_non_deterministic_state()
-
-    def call(self, x):
-        return x + self.generator.normal(tf.shape(x))
 
 
 @pytest.mark.parametrize("layers_seed", [1, None])

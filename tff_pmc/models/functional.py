@@ -262,23 +262,6 @@ def over_batches(
     return found
 
 
-def output_on(model: Any, x: Any, *y: Any) -> list[Any]:
-    """The initial model's output on a batch of arrays, and its loss where y is given.
-
-    It is run in a graph, because TFF's functional models of Keras run nowhere else.
-    """
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        # Fed, and no constants, as a graph takes seconds to hold a large model's.
-        arrays = tf.nest.map_structure(np.asarray, (model.initial_weights, x, y))
-        fed = tf.nest.map_structure(
-            lambda a: tf.compat.v1.placeholder(a.dtype, a.shape), arrays
-        )
-        output = model.predict_on_batch(*fed[:2], False)
-        found = [output, *(model.loss(output, labels) for labels in fed[2])]
-        feeds = zip(tf.nest.flatten(fed), tf.nest.flatten(arrays))
-        return session.run(found, dict(feeds))
-
-
 def mean_of_batches(
     model: Any, weights: Any, x: Any, y: Any, of_batch: Callable[[Any, Any], Any]
 ) -> Any:

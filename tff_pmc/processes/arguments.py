@@ -15,7 +15,7 @@ import tensorflow_federated as tff
 from tff_pmc import criteria as criteria_lib
 from tff_pmc.clients.client_work import raw_value
 from tff_pmc.clients.packing import split_batch
-from tff_pmc.models.functional import output_on
+from tff_pmc.models.tff_types.packed_model import output_on
 from tff_pmc.scores import Score, prioritized
 
 _PROBE_EXAMPLES = 3

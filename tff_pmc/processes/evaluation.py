@@ -18,10 +18,10 @@ from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
 from tff_pmc.models.functional import (
     BATCH_SIZE,
-    output_on,
     over_batches,
     predicted_labels,
 )
+from tff_pmc.models.tff_types.packed_model import output_on
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
 from tff_pmc.processes.round_parts import ModelFn
 

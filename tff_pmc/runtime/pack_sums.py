@@ -15,23 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Callable, NamedTuple, Optional, TypeVar
 
 import tensorflow as tf
-from absl import logging
 from tensorflow.python.eager import cancellation, context, execute
-from tensorflow.python.framework.auto_control_deps import LEGACY_RANDOM_OPS
 
+from tff_pmc.runtime.random_streams import begin_stream, give_streams
 from tff_pmc.runtime.stored_packs import StoredPack
 
 _STATEFUL_OPS = ("VarHandleOp", "HashTableV2", "MutableHashTableV2")
-# What draws from a stream that TensorFlow keeps, and what draws from a given one.
-_DRAWS = {
-    "RandomUniform": "StatefulUniform",
-    "RandomUniformInt": "StatefulUniformInt",
-    "RandomStandardNormal": "StatefulStandardNormalV2",
-    "TruncatedNormal": "StatefulTruncatedNormal",
-    "NonDeterministicInts": "StatefulUniformFullInt",
-}
-_PHILOX = 1  # Their algorithm, as TensorFlow numbers it.
-_CPU = "/device:CPU:0"  # Where streams are, so that GPUs draw the same.
 _numbers = itertools.count()
 _of_thread = threading.local()
 
@@ -111,7 +100,9 @@ class ImportedGraph:
         signature = list(_types(graph, feeds))
         if parts.initialize_op:
             _name_apart(graph, number)
-        self.streams = _give_streams(graph, number) if seeded else {}
+        self.streams = give_streams(graph, number) if seeded else {}
+        if self.streams:  # This process may have the functions as they were.
+            _name_functions_apart(graph, f"of_{number}")
         if parts.initialize_op:
             whole = tf.compat.v1.wrap_function(
                 lambda: tf.import_graph_def(graph, name=""), []
@@ -145,7 +136,7 @@ class ImportedGraph:
             return _call(self._function, arguments)
         with self._one_at_a_time:
             for name, own in self.streams.items():
-                _begin_stream(name, seed + own)
+                begin_stream(name, seed + own)
             if self._begin is not None:
                 self._begin()
             return _call(self._function, arguments)
@@ -180,69 +171,6 @@ def _name_apart(graph: tf.compat.v1.GraphDef, number: int) -> None:
             node.attr["shared_name"].s = f"tff_pmc_{number}_{shared}".encode()
 
 
-def _reached(graph: tf.compat.v1.GraphDef) -> Iterable[tuple[Any, Any]]:
-    """Each node that may run, with the nodes around it.
-
-    The order is that of calls: functions come in any, and with any numbers in names.
-    """
-    functions = {one.signature.name: one for one in graph.library.function}
-    bodies = [graph.node]
-    for nodes in bodies:
-        for node in list(nodes):
-            yield node, nodes
-            values = [node.attr[name] for name in sorted(node.attr)]
-            called = [f.name for v in values for f in [v.func, *v.list.func]]
-            for name in [node.op, *called]:
-                if name in functions:
-                    bodies.append(functions.pop(name).node_def)
-
-
-def _give_streams(graph: tf.compat.v1.GraphDef, number: int) -> dict[str, bytes]:
-    """Gives each node that draws a stream; their names, each with its own seed."""
-    streams: dict[str, bytes] = {}
-    for node, nodes in _reached(graph):
-        if node.op in LEGACY_RANDOM_OPS and node.op not in _DRAWS:
-            words = "equal settings will not give equal numbers: a client draws by %s"
-            logging.log_first_n(logging.WARNING, words, 1, node.op)
-        if node.op not in _DRAWS:
-            continue
-        name = f"tff_pmc_{number}_stream_{len(streams)}"
-        seeds = [node.attr[seed].i for seed in ("seed", "seed2")]
-        streams[name] = f" {len(streams)} {seeds}".encode()
-        with tf.Graph().as_default(), tf.device(_CPU):
-            added = _stream(name).op, tf.constant(_PHILOX, tf.int64).op
-        outputs = []
-        for operation in added:
-            one = nodes.add()
-            one.CopyFrom(operation.node_def)
-            one.name = f"{node.name}_{one.name}"
-            in_body = f":{operation.op_def.output_arg[0].name}:0"
-            outputs.append(one.name + ("" if nodes is graph.node else in_body))
-        node.op = _DRAWS[node.op]
-        node.input[:] = [*outputs, *node.input]
-        for old, new in (("Tout", "dtype"), ("T", "shape_dtype")):
-            if old in node.attr:
-                node.attr[new].CopyFrom(node.attr.pop(old))
-        for seed in ("seed", "seed2"):
-            node.attr.pop(seed, None)
-    if streams:  # This process may have them already, as they were.
-        _name_functions_apart(graph, f"of_{number}")
-    return streams
-
-
-def _stream(name: str) -> tf.Tensor:
-    return tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[3], shared_name=name)
-
-
-def _begin_stream(name: str, seed: bytes) -> None:
-    key = hashlib.blake2b(seed, digest_size=8).digest()
-    state = [0, 0, int.from_bytes(key, "little", signed=True)]
-    with tf.device(_CPU):
-        tf.raw_ops.AssignVariableOp(
-            resource=_stream(name), value=tf.constant(state, tf.int64)
-        )
-
-
 def _name_functions_apart(graph: tf.compat.v1.GraphDef, mark: str) -> None:
     """Names functions apart: each process counts its own from the same number on."""
     own = graph.library.function
@@ -275,7 +203,8 @@ class PackGraphs(NamedTuple):
     `work` makes of a pack's tensors and what the server sent what the pack answers, and
     `zero` the sum of no answers; `accumulate` adds an answer to a sum, `merge` two
     sums. The last `num_integers` of an answer's tensors are not accumulated but
-    integers to be added: TFF's secure sums.
+    integers to be added: TFF's secure sums. In a computation with a state (`seeded`)
+    what `work` draws at random follows from what was sent; elsewhere a stream goes on.
     """
 
     work: GraphParts
@@ -283,13 +212,14 @@ class PackGraphs(NamedTuple):
     accumulate: GraphParts
     merge: GraphParts
     num_integers: int
+    seeded: bool
 
 
 class PackSums:
     """Sums of packs: what is accumulated, then the integers, as one flat list."""
 
     def __init__(self, graphs: PackGraphs, *, foreign: bool = False) -> None:
-        self._work = ImportedGraph(graphs.work, foreign=foreign, seeded=True)
+        self._work = ImportedGraph(graphs.work, foreign=foreign, seeded=graphs.seeded)
         self._zero, self._accumulate, self._merge = (
             ImportedGraph(parts, foreign=foreign) for parts in graphs[1:4]
         )

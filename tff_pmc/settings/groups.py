@@ -97,8 +97,8 @@ class TrainingSettings(Settings):
     )
     max_pack_bytes: int = setting(
         500_000_000,
-        "The most bytes of inputs in a pack. A client with more is refused, but not a "
-        "store's, whose arrays are mapped. TFF's worker takes 2 GB at most.",
+        "The most bytes of inputs in a pack. A client with more is refused, unless its "
+        "examples are mapped from the disk. TFF's worker takes 2 GB at most.",
         within=_SOME,
     )
 

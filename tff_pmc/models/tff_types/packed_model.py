@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
 
@@ -149,3 +150,20 @@ def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
         return tff.learning.models.functional_model_from_keras(inner, losses[0], spec)
     except Exception as error:  # TFF's own class for it is no ValueError.
         raise ValueError(one_line(error)) from error
+
+
+def output_on(model: Any, x: Any, *y: Any) -> list[Any]:
+    """The initial model's output on a batch of arrays, and its loss where y is given.
+
+    It is run in a graph, because TFF's functional models of Keras run nowhere else.
+    """
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        # Fed, and no constants, as a graph takes seconds to hold a large model's.
+        arrays = tf.nest.map_structure(np.asarray, (model.initial_weights, x, y))
+        fed = tf.nest.map_structure(
+            lambda a: tf.compat.v1.placeholder(a.dtype, a.shape), arrays
+        )
+        output = model.predict_on_batch(*fed[:2], False)
+        found = [output, *(model.loss(output, labels) for labels in fed[2])]
+        feeds = zip(tf.nest.flatten(fed), tf.nest.flatten(arrays))
+        return session.run(found, dict(feeds))
