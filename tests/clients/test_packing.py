@@ -85,6 +85,18 @@ def test_packs_are_cut_by_bytes(toy_examples):
         tff_pmc.pack(toy_examples, clients, max_bytes=100)
 
 
+def test_a_client_of_a_store_may_be_of_any_size(toy_examples, tmp_path):
+    """Its pack refers to what is mapped: the limit only deals clients to packs."""
+    parts = ((str(k), toy_examples.client(k)) for k in range(3))
+    leaf_data.write_store(
+        ((k, p["x"], p["y"], p["x"][:1], p["y"][:1]) for k, p in parts), tmp_path / "s"
+    )
+    stored = leaf_data.open_store(tmp_path / "s").train_examples
+    packs = tff_pmc.pack(stored, range(3), num_packs=1, max_bytes=20)
+    packed = [[int(e["client"]) for e in pack] for pack in packs]
+    assert sorted(packed) == [[0], [1], [2]]
+
+
 def test_an_attribute_out_of_range_is_refused(toy_examples):
     part = toy_examples.client(0)
     dataset = tf.data.Dataset.from_tensor_slices((part["x"], part["y"])).batch(2)

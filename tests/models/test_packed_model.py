@@ -41,3 +41,31 @@ def test_tffs_own_model_is_one_without_more(tf, toy_model, toy_examples):
     assert rest == weights[1]
     with pytest.raises(ValueError, match="losses of single examples"):
         packed.example_losses(output, toy_examples.y)
+
+
+def test_a_model_fn_of_keras_is_made_functional(tf, tff, assert_one_line):
+    """Also where a function makes a functional model; all else is refused by name."""
+    from tff_pmc.models.tff_types.packed_model import as_functional, output_on
+    from tff_pmc.processes.evaluation import num_scores
+
+    layers = tf.keras.layers
+    inner = tf.keras.Sequential([layers.Flatten(input_shape=(2, 2)), layers.Dense(3)])
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    spec = (tf.TensorSpec([None, 2, 2]), tf.TensorSpec([None], tf.int32))
+    by_name = dict(zip("xy", spec))
+    x, y = np.arange(8, dtype=np.float32).reshape(2, 2, 2), np.array([0, 2], np.int32)
+    scores = inner(x).numpy()
+    for given in (spec, by_name):
+        model = as_functional(
+            lambda spec=given: tff.learning.models.from_keras_model(inner, loss, spec)
+        )
+        found, mean = output_on(model, x, y)
+        np.testing.assert_allclose(found, scores, rtol=1e-6)
+        logs = np.log(np.exp(scores).sum(1)) - scores[np.arange(2), y]
+        np.testing.assert_allclose(mean, logs.mean(), rtol=1e-5)
+        assert num_scores(as_functional(lambda: model)) == 3  # noqa: B023
+    for wrong, says in (
+        (inner, "gives a Sequential"),
+        (lambda: 3, "gives a int"),
+    ):
+        assert_one_line(ValueError, lambda: as_functional(wrong), says)  # noqa: B023

@@ -4,6 +4,7 @@ import asyncio
 import datetime
 
 import numpy as np
+import pytest
 
 import tff_pmc
 from tff_pmc._lazy import tf, tff
@@ -73,6 +74,118 @@ def test_batch_norm_statistics_are_averaged_with_the_same_weights(runtime, sgd):
     # Whole, whatever the server's rate: they are averages and not directions.
     np.testing.assert_allclose(found[0], (weights * means).sum(axis=0), rtol=1e-4)
     np.testing.assert_allclose(found[1], (weights * variances).sum(axis=0), rtol=1e-4)
+
+
+def random_layers(seed):
+    layers = tf.keras.layers
+
+    class Noise(layers.Layer):
+        def build(self, shape):
+            self.generator = tf.random.Generator.from_non_deterministic_state()
+
+        def call(self, x):
+            return x + self.generator.normal(tf.shape(x))
+
+    yield layers.Dropout(0.5, seed=seed)
+    if seed is None:
+        yield layers.GaussianNoise(1.0)
+        yield layers.RandomCrop(7, 7)
+        yield layers.RandomZoom(0.5)
+        yield Noise()
+
+
+@pytest.mark.parametrize("layers_seed", [1, None])
+def test_what_random_layers_draw_follows_from_the_seed(layers_seed, sgd, monkeypatch):
+    """However many clients train at once; in each client and round it is another."""
+    from tff_pmc.runtime import Runtime, local
+
+    x = np.ones([4, 8, 8, 1], np.float32) * np.arange(64).reshape(8, 8, 1) / 64
+    client = tf.data.Dataset.from_tensor_slices((x, np.zeros(4, np.int32))).batch(2)
+
+    def model_fn():
+        made = [*random_layers(layers_seed), tf.keras.layers.Flatten()]
+        dense = tf.keras.layers.Dense(2, kernel_initializer="zeros")
+        return tff.learning.models.from_keras_model(
+            tf.keras.Sequential([tf.keras.Input((8, 8, 1)), *made, dense]),
+            tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            input_spec=client.element_spec,
+        )
+
+    def build(seed):
+        return tff_pmc.build_prioritized_fed_avg(
+            *(model_fn,), criteria=("DS",), client_optimizer_fn=sgd(), seed=seed
+        )
+
+    def rounds(process, at_once, clients=6):
+        monkeypatch.setattr(local, "PACKS_AT_ONCE", at_once)
+        state, found = process.initialize(), []
+        for _ in range(2):
+            state = process.next(state, [client] * clients).state
+            found.append(process.get_model_weights(state).trainable[0])
+        return found
+
+    with Runtime("local"):
+        process, again, other = build(0), build(0), build(1)
+        first = rounds(process, 1)
+        for found in (rounds(process, 4), rounds(again, 4)):
+            np.testing.assert_array_equal(first, found)
+        assert not np.array_equal(first, rounds(other, 4))
+        # One drawing for all clients would make their mean each one's.
+        assert not np.allclose(first, rounds(process, 1, clients=1))
+
+
+def test_a_dataset_without_an_end_is_reported_once(
+    runtime, keras_model_fn, toy_examples, float_datasets, sgd, monkeypatch, capfd
+):
+    from tff_pmc.clients import dataset_training
+
+    monkeypatch.setattr(dataset_training, "MOST_EXAMPLES", 9)
+    process = tff_pmc.build_prioritized_fed_avg(
+        *(keras_model_fn(),), criteria=("DS",), client_optimizer_fn=sgd()
+    )
+    evaluate = tff_pmc.build_federated_evaluation(keras_model_fn())
+    few, many = float_datasets(toy_examples, [2, 3], 2)
+    size = int(many.unbatch().reduce(0, lambda n, *_: n + 1))
+    state = process.initialize()
+    process.next(state, [few, many.repeat(30 // size)])
+    said = "a client's dataset has not ended after 9 examples"
+    assert capfd.readouterr().err.count(said) == 1
+    evaluate(process.get_model_weights(state), [few, many.repeat(30 // size)])
+    assert capfd.readouterr().err.count(said) == 1
+
+
+def test_sequences_of_any_length_are_joined(runtime, sgd):
+    """Padded by batch, and to the longest where a criterion looks at all of them."""
+    x = [np.arange(1, n + 2, dtype=np.int32) for n in (1, 4, 2, 0, 3)]
+    ragged = tf.data.Dataset.from_generator(
+        lambda: ((part, len(part) % 2) for part in x),
+        output_signature=(tf.TensorSpec([None], tf.int32), tf.TensorSpec([], tf.int32)),
+    )
+    client = ragged.padded_batch(2, ([None], []))
+
+    def model_fn():
+        layers = tf.keras.layers
+        return tff.learning.models.from_keras_model(
+            tf.keras.Sequential(
+                [
+                    tf.keras.Input([None], dtype=tf.int32),
+                    *(layers.Embedding(9, 2), layers.GlobalAveragePooling1D()),
+                    layers.Dense(2),
+                ]
+            ),
+            tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            input_spec=client.element_spec,
+        )
+
+    tokens = tff_pmc.criteria.Criterion(
+        "TOK", "tokens", "a test", lambda client: tf.math.count_nonzero(client.x)
+    )
+    process = tff_pmc.build_prioritized_fed_avg(
+        model_fn, criteria=("DS", "LD", tokens), client_optimizer_fn=sgd()
+    )
+    metrics = process.next(process.initialize(), [client]).metrics
+    expected = [len(x), 2, sum(map(len, x))]
+    np.testing.assert_array_equal(metrics["aggregator"]["totals"], expected)
 
 
 def test_tffs_program_runs_where_the_runtime_is_installed_and_goes_on(

@@ -120,3 +120,29 @@ def test_packed_examples_give_the_models_metrics_too(
 def test_packed_examples_need_a_functional_model(model_fn):
     with pytest.raises(ValueError, match="need a tff.learning.models.FunctionalModel"):
         tff_pmc.build_federated_evaluation(model_fn, packed=True)
+
+
+def test_tffs_functional_model_of_keras_is_judged(runtime, toy_examples, sgd):
+    """TFF lets it be called in graphs alone; the losses and hits are NumPy's."""
+    layers = tf.keras.layers
+    inner = tf.keras.Sequential(
+        [layers.Rescaling(1 / 255, input_shape=(4, 4)), layers.Flatten()]
+    )
+    inner.add(layers.Dense(3))
+    spec = (tf.TensorSpec([None, 4, 4], tf.uint8), tf.TensorSpec([None], tf.int32))
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model = tff.learning.models.functional_model_from_keras(inner, loss, spec)
+    online = tff_pmc.build_online_adjusted_fed_avg(
+        model, criteria=("LOSS", "DS"), client_optimizer_fn=sgd()
+    )
+    state = online.initialize()
+    weights = online.get_model_weights(state)
+    losses, hits = losses_of(weights, toy_examples)
+    judges = tff_pmc.evaluation_packs(toy_examples)
+    assert tff_pmc.build_federated_evaluation(model)(weights, judges) == hits.sum()
+    output = online.next(state, tff_pmc.pack(toy_examples, range(6)), judges)
+    of_clients = np.split(losses, toy_examples.row_splits[1:-1])
+    total = sum(part.mean() for part in of_clients if len(part))
+    np.testing.assert_allclose(
+        output.metrics["aggregator"]["totals"][0], total, rtol=1e-4
+    )

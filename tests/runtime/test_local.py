@@ -145,9 +145,26 @@ def test_an_interrupt_ends_a_call_within_seconds(start):
             except KeyboardInterrupt:
                 print("ended")
             assert slow(2) == 2
+
+            @tff.tensorflow.computation(tff.SequenceType(np.int64))
+            def last(data):
+                return data.reduce(np.int64(0), lambda _, number: number)
+
+            @tff.federated_computation(
+                tff.FederatedType(tff.SequenceType(np.int64), tff.CLIENTS)
+            )
+            def sum_of_last(clients):
+                return tff.federated_sum(tff.federated_map(last, clients))
+
+            endless = tf.data.Dataset.range(3).repeat()
+            threading.Timer(5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                sum_of_last([endless] * 10)
+            except KeyboardInterrupt:
+                print("ended, too")
     """)
     out, err = process.communicate(timeout=600)
-    assert process.returncode == 0 and out == "ended\n", err
+    assert process.returncode == 0 and out == "ended\nended, too\n", err
 
 
 def test_an_unknown_engine_is_named():

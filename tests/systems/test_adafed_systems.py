@@ -103,6 +103,15 @@ def test_a_data_set_that_will_not_do_is_refused(federation, change, says):
             Setup.of(one, other)
 
 
+def test_a_client_that_no_pack_holds_is_refused_at_the_start(federation):
+    from tff_pmc.systems.setup import Setup
+
+    one = runs_of("adafed_1", max_pack_bytes=5000)[0]
+    size = federation.train_examples.client(0)["x"].nbytes
+    with pytest.raises(SettingError, match=f"has {size} bytes .* raise --max_pack_byt"):
+        Setup.of(one, federation)
+
+
 def test_who_keeps_its_own_model_has_to_be_named(federation):
     from tff_pmc.systems.setup import Setup
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
@@ -29,6 +30,8 @@ from tff_pmc.clients.packing import attribute_spec, check_attribute, split_batch
 from tff_pmc.clients.training_options import TrainingOptions
 from tff_pmc.criteria import Criterion
 
+MOST_EXAMPLES = 1_000_000
+"""The examples of one client in one pass after which a line asks whether they end."""
 ModelFn = Callable[[], tff.learning.models.VariableModel]
 
 
@@ -74,18 +77,29 @@ class _DatasetClient:
     def _examples(self) -> tuple[Any, Any]:
         """Inputs and labels, `[n, ...]`, all batches joined.
 
-        Both from one pass: a dataset that shuffles has another order in the next.
+        Both from one pass: a dataset that shuffles has another order in the next. Where
+        batches have other lengths, the shorter are padded with zeros at the end.
         """
         pairs = self._batches.map(lambda *batch: split_batch(unstar(batch)))
         empty = tf.nest.map_structure(
-            lambda spec: tf.zeros([0, *spec.shape[1:]], spec.dtype), pairs.element_spec
+            lambda spec: tf.zeros([0, *(n or 0 for n in spec.shape[1:])], spec.dtype),
+            pairs.element_spec,
         )
         return pairs.reduce(
-            empty,
-            lambda joined, batch: tf.nest.map_structure(
-                lambda a, b: tf.concat([a, b], 0), joined, batch
-            ),
+            empty, lambda found, batch: tf.nest.map_structure(_joined, found, batch)
         )
+
+
+@without_autograph
+def _joined(first: tf.Tensor, second: tf.Tensor) -> tf.Tensor:
+    if None not in second.shape[1:]:
+        return tf.concat([first, second], 0)
+    sizes = [tf.shape(part)[1:] for part in (first, second)]
+    padded = []
+    for part, size in zip((first, second), sizes):
+        after = tf.concat([[0], tf.maximum(*sizes) - size], 0)
+        padded.append(tf.pad(part, tf.stack([tf.zeros_like(after), after], 1)))
+    return tf.concat(padded, 0)
 
 
 def with_attributes(
@@ -159,7 +173,7 @@ def build_dataset_client_work(
                     lambda v, w: v.assign(w), variables.trainable, updated
                 )
                 count = num_examples_of(output)
-                examples += count
+                examples = counted(examples, count)
                 loss = tf.cast(output.loss, tf.float32)
                 loss_sum += loss * tf.cast(count, tf.float32)
         trained = tf.nest.map_structure(lambda v: v.read_value(), variables)
@@ -186,7 +200,7 @@ def build_dataset_client_work(
         tff.learning.models.weights_type_from_model(spec_model),
         tff.SequenceType(tff.types.tensorflow_to_type(data_spec)),
         train_pack,
-        seed=0,  # No choice is made here: the dataset has its own order.
+        seed=options.seed,  # Of what the model draws: the dataset has its own order.
         metrics=metrics,
         client_rate=options.client_learning_rate_fn and options.client_rate,
     )
@@ -198,6 +212,19 @@ def num_examples_of(output: tff.learning.models.BatchOutput) -> tf.Tensor:
     if output.num_examples is None:  # As in TFF's algorithms.
         return tf.shape(output.predictions)[0]
     return tf.cast(output.num_examples, tf.int32)
+
+
+@without_autograph
+def counted(examples: Any, count: tf.Tensor) -> tf.Tensor:
+    """The examples and so many more; reports a dataset that seems to have no end."""
+    seen = examples + count
+    passed = (seen > MOST_EXAMPLES) & (examples <= MOST_EXAMPLES)
+    words = (
+        f"WARNING: a client's dataset has not ended after {MOST_EXAMPLES} examples: is "
+        "there a .repeat() without a count?"
+    )
+    tf.cond(passed, lambda: tf.print(words, output_stream=sys.stderr), tf.no_op)
+    return seen
 
 
 def _first_attributes(dataset: tf.data.Dataset, names: Sequence[str]) -> Any:

@@ -12,7 +12,7 @@ in the cohort, where its results are told: neither depends on how clients were p
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -104,7 +104,8 @@ def pack(
             one of `examples.client_ids`.
         num_packs: the number of packs; more are made where one would exceed
             `max_bytes`, and fewer where there are fewer clients.
-        max_bytes: the most bytes of inputs in a pack.
+        max_bytes: the most bytes of inputs in a pack. A store's client may be larger:
+            its pack has no arrays, but says where they are mapped.
         attributes: the client attributes that travel along: a table, in any order, or
             arrays [K] by name, in the federation's order.
         example_attributes: the names of the examples' attributes that travel along;
@@ -147,6 +148,12 @@ def pack(
         extras = {name: own[name] for name in sorted(example_attributes)}
         parts.append(ClientArrays(k, own["x"], own["y"], {}, extras))
     names = examples.client_ids
+    if examples.stored is None:
+        check_bytes(
+            [part.x.nbytes for part in parts],
+            [names[part.number] for part in parts],
+            max_bytes,
+        )
     packs = split_arrays(parts, names, num_packs, max_bytes, attributes)
     if examples.stored is None:
         return [dataset_of(pack) for pack in packs]
@@ -182,7 +189,8 @@ def pack_client_data(
     """
     numbers = {name: place for place, name in enumerate(client_data.client_ids)}
     parts = []
-    for name in numbers if client_ids is None else client_ids:
+    ids = numbers if client_ids is None else client_ids
+    for name in ids:
         if name not in numbers:
             raise ValueError(f"there is no client {name!r} in the client data")
         dataset = client_data.create_tf_dataset_for_client(name)
@@ -204,6 +212,7 @@ def pack_client_data(
                 raise ValueError(f"client {name!r} has a label that is no int32")
             y = y.astype(np.int32)
         parts.append(ClientArrays(numbers[name], x, y))
+    check_bytes([part.x.nbytes for part in parts], [*ids], max_bytes)
     packs = split_arrays(parts, [*numbers], num_packs, max_bytes, attributes)
     return [dataset_of(pack) for pack in packs]
 
@@ -223,6 +232,19 @@ def _input_and_label(element: tuple) -> tuple[Any, Any]:
         f"cannot tell input and label in an element {element}: it must be a pair, or a "
         f"mapping with one of {_INPUT_KEYS} and one of {_LABEL_KEYS}"
     )
+
+
+def check_bytes(
+    sizes: Iterable[int], names: Sequence[str], limit: int, option: str = "max_bytes"
+) -> None:
+    """Raises a `ValueError` that names a client whose bytes no pack can hold."""
+    for name, size in zip(names, sizes):
+        if size > limit:
+            raise ValueError(
+                f"client {name!r} has {size} bytes of examples; a pack holds at most "
+                f"{limit}: raise {option}, or keep the data in a store "
+                "(leaf_data.write_store), which has no such limit"
+            )
 
 
 def split_arrays(
@@ -254,15 +276,11 @@ def split_arrays(
     (most, count), *_ = collections.Counter(c.number for c in clients).most_common(1)
     if count > 1:
         raise ValueError(f"client {names[most]!r} is in the cohort {count} times")
-    for client in clients:
-        if client.x.nbytes > max_bytes:
-            raise ValueError(
-                f"client {names[client.number]!r} has {client.x.nbytes} bytes of "
-                f"examples; a pack holds at most {max_bytes}"
-            )
     sizes = [len(client.y) for client in clients]
     packs = split_evenly(sizes, num_packs)
-    while max(sum(clients[i].x.nbytes for i in pack) for pack in packs) > max_bytes:
+    while num_packs < len(clients) and any(
+        sum(clients[i].x.nbytes for i in pack) > max_bytes for pack in packs
+    ):
         num_packs += 1
         packs = split_evenly(sizes, num_packs)
     placed = []

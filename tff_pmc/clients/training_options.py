@@ -46,7 +46,8 @@ class TrainingOptions:
         local_epochs: the number of passes over a client's examples, E (beside any
             repetition that a dataset makes by itself).
         batch_size: packed only: B; 0 trains on all examples in one batch.
-        seed: packed only: the seed of the order of the batches.
+        seed: the seed of the order of packed clients' batches, and of what layers of a
+            model draw in training (dropout, noise, augmentation).
         prox_mu: FedProx's mu (Li et al. 2020, arXiv 1812.06127, eq. 2): a client
             trains on its loss + mu/2 ||w - w_start||^2 over the trainable weights, with
             w_start the model that it received, or went on with. 0, the default, leaves
@@ -167,7 +168,6 @@ class TrainingOptions:
             )
         of_packed_clients = {
             "batch_size": self.batch_size,
-            "seed": self.seed,
             "report_cohort": self.report_cohort,
             "keep_own_model": tuple(self.keep_own_model),
             "memory": self.memory,

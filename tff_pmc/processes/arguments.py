@@ -16,6 +16,7 @@ from tff_pmc import criteria as criteria_lib
 from tff_pmc.clients.client_work import TOO_NARROW, raw_value
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.clients.training_options import TrainingOptions
+from tff_pmc.models.tff_types.packed_model import output_on
 from tff_pmc.scores import Score, prioritized
 
 _PROBE_EXAMPLES = 3
@@ -203,13 +204,11 @@ class _Received:
     @functools.cached_property
     def _output(self) -> Any:
         """Its output on the client's examples, in arrays."""
-        batch = tf.nest.map_structure(lambda s: tf.constant(_varied(s)), self._spec)
+        batch = tf.nest.map_structure(_varied, self._spec)
         if isinstance(self._model_fn, tff.learning.models.FunctionalModel):
-            x, y = split_batch(batch)
-            model = self._model_fn
-            predictions = model.predict_on_batch(model.initial_weights, x, False)
-            loss = model.loss(predictions, y)
+            predictions, loss = output_on(self._model_fn, *split_batch(batch))
         else:
+            batch = tf.nest.map_structure(tf.constant, batch)
             model = self._model_fn()  # Its functions do not keep it.
             output = model.forward_pass(batch, training=False)
             predictions, loss = output.predictions, output.loss

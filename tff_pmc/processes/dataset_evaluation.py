@@ -9,7 +9,7 @@ import tensorflow as tf
 import tensorflow_federated as tff
 
 from tff_pmc.aggregation.building import parts_of, without_autograph, zipped
-from tff_pmc.clients.dataset_training import num_examples_of, unstar
+from tff_pmc.clients.dataset_training import counted, num_examples_of, unstar
 from tff_pmc.clients.packing import split_batch
 from tff_pmc.models.functional import predicted_labels
 
@@ -61,7 +61,7 @@ def build_dataset_evaluation(
         for batch in iter(batches):
             output = model.forward_pass(batch, training=False)
             count = num_examples_of(output)
-            examples += count
+            examples = counted(examples, count)
             loss_sum += output.loss * tf.cast(count, tf.float32)
             if has_classes:
                 correct += _count_correct(output.predictions, split_batch(batch)[1])

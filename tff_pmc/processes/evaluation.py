@@ -16,7 +16,12 @@ from tff_pmc import models
 from tff_pmc.aggregation.building import check_kind, zipped
 from tff_pmc.clients import model_metrics, packing
 from tff_pmc.clients.model_metrics import MetricsAggregator
-from tff_pmc.models.functional import BATCH_SIZE, over_batches, predicted_labels
+from tff_pmc.models.functional import (
+    BATCH_SIZE,
+    over_batches,
+    predicted_labels,
+)
+from tff_pmc.models.tff_types.packed_model import output_on
 from tff_pmc.processes.dataset_evaluation import build_dataset_evaluation, over_clients
 from tff_pmc.processes.round_parts import ModelFn
 
@@ -102,10 +107,12 @@ def num_scores(model: tff.learning.models.FunctionalModel) -> int:
             the one predicted.
     """
     example = tf.nest.map_structure(
-        lambda spec: tf.zeros([1, *(size or 1 for size in spec.shape[1:])], spec.dtype),
+        lambda spec: np.zeros(
+            [1, *(size or 1 for size in spec.shape[1:])], spec.dtype.as_numpy_dtype
+        ),
         packing.split_batch(model.input_spec)[0],
     )
-    output = model.predict_on_batch(model.initial_weights, example, training=False)
+    (output,) = output_on(model, example)
     predicted_labels(output)  # Refuses what is no such output.
     return int(output.shape[-1])
 
@@ -182,7 +189,7 @@ def over_packs(
 
 def type_of_examples(model: tff.learning.models.FunctionalModel) -> tff.Type:
     """The type of a pack of `evaluation_packs`, <x=X[?, ...], y=Y[?, ...], client>."""
-    x, y = model.input_spec
+    x, y = packing.split_batch(model.input_spec)
     client = tf.TensorSpec([None], tf.int32)
     return tff.types.tensorflow_to_type(
         collections.OrderedDict(x=x, y=y, client=client)

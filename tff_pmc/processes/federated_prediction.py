@@ -43,7 +43,7 @@ def build_federated_prediction(
         ValueError: the model gives no score per class.
     """
     num_scores(model)
-    x_spec, _ = model.input_spec
+    x_spec, _ = packing.split_batch(model.input_spec)
     examples_type = tff.types.tensorflow_to_type(
         collections.OrderedDict(x=x_spec, row=tf.TensorSpec([None], tf.int32))
     )
@@ -126,7 +126,10 @@ def build_local_tuning_prediction(
     """
     model = PackedModel.of(model)
     received_type = weights_type(model)
-    spec, x_spec = packing.element_spec(model.input_spec), model.input_spec[0]
+    spec, x_spec = (
+        packing.element_spec(model.input_spec),
+        packing.split_batch(model.input_spec)[0],
+    )
     data_type = tff.SequenceType(tff.types.tensorflow_to_type(spec))
     x_type = tff.types.tensorflow_to_type(x_spec)
 

@@ -16,14 +16,13 @@ from typing import Any, Callable, NamedTuple, Union
 import numpy as np
 import tensorflow as tf
 from absl import logging
-from tensorflow.python.eager import cancellation
 
 from leaf_data.errors import one_line
 from tff_pmc.runtime import cluster_tasks
 from tff_pmc.runtime.cluster_connection import LOSSES, ClusterConnection, ClusterError
 from tff_pmc.runtime.cluster_packs import PacksOnWorkers, stores_of
 from tff_pmc.runtime.local import LocalEngine
-from tff_pmc.runtime.pack_sums import PackGraphs, merged_in_tree
+from tff_pmc.runtime.pack_sums import PackGraphs, cancelling, merged_in_tree
 from tff_pmc.runtime.round_form import SumPacks
 from tff_pmc.settings.cluster_options import LOCAL, ClusterOptions
 
@@ -109,7 +108,9 @@ class _Computation:
                 traffic.sent += _num_bytes(sent) * len(workers)
                 of_packs = {
                     number: submit(
-                        pack.worker, cluster_tasks.sum_of_pack, pack.future, at_workers
+                        pack.worker,
+                        cluster_tasks.sum_of_pack,
+                        *(pack.future, at_workers, number),
                     )
                     for number, pack in self._packs.place(packs, workers)
                 }
@@ -136,7 +137,7 @@ class _Computation:
 
     def _wait(self, total: Any, workers: set[str]) -> None:
         """Waits for the sum, and looks whether the workers are still there."""
-        manager = cancellation.context()  # It is this call's.
+        manager = cancelling()
         ended = threading.Event()
         total.add_done_callback(lambda _: ended.set())
         look_at = time.monotonic() + _LOOK_SECONDS

@@ -128,7 +128,9 @@ def _version() -> str:
     return f"{tff_pmc.__version__} ({digest.hexdigest()[:12]})"
 
 
-def sum_of_pack(terms: Terms, graphs: bytes, pack: Any, sent: Any) -> list[Any]:
+def sum_of_pack(
+    terms: Terms, graphs: bytes, pack: Any, sent: Any, place: int
+) -> list[Any]:
     """The sum of one encoded pack, arrays; see `PackSums.of_pack`."""
     check_versions(terms)
     import tensorflow as tf
@@ -136,7 +138,8 @@ def sum_of_pack(terms: Terms, graphs: bytes, pack: Any, sent: Any) -> list[Any]:
     from tff_pmc.runtime import cluster_packs
 
     tensors = list(map(cluster_packs.decoded, pack))
-    found = _imported(graphs).of_pack(tensors, [tf.constant(a) for a in sent])
+    sent = [tf.constant(a) for a in sent]
+    found = _imported(graphs).of_pack(tensors, sent, place)
     return [tensor.numpy() for tensor in found]
 
 

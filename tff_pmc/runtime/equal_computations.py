@@ -18,7 +18,7 @@ from tensorflow.python.framework import op_def_registry
 # next, as random streams do: variables begin anew in each.
 _WITHOUT_MEMORY = re.compile(
     "Assert|If|While|StatefulPartitionedCall|TensorDataset|DatasetToSingleElement|"
-    "VarHandleOp|(Assign|Read)VariableOp|ResourceApply.*"
+    "PrintV2|VarHandleOp|(Assign|Read)VariableOp|ResourceApply.*"
 )
 
 

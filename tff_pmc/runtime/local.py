@@ -27,6 +27,8 @@ from tff_pmc.runtime.pack_sums import (
     ImportedGraph,
     PackGraphs,
     PackSums,
+    cancelled_by,
+    cancelling,
     merged_in_tree,
 )
 from tff_pmc.runtime.round_form import NotInFormError, RoundForm, SumPacks, graph_parts
@@ -121,13 +123,14 @@ class LocalEngine:
         sums = PackSums(graphs)
 
         def sum_here(packs, sent):
-            manager = cancellation.context()  # It is this thread's alone.
+            manager = cancelling()
 
-            def of_pack(pack):
-                with cancellation.CancellationManagerContext(manager):
-                    return sums.of_pack(pack, sent)
+            def of_pack(placed):
+                place, pack = placed
+                with cancelled_by(manager):
+                    return sums.of_pack(pack, sent, place)
 
-            return _sum_at_once(of_pack, packs, sums.merge)
+            return _sum_at_once(of_pack, enumerate(packs), sums.merge)
 
         return sum_here
 
@@ -149,7 +152,7 @@ class LocalContext(EngineContext):
 
         def call() -> None:
             try:
-                with cancellation.CancellationManagerContext(manager):
+                with cancelled_by(manager):
                     outcome["value"] = self._run(comp, arg)
             except BaseException as error:
                 outcome["error"] = error

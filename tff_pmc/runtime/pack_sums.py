@@ -7,18 +7,57 @@ who ran which pack.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import threading
-from collections.abc import Iterable, Sequence
-from typing import Any, Callable, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Callable, NamedTuple, Optional, TypeVar
 
 import tensorflow as tf
+from tensorflow.python.eager import cancellation, context, execute
 
+from tff_pmc.runtime.random_streams import begin_stream, give_streams
 from tff_pmc.runtime.stored_packs import StoredPack
 
 _STATEFUL_OPS = ("VarHandleOp", "HashTableV2", "MutableHashTableV2")
 _numbers = itertools.count()
+_of_thread = threading.local()
+
+
+@contextlib.contextmanager
+def cancelled_by(manager: Optional[cancellation.CancellationManager]) -> Iterator[None]:
+    """Lets the manager cancel the graphs that this thread calls.
+
+    TensorFlow's own context is the process's: the first thread to leave it would take
+    it from all others.
+    """
+    _of_thread.manager = manager
+    try:
+        yield
+    finally:
+        _of_thread.manager = None
+
+
+def cancelling() -> Optional[cancellation.CancellationManager]:
+    """What may cancel this thread's calls."""
+    return getattr(_of_thread, "manager", None)
+
+
+def _call(function: Any, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    manager = cancelling()
+    if manager is None:
+        return list(function(*arguments))
+    here = context.context()
+    options = here.function_call_options.as_attrs().items()
+    return execute.execute_with_cancellation(
+        function.name,
+        num_outputs=len(function.outputs),
+        inputs=[*arguments, *function.captured_inputs],
+        attrs=tuple(itertools.chain(*options)),
+        ctx=here,
+        cancellation_manager=manager,
+    )
 
 
 class GraphParts(NamedTuple):
@@ -41,10 +80,13 @@ class ImportedGraph:
     argument and no result, is the variant tensor of its dataset, or a `StoredPack`.
     """
 
-    def __init__(self, parts: GraphParts, *, foreign: bool = False) -> None:
+    def __init__(
+        self, parts: GraphParts, *, foreign: bool = False, seeded: bool = False
+    ) -> None:
         """Imports the graph, once; a `ValueError` if TensorFlow cannot.
 
-        A `foreign` one is of another process.
+        A `foreign` one is of another process. What a `seeded` one draws at random
+        follows from the seed of each call.
         """
         graph = tf.compat.v1.GraphDef.FromString(parts.graph_def)
         if foreign:
@@ -53,10 +95,15 @@ class ImportedGraph:
         feeds, fetches = list(parts.feeds), list(parts.fetches)
         self._has_results = bool(fetches)
         self._begin = None
+        number = next(_numbers)
         self._one_at_a_time = threading.Lock()
         signature = list(_types(graph, feeds))
         if parts.initialize_op:
-            _name_apart(graph, next(_numbers))
+            _name_apart(graph, number)
+        self.streams = give_streams(graph, number) if seeded else {}
+        if self.streams:  # This process may have the functions as they were.
+            _name_functions_apart(graph, f"of_{number}")
+        if parts.initialize_op:
             whole = tf.compat.v1.wrap_function(
                 lambda: tf.import_graph_def(graph, name=""), []
             )
@@ -75,7 +122,9 @@ class ImportedGraph:
 
         self._function = tf.compat.v1.wrap_function(imported, signature)
 
-    def __call__(self, arguments: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    def __call__(
+        self, arguments: Sequence[tf.Tensor], seed: bytes = b""
+    ) -> list[tf.Tensor]:
         """Runs the graph; one with variables begins anew each time, as in a session."""
         if not self._has_results:
             return []
@@ -83,11 +132,14 @@ class ImportedGraph:
             tf.data.experimental.to_variant(a) if isinstance(a, StoredPack) else a
             for a in arguments
         ]
-        if self._begin is None:
-            return list(self._function(*arguments))
+        if self._begin is None and not self.streams:
+            return _call(self._function, arguments)
         with self._one_at_a_time:
-            self._begin()
-            return list(self._function(*arguments))
+            for name, own in self.streams.items():
+                begin_stream(name, seed + own)
+            if self._begin is not None:
+                self._begin()
+            return _call(self._function, arguments)
 
 
 def _types(
@@ -151,7 +203,8 @@ class PackGraphs(NamedTuple):
     `work` makes of a pack's tensors and what the server sent what the pack answers, and
     `zero` the sum of no answers; `accumulate` adds an answer to a sum, `merge` two
     sums. The last `num_integers` of an answer's tensors are not accumulated but
-    integers to be added: TFF's secure sums.
+    integers to be added: TFF's secure sums. In a computation with a state (`seeded`)
+    what `work` draws at random follows from what was sent; elsewhere a stream goes on.
     """
 
     work: GraphParts
@@ -159,22 +212,30 @@ class PackGraphs(NamedTuple):
     accumulate: GraphParts
     merge: GraphParts
     num_integers: int
+    seeded: bool
 
 
 class PackSums:
     """Sums of packs: what is accumulated, then the integers, as one flat list."""
 
     def __init__(self, graphs: PackGraphs, *, foreign: bool = False) -> None:
-        self._work, self._zero, self._accumulate, self._merge = (
-            ImportedGraph(parts, foreign=foreign) for parts in graphs[:4]
+        self._work = ImportedGraph(graphs.work, foreign=foreign, seeded=graphs.seeded)
+        self._zero, self._accumulate, self._merge = (
+            ImportedGraph(parts, foreign=foreign) for parts in graphs[1:4]
         )
         self._num_integers = graphs.num_integers
 
     def of_pack(
-        self, pack: Sequence[tf.Tensor], sent: Sequence[tf.Tensor]
+        self, pack: Sequence[tf.Tensor], sent: Sequence[tf.Tensor], place: int
     ) -> list[tf.Tensor]:
-        """The sum of one pack, given its tensors and what the server sent."""
-        answer = self._work([*pack, *sent])
+        """The sum of one pack, given its tensors and what the server sent.
+
+        What it draws at random follows from what was sent and its place among them.
+        """
+        seed = hashlib.blake2b(str(place).encode())
+        for tensor in sent if self._work.streams else ():
+            seed.update(tf.io.serialize_tensor(tensor).numpy())
+        answer = self._work([*pack, *sent], seed.digest())
         in_clear = len(answer) - self._num_integers
         total = self._accumulate([*self._zero([]), *answer[:in_clear]])
         return [*total, *answer[in_clear:]]

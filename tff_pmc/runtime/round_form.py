@@ -147,6 +147,7 @@ class RoundForm:
                 for name in ("work", "zero", "accumulate", "merge")
             ),
             len(flat),
+            bool(self._at_server),
         )
         num_state = len(tff.structure.flatten(form.update.type_signature.parameter[0]))
         try:

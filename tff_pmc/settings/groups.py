@@ -118,6 +118,12 @@ class TrainingSettings(Settings):
         "of float sums and nothing else.",
         within=_SOME,
     )
+    max_pack_bytes: int = setting(
+        500_000_000,
+        "The most bytes of inputs in a pack. A client with more is refused, unless its "
+        "examples are mapped from the disk. TFF's worker takes 2 GB at most.",
+        within=_SOME,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -188,6 +188,7 @@ class TunedAnswers:
             data.train_examples,
             range(examples.num_clients),
             num_packs=training.num_packs,
+            max_bytes=training.max_pack_bytes,
         )
         self._compute = processes.build_local_tuning_prediction(
             setup.model,

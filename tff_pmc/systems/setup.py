@@ -68,6 +68,7 @@ class Setup:
             self.data.train_examples,
             chosen,
             num_packs=len(chosen) if alone else settings.training.num_packs,
+            max_bytes=settings.training.max_pack_bytes,
             attributes={
                 name: table[name] for name in settings.aggregation.client_attributes
             },
@@ -167,14 +168,17 @@ class Setup:
 
 def _model(settings: RunSettings) -> Any:
     """The model of a run; a `SettingError` names a file of weights that do not fit."""
-    model, file = _built(settings.model), settings.training.initial_weights
+    name, file = settings.names["model"], settings.training.initial_weights
+    model = naming(f"--model={name}", _built, settings.model)
     return naming("--initial_weights", _begun, model, *file) if file else model
 
 
 @functools.lru_cache(maxsize=1)
 def _built(settings: ModelSettings) -> Any:
     """The model, one for runs of equal settings: what is traced of it serves them."""
-    return settings.build()
+    from tff_pmc.models.tff_types.packed_model import as_functional
+
+    return as_functional(settings.build())
 
 
 _begun = functools.lru_cache(maxsize=1)(with_weights_of)
@@ -213,6 +217,8 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
     for part, examples in parts.items():
         if not examples.num_examples:
             raise SettingError(f"no client of {data.name} has {part} examples")
+    if data.train_examples.stored is None:
+        _check_bytes(settings, data.train_examples)
     known = data.train_examples.attributes
     for criterion in settings.measured:
         for name in criteria_lib.example_attributes([criterion]):
@@ -268,6 +274,16 @@ def _check(settings: RunSettings, data: leaf_data.FederatedDataset) -> None:
         )
     if not data.has_classes:
         _check_without_classes(settings, data.name)
+
+
+def _check_bytes(settings: RunSettings, examples: leaf_data.Examples) -> None:
+    """Refuses a client that no pack can hold, before the first round."""
+    from tff_pmc.clients.packing import check_bytes
+
+    sizes = (examples.sizes * examples.x[:1].nbytes).tolist()
+    limit, flag = settings.training.max_pack_bytes, "--max_pack_bytes"
+    given = sizes, examples.client_ids, limit, flag
+    naming(f"{flag}={limit}", check_bytes, *given)
 
 
 def _check_without_classes(settings: RunSettings, name: str) -> None:

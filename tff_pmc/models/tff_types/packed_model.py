@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Optional
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_federated as tff
+
+from leaf_data.errors import one_line
 
 
 class PackedModel(tff.learning.models.FunctionalModel):
@@ -121,3 +124,46 @@ class PackedModel(tff.learning.models.FunctionalModel):
             return self._forward_in_training(trainable, non_trainable, x, seed)
         output = self.predict_on_batch((trainable, non_trainable), x, True)
         return output, non_trainable
+
+
+def as_functional(model: Any) -> tff.learning.models.FunctionalModel:
+    """Returns a functional model, also of a `model_fn` of a Keras model.
+
+    Raises:
+        ValueError: it is neither, or TFF cannot make a functional model of it.
+    """
+    if callable(model) and not isinstance(model, tf.keras.Model):
+        model = model()
+    if isinstance(model, tff.learning.models.FunctionalModel):
+        return model
+    # As TFF's `from_keras_model` has them.
+    inner, losses = (getattr(model, own, ()) for own in ("_keras_model", "_loss_fns"))
+    if not inner or len(losses) != 1:
+        raise ValueError(
+            "build must return a FunctionalModel, or a function that returns one or "
+            "what from_keras_model gives for one loss, and gives a "
+            f"{type(model).__name__}"
+        )
+    spec = model.input_spec
+    spec = (spec["x"], spec["y"]) if isinstance(spec, Mapping) else tuple(spec)
+    try:
+        return tff.learning.models.functional_model_from_keras(inner, losses[0], spec)
+    except Exception as error:  # TFF's own class for it is no ValueError.
+        raise ValueError(one_line(error)) from error
+
+
+def output_on(model: Any, x: Any, *y: Any) -> list[Any]:
+    """The initial model's output on a batch of arrays, and its loss where y is given.
+
+    It is run in a graph, because TFF's functional models of Keras run nowhere else.
+    """
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        # Fed, and no constants, as a graph takes seconds to hold a large model's.
+        arrays = tf.nest.map_structure(np.asarray, (model.initial_weights, x, y))
+        fed = tf.nest.map_structure(
+            lambda a: tf.compat.v1.placeholder(a.dtype, a.shape), arrays
+        )
+        output = model.predict_on_batch(*fed[:2], False)
+        found = [output, *(model.loss(output, labels) for labels in fed[2])]
+        feeds = zip(tf.nest.flatten(fed), tf.nest.flatten(arrays))
+        return session.run(found, dict(feeds))

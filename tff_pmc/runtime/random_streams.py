@@ -1,0 +1,88 @@
+"""Random numbers of a graph that follow from a seed, given with each call.
+
+TensorFlow's random operations keep their streams from one call to the next, so that
+what a client draws would depend on who was trained before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+from tensorflow.python.framework.auto_control_deps import LEGACY_RANDOM_OPS
+
+# What draws from a stream that TensorFlow keeps, and what draws from a given one.
+_DRAWS = {
+    "RandomUniform": "StatefulUniform",
+    "RandomUniformInt": "StatefulUniformInt",
+    "RandomStandardNormal": "StatefulStandardNormalV2",
+    "TruncatedNormal": "StatefulTruncatedNormal",
+    "NonDeterministicInts": "StatefulUniformFullInt",
+}
+_PHILOX = 1  # Their algorithm, as TensorFlow numbers it.
+_CPU = "/device:CPU:0"  # Where streams are, so that GPUs draw the same.
+
+
+def _reached(graph: tf.compat.v1.GraphDef) -> Iterable[tuple[Any, Any]]:
+    """Each node that may run, with the nodes around it.
+
+    The order is that of calls: functions come in any, and with any numbers in names.
+    """
+    functions = {one.signature.name: one for one in graph.library.function}
+    bodies = [graph.node]
+    for nodes in bodies:
+        for node in list(nodes):
+            yield node, nodes
+            values = [node.attr[name] for name in sorted(node.attr)]
+            called = [f.name for v in values for f in [v.func, *v.list.func]]
+            for name in [node.op, *called]:
+                if name in functions:
+                    bodies.append(functions.pop(name).node_def)
+
+
+def give_streams(graph: tf.compat.v1.GraphDef, number: int) -> dict[str, bytes]:
+    """Gives each node that draws a stream; their names, each with its own seed."""
+    streams: dict[str, bytes] = {}
+    for node, nodes in _reached(graph):
+        if node.op in LEGACY_RANDOM_OPS and node.op not in _DRAWS:
+            words = "equal settings will not give equal numbers: a client draws by %s"
+            logging.log_first_n(logging.WARNING, words, 1, node.op)
+        if node.op not in _DRAWS:
+            continue
+        name = f"tff_pmc_{number}_stream_{len(streams)}"
+        seeds = [node.attr[seed].i for seed in ("seed", "seed2")]
+        streams[name] = f" {len(streams)} {seeds}".encode()
+        with tf.Graph().as_default(), tf.device(_CPU):
+            added = _stream(name).op, tf.constant(_PHILOX, tf.int64).op
+        outputs = []
+        for operation in added:
+            one = nodes.add()
+            one.CopyFrom(operation.node_def)
+            one.name = f"{node.name}_{one.name}"
+            in_body = f":{operation.op_def.output_arg[0].name}:0"
+            outputs.append(one.name + ("" if nodes is graph.node else in_body))
+        node.op = _DRAWS[node.op]
+        node.input[:] = [*outputs, *node.input]
+        for old, new in (("Tout", "dtype"), ("T", "shape_dtype")):
+            if old in node.attr:
+                node.attr[new].CopyFrom(node.attr.pop(old))
+        for seed in ("seed", "seed2"):
+            node.attr.pop(seed, None)
+    return streams
+
+
+def _stream(name: str) -> tf.Tensor:
+    return tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[3], shared_name=name)
+
+
+def begin_stream(name: str, seed: bytes) -> None:
+    """Begins a stream anew, with the numbers of this seed."""
+    key = hashlib.blake2b(seed, digest_size=8).digest()
+    state = [0, 0, int.from_bytes(key, "little", signed=True)]
+    with tf.device(_CPU):
+        tf.raw_ops.AssignVariableOp(
+            resource=_stream(name), value=tf.constant(state, tf.int64)
+        )
