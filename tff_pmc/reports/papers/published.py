@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from tff_pmc import project_files
-from tff_pmc.record.read import BASELINE, Run
+from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports.rounds_to_target import HALF
 from tff_pmc.settings.papers import folders
 
