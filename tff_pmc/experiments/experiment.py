@@ -58,8 +58,6 @@ class Experiment:
         protocols: values by flag that `--protocol=NAME` sets, by name.
         paper: the short name of the paper that it is of, one of `PAPERS`; by which the
             help groups flags. Empty for one of no paper.
-        cells: the federations of a map, each as values by flag, by its row and column;
-            `running.helps_map` says what is run on each. Empty for no map.
 
     Raises:
         ValueError: (constructor) there is no such paper.
@@ -75,9 +73,6 @@ class Experiment:
     baseline: str = "DS"
     protocols: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     paper: str = ""
-    cells: Mapping[tuple[str, str], Mapping[str, Any]] = dataclasses.field(
-        default_factory=dict
-    )
 
     def __post_init__(self) -> None:
         if self.paper and self.paper not in PAPERS:

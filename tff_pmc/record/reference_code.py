@@ -198,9 +198,10 @@ def _read_client(name: str) -> npt.NDArray[Any]:
     """
     with contextlib.suppress(ValueError, OSError):
         with open(name, encoding="ascii") as file:
-            if file.readline().strip() == HEADER:
-                cells = np.loadtxt(file, delimiter=",", comments=None, ndmin=2)
-                found = np.where((cells >= 0) & (cells < 256), cells, -1).astype(int)
-                if cells.shape[1:] == (2,) and len(cells) and (found == cells).all():
-                    return found
+            header, *rows = file.readlines()
+        if header.strip() == HEADER and rows:
+            cells = np.loadtxt(rows, delimiter=",", comments=None, ndmin=2)
+            found = np.where((cells >= 0) & (cells < 256), cells, -1).astype(int)
+            if cells.shape[1:] == (2,) and (found == cells).all():
+                return found
     raise RecordError(f"{name} is not {HEADER} and the numbers of classes below it")

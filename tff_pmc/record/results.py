@@ -1,8 +1,8 @@
 """Several runs as data frames: what every report and every claim is made of.
 
-    results = tff_pmc.read_results("runs/quickstart-20260101-120000")
-    wide = results.rounds.pivot(index="round", columns="label", values="accuracy")
-    wide.plot()
+results = tff_pmc.read_results("runs/quickstart-20260101-120000")
+wide = results.rounds.pivot(index="round", columns="label", values="accuracy")
+wide.plot()
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Results:
     def only(self, mask: Any = None, **values: Any) -> Results:
         """Returns some of the runs: by a mask over `runs`, or by values of columns.
 
-            results.only(seed=0, label=["DS", "LD"])
+        results.only(seed=0, label=["DS", "LD"])
         """
         chosen = np.ones(len(self.runs), bool) if mask is None else np.asarray(mask)
         for name, value in values.items():
@@ -332,7 +332,9 @@ def results_of_counts(
                     "seed": seed,
                     "label": label,
                     "round": np.repeat(numbers, len(sizes)),
-                    "client": np.tile([f"client_{k}" for k in range(len(sizes))], len(array)),
+                    "client": np.tile(
+                        [f"client_{k}" for k in range(len(sizes))], len(array)
+                    ),
                     "correct": array.ravel(),
                     "examples": np.tile(sizes, len(array)),
                 }
@@ -347,9 +349,17 @@ def results_of_counts(
         "clients": pd.concat(clients, ignore_index=True),
         "candidates": pd.concat(judged, ignore_index=True) if judged else None,
     }
-    row = {"seed": seed, "algorithm": "", "note": "", "data_name": "", "path": ""}
     runs = [
-        {**row, "label": label, "data_clients": len(sizes), **_tuples(settings or {})}
+        {
+            "seed": seed,
+            "label": label,
+            "data_clients": len(sizes),
+            "data_options": {},
+            **dict.fromkeys(
+                ("algorithm", "note", "data_name", "data_source", "path"), ""
+            ),
+            **_tuples(settings or {}),
+        }
         for label in correct
     ]
     return Results(pd.DataFrame(runs), found.get)

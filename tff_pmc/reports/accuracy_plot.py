@@ -7,7 +7,7 @@ hollow.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,9 @@ def _groups(results: Results) -> Groups:
         name, words = styles.group_of(run)
         labels.setdefault(name, {})[words] = run["label"]
     return {
-        name: {words: results.only(label=label) for words, label in labels[name].items()}
+        name: {
+            words: results.only(label=label) for words, label in labels[name].items()
+        }
         for name in styles.in_order(labels)
     }
 
@@ -204,7 +206,9 @@ def mark_rounds(
         return set()
     found = rounds_to_target(results, [*printed], [HALF])
     # A mean of seeds, if all of them reach the target.
-    means = found.groupby("target")["rounds"].agg(lambda rounds: rounds.mean(skipna=False))
+    means = found.groupby("target")["rounds"].agg(
+        lambda rounds: rounds.mean(skipna=False)
+    )
     ours = means.dropna().to_dict()
     # Theirs are larger, to be seen where ours is in the same round; and a square's
     # circle is drawn into it, where two targets are of one round.

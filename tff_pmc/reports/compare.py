@@ -21,7 +21,6 @@ from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     reach_rule,
     rounds_to_target,
-    targets_of,
 )
 
 _KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices", "round")

@@ -45,7 +45,9 @@ def mean_of_rounds(
 ) -> Series[float]:
     """Returns the mean of a column of `rounds` from one round to another."""
     within = results.rounds["round"].between(first, last)
-    found: Series[float] = results.rounds[within].groupby(KEY, sort=False)[column].mean()
+    found: Series[float] = (
+        results.rounds[within].groupby(KEY, sort=False)[column].mean()
+    )
     return found
 
 

@@ -129,7 +129,9 @@ def difference(own: Sequence[float], base: Sequence[float]) -> dict[str, Any]:
     return dict(zip(COLUMNS, found))
 
 
-def values_of(results: Results, measures: Mapping[str, pd.Series[float]]) -> pd.DataFrame:
+def values_of(
+    results: Results, measures: Mapping[str, pd.Series[float]]
+) -> pd.DataFrame:
     """Returns measures, each a series by seed and label, as a row a run and measure."""
     rows = [
         (seed, label, measure, float(values[seed, label]))

@@ -63,8 +63,7 @@ def title_of(results: Results) -> str:
     return (
         f"{first['experiment']}: {name}{part}{clients} clients, {partition}"
         f"E = {first['local_epochs']:.0f}, B = {size}, "
-        f"rate {first['learning_rate']:g}{other}"
-        + (f"\n({caveat})" if caveat else "")
+        f"rate {first['learning_rate']:g}{other}" + (f"\n({caveat})" if caveat else "")
     )
 
 
