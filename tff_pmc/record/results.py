@@ -527,16 +527,29 @@ def _words(value: Any) -> str:
     return value if isinstance(value, str) else ",".join(map(str, np.atleast_1d(value)))
 
 
-def join_results(every: Iterable[Results]) -> Results:
-    """Returns the runs of several `Results` as one; two of one key are refused."""
-    parts = list(every)
-    runs = pd.concat([one.runs for one in parts], ignore_index=True)
+def join_results(every: Iterable[Results] | Mapping[str, Results]) -> Results:
+    """Returns the runs of several `Results` as one.
+
+    Args:
+        every: the results; or, by a new label, results that have one label each, so
+            that runs of one ordering from several folders can be told apart.
+
+    Raises:
+        RecordError: two runs have the same seed and label.
+    """
+    parts = list(every.values() if isinstance(every, Mapping) else every)
+    labels = list(every) if isinstance(every, Mapping) else [None] * len(parts)
+
+    def relabeled(table: pd.DataFrame, label: Optional[str]) -> pd.DataFrame:
+        return table if label is None else table.assign(label=label)
+
+    def join(name: str) -> pd.DataFrame:
+        tables = [relabeled(getattr(one, name), x) for one, x in zip(parts, labels)]
+        return pd.concat(tables, ignore_index=True)
+
+    runs = join("runs")
     twice = runs.duplicated(KEY)
     if twice.any():
         row = runs[twice].iloc[0]
         raise RecordError(f"there are two runs of {row['label']}, seed {row['seed']}")
-
-    def read(name: str) -> pd.DataFrame:
-        return pd.concat([getattr(one, name) for one in parts], ignore_index=True)
-
-    return Results(runs, read)
+    return Results(runs, join)
