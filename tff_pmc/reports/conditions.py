@@ -33,8 +33,13 @@ def with_caveat(table: pd.DataFrame, results: Results) -> pd.DataFrame:
 
 
 def conditions(results: Results) -> list[str]:
-    """Returns what the runs ran on and how, each sentence once, and how they differ."""
-    rows = [row for _, row in results.runs.iterrows()]
+    """Returns what the runs ran on and how, each sentence once, and how they differ.
+
+    Of runs that did not record it, such as the published code's, there is none.
+    """
+    rows = [
+        row for _, row in results.runs.iterrows() if isinstance(row.get("model"), str)
+    ]
     found = list(dict.fromkeys(map(_conditions, rows)))
     for name in (name for name in results.runs if name not in (*OF_RUNS, *_OF_ROWS)):
         values = dict.fromkeys(
