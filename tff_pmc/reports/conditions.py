@@ -26,7 +26,7 @@ def data_caveat(results: Results) -> str:
 
 
 def with_caveat(table: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Returns a table with a last column `data` if the data of its runs has a caveat."""
+    """Returns a table with a last column `data` if its runs' data has a caveat."""
     caveat = data_caveat(results)
     marked: pd.DataFrame = table.assign(data=caveat) if caveat else table
     return marked

@@ -13,16 +13,20 @@ import pandas as pd
 from tff_pmc.reports.escape import one_line
 from tff_pmc.reports.pages import Heading, Items, Page, Table
 
-# What LaTeX obeys; pandas' own escaping sets words between spaces apart.
+# What LaTeX obeys, and the signs of our pages that it does not have.
 _ESCAPED = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
     "[": "{[}",  # Or it could be an option of the line break before it.
     "≻": r"$\succ$",
     "≤": r"$\le$",
     "≥": r"$\ge$",
+    "±": r"$\pm$",
+    "–": r"\textendash{}",
     "✓": r"$\checkmark$",
     "−": "$-$",
 }

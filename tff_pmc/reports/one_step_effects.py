@@ -137,7 +137,7 @@ def effects(run: Results) -> pd.DataFrame:
 
 
 def _moved(run: Results, record: pd.DataFrame) -> list[float]:
-    """Returns the share of weight that each judged weighting moves from that in force."""
+    """Returns the share of weight that each weighting moves from that in force."""
     criteria = list(run.setting("criteria", ()))
     if not criteria or not {*criteria} <= {*run.cohort}:
         return [np.nan] * len(record)
