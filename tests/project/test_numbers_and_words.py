@@ -55,6 +55,12 @@ def made(tmp_path_factory):
     return folder, ends
 
 
+def figures(path, label):
+    """quantity -> value of a run in `results.csv`."""
+    own = [row for row in rows(path) if row["experiment"] == label]
+    return {row["quantity"]: float(row["value"]) for row in own}
+
+
 def test_the_regression_is_recorded_by_its_loss(made):
     """Against federated averaging of a linear regression in NumPy."""
     folder, ends = made
@@ -91,11 +97,10 @@ def test_the_regression_is_recorded_by_its_loss(made):
         middle = float(row["loss_p50"])
         assert middle == pytest.approx(np.median(sums) / 4, rel=1e-2, abs=1e-4)
         assert "accuracy" not in row and "correct" not in by_client[0]
-    (last,) = (row for row in rows(out / "losses.csv") if row["run"] == "DS")
-    assert float(last["last"]) == pytest.approx(sum(sums) / 24, rel=1e-3)
-    assert float(last["p90"]) == pytest.approx(
-        np.percentile(np.array(sums) / 4, 90), rel=1e-3
-    )
+    found = figures(out / "results.csv", "DS")
+    assert found["last_test_loss"] == pytest.approx(sum(sums) / 24, rel=1e-3)
+    expected = np.percentile(np.array(sums) / 4, 90)
+    assert found["last_p90"] == pytest.approx(expected, rel=1e-3)
 
 
 def test_the_next_words_are_learned_and_reported(made):
@@ -136,23 +141,29 @@ def test_what_needs_accuracy_is_refused_by_name(made):
 def test_its_table_and_plot_are_made_again_and_over_several_seeds(made):
     folder, ends = made
     (text, code), (again, again_code) = ends[8:]
-    assert again_code == "0" and "Loss on the clients' test examples" in again, again
-    for name in ("losses.csv", "loss.png"):
+    assert again_code == "0" and "Loss over all test examples" in again, again
+    for name in ("results.csv", "loss.png"):
         first, second = (folder / where / name for where in ("out_wells", "again"))
         assert first.read_bytes() == second.read_bytes()
-    assert code == "0" and "no accuracy to compare over seeds" in text, text
+    assert code == "0" and "Each ordering minus DS" in text, text
+    seeds = folder / "seeds"
     (last,) = (
         row
-        for row in rows(folder / "seeds" / "seeds.csv")
-        if (row["experiment"], row["quantity"]) == ("MD", "last_loss")
+        for row in rows(seeds / "seeds.csv")
+        if (row["experiment"], row["quantity"]) == ("MD", "last_test_loss")
     )
-    found = [
-        float(row["last"])
-        for seed in (0, 1)
-        for row in rows(folder / "seeds" / f"seed_{seed}" / "losses.csv")
-        if row["run"] == "MD"
-    ]
-    assert float(last["mean"]) == pytest.approx(sum(found) / 2, rel=1e-5)
+    found = {
+        label: [
+            figures(seeds / f"seed_{seed}" / "results.csv", label)["last_test_loss"]
+            for seed in (0, 1)
+        ]
+        for label in ("DS", "MD")
+    }
+    assert float(last["mean"]) == pytest.approx(np.mean(found["MD"]), rel=1e-5)
+    effect = {row["measure"]: float(row["mean"]) for row in rows(seeds / "effect.csv")}
+    # Of one round the second half is the last.
+    difference = np.mean(found["MD"]) - np.mean(found["DS"])
+    assert effect["test_loss"] == pytest.approx(difference, abs=2e-6)
 
 
 def test_the_model_fn_of_the_page_learns():
