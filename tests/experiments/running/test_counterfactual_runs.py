@@ -4,10 +4,9 @@ import pytest
 from cli import SHORT, table
 
 from leaf_data.declare import SettingError
-from tff_pmc import read_results
 from tff_pmc.experiments import experiment as experiments
-from tff_pmc.record.results import join_results
-from tff_pmc.reports import one_step_effects
+from tff_pmc.record import read
+from tff_pmc.reports import REPORTS
 
 ASKED = {
     "counterfactuals": ("orderings", "averages:0.5"),
@@ -53,70 +52,59 @@ def folders(tmp_path_factory):
     [("asked", "plain"), ("few judge", "plain"), ("searched, asked", "searched")],
 )
 def test_the_record_is_that_of_the_run_without(folders, name, other):
-    names = {path.name for path in folders[other].glob("*.csv")}
-    assert {path.name for path in folders[name].glob("*.csv")} - names <= {
-        "candidates.csv"
+    names = {path.name for path in folders[other].glob("*.csv")} - {"timing.csv"}
+    assert {path.name for path in folders[name].glob("*.csv")} == {
+        *names,
+        "timing.csv",
+        "weightings.csv",
     }
-    for file in names - {"timing.csv", "candidates.csv"}:
-        one, without = (folders[case] / file for case in (name, other))
-        assert one.read_bytes() == without.read_bytes()
-    trials = [
-        [
-            row
-            for row in table(folders[case] / "candidates.csv")
-            if row["kind"] == "trial"
-        ]
-        for case in (name, other)
-        if (folders[case] / "candidates.csv").exists()
-    ]
-    assert trials[0] == (trials[1] if len(trials) > 1 else [])
-
-
-def judged(folder):
-    """The judged weightings of a run, and its correct examples by round."""
-    run = read_results(str(folder))
-    found = run.candidates[run.candidates["kind"] == one_step_effects.JUDGED]
-    return found, run.rounds.set_index("round")["correct"]
+    for file in names:
+        assert (folders[name] / file).read_bytes() == (
+            folders[other] / file
+        ).read_bytes()
 
 
 def test_who_is_judged_when_and_on_what(folders):
-    found, correct = judged(folders["asked"])
+    found, run = (
+        table(folders["asked"] / "weightings.csv"),
+        read.read_run(str(folders["asked"])),
+    )
     # Nine orderings, three averages that are none of them, and two rates.
-    assert found["round"].tolist() == [1] * 24 + [2] * 24
-    labels = found["ordering"].unique()
+    assert [row["round"] for row in found] == ["1"] * 24 + ["2"] * 24
+    labels = dict.fromkeys(row["weighting"] for row in found)
     assert len(labels) == 12 and "average[0.5,0.5,0]:DS,LD,MD" in labels
-    assert found["rate"][:4].tolist() == [1.0, 0.5] * 2
-    kept = found[found["kept"] == 1]
-    assert set(zip(kept["ordering"], kept["rate"])) == {("DS", 1.0)}
-    assert kept["correct"].tolist() == correct[[1, 2]].tolist()
-    assert set(found["examples"]) == {1000}
-    assert set(judged(folders["few judge"])[0]["examples"]) == {70}
-    searched, _ = judged(folders["searched, asked"])
-    every = read_results(str(folders["searched, asked"])).candidates
-    tested = every[every["kind"] == "trial"].set_index(["round", "ordering"])["correct"]
-    for row in searched.itertuples():
-        if (key := (row.round, row.ordering)) in tested.index:
-            assert tested[key] == row.correct
+    assert [row["rate"] for row in found[:4]] == ["1.0", "0.5"] * 2
+    for row in found:
+        if row["in_force"] == "1":
+            assert (row["weighting"], row["rate"]) == ("DS", "1.0")
+            assert int(row["correct"]) == run.correct[int(row["round"]) - 1].sum()
+            assert float(row["total_variation"]) == 0
+    assert sum(row["in_force"] == "1" for row in found) == 2
+    few = table(folders["few judge"] / "weightings.csv")
+    assert {int(row["examples"]) for row in few} == {70}
+    assert {int(row["examples"]) for row in found} == {1000}
+    searched = table(folders["searched, asked"] / "weightings.csv")
+    own = read.read_run(str(folders["searched, asked"]))
+    tested = own.candidates.set_index(["round", "ordering"])["correct"]
+    for row in searched:
+        if (key := (int(row["round"]), row["weighting"])) in tested.index:
+            assert tested[key] == int(row["correct"])
     # Six orderings in each round, whichever the search takes.
     assert len(searched) == 3 * (6 + 6)
-    assert len(judged(folders["two stages"])[0]) == 1 + 9
-    found, correct = judged(folders["a step"])
-    in_force = found.iloc[0]
-    assert (in_force["ordering"], in_force["kept"]) == ("FedNova", 1)
-    assert in_force["correct"] == correct[1] and len(found) == 1 + 9
+    assert len(table(folders["two stages"] / "weightings.csv")) == 1 + 9
+    in_force, *others = table(folders["a step"] / "weightings.csv")
+    assert (in_force["weighting"], in_force["in_force"]) == ("FedNova", "1")
+    stepped = read.read_run(str(folders["a step"]))
+    assert int(in_force["correct"]) == stepped.correct[0].sum() and len(others) == 9
 
 
 def test_the_report_is_of_all_runs_that_asked(folders):
-    plain, asked = (read_results(str(folders[name])) for name in ("plain", "asked"))
-    both = join_results({"plain": plain, "asked": asked})
-    report = one_step_effects.report(both)
+    runs = [read.read_run(str(folders[name])) for name in ("plain", "asked")]
+    report = REPORTS["counterfactuals"](runs)
     made = report.tables["counterfactuals"]
-    assert set(made["run"]) == {"asked"} and len(made) == 23
-    # Of the weighting in force with another rate, which moves no weight.
-    moved = made.set_index("weighting")["total_variation"]
-    assert moved["DS at rate 0.5"] < 1e-6 < moved["LD"]
+    assert set(made["run"]) == {"DS"} and len(made) == 23
     assert "too few" in report.text and list(report.figures) == ["counterfactuals"]
-    assert not one_step_effects.report(plain).tables
+    assert not REPORTS["counterfactuals"](runs[:1]).tables
 
 
 REFUSED = {
