@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from made import join_results, made
+from made import join_results, made, with_losses
 
 from tff_pmc.reports.rounds_to_target import (
     average,
@@ -99,3 +99,8 @@ def test_the_targets_are_those_of_the_runs(settings, targets):
 )  # fmt: skip
 def test_runs_that_differ_are_refused_in_one_line(fails, of, settings, words):
     fails(lambda: of(runs(*settings)), words)
+
+
+def test_runs_with_losses_are_refused(fails):
+    results = with_losses({"DS": [[1]]}, [2])
+    fails(lambda: rounds_to_target(results, [70]), "there is no accuracy, which this")
