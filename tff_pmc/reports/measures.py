@@ -10,11 +10,10 @@ import math
 from collections.abc import Sequence
 
 import pandas as pd
+from pandas import Series
 
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports.rounds_to_target import DEVICES, rounds_to_target
-
-Series = pd.Series  # A float by seed and label.
 
 
 def last_round(results: Results, column: str = "accuracy") -> Series[float]:
@@ -45,7 +44,9 @@ def mean_of_rounds(
 ) -> Series[float]:
     """Returns the mean of a column of `rounds` from one round to another."""
     within = results.rounds["round"].between(first, last)
-    found: Series[float] = results.rounds[within].groupby(KEY, sort=False)[column].mean()
+    found: Series[float] = (
+        results.rounds[within].groupby(KEY, sort=False)[column].mean()
+    )
     return found
 
 

@@ -59,7 +59,8 @@ def report(results: Results) -> Report:
         return Report()
     judged = results.only(label=[*labels])
     blocks: list[Block] = [Items([*_LIMITS, _judges(judged), *conditions(judged)])]
-    texts, drawn, tables = [], {}, []
+    texts, tables = [], []
+    drawn: dict[str, Figure] = {}
     for label in labels:
         run = judged.only(label=label)
         table = effects(run)
