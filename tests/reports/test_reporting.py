@@ -31,7 +31,11 @@ def files(folder):
 )
 def test_each_report_is_of_one_seed_or_of_several(tmp_path, found, seeds, names):
     text = reporting.write(found, runs(seeds, targets=(40,)), str(tmp_path))
-    assert files(tmp_path) == {*names, "accuracy.png"}
+    own = {f"seed_{seed}" for seed in range(seeds)} if seeds > 1 else set()
+    assert files(tmp_path) == {*names, "accuracy.png", *own}
+    for name in own:
+        assert {"results.csv", "fairness.png"} < files(tmp_path / name)
+        assert "effect.csv" not in files(tmp_path / name)
     shown = "rounds_to_target" in found.reports and seeds == 1
     assert ("Rounds until a share" in text) == shown
     assert "Accuracy over all test" in text or "over 2 seeds" in text
@@ -50,7 +54,8 @@ def test_without_ds_or_another_baseline_the_first_is_it(
     tmp_path, labels, asked, compared
 ):
     results = runs(2, labels, baseline=asked)
-    reporting.write(OF_ORDERINGS, results, str(tmp_path))
+    reporting.write(OF_ORDERINGS, results, str(tmp_path), alone=[1])
+    assert (tmp_path / "seed_1").exists() and not (tmp_path / "seed_0").exists()
     assert f"| ordering | minus {compared} |" in (tmp_path / "effect.md").read_text()
 
 

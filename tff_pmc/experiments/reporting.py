@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from typing import Optional
+
 from tff_pmc.experiments.experiment import Experiment
 from tff_pmc.record.metrics import ACCURACY
 from tff_pmc.record.record_error import ClientsLeftOutError
@@ -20,24 +24,48 @@ RESULTS = "rounds_to_target"
 """The report that writes `results.csv`."""
 
 
-def write(found: Experiment, results: Results, folder: str) -> str:
+def write(
+    found: Experiment,
+    results: Results,
+    folder: str,
+    alone: Optional[Sequence[int]] = None,
+) -> str:
     """Writes the tables and plots of an experiment's runs, under one seed or several.
 
-    Of several seeds these are the reports over seeds, which compare the runs with
+    Of several seeds the reports over seeds are written, which compare the runs with
     `results.baseline`; where it is not among them with the experiment's, and else with
     the first. Files of the same names are replaced.
 
+    Args:
+        found: the experiment, which names its reports.
+        results: the runs.
+        folder: where to; it is made if need be.
+        alone: of several seeds those whose own reports are written, too, into
+            `seed_N/`; by default all.
+
     Returns:
-        The tables as text for a terminal.
+        The tables as text for a terminal, of several seeds those over seeds.
 
     Raises:
         RecordError: the seeds do not have the same runs.
     """
     seeds = results.seeds
+    results = _with_baseline(found, results)
     if len(seeds) > 1:
         paired.check_paired(results)  # What is no pair is refused first.
-    results = _with_baseline(found, results)
-    shown = (*found.reports, *FOR_ALL)
+        for seed in seeds if alone is None else alone:
+            place = os.path.join(folder, f"seed_{seed}")
+            _write(found, results.only(seed=seed), place)
+    return _write(found, results, folder)
+
+
+def label_word(found: Experiment) -> str:
+    """Returns the word for what the labels of an experiment's runs name."""
+    return "system" if found.compares_systems else "priority"
+
+
+def _write(found: Experiment, results: Results, folder: str) -> str:
+    seeds, shown = results.seeds, (*found.reports, *FOR_ALL)
     about = plots.title_of(results.only(seed=seeds[0]))
     if len(seeds) > 1:
         about = f"{about}, {len(seeds)} seeds"
@@ -47,11 +75,6 @@ def write(found: Experiment, results: Results, folder: str) -> str:
         _written(RESULTS, results, folder, about)
     texts = [_written(name, results, folder, about) for name in shown]
     return "\n\n".join(text.rstrip() for text in texts if text)
-
-
-def label_word(found: Experiment) -> str:
-    """Returns the word for what the labels of an experiment's runs name."""
-    return "system" if found.compares_systems else "priority"
 
 
 def _with_baseline(found: Experiment, results: Results) -> Results:
