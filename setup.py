@@ -19,6 +19,7 @@ INSTALL_REQUIRES = [
     "tensorflow-cpu==2.14.1",
     "absl-py",
     "grpcio",
+    "jinja2",  # Of pandas' tables in LaTeX.
     "matplotlib",
     "mlxtend",
     "numpy",

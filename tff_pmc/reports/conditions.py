@@ -26,15 +26,20 @@ def data_caveat(results: Results) -> str:
 
 
 def with_caveat(table: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Returns a table with a last column `data` if the data of its runs has a caveat."""
+    """Returns a table with a last column `data` if its runs' data has a caveat."""
     caveat = data_caveat(results)
     marked: pd.DataFrame = table.assign(data=caveat) if caveat else table
     return marked
 
 
 def conditions(results: Results) -> list[str]:
-    """Returns what the runs ran on and how, each sentence once, and how they differ."""
-    rows = [row for _, row in results.runs.iterrows()]
+    """Returns what the runs ran on and how, each sentence once, and how they differ.
+
+    Of runs that did not record it, such as the published code's, there is none.
+    """
+    rows = [
+        row for _, row in results.runs.iterrows() if isinstance(row.get("model"), str)
+    ]
     found = list(dict.fromkeys(map(_conditions, rows)))
     for name in (name for name in results.runs if name not in (*OF_RUNS, *_OF_ROWS)):
         values = dict.fromkeys(

@@ -10,11 +10,10 @@ import math
 from collections.abc import Sequence
 
 import pandas as pd
+from pandas import Series
 
 from tff_pmc.record.results import KEY, Results
 from tff_pmc.reports.rounds_to_target import DEVICES, rounds_to_target
-
-Series = pd.Series  # A float by seed and label.
 
 
 def last_round(results: Results, column: str = "accuracy") -> Series[float]:

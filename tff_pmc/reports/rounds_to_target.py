@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tff_pmc.record.record_error import ClientsLeftOutError
+from tff_pmc.record.record_error import ClientsLeftOutError, RecordError
 from tff_pmc.record.results import KEY, Results
 
 DEVICES = tuple(range(10, 100, 10))
@@ -49,12 +49,18 @@ def rounds_to_target(
 
     Raises:
         ClientsLeftOutError: the runs recorded no clients.
-        RecordError: the runs have different rules, and `reach` names none.
+        RecordError: the runs have different rules, and `reach` names none; or they
+            have losses in the place of accuracy.
     """
     rule = reach or reach_of(results)
     clients = results.clients
     if not len(clients):
         raise ClientsLeftOutError
+    if "correct" not in clients:
+        raise RecordError(
+            f"{results.path or 'the runs'}: there is no accuracy, which this needs: "
+            "labels are numbers, and the record has losses"
+        )
     runs = [tuple(row) for row in results.runs[KEY].itertuples(index=False)]
     by_run = clients.groupby(KEY, sort=False)
     number = by_run["client"].nunique()

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
-from tff_pmc.record.read import BASELINE, Run, conditions_of, with_caveat
-from tff_pmc.record.record_error import RecordError
+from tff_pmc.record.metrics import ACCURACY
+from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report, pages, summary
+from tff_pmc.reports.conditions import conditions, with_caveat
 from tff_pmc.reports.rounds_to_target import (
     DEVICES,
     average,
-    gains,
     reach_of,
     reach_rule,
-    rounds_of,
+    rounds_to_target,
     targets_of,
 )
 
@@ -29,23 +27,32 @@ _TITLES = {
 }
 
 
-def report(runs: Sequence[Run]) -> Report:
-    """Returns `results.csv` and its page: `tidy_rows`, then `summary.tidy_rows`."""
-    tidy = tidy_rows(runs, targets_of(runs))
-    notes = [reach_rule(reach_of(runs))]
-    with contextlib.suppress(RecordError):
-        # Old files, and the published code's, do not say all of them.
-        notes = [*conditions_of(runs), *notes]
-    table = pd.concat([tidy, summary.tidy_rows(runs)])
+def report(results: Results) -> Report:
+    """Returns `results.csv` and its page: `tidy_rows`, then `summary.tidy_rows`.
+
+    It is of one seed. A regression has no targets, and the last and the best losses.
+    """
+    if len(results.seeds) > 1:
+        return Report()
+    of_classes = summary.measure_of(results) is ACCURACY
+    tidy = tidy_rows(results) if of_classes else summary.table_of([])
+    notes = [*conditions(results), reach_rule(reach_of(results))]
+    table = pd.concat([tidy, summary.tidy_rows(results)])
     groups = tidy.groupby("quantity", sort=False)
     parts: dict[str, pages.Grid] = {_TITLES[str(q)]: _lines(of) for q, of in groups}
-    marked = with_caveat(table, runs)
-    made = pages.report("results", "Rounds to target", notes, parts, marked, digits=0)
+    made = pages.report(
+        "results",
+        "Rounds to target" if of_classes else "Losses",
+        notes if of_classes else notes[:-1],
+        parts,
+        with_caveat(table, results),
+        digits=0,
+    )
     return dataclasses.replace(made, text=text_tables(tidy))
 
 
-def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
-    """Returns the rounds to target of every run, and the gains over DS.
+def tidy_rows(results: Results) -> pd.DataFrame:
+    """Returns the rounds to target of the runs of one seed, and the gains over DS.
 
     The columns are those of the published tables' CSV: experiment, quantity
     (`rounds`, or `gain` = rounds of DS minus rounds of this), target_accuracy_pct,
@@ -53,21 +60,26 @@ def tidy_rows(runs: Sequence[Run], targets: Sequence[int]) -> pd.DataFrame:
     reached). The gains need a run whose ordering is DS alone: of `LD, drawn by size`
     that is `DS, drawn by size`.
     """
-    reached = {run.label: rounds_of(run, targets) for run in runs}
+    targets, labels = targets_of(results), results.labels
+    found = rounds_to_target(results, targets) if targets else pd.DataFrame()
+    reached = {
+        label: found[found["label"] == label].set_index(["target", "devices"])["rounds"]
+        for label in (labels if targets else ())
+    }
     parts = [(label, "rounds", rounds) for label, rounds in reached.items()]
     for label, own in reached.items():
         _, comma, words = label.partition(", ")
         alike = f"{BASELINE}{comma}{words}"
         base = alike if alike in reached and alike != label else BASELINE
         if base in reached and base != label:
-            parts.append((label, "gain", gains(own, reached[base])))
+            parts.append((label, "gain", reached[base] - own))
     rows: list[tuple[Any, ...]] = []
     for label, quantity, values in parts:
         for target in targets:
-            start = (label, quantity, target)
-            rows += [(*start, f"{share}%", values[target, share]) for share in DEVICES]
+            start, of_target = (label, quantity, target), values.loc[target]
+            rows += [(*start, f"{share}%", of_target[share]) for share in DEVICES]
             if quantity == "gain":
-                rows.append((*start, AVERAGE, round(average(values, target), 2)))
+                rows.append((*start, AVERAGE, round(average(of_target), 2)))
     return summary.table_of(rows)
 
 

@@ -55,7 +55,7 @@ EXPERIMENTS.register(
             Row("fedavg", {"selection": "by_size"}),
             Row("fedavg", {"selection": "power_of_choice"}),
         ],
-        seed_reports=("spread_effect",),
+        reports=("rounds_to_target", "spread_effect"),
         baseline="FedAvg",
     ),
 )
