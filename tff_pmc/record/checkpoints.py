@@ -149,4 +149,3 @@ class Checkpoints:
             )
             aside = os.path.join(self._folder, f"broken_{name}")
             os.replace(self._path(version), aside)
-

@@ -145,9 +145,7 @@ class RoundRecord:
     @property
     def excluded(self) -> npt.NDArray[np.bool_]:
         """Which clients of the cohort were left out, [clients]."""
-        found: npt.NDArray[np.bool_] = (
-            np.asarray(self.train["excluded_by_client"]) > 0
-        )
+        found: npt.NDArray[np.bool_] = np.asarray(self.train["excluded_by_client"]) > 0
         return found
 
     @property

@@ -136,9 +136,7 @@ class RunFolder:
             OSError: a file cannot be written; it is named.
         """
         if self._is_lost():
-            raise FolderLostError(
-                f"{self.path} was removed or replaced during the run"
-            )
+            raise FolderLostError(f"{self.path} was removed or replaced during the run")
         for table in TABLES.values():
             self._append(f"{table.name}.csv", table.rows(record))
 
@@ -185,7 +183,7 @@ class RunFolder:
         return os.path.join(self.path, name)
 
     def _num_rounds(self) -> int:
-        """Returns the number of recorded rounds; no value of a round has line breaks."""
+        """Returns the number of recorded rounds, each of which is a line."""
         if not os.path.exists(self._path("rounds.csv")):
             return 0
         with open(self._path("rounds.csv"), "rb") as file:
