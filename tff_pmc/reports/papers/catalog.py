@@ -1,10 +1,11 @@
 """The claims and headline numbers of the papers, which their modules register.
 
-    @claim("PMC", "6.1, Table 4", "LD reaches 70 and 80 % sooner than DS.")
+    @claim("PMC", "6.1, Table 4")
     def ld_is_sooner(results: KeptResults) -> Differences:
+        'LD reaches 70 and 80 % sooner than DS.'
         return rounds_saved(results.mnist_noniid, "LD", AT_70_AND_80).is_more()
 
-The modules of `claims` have those of the four papers. A paper from outside registers
+The docstring is what the paper says. The modules of `claims` have those of the four papers. A paper from outside registers
 its claims in the module that registers the paper.
 """
 
@@ -69,13 +70,13 @@ _HEADLINES: list[Headline] = []
 
 
 def claim(
-    paper: str, place: str, says: str, *, flags: str = "", hours: float = 0
+    paper: str, place: str, *, flags: str = "", hours: float = 0
 ) -> Callable[[Callable[[KeptResults], Differences]], Claim]:
-    """Registers a function as a claim of a paper; see `Claim`."""
+    """Registers a function as a claim; its docstring is what the paper says."""
 
     def register(differences: Callable[[KeptResults], Differences]) -> Claim:
-        words = " ".join(says.split())
-        found = Claim(paper, place, words, differences, " ".join(flags.split()), hours)
+        says = " ".join((differences.__doc__ or "").split())
+        found = Claim(paper, place, says, differences, flags, hours)
         _CLAIMS.append(found)
         return found
 
@@ -83,11 +84,12 @@ def claim(
 
 
 def headline(
-    paper: str, place: str, says: str, printed: str, form: str = "{:.0f}"
+    paper: str, place: str, *, printed: str, form: str = "{:.0f}"
 ) -> Callable[[Callable[[KeptResults], Numbers]], Headline]:
-    """Registers a function as a headline number of a paper; see `Headline`."""
+    """Registers a function as a headline number; its docstring is what it is of."""
 
     def register(numbers: Callable[[KeptResults], Numbers]) -> Headline:
+        says = " ".join((numbers.__doc__ or "").split())
         found = Headline(paper, place, says, printed, numbers, form)
         _HEADLINES.append(found)
         return found
@@ -99,7 +101,9 @@ def claims(paper: str = "") -> list[Claim]:
     """Returns the claims of a paper, or of all of them in the order of `PAPERS`."""
     from tff_pmc.reports.papers import claims as _  # Registers the four papers'.
 
-    names = [paper] if PAPERS[paper or "DA"] and paper else [*PAPERS]
+    if paper:
+        PAPERS[paper]  # Or the error that names all papers.
+    names = [paper] if paper else list(PAPERS)
     return [one for name in names for one in _CLAIMS if one.paper == name]
 
 
@@ -127,9 +131,7 @@ def answer(one: Claim, results: KeptResults) -> tuple[Answer, Mapping[str, Runs]
     return found, own.asked
 
 
-def number_of(
-    runs: Runs, own: str, number: Number, base: str = ""
-) -> Numbers:
+def number_of(runs: Runs, own: str, number: Number, base: str = "") -> Numbers:
     """Returns a number of a run under each seed, or its lead over another's."""
     labels = list(filter(None, [own, *number.also, base]))
     values: list[float] = []

@@ -159,7 +159,11 @@ def compare(
         try:
             if asked:
                 first, last = (
-                    [of_seed[place][x] for of_seed in seeds for x in (*number.also, *of)]
+                    [
+                        of_seed[place][x]
+                        for of_seed in seeds
+                        for x in (*number.also, *of)
+                    ]
                     for place, of in ((0, mine), (-1, others))
                 )
                 same = minus is None and len(experiments) == 1
@@ -281,9 +285,7 @@ def rounds_saved(
     return compare(runs, own, number, base, at=at, **options)
 
 
-def share_of_rounds(
-    runs: Runs, own: Labels, at: At, **options: Any
-) -> Differences:
+def share_of_rounds(runs: Runs, own: Labels, at: At, **options: Any) -> Differences:
     """Returns how much later than DS runs reach columns, as a share of its rounds."""
 
     def share(run: Run, cells: Cells) -> float:
@@ -322,7 +324,9 @@ def share_that_loses(
     return compare(
         runs,
         own,
-        Number(lambda run, cells: lose(lambda c: _gain(run, c), cells), also=[BASELINE]),
+        Number(
+            lambda run, cells: lose(lambda c: _gain(run, c), cells), also=[BASELINE]
+        ),
         None,
         at=at,
         minus=minus,

@@ -1,7 +1,7 @@
 """The kept runs that claims are about, by experiment, and those that count of a seed.
 
-    results = KeptResults(read_kept("results/reproduced"))
-    results.mnist_noniid.by_seed(["LD", "DS"])
+results = KeptResults(read_kept("results/reproduced"))
+results.mnist_noniid.by_seed(["LD", "DS"])
 """
 
 from __future__ import annotations
@@ -173,6 +173,15 @@ class Run:
         """The source of data that is a stand-in or incomplete, empty for none."""
         return str(self.folder.of(data_caveat))
 
+    @property
+    def factors(self) -> Optional[str]:
+        """What the factors of products were rounded to; None for float32."""
+        versions = self.row["versions"]
+        if "gpu" in versions:  # Where oneDNN has no part in the training.
+            return "TF32" if versions.get("gpu_factors") == "tf32" else None
+        mode: Optional[str] = versions.get("onednn_fpmath_mode")
+        return mode
+
     @functools.cached_property
     def image_fraction(self) -> float:
         """The part of the images that its data set has; 1 for all of them."""
@@ -292,9 +301,7 @@ class KeptResults:
         found._runs = self._runs
         return found
 
-    def of(
-        self, experiment: str, settings: Mapping[str, Any], table: str = ""
-    ) -> Runs:
+    def of(self, experiment: str, settings: Mapping[str, Any], table: str = "") -> Runs:
         """Returns the runs of an experiment that have the settings."""
         runs = [run for run in self._runs.get(experiment, []) if run.has(settings)]
         self.asked[experiment] = Runs(experiment, runs, table=table)

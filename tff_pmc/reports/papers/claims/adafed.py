@@ -66,31 +66,24 @@ def lead(
     return compare(runs, own, number, base, name=name, digits=2).is_more()
 
 
-@claim(
-    "AdaFed",
-    "4.0.1, Figure 1",
-    "AdaFed is ahead of FedAvg in the very first round.",
-)
+@claim("AdaFed", "4.0.1, Figure 1")
 def ahead_in_the_first_round(results: KeptResults) -> Differences:
+    """AdaFed is ahead of FedAvg in the very first round."""
     return lead(results.adafed_1, TIMES_SAMPLES, (1, 1), name="points in round 1")
 
 
-@claim(
-    "AdaFed",
-    "4.0.1, Figure 1",
-    "AdaFed converges faster, by its weights. (Here: its mean lead in rounds 2 to 10.)",
-)
+@claim("AdaFed", "4.0.1, Figure 1")
 def converges_faster(results: KeptResults) -> Differences:
+    """AdaFed converges faster, by its weights. (Here: its mean lead in rounds 2 to
+    10.)"""
     return lead(results.adafed_1, TIMES_SAMPLES, EARLY)
 
 
-@claim(
-    "AdaFed",
-    "4.0.1",
-    "The sixth client, who has all digits, is more accurate than the others from the "
-    "start and weighs far more. (Here: in round 1, than the highest of the others.)",
-)
+@claim("AdaFed", "4.0.1")
 def sixth_client_is_ahead(results: KeptResults) -> Differences:
+    """The sixth client, who has all digits, is more accurate than the others from the
+    start and weighs far more. (Here: in round 1, than the highest of the others.)"""
+
     def over_the_others(column: str, name: str) -> Differences:
         def number(run: Run, _: Cells) -> float:
             cohort = of_cohort(run, column)
@@ -100,16 +93,15 @@ def sixth_client_is_ahead(results: KeptResults) -> Differences:
         of = Number(number)
         return compare(results.adafed_1, TIMES_SAMPLES, of, 0, name=name, digits=3)
 
-    return (over_the_others("ACC", "accuracy") + over_the_others("weight", "weight")).is_more()
+    return (
+        over_the_others("ACC", "accuracy") + over_the_others("weight", "weight")
+    ).is_more()
 
 
-@claim(
-    "AdaFed",
-    "4.0.1, Figure 1",
-    "AdaFed has in its second round the accuracy that FedAvg reaches only after twelve. "
-    "(Here: with 5,500 images a client; the text allows 5,500 a class, too.)",
-)
+@claim("AdaFed", "4.0.1, Figure 1")
 def second_round_is_the_twelfth(results: KeptResults) -> Differences:
+    """AdaFed has in its second round the accuracy that FedAvg reaches only after
+    twelve. (Here: with 5,500 images a client; the text allows 5,500 a class, too.)"""
     second = mean_of(2, 2)
 
     def sooner(run: Run, _: Cells) -> float:
@@ -127,23 +119,17 @@ def second_round_is_the_twelfth(results: KeptResults) -> Differences:
     return less.is_at_most(0)
 
 
-@claim(
-    "AdaFed",
-    "4.0.2, Figure 2",
-    "Both AdaFeds are about 3 % of accuracy above FedAvg. (Here: at the end.)",
-)
+@claim("AdaFed", "4.0.2, Figure 2")
 def about_three_points_ahead(results: KeptResults) -> Differences:
+    """Both AdaFeds are about 3 % of accuracy above FedAvg. (Here: at the end.)"""
     both = lead(results.adafed_2, [ONLY, ADAFED], END, name="{run}, points")
     return both.is_between(1.5, 6)
 
 
-@claim(
-    "AdaFed",
-    "4.0.2, Figure 2",
-    "AdaFed with the adaptive loss converges faster than the weights alone. (Here: its "
-    "mean lead in rounds 2 to 10.)",
-)
+@claim("AdaFed", "4.0.2, Figure 2")
 def its_loss_converges_faster(results: KeptResults) -> Differences:
+    """AdaFed with the adaptive loss converges faster than the weights alone. (Here: its
+    mean lead in rounds 2 to 10.)"""
     return lead(results.adafed_2, ADAFED, EARLY, ONLY, name="points")
 
 
@@ -154,13 +140,10 @@ def lead_in_f1(results: KeptResults, rounds: tuple[int, int]) -> Differences:
     return lead(*of, ONLY, F1, name) + lead(*of, FEDAVG, F1, name)
 
 
-@claim(
-    "AdaFed",
-    "4.0.2, Figure 3",
-    "With the adaptive loss the macro F1 is above that of the two others. (Here: the "
-    "mean over the rounds.)",
-)
+@claim("AdaFed", "4.0.2, Figure 3")
 def its_loss_has_the_highest_f1(results: KeptResults) -> Differences:
+    """With the adaptive loss the macro F1 is above that of the two others. (Here: the
+    mean over the rounds.)"""
     return lead_in_f1(results, EVERY)
 
 
@@ -191,34 +174,25 @@ def f1_of(run: Run) -> pd.DataFrame:
 FEW = 0, 1, 2
 
 
-@claim(
-    "AdaFed",
-    "4.0.2",
-    "With the adaptive loss the classes with few images (0, 1 and 2, with 20, 20 and "
-    "130 of 10,110) are told apart better, together. (Here: the mean of their F1 over "
-    "the rounds.)",
-)
+@claim("AdaFed", "4.0.2")
 def few_images_are_told_apart_better(results: KeptResults) -> Differences:
+    """With the adaptive loss the classes with few images (0, 1 and 2, with 20, 20 and
+    130 of 10,110) are told apart better, together. (Here: the mean of their F1 over the
+    rounds.)"""
     own = results.adafed_2, ADAFED
     return (class_f1(*own, FEDAVG, FEW) + class_f1(*own, ONLY, FEW)).is_more()
 
 
-@claim(
-    "AdaFed",
-    "4.0.2, Figure 4",
-    "The weights alone tell classes with few images apart better than FedAvg, too, "
-    "together. (Here: the same mean.)",
-)
+@claim("AdaFed", "4.0.2, Figure 4")
 def weights_alone_are_better_too(results: KeptResults) -> Differences:
+    """The weights alone tell classes with few images apart better than FedAvg, too,
+    together. (Here: the same mean.)"""
     return class_f1(results.adafed_2, ONLY, FEDAVG, FEW).is_more()
 
 
-@claim(
-    "AdaFed",
-    "4.0.2",
-    "Each of the three is told apart better than by FedAvg. (Here: the same mean.)",
-)
+@claim("AdaFed", "4.0.2")
 def each_class_is_better(results: KeptResults) -> Differences:
+    """Each of the three is told apart better than by FedAvg. (Here: the same mean.)"""
     return Differences(
         one
         for label in FEW
@@ -226,23 +200,18 @@ def each_class_is_better(results: KeptResults) -> Differences:
     ).is_more()
 
 
-@claim(
-    "AdaFed",
-    "4.0.2, Figure 4",
-    "With its loss the classes' F1 rise sooner. (Here: macro F1, mean over rounds 2 to "
-    "10.)",
-)
+@claim("AdaFed", "4.0.2, Figure 4")
 def f1_rises_sooner(results: KeptResults) -> Differences:
+    """With its loss the classes' F1 rise sooner. (Here: macro F1, mean over rounds 2 to
+    10.)"""
     return lead_in_f1(results, EARLY)
 
 
-@claim(
-    "AdaFed",
-    "4.0.2, Figure 4",
-    "The classes' F1 rise more evenly with AdaFed, and most with its loss. (Here: their "
-    "standard deviation, mean over the rounds.)",
-)
+@claim("AdaFed", "4.0.2, Figure 4")
 def f1_rises_more_evenly(results: KeptResults) -> Differences:
+    """The classes' F1 rise more evenly with AdaFed, and most with its loss. (Here:
+    their standard deviation, mean over the rounds.)"""
+
     def spread(run: Run, _: Cells) -> float:
         return float(f1_of(run).groupby("round")["f1"].std(ddof=0).mean())
 
@@ -252,53 +221,40 @@ def f1_rises_more_evenly(results: KeptResults) -> Differences:
     return (with_loss + without).is_less()
 
 
-def lost(
-    results: KeptResults, own: str, column: str = "accuracy"
-) -> Differences:
+def lost(results: KeptResults, own: str, column: str = "accuracy") -> Differences:
     """Returns what two adversaries cost an algorithm at the end."""
     what = "hundredths of macro F1" if column == F1 else "points of accuracy"
     both = [results.adafed_2, results.adafed_3]
     return lead(both, own, END, None, column, f"{what} lost")
 
 
-@claim(
-    "AdaFed",
-    "4.0.3, Figures 5 and 6",
-    "Two adversaries change AdaFed by about 0.01 % of accuracy and 0.015 of macro F1 "
-    "only. (Here: at the end, at most two points, twice .01 as a fraction; .01 % is one "
-    "image.)",
-)
+@claim("AdaFed", "4.0.3, Figures 5 and 6")
 def adversaries_change_adafed_little(results: KeptResults) -> Differences:
+    """Two adversaries change AdaFed by about 0.01 % of accuracy and 0.015 of macro F1
+    only. (Here: at the end, at most two points, twice .01 as a fraction; .01 % is one
+    image.)"""
     accuracy = lost(results, ADAFED).is_between(-2, 2)
     return accuracy + lost(results, ADAFED, F1).is_between(-3, 3)
 
 
-@claim(
-    "AdaFed",
-    "4.0.3, Figures 5 and 6",
-    "Two adversaries cost FedAvg accuracy and macro F1. (Here: at the end.)",
-)
+@claim("AdaFed", "4.0.3, Figures 5 and 6")
 def adversaries_cost_fedavg(results: KeptResults) -> Differences:
+    """Two adversaries cost FedAvg accuracy and macro F1. (Here: at the end.)"""
     return lost(results, FEDAVG) + lost(results, FEDAVG, F1)
 
 
-@claim(
-    "AdaFed",
-    "4.0.3, Figures 5 and 6",
-    "They cost FedAvg about 2 % of accuracy and 0.1 of macro F1.",
-)
+@claim("AdaFed", "4.0.3, Figures 5 and 6")
 def adversaries_cost_two_points(results: KeptResults) -> Differences:
+    """They cost FedAvg about 2 % of accuracy and 0.1 of macro F1."""
     accuracy = lost(results, FEDAVG).is_between(1, 4)
     return accuracy + lost(results, FEDAVG, F1).is_between(5, 20)
 
 
-@claim(
-    "AdaFed",
-    "4.0.3, Figures 5 and 6",
-    "Two adversaries cost AdaFed less than FedAvg. (Here: by how much its lead at the "
-    "end grows with them.)",
-)
+@claim("AdaFed", "4.0.3, Figures 5 and 6")
 def adversaries_cost_adafed_less(results: KeptResults) -> Differences:
+    """Two adversaries cost AdaFed less than FedAvg. (Here: by how much its lead at the
+    end grows with them.)"""
+
     def growth(column: str, name: str) -> Differences:
         mean = mean_of(*END, column)
 
@@ -313,13 +269,11 @@ def adversaries_cost_adafed_less(results: KeptResults) -> Differences:
     return accuracy + growth(F1, "hundredths of macro F1")
 
 
-@claim(
-    "AdaFed",
-    "4.0.3, and section 3",
-    "The adversaries weigh less than the others. (Here: than the mean of the others, "
-    "over all rounds. Client 7 has half of its labels wrong, client 8 all.)",
-)
+@claim("AdaFed", "4.0.3, and section 3")
 def adversaries_weigh_less(results: KeptResults) -> Differences:
+    """The adversaries weigh less than the others. (Here: than the mean of the others,
+    over all rounds. Client 7 has half of its labels wrong, client 8 all.)"""
+
     def over_the_mean(client: int) -> Differences:
         def number(run: Run, _: Cells) -> float:
             cohort = of_cohort(run, "weight")
@@ -332,13 +286,9 @@ def adversaries_weigh_less(results: KeptResults) -> Differences:
     return (over_the_mean(7) + over_the_mean(8)).is_less()
 
 
-@headline(
-    "AdaFed",
-    "Figure 1",
-    "round in which FedAvg has the accuracy of AdaFed's second",
-    printed="12",
-)
+@headline("AdaFed", "Figure 1", printed="12")
 def round_of_the_second(results: KeptResults) -> Numbers:
+    """round in which FedAvg has the accuracy of AdaFed's second"""
     second = mean_of(2, 2)
 
     def number(run: Run, _: Cells) -> float:
@@ -360,34 +310,19 @@ def lead_at_the_end(runs: Runs, own: str, column: str) -> Numbers:
     return number_of(runs, own, Number(number, also=[FEDAVG]))
 
 
-@headline(
-    "AdaFed",
-    "Figure 2",
-    "lead over FedAvg in accuracy, last five rounds or all, weights only",
-    printed="about .03",
-    form="{:+.3f}",
-)
+@headline("AdaFed", "Figure 2", printed="about .03", form="{:+.3f}")
 def lead_of_the_weights(results: KeptResults) -> Numbers:
+    """lead over FedAvg in accuracy, last five rounds or all, weights only"""
     return lead_at_the_end(results.adafed_2, ONLY, "accuracy")
 
 
-@headline(
-    "AdaFed",
-    "Figure 2",
-    "the same with the adaptive loss",
-    printed="about .03",
-    form="{:+.3f}",
-)
+@headline("AdaFed", "Figure 2", printed="about .03", form="{:+.3f}")
 def lead_with_the_loss(results: KeptResults) -> Numbers:
+    """the same with the adaptive loss"""
     return lead_at_the_end(results.adafed_2, ADAFED, "accuracy")
 
 
-@headline(
-    "AdaFed",
-    "Figure 6",
-    "lead over FedAvg in macro F1, two adversaries, last five rounds or all",
-    printed="",
-    form="{:+.3f}",
-)
+@headline("AdaFed", "Figure 6", printed="", form="{:+.3f}")
 def lead_with_adversaries(results: KeptResults) -> Numbers:
+    """lead over FedAvg in macro F1, two adversaries, last five rounds or all"""
     return lead_at_the_end(results.adafed_3, ADAFED, F1)

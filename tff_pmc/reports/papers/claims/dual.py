@@ -80,7 +80,9 @@ def of_clients(runs: Runs, clients: int) -> Runs:
     def name_of(run: Run) -> str:
         algorithm = str(run.setting("system", ""))
         # Quantized updates were once named as the paper's quantization is.
-        of_before = algorithm == "quantized" and run.setting("quantized_levels") is not None
+        of_before = (
+            algorithm == "quantized" and run.setting("quantized_levels") is not None
+        )
         judged_elsewhere = algorithm == "dual" and run.setting("judge_on") != "test"
         other = algorithm not in ALGORITHMS or of_before or judged_elsewhere
         if other or run.clients != clients:
@@ -145,36 +147,30 @@ def cells_of(results: Results) -> pd.Series[float]:
     raise RecordError(f"{results.path} has no cells of Table IV: write dual_table4.csv")
 
 
-@claim(
-    "Dual",
-    "II-B; Table IV",
-    "Quantization keeps an acceptable accuracy. (Here: with three clients, within one "
-    "point of the simple average.)",
-)
+@claim("Dual", "II-B; Table IV")
 def quantization_keeps_accuracy(results: KeptResults) -> Differences:
+    """Quantization keeps an acceptable accuracy. (Here: with three clients, within one
+    point of the simple average.)"""
     return points(results.dual_criterion, "quantized", "simple_average").is_none(1)
 
 
-@claim(
-    "Dual", "Table IV", "With three clients momentum is far behind the weighted mean."
-)
+@claim("Dual", "Table IV")
 def momentum_is_behind(results: KeptResults) -> Differences:
+    """With three clients momentum is far behind the weighted mean."""
     return points(results.dual_criterion, "momentum", "weighted_mean").is_less()
 
 
-@claim("Dual", "Table IV", "With four clients momentum is far behind, too.")
+@claim("Dual", "Table IV")
 def momentum_is_behind_with_four(results: KeptResults) -> Differences:
+    """With four clients momentum is far behind, too."""
     runs = results.dual_criterion
     return points(runs, "momentum", "weighted_mean", clients=4).is_less()
 
 
-@claim(
-    "Dual",
-    "Table IV",
-    "With Laplace noise the model is no better than chance, .1. (Here: 1.5 points at "
-    "most, in the last epoch: the best of several favors noise.)",
-)
+@claim("Dual", "Table IV")
 def laplace_is_chance(results: KeptResults) -> Differences:
+    """With Laplace noise the model is no better than chance, .1. (Here: 1.5 points at
+    most, in the last epoch: the best of several favors noise.)"""
     name = "points, last epoch"
     last = points(results.dual_criterion, "laplace", 10, number=LAST_ROUND, name=name)
     return last.is_at_most(1.5)
@@ -183,12 +179,12 @@ def laplace_is_chance(results: KeptResults) -> Differences:
 @claim(
     "Dual",
     "V",
-    "Personalized does well because the clients train once more after the aggregation. "
-    "(Here: these tuned models, over the simple average.)",
     flags="--systems=simple_average,personalized --personalized_form=text",
     hours=23,
 )
 def tuned_models_do_well(results: KeptResults) -> Differences:
+    """Personalized does well because the clients train once more after the aggregation.
+    (Here: these tuned models, over the simple average.)"""
     tuned = points(results.dual_criterion, "personalized (text)", "simple_average")
     return tuned.is_more()
 
@@ -212,101 +208,74 @@ def over_the_seven(
     ).is_more()
 
 
-@claim(
-    "Dual",
-    "V; Table IV",
-    "With three clients the dual criterion has the highest accuracy of the eight, F1 "
-    "and MCC.",
-)
+@claim("Dual", "V; Table IV")
 def dual_is_the_highest(results: KeptResults) -> Differences:
+    """With three clients the dual criterion has the highest accuracy of the eight, F1
+    and MCC."""
     return over_the_seven(results, ["Accuracy", "F1 Score", "MCC"], clients=3)
 
 
-@claim(
-    "Dual",
-    "V; Table IV",
-    "With four it has the highest accuracy, precision (second in its own table) and "
-    "MCC.",
-)
+@claim("Dual", "V; Table IV")
 def dual_is_the_highest_with_four(results: KeptResults) -> Differences:
+    """With four it has the highest accuracy, precision (second in its own table) and
+    MCC."""
     return over_the_seven(results, ["Accuracy", "Precision", "MCC"], clients=4)
 
 
-@claim(
-    "Dual",
-    "V; Table IV",
-    "With three clients it is clearly better than the simple average.",
-)
+@claim("Dual", "V; Table IV")
 def better_than_the_simple_average(results: KeptResults) -> Differences:
+    """With three clients it is clearly better than the simple average."""
     return points(results.dual_criterion, "dual", "simple_average").is_more()
 
 
-@claim(
-    "Dual",
-    "V; Table IV",
-    "With three clients it is clearly better than the weighted mean.",
-)
+@claim("Dual", "V; Table IV")
 def better_than_the_weighted_mean(results: KeptResults) -> Differences:
+    """With three clients it is clearly better than the weighted mean."""
     return points(results.dual_criterion, "dual", "weighted_mean").is_more()
 
 
-@claim(
-    "Dual", "V; Table IV", "With four, too, it is better than the simple average."
-)
+@claim("Dual", "V; Table IV")
 def better_than_the_simple_average_with_four(results: KeptResults) -> Differences:
+    """With four, too, it is better than the simple average."""
     return points(results.dual_criterion, "dual", "simple_average", clients=4).is_more()
 
 
-@claim("Dual", "V; Table IV", "With four, too, it is better than the weighted mean.")
+@claim("Dual", "V; Table IV")
 def better_than_the_weighted_mean_with_four(results: KeptResults) -> Differences:
+    """With four, too, it is better than the weighted mean."""
     return points(results.dual_criterion, "dual", "weighted_mean", clients=4).is_more()
 
 
-@claim(
-    "Dual",
-    "V; Table V",
-    "On the obstacle pictures it is comparable to Personalized, the best (printed: .0024 "
-    "behind). (Here: at most one point behind.)",
-)
+@claim("Dual", "V; Table V")
 def comparable_on_obstacles(results: KeptResults) -> Differences:
+    """On the obstacle pictures it is comparable to Personalized, the best (printed:
+    .0024 behind). (Here: at most one point behind.)"""
     runs = results.dual_criterion_obstacles
     return points(runs, "dual", "personalized").is_at_least(-1)
 
 
-@claim(
-    "Dual",
-    "VI; Table V",
-    "It is better there than the conventional simple average.",
-)
+@claim("Dual", "VI; Table V")
 def better_on_obstacles_than_the_average(results: KeptResults) -> Differences:
+    """It is better there than the conventional simple average."""
     return points(results.dual_criterion_obstacles, "dual", "simple_average").is_more()
 
 
-@claim(
-    "Dual",
-    "VI; Table V",
-    "It is better there than the conventional weighted mean (printed: .0168).",
-)
+@claim("Dual", "VI; Table V")
 def better_on_obstacles_than_the_mean(results: KeptResults) -> Differences:
+    """It is better there than the conventional weighted mean (printed: .0168)."""
     return points(results.dual_criterion_obstacles, "dual", "weighted_mean").is_more()
 
 
-@claim(
-    "Dual",
-    "VI; Table IV",
-    "With three clients it is better than Personalized or comparable. (Here: than by "
-    "its formula, and at most one point behind.)",
-)
+@claim("Dual", "VI; Table IV")
 def comparable_to_personalized(results: KeptResults) -> Differences:
+    """With three clients it is better than Personalized or comparable. (Here: than by
+    its formula, and at most one point behind.)"""
     return points(results.dual_criterion, "dual", "personalized").is_at_least(-1)
 
 
-@claim(
-    "Dual",
-    "VI; Table IV",
-    "With four clients, too. (Here: by its formula; at most one point behind.)",
-)
+@claim("Dual", "VI; Table IV")
 def comparable_to_personalized_with_four(results: KeptResults) -> Differences:
+    """With four clients, too. (Here: by its formula; at most one point behind.)"""
     runs = results.dual_criterion
     return points(runs, "dual", "personalized", clients=4).is_at_least(-1)
 
@@ -314,36 +283,21 @@ def comparable_to_personalized_with_four(results: KeptResults) -> Differences:
 BEST_SHARE = Number(lambda run, _: run.value(measures.best_round))
 
 
-@headline(
-    "Dual",
-    "Table IV",
-    "accuracy of the dual criterion, three clients, best epoch",
-    printed=".8286",
-    form="{:.4f}",
-)
+@headline("Dual", "Table IV", printed=".8286", form="{:.4f}")
 def accuracy_with_three(results: KeptResults) -> Numbers:
+    """accuracy of the dual criterion, three clients, best epoch"""
     return number_of(of_clients(results.dual_criterion, 3), "dual", BEST_SHARE)
 
 
-@headline(
-    "Dual",
-    "Table IV",
-    "its lead over the weighted mean",
-    printed="+.0060",
-    form="{:+.4f}",
-)
+@headline("Dual", "Table IV", printed="+.0060", form="{:+.4f}")
 def lead_with_three(results: KeptResults) -> Numbers:
+    """its lead over the weighted mean"""
     runs = of_clients(results.dual_criterion, 3)
     return number_of(runs, "dual", BEST_SHARE, base="weighted_mean")
 
 
-@headline(
-    "Dual",
-    "Table V",
-    "its lead over the weighted mean, obstacles",
-    printed="+.0168",
-    form="{:+.4f}",
-)
+@headline("Dual", "Table V", printed="+.0168", form="{:+.4f}")
 def lead_on_obstacles(results: KeptResults) -> Numbers:
+    """its lead over the weighted mean, obstacles"""
     runs = of_clients(results.dual_criterion_obstacles, 3)
     return number_of(runs, "dual", BEST_SHARE, base="weighted_mean")
