@@ -41,8 +41,6 @@ RESULTS = str(project_files.folder("results/reproduced"))
 
 _HOW = ". To decide it: "
 _REMARK = re.compile(r" \([^()]*\.\)$")
-_SIZE = re.compile(r" \([\d or]+ (clients|epochs)\)$")
-_NOISE_FLOOR = re.compile(r" \(noise floor [^()]*\)")
 
 _HEAD = """\
 # Claims
@@ -80,6 +78,7 @@ class Judged(NamedTuple):
     those that there are where none could be, `verdict` one of `VERDICTS`, `why` the
     reason, or how to run it, `decided_by` the names of the numbers that decide, empty
     for all, and `seeds` how many would decide, were means and deviations those seen.
+    `shown` has the numbers that the page shows; it is no column of the table.
     """
 
     paper: str
@@ -91,6 +90,7 @@ class Judged(NamedTuple):
     why: str
     decided_by: str
     seeds: str
+    shown: str
 
 
 def judged(found: Iterable[Claim], results: KeptResults) -> list[Judged]:
@@ -112,7 +112,7 @@ def page(found: Sequence[Judged]) -> str:
                 says += f" [{row.seeds} seeds]" if row.seeds else ""
                 others.setdefault(why, {}).setdefault(row.place, []).append(says)
             elif row.paper == paper:
-                ours = _shown(row)
+                ours = row.shown or row.decided_by
                 verdict = ": ".join(filter(None, (row.verdict, row.why)))
                 grid.append([row.place, row.says, ours, verdict, row.seeds])
         if others or grid[1:]:
@@ -122,22 +122,6 @@ def page(found: Sequence[Judged]) -> str:
             lines = [f"- {place}: {' '.join(says)}" for place, says in places.items()]
             parts += [f"**{why[0].upper()}{why[1:]}.**", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
-
-
-def _shown(row: Judged) -> str:
-    """Returns the numbers that decide, at most three, and how many more it has."""
-    if not row.ours:
-        return row.decided_by
-    ours = _NOISE_FLOOR.sub("", row.ours)
-    size = _SIZE.search(ours)
-    every = ours[: size.start() if size else None].split("; ")
-    names = "|".join(map(re.escape, row.decided_by.split("; ")))
-    decides = re.compile(rf"({names})(, \d+ of \d+ columns)? [+-]" if names else "")
-    shown = [one for one in every if decides.match(one)] or every
-    shown = shown if len(shown) < 4 else shown[:2]
-    more = len(every) - len(shown)
-    found = "; ".join(shown + [f"{more} more"] * (more > 0))
-    return found + (size[0] if size else "")
 
 
 def counts(verdicts: Iterable[str]) -> str:
@@ -167,6 +151,7 @@ def _judged(claim: Claim, results: KeptResults) -> Judged:
         why=found.why + (_HOW + "; ".join(commands)) * undecided,
         decided_by="; ".join(found.decisive),
         seeds=str(found.seeds or ""),
+        shown=found.short,
     )
 
 
@@ -224,7 +209,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         found = judged(claims(given.paper), results)
     except ValueError as error:
         parser.exit(2, f"{error}\n")
-    table = pd.DataFrame(found, columns=Judged._fields)
+    table = pd.DataFrame(found, columns=Judged._fields).drop(columns="shown")
     sys.stdout.write(table.to_csv(index=False) if given.csv else page(found))
 
 

@@ -69,6 +69,33 @@ Printed = Callable[[str, str, Cells], float]
 Together = Callable[[Sequence[float]], float]
 
 
+class _Side(NamedTuple):
+    """One side of a difference: the runs of each seed, those that count, columns."""
+
+    seeds: Sequence[Mapping[str, Run]]
+    labels: Sequence[str]
+    cells: Cells
+    table: str
+
+    def runs(self, also: Sequence[str]) -> list[Run]:
+        """Returns the runs of all seeds, and those of other labels."""
+        labels = [*also, *self.labels]
+        return [of_seed[label] for of_seed in self.seeds for label in labels]
+
+    def values(self, number: Number, join: Together) -> list[float]:
+        """Returns the number of the runs of each seed."""
+        found = []
+        for of_seed in self.seeds:
+            labels = of_seed if EVERY_RUN in self.labels else self.labels
+            found.append(join([number.of(of_seed[x], self.cells) for x in labels]))
+        return found
+
+    def printed(self, of: Printed, join: Together) -> float:
+        """Returns what the published table prints of the runs; NaN for nothing."""
+        values = [of(self.table, label, self.cells) for label in self.labels]
+        return join(values) if all(map(math.isfinite, values)) else math.nan
+
+
 def compare(
     runs: Runs | Sequence[Runs],
     own: Labels,
@@ -78,12 +105,9 @@ def compare(
     at: At = NO_COLUMNS,
     minus: Columns | None = None,
     together: Together | None = None,
-    times: int = 1,
     printed: Printed | None = None,
     name: str = "{run} {columns}",
-    digits: int = 1,
-    least_rounds: int = 0,
-    shows: str = "",
+    **options: Any,
 ) -> Differences:
     """Returns the differences of a number between runs under each seed.
 
@@ -94,141 +118,121 @@ def compare(
         number: the number that is compared.
         base: what it is compared with: a number, or labels, those of them that are not
             `own`; None for the same runs in the other experiment or columns.
-        at: the columns of a published table; one difference for each.
+        at: the columns of a published table, one difference for each; only those count
+            that every run reaches.
         minus: the columns of the other side, where these differ.
         together: `max` or `statistics.fmean` of all runs of a side; None for one
             difference for each run.
-        times: a factor of the number of `own`.
         printed: what the published table prints of a run.
         name: of the difference, with `{run}`, `{columns}`, `{minus}` and `{base}`.
-        digits: decimals that are shown.
-        least_rounds: the fewest rounds that decide.
-        shows: `clients` or `epochs`, the number of which is shown.
+        options: `digits`, `least_rounds` and `shows` of `Difference`.
 
     Raises:
         RecordError: no seed has all of the runs, or a record lacks what is measured.
     """
     experiments = [runs] if isinstance(runs, Runs) else [*runs]
     labels = [own] if isinstance(own, str) else [*own]
-    fixed = float(base) if isinstance(base, (int, float)) else None
-    bases = _listed(() if base is None or fixed is not None else base)  # type: ignore
-    needed = [*number.also, *bases, *(one for one in labels if one != EVERY_RUN)]
-    needed += [BASELINE] * (EVERY_RUN in labels and not number.also)
-    needed = list(dict.fromkeys(needed))
+    bases = [base] if isinstance(base, str) else []
+    bases = [*base] if isinstance(base, (list, tuple)) else bases
+    first = number.also or [BASELINE] * (EVERY_RUN in labels)
+    needed = [*first, *bases, *(label for label in labels if label != EVERY_RUN)]
     chosen = [one.by_seed(needed, number.rounds) for one in experiments]
     common = sorted(set.intersection(*map(set, chosen)))
     if not common:
         both = " and ".join(one.name for one in experiments)
         raise RecordError(f"the runs of {both} have no seed in common")
-    seeds = [[of_seed[seed] for of_seed in chosen] for seed in common]
-    used = [
+    seeds = [[of_seed[seed] for seed in common] for of_seed in chosen]
+    # Seed by seed, as they are listed.
+    options["runs"] = [
         run
-        for of_seed in itertools.chain(*seeds)
+        for of_seed in itertools.chain(*zip(*seeds))
         for label, run in of_seed.items()
         if EVERY_RUN in labels or label in needed
     ]
-    join = together or statistics.fmean
-
-    def side(of_seed: Mapping[str, Run], which: Sequence[str], cells: Cells) -> float:
-        every = [*of_seed] if EVERY_RUN in which else which
-        return join([number.of(of_seed[label], cells) for label in every])
-
-    found = []
     sides = [labels] if together else [[label] for label in labels]
-    sets = [at] if isinstance(at, Columns) else [*at]
-    for mine, (of_columns, asked) in itertools.product(sides, sets):
-        cells, theirs = asked, minus.cells if minus else asked
-        others = [label for label in bases if label not in mine]
-        others = others or ([] if fixed is not None else mine)
+    found = []
+    for of_side, asked in itertools.product(
+        sides, [at] if isinstance(at, Columns) else at
+    ):
+        others = [label for label in bases if label not in of_side]
+        others = others or ([] if isinstance(base, (int, float)) else of_side)
         words = {
-            "run": ", ".join(mine),
-            "columns": of_columns,
-            "minus": minus.name if minus else of_columns,
-            "base": " or ".join(others) or f"{fixed:g}",
+            "run": ", ".join(of_side),
+            "columns": asked.name,
+            "minus": minus.name if minus else "",
+            "base": " or ".join(others),
         }
+        mine = _Side(seeds[0], of_side, asked.cells, experiments[0].table)
+        cells = minus.cells if minus else asked.cells
+        theirs = _Side(seeds[-1], others, cells, experiments[-1].table)
+        alone = len(experiments) == 1
         one = Difference(
             name.format(**words).strip(),
             own=(),
             base=(),
-            digits=digits,
-            equal=_equal(mine, others, seeds),
-            runs=used,
-            least_rounds=least_rounds,
-            shows=shows,
+            equal=alone and _equal_weights(mine, theirs),
+            **options,
         )
         try:
-            if asked:
-                first, last = (
-                    [
-                        of_seed[place][x]
-                        for of_seed in seeds
-                        for x in (*number.also, *of)
-                    ]
-                    for place, of in ((0, mine), (-1, others))
-                )
-                same = minus is None and len(experiments) == 1
-                cells = reached_by([*first, *last] if same else first, asked)
-                theirs = cells if same else reached_by(last, theirs)
-                if not (cells and theirs):
-                    length = max(run.length for run in [*first, *last])
-                    raise TooShortError(
-                        f"{of_columns}: not all runs arrive in {length} rounds"
-                    )
-            ours = [times * side(of_seed[0], mine, cells) for of_seed in seeds]
-            if fixed is None:
-                base_of = [side(of_seed[-1], others, theirs) for of_seed in seeds]
-            else:
-                base_of = [fixed] * len(seeds)
+            left = _reached(mine, theirs, number.also, same=alone and not minus)
+            join = together or statistics.fmean
+            ours = left[0].values(number, join)
+            fixed = [float(base)] * len(common) if not others else []  # type: ignore
+            base_of = fixed or left[1].values(number, join)
         except TooShortError as error:
-            found.append(one._replace(lacks=str(error)))
+            why = f"{asked.name}: {error}" if asked.name else str(error)
+            found.append(one._replace(lacks=why))
             continue
-        before = len(asked), len(minus.cells if minus else asked)
-        counts = dict.fromkeys(zip((len(cells), len(theirs)), before))
-        size: Sequence[float] = ()
-        if printed and others and times == 1 and experiments[0].table:
-            sizes = [
-                join([printed(one.table, label, of) for label in which])
-                for one, which, of in (
-                    (experiments[0], mine, cells),
-                    (experiments[-1], others, theirs),
-                )
-            ]
-            size = (sizes[0] - sizes[1],) * 2
+        size = math.nan
+        if printed and others and mine.table:
+            size = left[0].printed(printed, join) - left[1].printed(printed, join)
+        counts = dict.fromkeys(
+            (len(one.cells), len(all_of.cells))
+            for one, all_of in zip(left, (mine, theirs))
+        )
         found.append(
             one._replace(
                 own=ours,
                 base=base_of,
-                printed=size if np.isfinite(size).all() else (),
+                printed=(size, size) if math.isfinite(size) else (),
                 part=", ".join(f"{n} of {m} columns" for n, m in counts if n < m),
             )
         )
     return Differences(found)
 
 
-def _listed(labels: Labels) -> list[str]:
-    return [labels] if isinstance(labels, str) else [*labels]
+def _reached(
+    mine: _Side, theirs: _Side, also: Sequence[str], same: bool
+) -> tuple[_Side, _Side]:
+    """Returns both sides in the columns that all of their runs reach.
+
+    They are the same columns on both sides, or each side has those of its own.
+    """
+    if not mine.cells:
+        return mine, theirs
+    runs = mine.runs(also), theirs.runs(also)
+    cells = reached_by([*runs[0], *runs[1]] if same else runs[0], mine.cells)
+    others = cells if same else reached_by(runs[1], theirs.cells)
+    if not (cells and others):
+        length = max(run.length for run in [*runs[0], *runs[1]])
+        raise TooShortError(f"not all runs arrive in {length} rounds")
+    return mine._replace(cells=cells), theirs._replace(cells=others)
 
 
-def _equal(
-    own: Sequence[str],
-    others: Sequence[str],
-    seeds: Sequence[Sequence[Mapping[str, Run]]],
-) -> bool:
+def _equal_weights(mine: _Side, theirs: _Side) -> bool:
     """Returns whether two runs had equal weights in every round under every seed."""
-    if len(own) != 1 or len(others) != 1 or [*own] == [*others]:
+    if len(mine.labels) != 1 or len(theirs.labels) != 1 or mine.labels == theirs.labels:
         return False
-    for of_seed in seeds:
-        both = of_seed[0][own[0]], of_seed[-1][others[0]]
+    for both in zip(mine.runs([]), theirs.runs([])):
         # An algorithm that does more than weigh, as momentum does, is another one.
-        if len(of_seed) > 1 or len({run.setting("system") for run in both}) > 1:
+        if len({run.setting("system") for run in both}) > 1:
             return False
-        first, second = (run.table("cohort") for run in both)
-        if first is None or second is None:
+        cohorts = [run.table("cohort") for run in both]
+        if any(cohort is None for cohort in cohorts):
             return False
-        weights = [
-            one[["round", "client", "weight"]].to_numpy() for one in (first, second)
-        ]
-        if not np.array_equal(*weights):
+        columns = ["round", "client", "weight"]
+        first, second = (cohort[columns].to_numpy() for cohort in cohorts)
+        if not np.array_equal(first, second):
             return False
     return True
 

@@ -129,7 +129,7 @@ class Answer(NamedTuple):
 
     `decisive` names the differences that decide, where it is not all of them. `seeds`
     is how many would decide it, were mean and deviation those seen; 0 where no runs
-    show that.
+    show that. `short` has the deciding numbers, three at most, without noise floors.
     """
 
     number: str
@@ -138,6 +138,7 @@ class Answer(NamedTuple):
     runs: Sequence[Any] = ()
     decisive: Sequence[str] = ()
     seeds: int = 0
+    short: str = ""
 
 
 def judged(differences: Iterable[Difference]) -> Answer:
@@ -147,37 +148,58 @@ def judged(differences: Iterable[Difference]) -> Answer:
     experiment, or are shorter than `least_rounds`, decide only where weights are equal,
     which is a matter of the data: of all of it, and of the paper's.
     """
-    numbers, words = [], []
     every = list(differences)
+    if not every:
+        raise ValueError("a claim has no difference")
+    found = []
     for one in every:
         data, others = _caveats(one)
         one = one._replace(equal=one.equal and not data)
         stat = {} if one.lacks else paired.difference(one.own, one.base)
         word, why = _decided(one, stat, data + others)
-        if stat:
-            numbers.append(_number(one, stat))
-        words.append((word, one.name, why, _seeds(one, stat)))
+        found.append(_Decided(one, stat, word, why, _seeds(one, stat)))
+    word = next(word for word in _WORST_FIRST if word in {one.word for one in found})
+    decisive = [one for one in found if one.word == word]
+    reasons = collections.Counter(
+        reason for one in decisive for reason in one.why.split("; ") if reason
+    )
+    part = f" of {len(every)}: " if word == REPRODUCED else ""
+    why = "; ".join(
+        f"{count}{part}{reason}" if part and count < len(every) else reason
+        for reason, count in reasons.items()
+    )
+    # One refutes a claim; for all else each of them has to be decided.
+    seeds = [one.seeds for one in decisive]
+    enough = min(seeds) if word == NOT_REPRODUCED else max(seeds)
     runs = list({id(run): run for one in every for run in one.runs}.values())
-    for word in (NOT_REPRODUCED, TOO_SHORT, OPEN, REPRODUCED):
-        found = [one for one in words if one[0] == word]
-        if not found:
-            continue
-        counts = collections.Counter(
-            reason for one in found for reason in one[2].split("; ") if reason
-        )
-        part = f" of {len(every)}: " if word == REPRODUCED else ""
-        why = "; ".join(
-            f"{count}{part}{reason}" if part and count < len(every) else reason
-            for reason, count in counts.items()
-        )
-        names = [name for _, name, _, _ in found]
-        seeds = [count for *_, count in found]
-        # One refutes a claim; for all else each of them has to be decided.
-        enough = min(seeds) if word == NOT_REPRODUCED else max(seeds)
-        decisive = names if len(names) < len(every) else ()
-        number = "; ".join(numbers) + (_shown(every, runs) if numbers else "")
-        return Answer(number, word, why, runs, decisive, enough * all(seeds))
-    raise ValueError("a claim has no difference")
+    measured = [one for one in found if one.stat]
+    shown = [one for one in decisive if one.stat] or measured
+    shown = shown if len(shown) < 4 else shown[:2]
+    more = len(measured) - len(shown)
+    short = [_number(one.of, one.stat, noise=False) for one in shown]
+    short += [f"{more} more"] * (more > 0)
+    return Answer(
+        _with_sizes([_number(one.of, one.stat) for one in measured], every[0], runs),
+        word,
+        why,
+        runs,
+        [one.of.name for one in decisive] if len(decisive) < len(every) else (),
+        enough * all(seeds),
+        _with_sizes(short, every[0], runs),
+    )
+
+
+class _Decided(NamedTuple):
+    """A difference, its statistics, the verdict on it and why, and the seeds."""
+
+    of: Difference
+    stat: Mapping[str, Any]
+    word: str
+    why: str
+    seeds: int
+
+
+_WORST_FIRST = NOT_REPRODUCED, TOO_SHORT, OPEN, REPRODUCED
 
 
 def _caveats(one: Difference) -> tuple[list[str], list[str]]:
@@ -261,7 +283,7 @@ def _seeds(one: Difference, stat: Mapping[str, Any]) -> int:
     return count
 
 
-def _number(one: Difference, stat: Mapping[str, Any]) -> str:
+def _number(one: Difference, stat: Mapping[str, Any], noise: bool = True) -> str:
     """Returns a difference as text, `LD at 70 % +0.4 ± 0.6, printed +1.6`."""
     form = f".{one.digits}f"
     # Rounded first: a mean of -0.01 is no -0.0.
@@ -270,7 +292,7 @@ def _number(one: Difference, stat: Mapping[str, Any]) -> str:
     if not math.isnan(stat["interval"]):
         text += f" ± {stat['interval']:{form}}"
     # It is 0 where the other side is a constant, which no seed moves.
-    if stat["noise_floor_of_mean"] > 0:
+    if noise and stat["noise_floor_of_mean"] > 0:
         text += f" (noise floor {stat['noise_floor_of_mean']:{form}})"
     if one.printed:
         sizes = [round(size, one.digits) + 0.0 for size in one.printed]
@@ -279,8 +301,8 @@ def _number(one: Difference, stat: Mapping[str, Any]) -> str:
     return text
 
 
-def _shown(every: Sequence[Difference], runs: Sequence[Any]) -> str:
-    """Returns the number of clients or epochs of the runs, if it is to be shown."""
-    shows = every[0].shows
-    sizes = sorted({run.clients if shows == "clients" else run.length for run in runs})
-    return f" ({' or '.join(map(str, sizes))} {shows})" if shows else ""
+def _with_sizes(texts: Sequence[str], one: Difference, runs: Sequence[Any]) -> str:
+    """Returns numbers with the count of the runs' clients or epochs, if it is shown."""
+    lengths = {run.clients if one.shows == "clients" else run.length for run in runs}
+    sizes = f" ({' or '.join(map(str, sorted(lengths)))} {one.shows})"
+    return "; ".join(texts) + (sizes if texts and one.shows else "")
