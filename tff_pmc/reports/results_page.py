@@ -12,7 +12,7 @@ import math
 import os
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results

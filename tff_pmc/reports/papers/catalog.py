@@ -5,12 +5,13 @@
         'LD reaches 70 and 80 % sooner than DS.'
         return rounds_saved(results.mnist_noniid, "LD", AT_70_AND_80).is_more()
 
-The docstring is what the paper says. The modules of `claims` have those of the four papers. A paper from outside registers
-its claims in the module that registers the paper.
+The docstring is what the paper says. The modules of `claims` have those of the four
+papers. A paper from outside has its claims in the module that registers the paper.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -97,9 +98,14 @@ def headline(
     return register
 
 
+def _import_claims() -> None:
+    """Imports the four papers' modules, which register theirs."""
+    importlib.import_module("tff_pmc.reports.papers.claims")
+
+
 def claims(paper: str = "") -> list[Claim]:
     """Returns the claims of a paper, or of all of them in the order of `PAPERS`."""
-    from tff_pmc.reports.papers import claims as _  # Registers the four papers'.
+    _import_claims()
 
     if paper:
         PAPERS[paper]  # Or the error that names all papers.
@@ -109,8 +115,7 @@ def claims(paper: str = "") -> list[Claim]:
 
 def headlines() -> list[Headline]:
     """Returns the headline numbers of all papers, in their order."""
-    from tff_pmc.reports.papers import claims as _  # noqa: F401
-
+    _import_claims()
     return [one for name in PAPERS for one in _HEADLINES if one.paper == name]
 
 

@@ -228,19 +228,19 @@ def _equal_weights(mine: _Side, theirs: _Side) -> bool:
         if len({run.setting("system") for run in both}) > 1:
             return False
         cohorts = [run.table("cohort") for run in both]
-        if any(cohort is None for cohort in cohorts):
-            return False
         columns = ["round", "client", "weight"]
         first, second = (cohort[columns].to_numpy() for cohort in cohorts)
-        if not np.array_equal(first, second):
+        if not len(first) or not np.array_equal(first, second):
             return False
     return True
 
 
 def _arrivals(results: Results, target: int) -> dict[tuple[int, str, int], float]:
     """Returns (seed, label, share) -> the round in which so many reach a target."""
-    found = rounds_to_target(results, [target], _SHARES)
-    return found.set_index([*KEY, "devices"])["rounds"].to_dict()
+    table = rounds_to_target(results, [target], _SHARES)
+    found: dict[tuple[int, str, int], float]
+    found = table.set_index([*KEY, "devices"])["rounds"].to_dict()
+    return found
 
 
 def arrival(run: Run, target: int, share: int = HALF) -> Optional[int]:
@@ -369,7 +369,6 @@ def round_of_half(target: int) -> Number:
 def round_of(run: Run, level: float) -> Optional[int]:
     """Returns the first round with an accuracy, in points; None where there is none."""
     rounds = run.table("rounds")
-    assert rounds is not None
     reached = rounds["round"][100 * rounds["accuracy"] >= level]
     return int(reached.iloc[0]) if len(reached) else None
 
@@ -377,6 +376,6 @@ def round_of(run: Run, level: float) -> Optional[int]:
 def of_cohort(run: Run, column: str) -> pd.DataFrame:
     """Returns the rounds, clients and a column of a run's cohorts."""
     cohort = run.table("cohort")
-    if cohort is None:
+    if cohort.empty:
         raise RecordError(f"the cohort.csv of {run.label} was not kept")
     return cohort[["round", "client", column]]

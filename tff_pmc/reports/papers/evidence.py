@@ -152,10 +152,12 @@ class Run:
         """Returns the run of another label of the same folder and seed."""
         return Run(self.folder, {**self.row, "label": label})
 
-    def table(self, name: str) -> Optional[pd.DataFrame]:
-        """Returns its rows of a table, `cohort`; None where it has none."""
-        found: Optional[pd.DataFrame]
-        found = self.folder.of(_by_run, name).get((self.seed, self.label))
+    def table(self, name: str) -> pd.DataFrame:
+        """Returns its rows of a table, `cohort`; none where they are not recorded."""
+        none = getattr(self.folder.results, name).iloc[:0]
+        found: pd.DataFrame = self.folder.of(_by_run, name).get(
+            (self.seed, self.label), none
+        )
         return found
 
     @property
@@ -222,7 +224,7 @@ class Runs:
         name_of: Callable[[Run], str] = label_of,
         table: str = "",
     ) -> None:
-        """Takes the runs, and their names by the claim; an empty name leaves one out."""
+        """Takes the runs, and their names by the claim, empty to leave one out."""
         self.name, self.runs, self.name_of, self.table = name, runs, name_of, table
 
     def named(self, name_of: Callable[[Run], str]) -> Runs:

@@ -156,8 +156,8 @@ def class_f1(
         table = f1_of(run)
         return float(table[table["class"].isin(classes)]["f1"].mean())
 
-    options = {"name": name, "digits": 3, "least_rounds": 20}
-    return compare(runs, own, Number(number), base, **options)
+    options = {"digits": 3, "least_rounds": 20}
+    return compare(runs, own, Number(number), base, name=name, **options)
 
 
 def f1_of(run: Run) -> pd.DataFrame:
@@ -166,7 +166,7 @@ def f1_of(run: Run) -> pd.DataFrame:
     Runs from before `macro_f1` have F1 before the round, and do not count.
     """
     rounds, table = run.table("rounds"), run.table("class_f1")
-    if table is None or F1 not in rounds or rounds[F1].isna().all():
+    if table.empty or F1 not in rounds or rounds[F1].isna().all():
         raise RecordError(f"the run of {run.label} has no F1 of its classes on record")
     return table
 
@@ -215,10 +215,12 @@ def f1_rises_more_evenly(results: KeptResults) -> Differences:
     def spread(run: Run, _: Cells) -> float:
         return float(f1_of(run).groupby("round")["f1"].std(ddof=0).mean())
 
-    options = {"name": "{run} minus {base}", "digits": 4, "least_rounds": 20}
-    with_loss = compare(results.adafed_2, ADAFED, Number(spread), ONLY, **options)
-    without = compare(results.adafed_2, ONLY, Number(spread), FEDAVG, **options)
-    return (with_loss + without).is_less()
+    def lead_in_spread(own: str, base: str) -> Differences:
+        name, options = "{run} minus {base}", {"digits": 4, "least_rounds": 20}
+        number = Number(spread)
+        return compare(results.adafed_2, own, number, base, name=name, **options)
+
+    return (lead_in_spread(ADAFED, ONLY) + lead_in_spread(ONLY, FEDAVG)).is_less()
 
 
 def lost(results: KeptResults, own: str, column: str = "accuracy") -> Differences:

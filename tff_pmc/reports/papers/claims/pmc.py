@@ -49,7 +49,7 @@ _MNIST = {
     **_TRAINING,
 }
 
-# Hours for nine rows, five seeds and the rounds of the flag file, at 18 seconds a round.
+# Hours for nine rows, five seeds and the flag file's rounds, at 18 seconds a round.
 declare("mnist_iid", {**_MNIST, "partition": "iid"}, table="pmc_table2", hours=22)
 declare("mnist_noniid", {**_MNIST, "partition": "noniid"}, table="pmc_table4", hours=56)
 declare(
@@ -111,7 +111,7 @@ def variance_and_gain(runs: Runs, least_rounds: int) -> Differences:
 
 def rank_correlation(runs: list[Run]) -> float:
     """Returns the rank correlation of the orderings among runs of a seed."""
-    with_cohort = [run for run in runs if run.table("cohort") is not None]
+    with_cohort = [run for run in runs if len(run.table("cohort"))]
     rows = []
     for run in runs:
         first = run.label.split(",")[0]
