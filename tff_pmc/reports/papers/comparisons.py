@@ -243,10 +243,10 @@ def _arrivals(results: Results, target: int) -> dict[tuple[int, str, int], float
     return found
 
 
-def arrival(run: Run, target: int, share: int = HALF) -> Optional[int]:
+def arrival(run: Run, target: int, share: int = HALF) -> Optional[float]:
     """Returns the round in which a share of the devices reaches a target, if any."""
     found = run.folder.of(_arrivals, target)[run.seed, run.label, share]
-    return None if math.isnan(found) else int(found)
+    return None if math.isnan(found) else found
 
 
 def reached_by(runs: Iterable[Run], cells: Cells) -> Cells:
