@@ -1,13 +1,15 @@
 """Kept runs that are made up: each is a dictionary of what it has."""
 
+import functools
 import math
 
 import pandas as pd
 
 from tff_pmc.record.results import Results
+from tff_pmc.reports import claims_page
 from tff_pmc.reports.papers import comparisons
 from tff_pmc.reports.papers.catalog import claims
-from tff_pmc.reports.papers.evidence import KeptResults
+from tff_pmc.reports.papers.evidence import KeptResults, read_kept
 from tff_pmc.reports.papers.judging import judged
 
 
@@ -47,6 +49,19 @@ def folder(*runs):
 def kept(*folders):
     """Kept results of these folders, each a list of runs."""
     return KeptResults([folder(*runs) for runs in folders])
+
+
+@functools.cache
+def reproduced():
+    """What the repository keeps, by folder, and as kept results; read once."""
+    found = read_kept(claims_page.RESULTS)
+    return found, KeptResults(found.values())
+
+
+def read_once(monkeypatch, module):
+    """Has a page take what the repository keeps as it was read before."""
+    monkeypatch.setattr(module, "read_kept", lambda path: reproduced()[0])
+    monkeypatch.setattr(module, "KeptResults", lambda every: reproduced()[1])
 
 
 def given_arrivals(monkeypatch):
