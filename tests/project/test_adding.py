@@ -109,7 +109,8 @@ def test_a_claim_is_a_function_in_one_file(tmp_path):
     )
     lead = 100 * (last["LD"] - last["DS"]).mean()
     assert "Label diversity ends where the data set size does." in page.stdout
-    row = python(*command, "--csv", kept, cwd=tmp_path).stdout.splitlines()[-1]
+    lines = python(*command, "--csv", kept, cwd=tmp_path).stdout.splitlines()
+    (row,) = (line for line in lines if "Label diversity ends" in line)
     assert f",points {lead:+.1f} (noise floor " in row
     assert "3 seeds; below five nothing is decided" in row
     assert '"mnist_noniid: 6 runs, seeds 6 to 8"' in row
