@@ -16,6 +16,7 @@ from typing import Any, Callable, Optional
 import pandas as pd
 
 from tff_pmc import project_files
+from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import BASELINE, Results
 from tff_pmc.reports import Report
 from tff_pmc.reports.rounds_to_target import HALF
@@ -85,6 +86,16 @@ def rows_notes(
     others = [label for label in labels if label not in rows]
     named = {what: missing, "Runs that are no row of this table": others}
     return [f"{words}: {'; '.join(of)}." for words, of in named.items() if of]
+
+
+def check_clients(results: Results) -> None:
+    """Refuses runs under one seed of other clients or sizes, by a `RecordError`."""
+    sizes = results.clients.drop_duplicates(["label", "client"]).set_index("client")
+    for label in results.labels:
+        first = results.labels[0]
+        own, other = (sizes[sizes["label"] == one] for one in (label, first))
+        if not own["examples"].equals(other["examples"]):
+            raise RecordError(f"{first} and {label} were tested on other clients")
 
 
 def of_one_seed(report: Callable[..., Report]) -> Callable[..., Report]:
