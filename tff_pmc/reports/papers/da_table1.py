@@ -58,9 +58,9 @@ def tidy_rows(results: Results) -> pd.DataFrame:
                 part.loc[BEST] = part.loc[_best(part)]
             part.loc[MEAN] = mean
         parts.append(pd.concat({study: part}, names=["study", "row"]))
-    tidy = pd.concat(parts).stack([0, 1], future_stack=True).rename("value").reset_index()
-    found: pd.DataFrame = tidy[[*KEYS, "value"]].sort_values(KEYS[0], kind="stable")
-    return found.reset_index(drop=True)
+    cells = pd.concat(parts).stack([0, 1], future_stack=True)
+    tidy = cells.rename("value").reset_index()[[*KEYS, "value"]]
+    return tidy.sort_values(KEYS[0], kind="stable", ignore_index=True)
 
 
 @published.of_one_seed
@@ -110,8 +110,8 @@ def _best(part: pd.DataFrame) -> str:
     """Returns the row with the most cells reached, then the fewest rounds."""
     single = [column for column, shares in COLUMNS.items() if len(shares) == 1]
     cells = part.loc[:, (slice(None), single)]
-    score = pd.DataFrame({"missed": cells.isna().sum(axis=1), "rounds": cells.sum(axis=1)})
-    return str(score.sort_values(["missed", "rounds"], kind="stable").index[0])
+    missed, rounds = cells.isna().sum(axis=1), cells.sum(axis=1)
+    return min(part.index, key=lambda row: (missed[row], rounds[row]))
 
 
 def _notes(results: Results) -> list[str]:

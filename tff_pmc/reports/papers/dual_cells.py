@@ -113,13 +113,16 @@ def _computed(rows: Results, table: int) -> pd.DataFrame:
         seed, label = run["seed"], run["label"]
         epochs = _epochs(rows.only(seed=seed, label=label))
         at = {f"{choice}_at": epochs.get(choice) for choice in CHOICES}
-        answers = {c: rows.predictions(seed, label, epoch) for c, epoch in epochs.items()}
-        of = {c: measures(a.y, a.predicted, positive) for c, a in answers.items()}
+        of = {}
+        for choice, epoch in epochs.items():
+            found = rows.predictions(seed, label, epoch)
+            of[choice] = measures(found.y, found.predicted, positive)
         for metric in METRICS:
             ours = {f"ours_{c}": of.get(c, {}).get(metric, math.nan) for c in CHOICES}
             where = dict(zip(KEYS, (run["algorithm"], run["clients"], metric)))
             lines.append({"seed": seed, **where, **ours, **at})
-    ours = pd.DataFrame(lines, columns=["seed", *KEYS, *_OURS]).astype({"validated_at": "Int64"})
+    ours = pd.DataFrame(lines, columns=["seed", *KEYS, *_OURS])
+    ours = ours.astype({"validated_at": "Int64"})
     theirs = published.table(f"dualcriterion_table{table}")
     theirs = theirs.rename(columns={"value": "published"})
     cells = pd.merge(ours, theirs, how="left", on=KEYS).fillna({"printed": ""})
@@ -140,13 +143,6 @@ def _kept(rows: Results, table: int) -> Optional[pd.DataFrame]:
     where = ["seed", *KEYS[:2]]
     cells = pd.merge(rows.runs[where], found, on=where)
     return cells if len(cells) == len(METRICS) * len(rows.runs) else None
-
-
-def printed(algorithm: str, name: str, clients: str, metric: str) -> float:
-    """Returns a cell of a published table in points; NaN where there is none."""
-    cells = published.table(name).set_index(KEYS)["value"]
-    key = ALGORITHMS.get(algorithm.partition(" (")[0]), clients, metric
-    return 100 * float(cells[key]) if key in cells.index else math.nan
 
 
 def _epochs(run: Results) -> dict[str, int]:
@@ -215,9 +211,9 @@ def chosen(rows: Results) -> pd.DataFrame:
     most = tested.join(best["correct"].rename("most"), on=where)
     columns = {
         "lambda": best["value"],
-        "equally_good": (most["correct"] == most["most"]).groupby(
-            [most[name] for name in where]
-        ).sum(),
+        "equally_good": (most["correct"] == most["most"])
+        .groupby([most[name] for name in where])
+        .sum(),
         "chosen": best["accuracy"],
         "lambda_0": tested[tested["value"] == 0].groupby(where)["accuracy"].first(),
         "mean": tested.groupby(where)["accuracy"].mean(),

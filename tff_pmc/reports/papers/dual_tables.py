@@ -69,8 +69,9 @@ def report(results: Results, *, table: int) -> Report:
     `dual_tableN_lambda.csv` and `.png`, the lambda of each epoch, where there was a
     search; see `chosen`. Of several they have `mean`, `deviation` (standard), `lowest`
     and `highest` of our best epochs, from 0 to 1, `published`, and `difference`, mean
-    minus published; `dual_tableN_seeds.csv` has the cells of each seed. Table 5 has two classes, whose precision and F1 are those of
-    `POSITIVE`. Where none of the runs is a row, the text says so.
+    minus published; `dual_tableN_seeds.csv` has the cells of each seed. Table 5 has two
+    classes, whose precision and F1 are those of `POSITIVE`. Where none of the runs is a
+    row, the text says so.
     """
     rows = rows_of(results)
     if not len(rows.runs):
@@ -156,8 +157,8 @@ def _caveats(rows: Results) -> list[str]:
     fraction = min(float(one.get("image_fraction", 1)) for one in options)
     if fraction < 1:
         notes.append(
-            f"On {fraction:g} of the images, {rows.length.max()} epochs: the differences "
-            "are no comparison with the paper, which had all of them."
+            f"On {fraction:g} of the images, {rows.length.max()} epochs: the "
+            "differences are no comparison with the paper, which had all of them."
         )
     return notes
 

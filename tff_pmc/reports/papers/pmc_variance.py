@@ -100,7 +100,8 @@ def _variations(results: Results) -> dict[str, float]:
     if not len(results.cohort):
         raise RecordError("no run has its cohort.csv")
     criteria = list(results.setting("criteria"))
-    ranges = {code: tuple(ends) for code, *ends in results.setting("criteria_ranges", ())}
+    bounds = results.setting("criteria_ranges", ())
+    ranges = {code: (low, high) for code, low, high in bounds}
     normalization = scores.Normalization.declared(
         str(results.setting("normalization", "sum")), criteria, ranges
     )

@@ -99,7 +99,7 @@ def check_clients(results: Results) -> None:
 
 
 def of_one_seed(report: Callable[..., Report]) -> Callable[..., Report]:
-    """Makes a report empty for runs under several seeds, as a printed row is one run."""
+    """Makes a report empty for several seeds: a row of the papers' is one run."""
 
     @functools.wraps(report)
     def of_runs(results: Results, **options: Any) -> Report:
@@ -114,7 +114,7 @@ def kept_table(
     """Returns a table of ours that was made when the runs still had predictions.
 
     Kept results have no predictions, which are large. It is the CSV `name` in their
-    folder, or in that of their seed; None where there is none with the columns `needed`.
+    folder, or in that of their seed; None where none has the columns `needed`.
     """
     of_seed = [f"seed_{seed}" for seed in results.seeds if len(results.seeds) == 1]
     for place in [*of_seed, ""] if results.path else []:
