@@ -111,7 +111,7 @@ def _best(part: pd.DataFrame) -> str:
     single = [column for column, shares in COLUMNS.items() if len(shares) == 1]
     cells = part.loc[:, (slice(None), single)]
     missed, rounds = cells.isna().sum(axis=1), cells.sum(axis=1)
-    return min(part.index, key=lambda row: (missed[row], rounds[row]))
+    return str(min(part.index, key=lambda row: (missed[row], rounds[row])))
 
 
 def _notes(results: Results) -> list[str]:

@@ -121,11 +121,11 @@ def _computed(rows: Results, table: int) -> pd.DataFrame:
             ours = {f"ours_{c}": of.get(c, {}).get(metric, math.nan) for c in CHOICES}
             where = dict(zip(KEYS, (run["algorithm"], run["clients"], metric)))
             lines.append({"seed": seed, **where, **ours, **at})
-    ours = pd.DataFrame(lines, columns=["seed", *KEYS, *_OURS])
-    ours = ours.astype({"validated_at": "Int64"})
+    cells = pd.DataFrame(lines, columns=["seed", *KEYS, *_OURS])
+    cells = cells.astype({"validated_at": "Int64"})
     theirs = published.table(f"dualcriterion_table{table}")
     theirs = theirs.rename(columns={"value": "published"})
-    cells = pd.merge(ours, theirs, how="left", on=KEYS).fillna({"printed": ""})
+    cells = pd.merge(cells, theirs, how="left", on=KEYS).fillna({"printed": ""})
     difference = cells["ours_best_epoch"] - cells["published"]
     return cells.assign(difference=difference)
 
