@@ -4,7 +4,7 @@ import pathlib
 
 import pandas as pd
 import pytest
-from papers.made_up import read_once, reproduced
+from papers.claim_runs import read_once, reproduced
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results

@@ -4,7 +4,7 @@ import pathlib
 
 import pandas as pd
 import pytest
-from papers.made_up import kept, read_once, run
+from papers.claim_runs import kept, read_once, run
 
 from tff_pmc.reports import claims_page, results_page
 from tff_pmc.reports.papers.catalog import Headline, Numbers, number_of

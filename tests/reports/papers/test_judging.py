@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from made_up import folder, kept, run
+from claim_runs import folder, kept, run
 
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports.papers import judging

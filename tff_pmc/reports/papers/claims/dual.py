@@ -11,15 +11,13 @@ printed 1.19 points above chance.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 
 import pandas as pd
 
-from tff_pmc.record.record_error import RecordError
 from tff_pmc.record.results import Results
 from tff_pmc.reports import measures
-from tff_pmc.reports.papers import published
+from tff_pmc.reports.papers import dual_cells, published
 from tff_pmc.reports.papers.catalog import (
     Numbers,
     claim,
@@ -33,6 +31,7 @@ from tff_pmc.reports.papers.comparisons import (
     Number,
     compare,
 )
+from tff_pmc.reports.papers.dual_cells import ALGORITHMS
 from tff_pmc.reports.papers.evidence import KeptResults, Run, Runs, declare
 from tff_pmc.reports.papers.judging import Differences
 
@@ -59,16 +58,6 @@ SEVEN = [
     *("simple_average", "weighted_mean", "median", "momentum", "personalized"),
     *("laplace", "quantized"),
 ]
-ALGORITHMS = {
-    "dual": "Dual-Criterion Weighted",
-    "simple_average": "Simple Average",
-    "weighted_mean": "Weighted Mean",
-    "median": "Median",
-    "momentum": "Momentum",
-    "personalized": "Personalized",
-    "laplace": "Differential Privacy",
-    "quantized": "Quantization",
-}
 
 
 def of_clients(runs: Runs, clients: int) -> Runs:
@@ -107,8 +96,7 @@ def points(
     names = "&".join(f"C{number}" for number in range(1, clients + 1))
 
     def printed(table: str, label: str, _: Cells) -> float:
-        keys = ["algorithm", "clients", "metric"]
-        cells = published.table(table).set_index(keys)["value"]
+        cells = published.table(table).set_index(dual_cells.KEYS)["value"]
         key = ALGORITHMS[label.partition(" (")[0]], names, metric
         return 100 * float(cells.get(key, math.nan))
 
@@ -130,21 +118,10 @@ def points(
 
 
 def cells_of(results: Results) -> pd.Series[float]:
-    """Returns the kept cells of Table IV at the best epoch.
-
-    They are by seed, algorithm, clients and metric.
-    """
-    paths = [
-        os.path.join(results.path, f"dual_table4{ending}.csv")
-        for ending in ("_seeds", "")
-    ]
-    for path in filter(os.path.exists, paths):
-        table = pd.read_csv(path)
-        if "ours_best_epoch" in table:
-            table = table.assign(seed=table.get("seed", results.seeds[0]))
-            keys = ["seed", "algorithm", "clients", "metric"]
-            return table.set_index(keys)["ours_best_epoch"]
-    raise RecordError(f"{results.path} has no cells of Table IV: write dual_table4.csv")
+    """Returns the cells at the best epoch by seed, algorithm, clients and metric."""
+    cells = dual_cells.tidy_rows(results).set_index(["seed", *dual_cells.KEYS])
+    found: pd.Series[float] = cells["ours_best_epoch"]
+    return found
 
 
 @claim("Dual", "II-B; Table IV")

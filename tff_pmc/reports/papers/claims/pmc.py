@@ -11,10 +11,8 @@ import itertools
 import math
 import statistics
 
-import pandas as pd
-
-from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import measures
+from tff_pmc.reports.papers import pmc_variance
 from tff_pmc.reports.papers.catalog import (
     Numbers,
     claim,
@@ -38,7 +36,6 @@ from tff_pmc.reports.papers.comparisons import (
 from tff_pmc.reports.papers.evidence import KeptResults, Run, Runs, declare
 from tff_pmc.reports.papers.judging import Difference, Differences
 from tff_pmc.reports.rounds_to_target import DEVICES
-from tff_pmc.scores import coefficient_of_variation
 
 _TRAINING = {"clients_per_round": 0.1, "local_epochs": 5, "batch_size": 0}
 _MNIST = {
@@ -91,45 +88,23 @@ HALF_AT_85 = columns("at 85 % for half of the devices", {85: [50]})
 def variance_and_gain(runs: Runs, least_rounds: int) -> Differences:
     """Returns whether criteria of higher variance give better models.
 
-    That is Spearman's rank correlation, over the orderings of a seed, of the first
-    criterion's coefficient of variation between clients (the mean over rounds and
-    runs) and of the best accuracy.
+    That is the rank correlation of `pmc_variance` over the orderings of a seed.
     """
     criteria = next((run.setting("criteria") for run in runs.runs), ["DS"])
-    seeds = [list(of_seed.values()) for of_seed in runs.by_seed(criteria).values()]
-    ranks = [rank_correlation(of_seed) for of_seed in seeds]
+    seeds = {k: list(named.values()) for k, named in runs.by_seed(criteria).items()}
+    ranks = []
+    for seed, of_seed in seeds.items():
+        table = pmc_variance.orderings(of_seed[0].folder.results.only(seed=seed))
+        ranks.append(pmc_variance.correlations(table)[pmc_variance.BEST])
     one = Difference(
         "rank correlation with the best accuracy",
         own=ranks,
         base=[0.0] * len(ranks),
         digits=2,
-        runs=list(itertools.chain(*seeds)),
+        runs=list(itertools.chain(*seeds.values())),
         least_rounds=least_rounds,
     )
     return Differences([one]).is_more()
-
-
-def rank_correlation(runs: list[Run]) -> float:
-    """Returns the rank correlation of the orderings among runs of a seed."""
-    with_cohort = [run for run in runs if len(run.table("cohort"))]
-    rows = []
-    for run in runs:
-        first = run.label.split(",")[0]
-        if run.setting("adjustment") == "fixed" and first in run.setting("criteria"):
-            varies = statistics.fmean(variation(one, first) for one in with_cohort)
-            rows.append((first, varies, run.value(measures.best_round)))
-    table = pd.DataFrame(rows, columns=["first", "variation", "best"])
-    if table["first"].nunique() < 3:
-        raise RecordError("it needs runs of orderings with three first criteria")
-    return float(table["variation"].rank().corr(table["best"].rank()))
-
-
-def variation(run: Run, criterion: str) -> float:
-    """Returns the variation of a criterion between clients, mean over rounds."""
-    cohort = of_cohort(run, criterion)
-    return float(
-        cohort.groupby("round")[criterion].agg(coefficient_of_variation).mean()
-    )
 
 
 @claim("PMC", "4.2", flags="--seeds=0,1,3,4,5")
