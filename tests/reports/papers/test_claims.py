@@ -514,13 +514,9 @@ def test_the_second_round_and_the_twelfth(reached, rounds, number, verdict):
 
 def test_a_rank_correlation_is_of_the_first_criterion():
     """LD varies most between the clients, and MD least; an adjusted run is left out."""
-    cohort = {
-        "round": [1, 1],
-        "excluded": [0, 0],
-        "DS": [1.0, 2.0],
-        "LD": [1.0, 9.0],
-        "MD": [3.0, 3.0],
-    }
+    cohort = {"DS": [1.0, 2.0], "LD": [1.0, 9.0], "MD": [3.0, 3.0], "round": [1, 1]}
+    cohort.update(excluded=[0, 0], client=[3, 4], weight=[0.5, 0.5])
+    clients = {"round": [1], "client": [3], "correct": [1], "examples": [2]}
     best = {"DS": 0.6, "LD": 0.9, "MD": 0.5, "LD,DS,MD": 0.8, "LD (x)": 1.0}
     runs = [
         run(
