@@ -151,7 +151,7 @@ def main():
         # py.typed tells type checkers that both packages have types.
         package_data={
             "leaf_data": ["py.typed"],
-            "tff_pmc": ["py.typed", "reports/papers/claims/*.toml"],
+            "tff_pmc": ["py.typed"],
         },
         py_modules=["run_experiments"],
         cmdclass={"build_py": build_with_project_files(build_py)},
