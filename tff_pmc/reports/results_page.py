@@ -40,8 +40,7 @@ _AGAIN = """\
 ## Make them again
 
     PYTHON=.venv/bin/python
-    $PYTHON -m tff_pmc.experiments.remake results/reproduced
-    $PYTHON -m tff_pmc.experiments.remake results/reproduced/quickstart --output_dir=DIR
+    $PYTHON -m tff_pmc.experiments.kept remake results/reproduced
 
 makes every table and figure below from its records, without training; a test holds the
 tables to it."""
