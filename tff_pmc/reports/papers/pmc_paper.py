@@ -18,7 +18,7 @@ from tff_pmc.record.read import Run
 from tff_pmc.record.record_error import RecordError
 from tff_pmc.reports import REPORTS, Report, paired, reference_code
 from tff_pmc.reports.papers import published
-from tff_pmc.reports.tables import AVERAGE
+from tff_pmc.reports.results_table import AVERAGE
 
 KEYS = ("experiment", "quantity", "target_accuracy_pct", "devices")
 TEXT_AVERAGE = "Avg. (text)"

@@ -32,7 +32,7 @@ from tff_pmc.reports.rounds_to_target import (
     reach_rule,
     rounds_of,
 )
-from tff_pmc.reports.tables import AVERAGE
+from tff_pmc.reports.results_table import AVERAGE
 
 AT_MOST, AT_LEAST = "at most", "at least"
 AVERAGES = (AVERAGE, TEXT_AVERAGE)
