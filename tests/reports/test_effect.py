@@ -173,9 +173,9 @@ def test_the_spread_is_that_of_the_second_half():
 
 
 def test_losses_have_their_measured_column_in_the_place_of_accuracy(tmp_path):
-    """Mean losses: DS 2 and 1; LD .5 more. The best is the lowest."""
+    """Mean losses: DS 2 and 1; LD 3 and 1.5. The best is the lowest."""
     results = join_results(
-        with_losses({"DS": [[8, 8], [4, 4]], "LD": [[10, 10], [6, 6]]}, [4, 4], seed=s)
+        with_losses({"DS": [[8, 8], [4, 4]], "LD": [[12, 12], [6, 6]]}, [4, 4], seed=s)
         for s in range(5)
     )
     _, rows = written(effect.orderings(results), tmp_path, "effect")

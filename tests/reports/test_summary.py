@@ -3,7 +3,7 @@
 import pytest
 from made import join_results, made, of_seeds, with_losses
 
-from tff_pmc.reports import fairness_page, summary, tables
+from tff_pmc.reports import fairness_page, results_table, summary
 
 # Three rounds of four devices, of which the third has no test examples.
 EXAMPLES = [10, 10, 0, 20]
@@ -94,7 +94,7 @@ def test_over_seeds_a_run_has_its_mean_and_its_spread():
     assert ds.split()[:4] == ["DS", "0.7000", "±", "0.2000"]
     assert report.pages["seeds"].blocks[-1].grid[1][1] == "0.700 (0.500 to 0.900)"
     assert not fairness_page.report(results).figures  # It is of one seed.
-    assert not tables.report(results).tables
+    assert not results_table.report(results).tables
 
 
 def test_over_five_seeds_a_cell_has_the_mean_its_interval_and_the_range():
@@ -133,7 +133,7 @@ def test_of_losses_the_lowest_is_the_best_and_the_highest_are_the_worst():
     # The clients' means are 1 and 2 in the end.
     assert found["p90"].iloc[0] == pytest.approx(1.9)
     assert found["worst_tenth"].iloc[0] == 2
-    rows = tables.report(results).tables["results"]
+    rows = results_table.report(results).tables["results"]
     assert "last_test_loss" in set(rows["quantity"])
     assert "Loss over all test examples" in summary.report(results).text
     both = join_results([results, with_losses(sums, [4, 1, 0], seed=1)])

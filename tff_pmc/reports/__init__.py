@@ -71,7 +71,7 @@ def _report_of(place: str, results: Results) -> Report:
 
 # The registry looks for modules of papers; these belong to none.
 BEYOND_PAPERS = {
-    "rounds_to_target": "tables.report",
+    "rounds_to_target": "results_table.report",
     "summary": "summary.report",
     "fairness": "fairness_page.report",
     "counterfactuals": "one_step_effects.report",

@@ -3,7 +3,7 @@
 import pytest
 from made import made, written
 
-from tff_pmc.reports import tables
+from tff_pmc.reports import results_table
 
 # Three rounds of four devices with 10 test examples each.
 CORRECT = [[7, 6, 2, 0], [6, 7, 8, 1], [9, 9, 9, 7]]
@@ -16,7 +16,7 @@ def test_the_file_and_the_text_are_by_the_targets_and_the_rule_of_the_runs(
 ):
     """7 of 10 is not above 70 %: the first device is there in round 2, with 8."""
     results = made({"DS": CORRECT}, TEN, targets=(70, 95), reach=reach)
-    text, csv = written(tables.report(results), tmp_path, "results")
+    text, csv = written(results_table.report(results), tmp_path, "results")
     assert csv["target_accuracy_pct"].dropna().unique().tolist() == [70, 95]
     assert csv["value"][0] == first
     assert text.splitlines()[2].split()[3] == str(first)
@@ -26,7 +26,7 @@ def test_the_file_and_the_text_are_by_the_targets_and_the_rule_of_the_runs(
 
 def test_where_no_target_was_reached_a_sentence_says_so(tmp_path):
     results = made({"DS": CORRECT, "LD": CORRECT}, TEN, targets=(95, 100))
-    text, csv = written(tables.report(results), tmp_path, "results")
+    text, csv = written(results_table.report(results), tmp_path, "results")
     assert text == (
         "Rounds until a share of the devices reaches the target accuracy:\n"
         "10 % of the devices reached none of 95, 100 % in any run."
@@ -45,7 +45,7 @@ def test_gains_are_over_the_run_of_ds_with_the_same_words(tmp_path):
         "LD (backtracking)": CORRECT,
     }
     _, csv = written(
-        tables.report(made(counts, TEN, targets=(90,))), tmp_path, "results"
+        results_table.report(made(counts, TEN, targets=(90,))), tmp_path, "results"
     )
     csv = csv[(csv["quantity"] == "gain") & (csv["devices"] == "10%")]
     # In rounds 1, 3, 2 and 3.
@@ -58,5 +58,5 @@ def test_gains_are_over_the_run_of_ds_with_the_same_words(tmp_path):
 
 def test_runs_without_targets_have_no_table_of_rounds(tmp_path):
     results = made({"DS": CORRECT}, TEN)
-    text, csv = written(tables.report(results), tmp_path, "results")
+    text, csv = written(results_table.report(results), tmp_path, "results")
     assert text == "" and set(csv["devices"]) == {"all"}
