@@ -29,15 +29,6 @@ def test_every_ordering_is_drawn_over_all_rounds_with_ds_behind():
     assert len(alone.axes[0].get_lines()) == 2 and "DS" not in words_of(alone)
 
 
-def test_panels_are_named_and_ordered_as_in_all_plots():
-    """Without MW, as the paper prints MD."""
-    names = ["DS", "LD", "MD", "DS,LD,MD", "DS,MD,LD", "LD,DS,MD", "LD,MD,DS"]
-    runs = made({name: [[3], [9]] for name in reversed(names)}, [10])
-    drawn = pmc_figures.draw(runs, "title")
-    expected = [name.replace(",", "≻") for name in names]
-    assert [axes.get_title() for axes in drawn.axes if axes.axison] == expected[1:]
-
-
 CORRECT = [[min(5 * number, 95)] for number in range(1, 31)]
 
 
@@ -64,13 +55,6 @@ def test_the_printed_rounds_are_hollow_marks_with_ours(page):
         ((x, y),) = mark.get_offsets()
         assert y == pytest.approx(height[x])  # It lies on its curve.
     assert words_of(figure)[-4:] == ["80 %", "90 %", "95 %", "as published"]
-
-
-def test_runs_that_normalize_otherwise_have_no_marks():
-    settings = {"experiment": "mnist_noniid", "normalization": "max"}
-    figure = pmc_figures.draw(made({"LD": CORRECT}, [100], **settings), "title")
-    assert not figure.axes[0].collections
-    assert "as published" not in words_of(figure)
 
 
 @pytest.mark.parametrize(
