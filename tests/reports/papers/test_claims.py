@@ -534,3 +534,85 @@ def test_a_rank_correlation_is_of_the_first_criterion():
     ranks = np.corrcoef([2, 3.5, 1, 3.5], [2, 4, 1, 3])[0, 1]
     assert found.number == f"rank correlation with the best accuracy {ranks:+.2f}"
     assert found.why.startswith("after 3 rounds, fewer than 100")
+
+
+ABOVE, BELOW = (0, math.inf), (-math.inf, 0)
+POINTS = [
+    # The claim, its runs, what they are compared with, and the least and the most.
+    ("PMC", "ld_is_ds_on_iid", "mnist_iid", ["LD"], "DS", (0, 0)),
+    (
+        "PMC",
+        "curves_cannot_be_told_apart",
+        "mnist_iid",
+        ["LD", "MD", *labels("SIX")],
+        "DS",
+        (-0.5, 0.5),
+    ),
+    ("PMC", "cb_is_right_on_fewer", "celeba", ["CB"], "DS", BELOW),
+    ("PMC", "is_is_right_on_as_many", "celeba", ["IS"], "DS", (-0.5, 0.5)),
+    ("PMC", "curve_is_above_ds", "celeba", ["DS,CB,IS"], "DS", ABOVE),
+    ("PMC", "curve_is_above_cb", "celeba", ["DS,CB,IS"], "CB", ABOVE),
+    ("AdaFed", "ahead_in_the_first_round", "adafed_1", [TIMES], FEDAVG, ABOVE),
+    ("AdaFed", "converges_faster", "adafed_1", [TIMES], FEDAVG, ABOVE),
+    (
+        "AdaFed",
+        "about_three_points_ahead",
+        "adafed_2",
+        [ONLY, ADAFED],
+        FEDAVG,
+        (1.5, 6),
+    ),
+    ("AdaFed", "its_loss_converges_faster", "adafed_2", [ADAFED], ONLY, ABOVE),
+]
+POINTS += [
+    ("Dual", name, "dual_criterion", [own], base, found)
+    for name, own, base, found in (
+        ("quantization_keeps_accuracy", "quantized", "simple_average", (-1, 1)),
+        ("momentum_is_behind", "momentum", "weighted_mean", BELOW),
+        ("momentum_is_behind_with_four", "momentum", "weighted_mean", BELOW),
+        ("better_than_the_simple_average", "dual", "simple_average", ABOVE),
+        ("better_than_the_weighted_mean", "dual", "weighted_mean", ABOVE),
+        ("better_than_the_simple_average_with_four", "dual", "simple_average", ABOVE),
+        ("better_than_the_weighted_mean_with_four", "dual", "weighted_mean", ABOVE),
+        ("comparable_to_personalized", "dual", "personalized", (-1, math.inf)),
+        (
+            "comparable_to_personalized_with_four",
+            "dual",
+            "personalized",
+            (-1, math.inf),
+        ),
+    )
+]
+POINTS += [
+    ("Dual", name, "dual_criterion_obstacles", ["dual"], base, found)
+    for name, base, found in (
+        ("comparable_on_obstacles", "personalized", (-1, math.inf)),
+        ("better_on_obstacles_than_the_average", "simple_average", ABOVE),
+        ("better_on_obstacles_than_the_mean", "weighted_mean", ABOVE),
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("paper", "name", "experiment", "own", "base", "found"),
+    [pytest.param(*one, id=one[1]) for one in POINTS],
+)
+def test_points_are_reproduced_within_their_limits_alone(
+    paper, name, experiment, own, base, found
+):
+    """All runs of a side have one accuracy, in all rounds and under all seeds."""
+    low, high = found
+    leads = [(low - 0.1, False), (low + 0.1, True), (high - 0.1, True)]
+    leads += [(high + 0.1, False)]
+    leads = [(lead, holds) for lead, holds in leads if math.isfinite(lead)]
+    for lead, holds in [(0, True)] if low == high else leads:
+        settings = {"experiment": experiment, "judge_on": "test"}
+        settings["data_clients"] = 4 if name.endswith("_four") else 3
+        runs = [
+            run(label, seed, [accuracy] * 100, system=label, **settings)
+            for seed in range(5)
+            for labels, accuracy in ((own, 0.5 + lead / 100), ([base], 0.5))
+            for label in labels
+        ]
+        verdict = answer(paper, name, kept(runs)).verdict
+        assert verdict == ("reproduced" if holds else "not reproduced"), lead

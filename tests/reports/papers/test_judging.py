@@ -199,6 +199,7 @@ LINEAR = {"model": "mnist_cnn", "conv_activation": "none"}
         ([[e("DS"), e("LD")], [e("DS")]], "DS", {0: 0}),
         # More of the data set comes before longer runs.
         ([[e("DS")], [e("DS", rounds=2, **HALF)]], "DS", {0: 0}),
+        ([[e("DS")], [e("DS", rounds=2, **HALF)]], "DS 2", {0: 0}),
         # Those of a command with two seeds are shorter, and belong together.
         ([[e("DS", rounds=2)], [e("DS"), e("DS", 1)]], "DS", {0: 1, 1: 1}),
         # So many rounds come before more seeds.
