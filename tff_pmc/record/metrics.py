@@ -62,40 +62,12 @@ def jain_index(accuracies: Floats) -> Floats:
 
 @dataclasses.dataclass(frozen=True)
 class Measure:
-    """A figure of each client, a sum over its test examples, and its mean."""
+    """What is summed over a client's test examples, and the names of its columns."""
 
     mean: str  # The column of the mean over examples.
     total: str  # The column of the sum over examples.
     prefix: str  # What the columns of the percentiles over clients begin with.
     counted: bool  # Whether sums are whole numbers.
-
-    def percentile(self, percent: int) -> str:
-        """The column of a percentile over clients."""
-        return f"{self.prefix}p{percent}"
-
-    def columns(
-        self, measured: npt.NDArray[Any], sizes: npt.NDArray[np.int64]
-    ) -> dict[str, Any]:
-        """The columns of a round, of the sums of each client and its examples, [K].
-
-        Clients without test examples do not count in the percentiles.
-        """
-        local = client_means(measured, sizes)
-        return {
-            **self.of_clients(measured, sizes),
-            **{
-                self.percentile(one): round(float(percentile(local, one)), 4)
-                for one in PERCENTILES
-            },
-        }
-
-    def of_clients(
-        self, measured: npt.NDArray[Any], sizes: npt.NDArray[np.int64]
-    ) -> dict[str, Any]:
-        """The mean of some clients together, empty without examples, and its parts."""
-        total, examples = self.value(measured.sum()), int(sizes.sum())
-        mean = round(total / examples, 6) if examples else ""
-        return {self.mean: mean, self.total: total, "examples": examples}
 
     def value(self, total: Any) -> int | float:
         """A sum as it is written; a float32 carries seven digits."""

@@ -1,8 +1,8 @@
 """Several runs as data frames: what every report and every claim is made of.
 
-    results = tff_pmc.read_results("runs/quickstart-20260101-120000")
-    wide = results.rounds.pivot(index="round", columns="label", values="accuracy")
-    wide.plot()
+results = tff_pmc.read_results("runs/quickstart-20260101-120000")
+wide = results.rounds.pivot(index="round", columns="label", values="accuracy")
+wide.plot()
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Optional
 import numpy as np
 import pandas as pd
 
+from tff_pmc.record.files import RUN_JSON, by_flag, read_json
 from tff_pmc.record.metrics import PERCENTILES, client_means, percentile
 from tff_pmc.record.predictions import Predictions, read_predictions
 from tff_pmc.record.record_error import RecordError, RecordMissingError
@@ -164,7 +165,7 @@ class Results:
     def only(self, mask: Any = None, **values: Any) -> Results:
         """Returns some of the runs: by a mask over `runs`, or by values of columns.
 
-            results.only(seed=0, label=["DS", "LD"])
+        results.only(seed=0, label=["DS", "LD"])
         """
         chosen = np.ones(len(self.runs), bool) if mask is None else np.asarray(mask)
         for name, value in values.items():
@@ -227,12 +228,12 @@ def read_results(path: str) -> Results:
         return _read_kept(path)
     if reference_code.holds_runs(path):
         return reference_code.read(path)
-    plan = read_json(os.path.join(path, "run.json"), missing={})
+    plan = read_json(os.path.join(path, RUN_JSON), missing={})
     folders: dict[tuple[int, str], str] = {}
     rows = []
     for place in _folders(path):
         for folder in _runs_in(place):
-            row = _run_row(read_json(os.path.join(folder, "run.json")), folder)
+            row = _run_row(folder)
             key = row["seed"], row["label"]
             if key in folders:
                 raise RecordError(
@@ -258,7 +259,7 @@ def read_results(path: str) -> Results:
         pd.DataFrame(rows),
         read,
         path=path,
-        about=_by_flag(plan.get("settings", {})),
+        about=by_flag(plan.get("settings", {})),
         predictions=lambda seed, label, round_num: read_predictions(
             folders[seed, label], round_num
         ),
@@ -332,7 +333,9 @@ def results_of_counts(
                     "seed": seed,
                     "label": label,
                     "round": np.repeat(numbers, len(sizes)),
-                    "client": np.tile([f"client_{k}" for k in range(len(sizes))], len(array)),
+                    "client": np.tile(
+                        [f"client_{k}" for k in range(len(sizes))], len(array)
+                    ),
                     "correct": array.ravel(),
                     "examples": np.tile(sizes, len(array)),
                 }
@@ -355,37 +358,11 @@ def results_of_counts(
     return Results(pd.DataFrame(runs), found.get)
 
 
-def read_json(path: str, missing: Any = None) -> dict[str, Any]:
-    """Reads a JSON object; what it cannot be is a `RecordError` that names the file."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-    except FileNotFoundError as error:
-        if missing is not None:
-            return dict(missing)
-        raise RecordMissingError(f"{path} is missing") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise RecordError(f"{path} cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise RecordError(f"{path} must be a JSON object")
-    return found
-
-
-def _by_flag(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings of all groups in one table, by flag."""
-    found: dict[str, Any] = {}
-    for name, value in settings.items():
-        found.update(value if isinstance(value, Mapping) else {name: value})
-    return found
-
-
-def _run_row(info: Mapping[str, Any], folder: str) -> dict[str, Any]:
-    """Returns the row of `Results.runs` of a run's `run.json`."""
-    where = os.path.join(folder, "run.json")
-    for key in ("label", "settings", "data"):
-        if key not in info:
-            raise RecordError(f"{where} lacks {key!r}")
-    settings, data = _by_flag(info["settings"]), info["data"]
+def _run_row(folder: str) -> dict[str, Any]:
+    """Returns the row of `Results.runs` of a run's folder."""
+    keys = ("label", "settings", "data")
+    info = read_json(os.path.join(folder, RUN_JSON), keys)
+    settings, data = by_flag(info["settings"]), info["data"]
     return {
         "seed": int(settings.get("batch_seed", 0)),
         "label": info["label"],
@@ -430,14 +407,14 @@ def _runs_in(path: str) -> list[str]:
     folders = [
         folder
         for folder in (os.path.join(path, name) for name in sorted(os.listdir(path)))
-        if os.path.exists(os.path.join(folder, "run.json")) and _has(folder, "rounds")
+        if os.path.exists(os.path.join(folder, RUN_JSON)) and _has(folder, "rounds")
     ]
-    plan = read_json(os.path.join(path, "run.json"), missing={})
-    order = _by_flag(plan.get("settings", {})).get("orderings", [])
+    plan = read_json(os.path.join(path, RUN_JSON), missing={})
+    order = by_flag(plan.get("settings", {})).get("orderings", [])
     places = {label: place for place, label in enumerate(order)}
 
     def place_of(folder: str) -> int:
-        label = read_json(os.path.join(folder, "run.json")).get("label")
+        label = read_json(os.path.join(folder, RUN_JSON)).get("label")
         return places.get(label, len(places))
 
     return sorted(folders, key=place_of)

@@ -122,7 +122,9 @@ class Table(NamedTuple):
         """
         kinds = {column.name: column.kind for column in self.columns}
         names = pd.read_csv(io.BytesIO(content), nrows=0).columns
-        dtype: Any = {name: _DTYPES.get(kinds.get(name, ""), "float64") for name in names}
+        dtype: Any = {
+            name: _DTYPES.get(kinds.get(name, ""), "float64") for name in names
+        }
         for name, known in (("seed", "int64"), ("label", "str"), ("round", "int64")):
             dtype.update({name: known} if name in dtype else {})
         table = pd.read_csv(
