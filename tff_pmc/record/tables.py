@@ -120,6 +120,8 @@ class Table(NamedTuple):
 
         Rounds without a test have the values of the last one that was tested.
         """
+        if not content.endswith(b"\n"):
+            raise ValueError("it ends within a row")
         kinds = {column.name: column.kind for column in self.columns}
         names = pd.read_csv(io.BytesIO(content), nrows=0).columns
         dtype: Any = {
