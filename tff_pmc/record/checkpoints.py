@@ -54,7 +54,7 @@ class Checkpoints:
         self._folder = os.path.join(run_folder, FOLDER)
         self._template = template
         tensors = [tf.convert_to_tensor(value) for value in tf.nest.flatten(template)]
-        self._like: list[Array] = [tensor.numpy() for tensor in tensors]
+        self._like: list[Array] = [np.asarray(one.numpy()) for one in tensors]
 
     def save(self, state: Any, round_num: int, lengths: Lengths) -> None:
         """Saves the state after a round, 0 for the initial one.

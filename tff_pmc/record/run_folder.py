@@ -153,6 +153,8 @@ class RunFolder:
         if not rows:
             return
         path, before = self._path(name), self._lengths.get(name, 0)
+        if (os.path.getsize(path) if os.path.exists(path) else 0) != before:
+            raise FolderLostError(f"{path} was removed or changed during the run")
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, [*rows[0]], lineterminator="\n")
         if not before:
@@ -164,8 +166,6 @@ class RunFolder:
         self._headers.add(name)
         writer.writerows(rows)
         with files.naming(path), open(path, "ab") as table:
-            if table.tell() != before:
-                raise FolderLostError(f"{path} was removed or changed during the run")
             self._lengths[name] = before + table.write(text.getvalue().encode())
 
     def _is_lost(self) -> bool:

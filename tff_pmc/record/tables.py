@@ -17,6 +17,7 @@ what is written, by which type it is read, and the list in the documents.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
@@ -71,10 +72,20 @@ class Table(NamedTuple):
     """
 
     name: str
-    columns: Sequence[Column]
+    columns: list[Column]
     key: Sequence[str] = ()
     others: Callable[[RoundRecord], Mapping[str, Sequence[float]]] | None = None
     before: str = ""
+
+    def add(self, column: Column) -> None:
+        """Adds a column, which every run has that is made afterwards.
+
+        Raises:
+            ValueError: the table has a column of this name.
+        """
+        if column.name in ["round", *(one.name for one in self.columns)]:
+            raise ValueError(f"{self.name}.csv has a column {column.name} already")
+        self.columns.append(column)
 
     def rows(self, record: RoundRecord) -> list[dict[str, Any]]:
         """Returns the rows of a round, as they are written."""
@@ -124,9 +135,12 @@ class Table(NamedTuple):
             raise ValueError("it ends within a row")
         kinds = {column.name: column.kind for column in self.columns}
         names = pd.read_csv(io.BytesIO(content), nrows=0).columns
+        # A column that is not declared here: of a plugin, or a raw criterion.
+        unknown = [name for name in names if name not in kinds and not self.others]
         dtype: Any = {
             name: _DTYPES.get(kinds.get(name, ""), "float64") for name in names
         }
+        dtype.update(dict.fromkeys(unknown, "str"))
         for name, known in (("seed", "int64"), ("label", "str"), ("round", "int64")):
             dtype.update({name: known} if name in dtype else {})
         table = pd.read_csv(
@@ -135,6 +149,9 @@ class Table(NamedTuple):
             keep_default_na=False,
             na_values={name: ["", "nan"] for name in names if dtype[name] == "float64"},
         )
+        for name in {*unknown} - {"seed", "label", "round"}:
+            with contextlib.suppress(ValueError):  # Then it is text.
+                table[name] = table[name].replace("", "nan").astype(float)
         lacking = [name for name in ("round", *self.key) if name not in table]
         if lacking:
             raise ValueError(f"it lacks the column {lacking[0]!r}")
