@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
+from leaf_data.errors import one_line, parse_int
 from tff_pmc.record.record_error import InUseError, RecordError, RecordMissingError
 
 RUN_JSON = "run.json"
@@ -42,13 +43,13 @@ def read_json(
     """
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            found = json.load(file, parse_int=parse_int)
     except FileNotFoundError as error:
         if missing is not None:
             return dict(missing)
         raise RecordMissingError(f"{path} is missing") from error
     except (OSError, ValueError, RecursionError) as error:
-        raise RecordError(f"{path} cannot be read: {error}") from error
+        raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
     if not isinstance(found, dict):
         raise RecordError(f"{path} must be a JSON object")
     for key in keys:

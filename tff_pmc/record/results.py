@@ -17,6 +17,7 @@ from typing import Any, Optional
 import numpy as np
 import pandas as pd
 
+from leaf_data.errors import one_line
 from tff_pmc.record.files import RUN_JSON, by_flag, read_json
 from tff_pmc.record.metrics import PERCENTILES, client_means, percentile
 from tff_pmc.record.predictions import Predictions, read_predictions
@@ -360,23 +361,26 @@ def results_of_counts(
 
 def _run_row(folder: str) -> dict[str, Any]:
     """Returns the row of `Results.runs` of a run's folder."""
-    keys = ("label", "settings", "data")
-    info = read_json(os.path.join(folder, RUN_JSON), keys)
-    settings, data = by_flag(info["settings"]), info["data"]
-    return {
-        "seed": int(settings.get("batch_seed", 0)),
-        "label": info["label"],
-        "algorithm": info.get("system") or info["label"],
-        "note": info.get("note", ""),
-        "status": info.get("status", ""),
-        "data_name": data.get("name", ""),
-        "data_clients": data.get("clients", 0),
-        "data_source": data.get("origin", {}).get("source", ""),
-        "data_options": data.get("options", {}),
-        "versions": info.get("versions", {}),
-        "path": folder,
-        **_tuples(settings),
-    }
+    path = os.path.join(folder, RUN_JSON)
+    info = read_json(path, ("label", "settings", "data"))
+    try:
+        settings, data = by_flag(info["settings"]), info["data"]
+        return {
+            "seed": int(settings.get("batch_seed", 0)),
+            "label": str(info["label"]),
+            "algorithm": info.get("system") or info["label"],
+            "note": info.get("note", ""),
+            "status": info.get("status", ""),
+            "data_name": data.get("name", ""),
+            "data_clients": data.get("clients", 0),
+            "data_source": data.get("origin", {}).get("source", ""),
+            "data_options": data.get("options", {}),
+            "versions": info.get("versions", {}),
+            "path": folder,
+            **_tuples(settings),
+        }
+    except (AttributeError, TypeError, ValueError) as error:
+        raise RecordError(f"{path} describes no run: {one_line(error)}") from error
 
 
 def _tuples(settings: Mapping[str, Any]) -> dict[str, Any]:

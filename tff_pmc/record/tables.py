@@ -18,16 +18,17 @@ what is written, by which type it is read, and the list in the documents.
 from __future__ import annotations
 
 import contextlib
-import csv
 import gzip
 import io
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from leaf_data.errors import one_line
 from tff_pmc.record.metrics import PERCENTILES
 from tff_pmc.record.record_error import RecordError, RecordMissingError
 
@@ -118,13 +119,12 @@ class Table(NamedTuple):
                 content = file.read()
         except FileNotFoundError as error:
             raise RecordMissingError(f"{path} is missing") from error
-        except (OSError, EOFError) as error:
-            raise RecordError(f"{path} cannot be read: {error}") from error
+        except (OSError, EOFError, zlib.error) as error:
+            raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
         try:
             return self.parse(content)
-        except (ValueError, csv.Error) as error:
-            reason = " ".join(str(error).split())
-            raise RecordError(f"{path} cannot be read: {reason}") from error
+        except (ValueError, OverflowError) as error:
+            raise RecordError(f"{path} cannot be read: {one_line(error)}") from error
 
     def parse(self, content: bytes) -> pd.DataFrame:
         """Returns the table of a file's content; what no run writes is a `ValueError`.
