@@ -31,7 +31,9 @@ def _first_run(name):
     """The rows of the first run in a kept table, as its folder had them."""
     lines = gzip.decompress((RUNS / f"{name}.csv.gz").read_bytes()).split(b"\n")
     rows = [line.split(b",", 2) for line in lines if line]
-    return b"".join(b"%s\n" % row[2] for row in rows if row[:2] in (rows[0][:2], rows[1][:2]))
+    return b"".join(
+        b"%s\n" % row[2] for row in rows if row[:2] in (rows[0][:2], rows[1][:2])
+    )
 
 
 def _read_table(name, ending, folder, data):

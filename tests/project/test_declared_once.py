@@ -10,7 +10,7 @@ from leaf_data.dataset import DATASETS
 from tff_pmc.experiments.experiment import EXPERIMENTS, settings
 from tff_pmc.experiments.flags import flag_definitions, flag_help
 from tff_pmc.models import MODELS
-from tff_pmc.record import read
+from tff_pmc.record.results import BASELINE
 from tff_pmc.reports import REPORTS, SEED_REPORTS, reference_code
 from tff_pmc.reports.papers import pmc_paper
 from tff_pmc.settings.run_settings import GROUPS
@@ -112,7 +112,7 @@ def test_named_experiments_are_settings_that_can_be_run(name):
     if found.compares_systems:
         assert found.baseline in {one.system.name for one in made[: len(found.rows)]}
     else:
-        assert settings(name).label == found.baseline == read.BASELINE
+        assert settings(name).label == found.baseline == BASELINE
 
 
 # Named experiments are read before pandas and the reports are imported, so they cannot

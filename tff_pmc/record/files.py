@@ -67,6 +67,8 @@ def write_json(folder: str, content: Mapping[str, Any]) -> None:
 
 def by_flag(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings of all groups in one table, by flag."""
+    if not isinstance(settings, Mapping):
+        raise RecordError("the settings in run.json must be a JSON object")
     found: dict[str, Any] = {}
     for name, value in settings.items():
         found.update(value if isinstance(value, Mapping) else {name: value})
