@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
@@ -153,7 +154,7 @@ class RoundRecord:
         """The criteria, NaN for the clients that were left out, who have no weight."""
         return without(self.raw, self.excluded)
 
-    @property
+    @functools.cached_property
     def shares(self) -> Floats:
         """The weights of the cohort's clients as shares of their sum, [clients]."""
         return shares_in_force(self.settings, self.outcome.in_force, self.counted)
@@ -164,7 +165,7 @@ class RoundRecord:
         totals = np.nansum(self.counted, axis=0)
         return self.shares * self.outcome.in_force.length(totals)
 
-    @property
+    @functools.cached_property
     def candidates(self) -> list[Candidate]:
         """The models that a search judged, then those that were judged beside."""
         return [*self._trials(), *self._counterfactuals()]
